@@ -1,0 +1,170 @@
+//! `Search`: which kernels a tree uses, and the calls that check their arguments and pass them on.
+//!
+//! The level is a byte in the tree, so each call begins with a branch that is always predicted; a table of functions
+//! would end inlining instead. Nodes of more than 64 words are narrowed here, for all levels alike, to the eight lines
+//! in which the answer lies.
+
+use crate::LINE_WORDS;
+use crate::kernels::{Kernels, Line, WINDOW_LINES};
+use crate::portable::Portable;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+use crate::x86_64::{Avx2, Avx512};
+use std::hint::select_unpredictable;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Which kernels a tree uses. Chosen once, when a tree is opened: [`Search::detect`] for the fastest this CPU has,
+/// [`Search::portable`] for the reference. At most one byte.
+///
+/// No call panics or reads outside its arguments, whatever the words hold and whoever changes them meanwhile.
+/// The gains stated are ratios to [`Search::portable`] in one run of `examples/price.rs` on one server CPU of 2023.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search(Level);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Portable(Portable),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx2(Avx2),
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    Avx512(Avx512),
+}
+
+/// The same call for whichever kernels the level holds.
+macro_rules! by_level {
+    ($search:expr, $kernels:ident => $call:expr) => {
+        match $search.0 {
+            Level::Portable($kernels) => $call,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx2($kernels) => $call,
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx512($kernels) => $call,
+        }
+    };
+}
+
+/// Up to as many lines are narrowed to a window by one look at every eighth; of more, halving comes first.
+const STRIDE_LINES: usize = 64;
+
+impl Search {
+    /// The fastest kernels that this CPU and its system can run.
+    pub fn detect() -> Self {
+        Self::all_available().pop().unwrap_or(Self::portable())
+    }
+
+    /// The reference in safe Rust, which runs everywhere.
+    pub const fn portable() -> Self {
+        Self(Level::Portable(Portable))
+    }
+
+    /// Every level that can run here, the slowest first: for tests and prices.
+    pub fn all_available() -> Vec<Self> {
+        let levels = [
+            Some(Level::Portable(Portable)),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Avx2::detect().map(Level::Avx2),
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Avx512::detect().map(Level::Avx512),
+        ];
+        levels.into_iter().flatten().map(Self).collect()
+    }
+
+    /// The level's name, as reports print it.
+    pub fn name(self) -> &'static str {
+        match self.0 {
+            Level::Portable(_) => "portable",
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx2(_) => "avx2",
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            Level::Avx512(_) => "avx512",
+        }
+    }
+
+    /// How many of the first `count` words of `sorted` are <= `key`, unsigned.
+    ///
+    /// `sorted` is whole lines: its length is a multiple of 8, and words after the last whole line are not looked at.
+    /// The first `count` words stand in ascending order, equal ones allowed; what stands behind them is ignored.
+    /// `count` is clamped to the words there are. The answer is at most the clamped `count`, also where the words race
+    /// or are out of order.
+    ///
+    /// No branch depends on a word. Up to 64 words all lines are compared. Of up to 512 words, the first one of every
+    /// eighth line says which eight lines to compare; of more, halving comes before: O(log(len)). Whole lines are read,
+    /// also behind `count`.
+    #[inline(always)]
+    pub fn rank(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
+        let (lines, _) = sorted.as_chunks::<LINE_WORDS>();
+        let count = count.min(lines.as_flattened().len());
+        if lines.len() <= WINDOW_LINES {
+            return by_level!(self, kernels => kernels.rank(lines, count, key));
+        }
+        let (before, window) = window(lines, count, key);
+        let within = count.saturating_sub(before).min(WINDOW_LINES * LINE_WORDS);
+        before + by_level!(self, kernels => kernels.rank(window, within, key))
+    }
+
+    /// How many of the first `count` words of `sorted` are < `key`, unsigned. Otherwise as [`Search::rank`], at the
+    /// same price.
+    #[inline(always)]
+    pub fn rank_below(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
+        // Of whole numbers, those below a key are those up to the one before it; and none is below zero.
+        key.checked_sub(1).map_or(0, |before| self.rank(sorted, count, before))
+    }
+
+    /// Bit i is set if and only if byte i equals `byte`; bytes are counted from the low end of each word. Bits for
+    /// bytes that the caller does not mean are the caller's to mask.
+    #[inline(always)]
+    pub fn bytes_equal(self, words: &[AtomicU64; 4], byte: u8) -> u32 {
+        by_level!(self, kernels => kernels.bytes_equal(words, byte))
+    }
+
+    /// Bit i is set if and only if `words[i] == key`.
+    ///
+    /// `words` is whole lines, at most eight of them; words after the last whole line, and after the 64th, are not
+    /// looked at and have no bit.
+    #[inline(always)]
+    pub fn words_equal(self, words: &[AtomicU64], key: u64) -> u64 {
+        let (lines, _) = words.as_chunks::<LINE_WORDS>();
+        let lines = &lines[..lines.len().min(WINDOW_LINES)];
+        by_level!(self, kernels => kernels.words_equal(lines, key))
+    }
+
+    /// Copies words out of racing memory. Of slices of different lengths, as many words as the shorter one holds; the
+    /// rest of `out` stays as it is.
+    ///
+    /// Each word arrives whole, but two of them may stem from different moments, neighbours too.
+    #[inline(always)]
+    pub fn copy(self, from: &[AtomicU64], out: &mut [u64]) {
+        by_level!(self, kernels => kernels.copy(from, out));
+    }
+
+    /// Whether the bytes `key` stand at the start of `words`, counted from the low end of each word. Bytes behind the
+    /// key, in its last word and after it, are ignored; `false` if `words` is too short to hold the key.
+    #[inline(always)]
+    pub fn starts_with(self, words: &[AtomicU64], key: &[u8]) -> bool {
+        key.len() <= size_of_val(words) && by_level!(self, kernels => kernels.starts_with(words, key))
+    }
+}
+
+/// Of more than eight `lines`, the eight between which the rank of `key` lies, and how many words precede them, all of
+/// which count. Branch-free but for the loops, whose lengths depend on the number of lines alone.
+#[inline(always)]
+fn window(lines: &[Line], count: usize, key: u64) -> (usize, &[Line]) {
+    // Lines that hold no counted word are out of the question, whatever their first words are.
+    let counted = count.div_ceil(LINE_WORDS);
+    let starts_at_most = |line: &Line| line[0].load(Relaxed) <= key;
+    let (mut first, mut left) = (0, lines.len());
+    while left > STRIDE_LINES {
+        let middle = first + left / 2;
+        first = select_unpredictable(starts_at_most(&lines[middle]) & (middle < counted), middle, first);
+        left -= left / 2;
+    }
+    // The loads of these do not wait for one another, as the halving's do.
+    let steps = lines[first..first + left].chunks(WINDOW_LINES).skip(1).enumerate();
+    let at_most = steps.fold(0_u32, |mask, (step, lines)| mask | u32::from(starts_at_most(&lines[0])) << step);
+    // Behind the counted ones, first words are of any size: the first that is above ends the count, or these do.
+    let steps_counted = counted.saturating_sub(first + 1) / WINDOW_LINES;
+    let passed = (at_most.trailing_ones() as usize).min(steps_counted);
+    // Fewer than eight may follow. What precedes a line that begins with a word <= `key` counts wholly, so to begin
+    // earlier does no harm.
+    let first = (first + passed * WINDOW_LINES).min(lines.len() - WINDOW_LINES);
+    (first * LINE_WORDS, &lines[first..first + WINDOW_LINES])
+}
