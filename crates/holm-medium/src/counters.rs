@@ -1,0 +1,70 @@
+//! What was asked of the medium, per thread and summed on demand: words written, lines flushed, fences.
+
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use thread_local::ThreadLocal;
+
+/// Sums over all threads since the medium was opened.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+pub struct Counts {
+    /// Durable words stored by pens.
+    pub writes: u64,
+    /// Lines whose write-back was started.
+    pub flushes: u64,
+    /// Fences.
+    pub fences: u64,
+}
+
+impl std::ops::Sub for Counts {
+    type Output = Counts;
+    fn sub(self, before: Counts) -> Counts {
+        Counts {
+            writes: self.writes - before.writes,
+            flushes: self.flushes - before.flushes,
+            fences: self.fences - before.fences,
+        }
+    }
+}
+
+/// One thread's counters: only that thread adds, by load and store, so that no bus lock is paid.
+#[derive(Default)]
+struct Cells {
+    writes: AtomicU64,
+    flushes: AtomicU64,
+    fences: AtomicU64,
+}
+
+/// Per-thread counters of one medium.
+#[derive(Default)]
+pub struct Counters(ThreadLocal<Cells>);
+
+#[inline]
+fn add(cell: &AtomicU64, count: u64) {
+    cell.store(cell.load(Relaxed) + count, Relaxed);
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn wrote(&self, words: u64) {
+        add(&self.0.get_or_default().writes, words);
+    }
+
+    #[inline]
+    pub(crate) fn flushed(&self) {
+        add(&self.0.get_or_default().flushes, 1);
+    }
+
+    #[inline]
+    pub(crate) fn fenced(&self) {
+        add(&self.0.get_or_default().fences, 1);
+    }
+
+    /// The sum over all threads; exact while none is at work.
+    pub fn sum(&self) -> Counts {
+        self.0.iter().fold(Counts::default(), |sum, cells| Counts {
+            writes: sum.writes + cells.writes.load(Relaxed),
+            flushes: sum.flushes + cells.flushes.load(Relaxed),
+            fences: sum.fences + cells.fences.load(Relaxed),
+        })
+    }
+}

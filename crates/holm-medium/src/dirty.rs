@@ -1,0 +1,127 @@
+//! Which lines an epoch has written: a mask of eight lines per 512-byte block, and a summary above the masks.
+//!
+//! Kept beside the image and by the medium alone, so that no leaf spends bytes on it and any line of either area can be
+//! marked. A put marks two or three lines; marking a line twice costs two loads. There is no list to overflow: an
+//! epoch's end walks the summaries, 4 KiB of them for each 16 MiB of image that was touched.
+
+use crate::loc::{Area, LINE, parts};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+
+const LINES_PER_BLOCK: u64 = 8;
+const BLOCKS_PER_CHUNK: usize = 1 << 15;
+const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * LINES_PER_BLOCK * LINE;
+
+struct Chunk {
+    touched: AtomicBool,
+    summary: Box<[AtomicU64]>,
+    masks: Box<[AtomicU8]>,
+}
+
+impl Chunk {
+    fn new() -> Self {
+        Chunk {
+            touched: AtomicBool::new(false),
+            summary: (0..BLOCKS_PER_CHUNK / 64).map(|_| AtomicU64::new(0)).collect(),
+            masks: (0..BLOCKS_PER_CHUNK).map(|_| AtomicU8::new(0)).collect(),
+        }
+    }
+}
+
+/// The lines that one epoch has dirtied, in both areas.
+pub struct Dirty {
+    areas: [Box<[OnceLock<Chunk>]>; 2],
+}
+
+impl Dirty {
+    /// For areas of at most so many bytes.
+    pub fn new(reserved: [usize; 2]) -> Self {
+        Dirty {
+            areas: reserved.map(|bytes| (0..(bytes as u64).div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect()),
+        }
+    }
+
+    /// Marks a line (location divided by 64). Any thread that has checked in to the epoch may mark.
+    #[inline]
+    pub fn mark(&self, line: u64) {
+        let (area, offset) = parts(line * LINE);
+        let block = (offset / (LINE * LINES_PER_BLOCK)) as usize;
+        let bit = 1u8 << (line % LINES_PER_BLOCK);
+        let chunk = self.areas[area as usize][block / BLOCKS_PER_CHUNK].get_or_init(Chunk::new);
+        let block = block % BLOCKS_PER_CHUNK;
+        let mask = &chunk.masks[block];
+        if mask.load(Relaxed) & bit != 0 {
+            return;
+        }
+        // Two records of different threads may share a block, hence the read-modify-write.
+        mask.fetch_or(bit, Relaxed);
+        let (summary, bit) = (&chunk.summary[block / 64], 1u64 << (block % 64));
+        if summary.load(Relaxed) & bit == 0 {
+            summary.fetch_or(bit, Relaxed);
+            if !chunk.touched.load(Relaxed) {
+                chunk.touched.store(true, Relaxed);
+            }
+        }
+    }
+
+    /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all of
+    /// the epoch's operations have checked out, which is what makes the relaxed marks visible here.
+    pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
+        for area in Area::ALL {
+            for (index, chunk) in self.areas[area as usize].iter().enumerate() {
+                let Some(chunk) = chunk.get() else { continue };
+                if chunk.touched.swap(false, Relaxed) {
+                    drain_chunk(chunk, area.at(index as u64 * CHUNK_BYTES) / LINE, &mut visit);
+                }
+            }
+        }
+    }
+}
+
+fn drain_chunk(chunk: &Chunk, first_line: u64, visit: &mut impl FnMut(u64, u64)) {
+    let (mut start, mut count) = (0, 0);
+    for (word, summary) in chunk.summary.iter().enumerate() {
+        if summary.load(Relaxed) == 0 {
+            continue;
+        }
+        let mut blocks = summary.swap(0, Relaxed);
+        while blocks != 0 {
+            let block = word * 64 + blocks.trailing_zeros() as usize;
+            blocks &= blocks - 1;
+            let mut mask = chunk.masks[block].swap(0, Relaxed);
+            while mask != 0 {
+                let line = first_line + block as u64 * LINES_PER_BLOCK + u64::from(mask.trailing_zeros());
+                mask &= mask - 1;
+                if count > 0 && start + count == line {
+                    count += 1;
+                } else {
+                    if count > 0 {
+                        visit(start, count);
+                    }
+                    (start, count) = (line, 1);
+                }
+            }
+        }
+    }
+    if count > 0 {
+        visit(start, count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mark_is_drained_once_in_runs() {
+        let dirty = Dirty::new([1 << 26, 1 << 26]);
+        let records = Area::Records.at(0) / LINE;
+        for line in [0, 1, 7, 8, 9, 300_000, records + 5, records + 6, 500_000, 1, 8] {
+            dirty.mark(line);
+        }
+        let mut runs = vec![];
+        dirty.drain(|first, count| runs.push((first, count)));
+        assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (records + 5, 2)]);
+        dirty.drain(|_, _| panic!("nothing is left"));
+    }
+}

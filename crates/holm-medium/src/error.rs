@@ -1,0 +1,222 @@
+//! What can go wrong between Holm and the files it rests on.
+//!
+//! One enum for the whole crate. Every variant says where it happened, what was found and what was expected, so that
+//! a message alone lets an operator act. It promises to be cheap to clone: a failed medium hands the same error to
+//! every thread that asks afterwards. What to do about an error (stop, free space, recover) is left to the caller.
+
+#![forbid(unsafe_code)]
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The result of anything a medium does.
+pub type Result<T> = std::result::Result<T, MediumError>;
+
+/// What a medium met instead of success.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum MediumError {
+    /// The operating system refused a call.
+    Io {
+        /// What was being done, as a participle: `"writing a log record"`.
+        doing: &'static str,
+        /// The file or directory it was done to.
+        path: PathBuf,
+        /// What the operating system said.
+        source: Arc<io::Error>,
+    },
+    /// The file system, or a quota on it, is full. Nothing that was acknowledged is lost.
+    NoSpace {
+        /// What was being done.
+        doing: &'static str,
+        /// The file that could not grow.
+        path: PathBuf,
+    },
+    /// Another process, or another handle in this one, has the database open.
+    Locked {
+        /// The file that carries the lock.
+        path: PathBuf,
+    },
+    /// The file is not one of Holm's.
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, in readable form.
+        found: String,
+        /// The bytes that a file of Holm's begins with.
+        expected: String,
+    },
+    /// The file was written in a format that this version cannot read.
+    Version {
+        /// The version in the file.
+        found: u32,
+        /// The version that this program reads and writes.
+        supported: u32,
+    },
+    /// Bytes at rest are not what was written.
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// Where the damage was met, in bytes from the file's beginning.
+        offset: u64,
+        /// What lies there.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// The file is sound but made for another shape of database than the one asked for.
+    Geometry {
+        /// Which property differs.
+        what: &'static str,
+        /// Its value in the file.
+        found: String,
+        /// Its value as asked for.
+        expected: String,
+    },
+    /// A write was asked of something that may only be read.
+    ReadOnly {
+        /// The file or directory.
+        path: PathBuf,
+    },
+    /// An earlier failure left files and memory in doubt; only opening the database anew clears it.
+    Poisoned {
+        /// The earlier failure.
+        why: String,
+    },
+    /// The platform or the file system cannot do this.
+    Unsupported {
+        /// What cannot be done.
+        what: &'static str,
+    },
+    /// The database was not closed cleanly, and opening it for reading alone must not repair it.
+    NotClean {
+        /// The database.
+        path: PathBuf,
+    },
+    /// Something exceeds a limit.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its size.
+        found: u64,
+        /// The largest size allowed.
+        limit: u64,
+    },
+    /// The epoch log cannot take a record before a checkpoint frees a half. The log itself is unharmed.
+    LogFull {
+        /// The half that has no room.
+        path: PathBuf,
+        /// Bytes the record needs.
+        needed: u64,
+        /// Bytes that are left under the stated maximum; 0 if the other half may not be overwritten yet.
+        left: u64,
+    },
+}
+
+impl MediumError {
+    /// Wraps what the operating system said: a full disk or quota becomes [`MediumError::NoSpace`].
+    pub fn io(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                MediumError::NoSpace { doing, path: path.to_path_buf() }
+            }
+            _ => MediumError::Io { doing, path: path.to_path_buf(), source: Arc::new(source) },
+        }
+    }
+
+    /// Like [`MediumError::io`], for an attempt to open or create something for writing: a refusal of the permission,
+    /// or a file system mounted for reading alone, becomes [`MediumError::ReadOnly`].
+    pub fn opening_to_write(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                MediumError::ReadOnly { path: path.to_path_buf() }
+            }
+            _ => MediumError::io(doing, path, source),
+        }
+    }
+
+    /// Whether the failure was for want of space, so that the same call may succeed once there is some.
+    pub fn is_no_space(&self) -> bool {
+        matches!(self, MediumError::NoSpace { .. })
+    }
+
+    /// Whether a checkpoint is what is missing.
+    pub fn is_log_full(&self) -> bool {
+        matches!(self, MediumError::LogFull { .. })
+    }
+}
+
+impl fmt::Display for MediumError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MediumError::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
+            MediumError::NoSpace { doing, path } => write!(f, "no space left while {doing} {}", path.display()),
+            MediumError::Locked { path } => write!(f, "{} is in use by another process or handle", path.display()),
+            MediumError::Foreign { path, found, expected } => {
+                write!(f, "{} is not a Holm file: it begins with {found}, expected {expected}", path.display())
+            }
+            MediumError::Version { found, supported } => {
+                write!(f, "the files are of format version {found}, this program supports version {supported}")
+            }
+            MediumError::Corrupt { path, offset, what, found, expected } => {
+                write!(f, "{} is damaged at byte {offset}: {what}: found {found}, expected {expected}", path.display())
+            }
+            MediumError::Geometry { what, found, expected } => {
+                write!(f, "the database has another {what}: found {found}, expected {expected}")
+            }
+            MediumError::ReadOnly { path } => write!(f, "{} may only be read", path.display()),
+            MediumError::Poisoned { why } => {
+                write!(f, "stopped after an earlier failure ({why}); open the database anew to recover")
+            }
+            MediumError::Unsupported { what } => write!(f, "not supported here: {what}"),
+            MediumError::NotClean { path } => {
+                write!(f, "{} was not closed cleanly; open it for writing once to recover it", path.display())
+            }
+            MediumError::TooLarge { what, found, limit } => write!(f, "{what} of {found} exceeds the limit of {limit}"),
+            MediumError::LogFull { path, needed, left } => {
+                write!(f, "{} has {left} bytes left for a record of {needed}; a checkpoint is needed", path.display())
+            }
+        }
+    }
+}
+
+impl Error for MediumError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            MediumError::Io { source, .. } => Some(&**source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_the_operating_system_become_kinds_of_ours() {
+        let path = Path::new("p");
+        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            assert!(MediumError::io("growing", path, full.into()).is_no_space());
+        }
+        for refused in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            let error = MediumError::opening_to_write("opening", path, refused.into());
+            assert!(matches!(error, MediumError::ReadOnly { .. }));
+            assert!(matches!(MediumError::io("reading", path, refused.into()), MediumError::Io { .. }));
+        }
+    }
+
+    #[test]
+    fn the_source_is_chained_and_the_type_travels() {
+        fn travels<T: Error + Send + Sync + Clone + 'static>() {}
+        travels::<MediumError>();
+        let error = MediumError::io("reading", Path::new("p"), io::Error::other("loose cable"));
+        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("loose cable"));
+        assert_eq!(error.clone().to_string(), "reading p: loose cable");
+    }
+}

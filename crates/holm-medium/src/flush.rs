@@ -1,0 +1,60 @@
+//! How a line leaves the cache: which instruction this CPU has, and the fence that waits for it.
+//!
+//! Stable Rust has an intrinsic for neither `clwb` nor `clflushopt`; the folder holds a few lines of assembly for each.
+
+#[cfg(not(target_arch = "x86_64"))]
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(not(target_arch = "x86_64"))]
+use portable as machine;
+#[cfg(target_arch = "x86_64")]
+use x86_64 as machine;
+
+use crate::word::Word;
+use serde::Serialize;
+
+/// The instruction that starts the write-back of a line. An enum and not a type: a predicted branch beside a flush of a
+/// hundred nanoseconds costs nothing, and one `Mapped` serves them all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flush {
+    /// Keeps the line in the cache where the CPU can.
+    Clwb,
+    /// Evicts the line.
+    Clflushopt,
+    /// Evicts the line; the oldest.
+    Clflush,
+    /// Cleans the line to the point of persistence (`dc cvap`, ARM).
+    DcCvap,
+    /// Nothing: the caches themselves are persistent (eADR, battery), or nothing needs to be.
+    Nothing,
+}
+
+impl Flush {
+    /// The best this CPU has.
+    pub fn detect() -> Self {
+        machine::detect()
+    }
+
+    /// Starts the write-back of the line that holds a word.
+    #[inline]
+    pub fn line(self, word: &Word) {
+        machine::flush(self, std::ptr::from_ref(word).cast());
+    }
+
+    /// Waits for this thread's write-backs.
+    #[inline]
+    pub fn fence(self) {
+        if self != Flush::Nothing {
+            machine::fence();
+        }
+    }
+}
+
+/// Spins for so many nanoseconds, without `pause`, whose granularity would show at 50 ns.
+#[inline]
+pub(crate) fn spin(ns: u32) {
+    machine::spin(ns);
+}

@@ -1,0 +1,98 @@
+//! What a store sees of its medium, whichever it is: clock, space, image, and the right to lay records.
+//!
+//! The quill is generic over its medium; a store is not, and crosses this door once per record.
+
+use crate::epoch::{Clock, Epoch, Stay};
+use crate::error::Result;
+use crate::image::Image;
+use crate::loc::{Area, parts};
+use crate::medium::Medium;
+use crate::pen::Quill;
+use crate::space::Space;
+use std::sync::Arc;
+
+/// A quill without its type parameter.
+pub trait Ground: Send + Sync {
+    /// Labels and durability.
+    fn clock(&self) -> &Clock;
+    /// What is free.
+    fn space(&self) -> &Space;
+    /// The cache's view.
+    fn image(&self) -> &Arc<Image>;
+
+    /// Lays words into fresh record space, durable with the operation's epoch or, where the medium flushes and `strict`
+    /// is asked for, before this returns; gives their offset in the record area. Unreachable until a leaf says otherwise,
+    /// so a crash here leaves nothing to clean.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow.
+    fn lay(&self, stay: &Stay<'_>, words: &[u64], strict: bool) -> Result<u64>;
+
+    /// Stores one word, in program order with the caller's other stores.
+    fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64);
+
+    /// Ends an epoch on a medium that flushes: every line the epoch wrote, a fence, the clock word, a fence: D + 1
+    /// flushes and two fences for D dirty lines (BD+Tree, section 2).
+    ///
+    /// # Errors
+    /// `Corrupt` if the pool's block is not there.
+    fn advance(&self) -> Result<Epoch>;
+}
+
+impl<M: Medium> Ground for Quill<M> {
+    fn clock(&self) -> &Clock {
+        &self.pool().clock
+    }
+
+    fn space(&self) -> &Space {
+        &self.pool().space
+    }
+
+    fn image(&self) -> &Arc<Image> {
+        self.pool().medium.image()
+    }
+
+    fn lay(&self, stay: &Stay<'_>, words: &[u64], strict: bool) -> Result<u64> {
+        let pool = self.pool();
+        let offset = pool.space.take_record(&pool.medium, stay.epoch(), words.len() as u32)?;
+        let mut pen = self.cut(stay);
+        let place = pool.medium.image().words(Area::Records.at(offset), words.len()).expect("space lies in the image");
+        pen.fill(place, words.iter().copied());
+        if strict {
+            pen.flush_words(place);
+            // Before a leaf leads here: else a crash keeps the leaf's word and finds noise behind it.
+            pen.fence();
+        } else {
+            pen.defer_words(place);
+        }
+        Ok(offset)
+    }
+
+    fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64) {
+        debug_assert!(parts(loc).1.is_multiple_of(8), "a word's place");
+        if let Some([word]) = self.pool().medium.image().words(loc, 1) {
+            self.cut(stay).write(word, value);
+        }
+    }
+
+    fn advance(&self) -> Result<Epoch> {
+        let pool = self.pool();
+        let ended = pool.clock.raise();
+        let root = pool.root()?;
+        let mut pen = self.cut_at(ended);
+        pool.clock.drain(ended, |first, count| {
+            for line in first..first + count {
+                pool.medium.flush(line);
+            }
+        });
+        // Before the clock word: else a crash keeps the word, loses a line, and takes a half-written epoch for whole.
+        pool.medium.fence();
+        pen.write(&root.durable, ended);
+        pool.medium.flush(pool.medium.image().lines_of(&root.durable).0);
+        // Before it is published: else an operation of the epoch after next could start, and overwrite the version that
+        // this crash would still need.
+        pool.medium.fence();
+        pool.clock.publish(ended);
+        Ok(ended)
+    }
+}

@@ -1,0 +1,96 @@
+//! The cache's view of everything durable: two regions of words, and the checked way from a location to a reference.
+//!
+//! One of the rooms where `unsafe` may stand: `at` turns an offset into a reference, after it has checked bounds and
+//! alignment, for types that are made of words only.
+
+use crate::loc::{Area, LINE, Loc, parts};
+use crate::persistent::Persistent;
+use crate::region::Region;
+use crate::word::{Scratch, Word};
+
+/// Leaf blocks and records, wherever they rest.
+pub struct Image {
+    areas: [Region; 2],
+}
+
+impl Image {
+    /// From the two areas' memory.
+    pub fn new(leaves: Region, records: Region) -> Self {
+        Image { areas: [leaves, records] }
+    }
+
+    /// Zeroed heap memory of fixed sizes.
+    pub fn heap(leaves: usize, records: usize) -> Self {
+        Image::new(Region::heap(leaves), Region::heap(records))
+    }
+
+    /// The memory of an area.
+    #[inline]
+    pub fn area(&self, area: Area) -> &Region {
+        &self.areas[area as usize]
+    }
+
+    /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery "corrupt".
+    #[inline]
+    pub fn at<T: Persistent>(&self, loc: Loc<T>) -> Option<&T> {
+        let (area, offset) = parts(loc.bits());
+        let region = self.area(area);
+        let end = offset + size_of::<T>() as u64;
+        if end > region.len() as u64 || !offset.is_multiple_of(align_of::<T>() as u64) {
+            return None;
+        }
+        // SAFETY: in bounds and aligned (the base is aligned to a line); `T: Persistent` is made of atomic words, for
+        // which any bits are valid and concurrent stores are no race. The region outlives `self`'s borrow.
+        Some(unsafe { &*region.base().cast::<u8>().add(offset as usize).cast::<T>() })
+    }
+
+    /// `count` words from there on; `None` where they do not fit.
+    #[inline]
+    pub fn words(&self, loc: u64, count: usize) -> Option<&[Word]> {
+        let (area, offset) = parts(loc);
+        let region = self.area(area);
+        if !offset.is_multiple_of(8) || (region.len() as u64).saturating_sub(offset) / 8 < count as u64 {
+            return None;
+        }
+        // SAFETY: in bounds and aligned, and words are atomics.
+        Some(unsafe { std::slice::from_raw_parts(region.base().add(offset as usize / 8), count) })
+    }
+
+    /// The location of a word of this image.
+    ///
+    /// # Panics
+    /// If the word belongs to another image: a bug in the caller, and one that would flush the wrong line.
+    #[inline]
+    pub fn locate(&self, word: &Word) -> u64 {
+        self.locate_address(std::ptr::from_ref(word) as usize)
+    }
+
+    /// The location of a scratch word of this image.
+    #[inline]
+    pub fn locate_scratch(&self, word: &Scratch) -> u64 {
+        self.locate_address(std::ptr::from_ref(word) as usize)
+    }
+
+    /// The location of the first byte of something in this image.
+    #[inline]
+    pub fn locate_any<T: Persistent>(&self, what: &T) -> u64 {
+        self.locate_address(std::ptr::from_ref(what) as usize)
+    }
+
+    #[inline]
+    fn locate_address(&self, address: usize) -> u64 {
+        if let Some(offset) = self.areas[0].offset_of(address) {
+            return Area::Leaves.at(offset);
+        }
+        let offset = self.areas[1].offset_of(address).expect("the word lies in this image");
+        Area::Records.at(offset)
+    }
+
+    /// The first line and the number of lines that something touches.
+    #[inline]
+    pub fn lines_of<T: Persistent>(&self, what: &T) -> (u64, u64) {
+        let first = self.locate_any(what);
+        let last = first + (size_of::<T>() as u64).max(1) - 1;
+        (first / LINE, last / LINE - first / LINE + 1)
+    }
+}

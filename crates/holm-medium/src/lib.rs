@@ -1,0 +1,45 @@
+//! Where Holm's bytes rest.
+//!
+//! The vocabulary: a [`Word`] is eight durable bytes; a [`Loc`] says where something lies; an [`Image`] is the cache's
+//! view of it all; a [`Pen`] is the right to write; a [`Medium`] sees every write, flush and fence; the [`Clock`] labels
+//! operations with epochs; a [`Pool`] is a medium with its clock and its free space. This crate knows nothing of trees.
+#![deny(unsafe_code)]
+
+mod counters;
+mod dirty;
+mod epoch;
+mod error;
+#[allow(unsafe_code, reason = "a room for it: flush instructions by address")]
+mod flush;
+mod ground;
+#[allow(unsafe_code, reason = "a room for it: offsets become references here")]
+mod image;
+mod loc;
+mod mapped;
+mod medium;
+mod pen;
+#[allow(unsafe_code, reason = "a room for it: the claim that a type is made of words")]
+mod persistent;
+#[allow(unsafe_code, reason = "the macro writes one checked line of it")]
+mod pool;
+#[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
+mod region;
+mod space;
+pub mod vfs;
+mod word;
+
+pub use counters::Counts;
+pub use epoch::{Clock, Epoch, FIRST_EPOCH, LAST_EPOCH, Stay};
+pub use error::{MediumError, Result};
+pub use flush::Flush;
+pub use ground::Ground;
+pub use image::Image;
+pub use loc::{Area, LINE, Loc, parts};
+pub use mapped::{Mapped, MappedOptions};
+pub use medium::Medium;
+pub use pen::{Pen, Quill};
+pub use persistent::Persistent;
+pub use pool::{INTENTS, Pool, Root};
+pub use region::{Backing, LARGE_PAGE, Region};
+pub use space::{BLOCK, Space};
+pub use word::{Scratch, Word, atomics};

@@ -1,0 +1,170 @@
+//! The right to write, and who may cut it.
+//!
+//! Opening a pool yields one [`Quill`], which can be neither cloned nor made elsewhere. Pens are cut from it, by the
+//! forest under a latch, by the record writer, by recovery; a leaf, a guide or a scenario receives a pen as an argument
+//! and can keep it no longer than the call.
+
+use crate::epoch::{Clock, Epoch, Stay};
+use crate::image::Image;
+use crate::loc::LINE;
+use crate::medium::Medium;
+use crate::persistent::Persistent;
+use crate::pool::Pool;
+use crate::word::{Scratch, Word};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The one source of pens of a pool.
+pub struct Quill<M: Medium> {
+    pool: Arc<Pool<M>>,
+}
+
+impl<M: Medium> Quill<M> {
+    pub(crate) fn new(pool: Arc<Pool<M>>) -> Self {
+        Quill { pool }
+    }
+
+    /// The pool it writes to.
+    #[inline]
+    pub fn pool(&self) -> &Arc<Pool<M>> {
+        &self.pool
+    }
+
+    /// A pen for an operation that has checked in.
+    #[inline]
+    pub fn cut(&self, stay: &Stay<'_>) -> Pen<'_, M> {
+        self.cut_at(stay.epoch())
+    }
+
+    /// A pen that labels what it defers with a given epoch: recovery's, which is alone in the world.
+    #[inline]
+    pub fn cut_at(&self, epoch: Epoch) -> Pen<'_, M> {
+        Pen { medium: &self.pool.medium, clock: &self.pool.clock, epoch, own_thread: PhantomData }
+    }
+}
+
+/// The right to write. Not `Send`: a fence completes only its own thread's flushes.
+pub struct Pen<'a, M: Medium> {
+    medium: &'a M,
+    clock: &'a Clock,
+    epoch: Epoch,
+    own_thread: PhantomData<*const ()>,
+}
+
+impl<M: Medium> Pen<'_, M> {
+    /// One aligned eight-byte store, in program order with this pen's other stores.
+    #[inline]
+    #[track_caller]
+    pub fn write(&mut self, at: &Word, value: u64) {
+        at.set(value);
+        self.medium.wrote(at, value);
+    }
+
+    /// Into words that nobody can reach yet: any order, and modelled so.
+    ///
+    /// # Panics
+    /// If there are more values than words.
+    #[inline]
+    #[track_caller]
+    pub fn fill(&mut self, fresh: &[Word], values: impl Iterator<Item = u64>) {
+        let mut filled = 0;
+        for value in values {
+            fresh[filled].fill(value);
+            filled += 1;
+        }
+        self.medium.filled(&fresh[..filled]);
+    }
+
+    /// Stores a word that means nothing after a crash.
+    #[inline]
+    pub fn scratch(&mut self, at: &Scratch, value: u64) {
+        at.set(value);
+        self.medium.scratched(at, value);
+    }
+
+    /// Orders the stores before against those after. Nothing on x86, whose stores stay in order; elsewhere the release
+    /// order of `write` does it.
+    #[inline]
+    pub fn order(&mut self) {
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
+    }
+
+    /// Starts the write-back of every line that `what` touches. On a medium that defers: at the end of this epoch.
+    #[inline]
+    #[track_caller]
+    pub fn flush<T: Persistent>(&mut self, what: &T) {
+        let (first, count) = self.medium.image().lines_of(what);
+        for line in first..first + count {
+            if M::DEFERS {
+                self.clock.mark(self.epoch, line);
+            } else {
+                self.medium.flush(line);
+            }
+        }
+    }
+
+    /// Waits until what this pen flushed is durable.
+    #[inline]
+    #[track_caller]
+    pub fn fence(&mut self) {
+        if !M::DEFERS {
+            self.medium.fence();
+        }
+    }
+
+    /// Flush and fence.
+    #[inline]
+    #[track_caller]
+    pub fn persist<T: Persistent>(&mut self, what: &T) {
+        self.flush(what);
+        self.fence();
+    }
+
+    /// Leaves the write-back of every line that `what` touches to the end of this epoch, on every medium: the discipline
+    /// of designs that version their contents by epoch.
+    #[inline]
+    pub fn defer<T: Persistent>(&mut self, what: &T) {
+        let (first, count) = self.medium.image().lines_of(what);
+        for line in first..first + count {
+            self.clock.mark(self.epoch, line);
+        }
+    }
+
+    /// [`Pen::defer`] for a run of words.
+    #[inline]
+    pub fn defer_words(&mut self, words: &[Word]) {
+        if let [first, ..] = words {
+            let from = self.medium.image().locate(first);
+            for line in from / LINE..=(from + words.len() as u64 * 8 - 1) / LINE {
+                self.clock.mark(self.epoch, line);
+            }
+        }
+    }
+
+    /// [`Pen::flush`] for a run of words.
+    #[inline]
+    #[track_caller]
+    pub fn flush_words(&mut self, words: &[Word]) {
+        if M::DEFERS {
+            return self.defer_words(words);
+        }
+        if let [first, ..] = words {
+            let from = self.medium.image().locate(first);
+            for line in from / LINE..=(from + words.len() as u64 * 8 - 1) / LINE {
+                self.medium.flush(line);
+            }
+        }
+    }
+
+    /// The epoch that this pen's operation belongs to.
+    #[inline]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The image it writes to.
+    #[inline]
+    pub fn image(&self) -> &Image {
+        self.medium.image()
+    }
+}

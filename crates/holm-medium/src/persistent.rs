@@ -1,0 +1,69 @@
+//! The claim that a type is made of words only, and the macro that proves it field by field.
+//!
+//! This is one of the rooms where `unsafe` may stand: whoever implements [`Persistent`] by hand vouches for the claim;
+//! everybody else goes through [`persistent!`](crate::persistent!), which admits only fields that are persistent themselves.
+
+use crate::word::{Scratch, Word};
+use std::sync::atomic::AtomicU64;
+
+/// Made of words only: any bits are valid, nothing points, nothing is padded.
+///
+/// # Safety
+///
+/// The type is `repr(C)` or `repr(transparent)`, every field is `Persistent`, and it has no padding. A reference to it
+/// may be made to any aligned eight-byte words whatever, while other threads store to them atomically.
+pub unsafe trait Persistent: Send + Sync + 'static {}
+
+// SAFETY: one atomic word; any bits are a `u64`.
+unsafe impl Persistent for Word {}
+// SAFETY: as above.
+unsafe impl Persistent for Scratch {}
+// SAFETY: no bytes at all.
+unsafe impl Persistent for () {}
+// SAFETY: an array of persistent elements has neither padding nor pointers.
+unsafe impl<T: Persistent, const N: usize> Persistent for [T; N] {}
+
+/// Defines a struct that lies in an image. Each field must itself be [`Persistent`]; the size must be a whole number of
+/// words (checked when compiled).
+///
+/// ```
+/// holm_medium::persistent! {
+///     /// A pair of words.
+///     pub struct Pair { pub key: holm_medium::Word, pub payload: holm_medium::Word }
+/// }
+/// assert_eq!(size_of::<Pair>(), 16);
+/// ```
+///
+/// A field that is not made of words does not compile:
+///
+/// ```compile_fail
+/// holm_medium::persistent! { struct Bad { name: String } }
+/// ```
+#[macro_export]
+macro_rules! persistent {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$(const $size:ident : usize),+>)?
+        { $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)? }) => {
+        $(#[$meta])*
+        #[repr(C)]
+        $vis struct $name $(<$(const $size: usize),+>)? { $($(#[$field_meta])* $field_vis $field: $type),* }
+
+        const _: () = {
+            const fn made_of_words<T: $crate::Persistent>() {}
+            impl $(<$(const $size: usize),+>)? $name $(<$($size),+>)? {
+                #[allow(dead_code, reason = "it exists to be type-checked")]
+                const PROOF: () = { $(made_of_words::<$type>();)* };
+            }
+        };
+        // SAFETY: `repr(C)`, and `PROOF` bounds every field by `Persistent`; words have one size and one alignment, so
+        // fields of words leave no padding (a wider `align` on the struct pads only past the last field with bytes
+        // that are never read as a field).
+        unsafe impl $(<$(const $size: usize),+>)? $crate::Persistent for $name $(<$($size),+>)? {}
+    };
+}
+
+/// Words as atomics: same size, same alignment, `repr(transparent)`.
+#[inline]
+pub(crate) fn as_atomics(words: &[Word]) -> &[AtomicU64] {
+    // SAFETY: `Word` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<AtomicU64>(), words.len()) }
+}

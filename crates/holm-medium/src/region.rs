@@ -1,0 +1,219 @@
+//! One area's memory: address space reserved once, never moved, made accessible from its start as the area grows.
+//!
+//! One of the rooms where `unsafe` may stand: it maps memory. A region hands out nothing but words, and words are
+//! atomics, so that any number of threads may look at it while pens write.
+
+use crate::word::Word;
+use rustix::fd::BorrowedFd;
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
+use std::ffi::c_void;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// Bytes of a large page, and the alignment of every reservation.
+pub const LARGE_PAGE: usize = 2 << 20;
+
+/// What the memory of a region is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backing {
+    /// The heap, all of it accessible from the start: tests, recordings, Miri.
+    Heap,
+    /// Anonymous pages; large ones are asked for.
+    Anonymous,
+    /// Extents of a file, shared with the page cache.
+    File,
+    /// Extents of a file, to look at only.
+    FileReadOnly,
+    /// Extents of a DAX file, synchronously mapped (`MAP_SYNC`): stores are durable once flushed.
+    Dax,
+}
+
+/// Reserved address space of which the first `len` bytes are accessible.
+pub struct Region {
+    base: NonNull<u64>,
+    reserved: usize,
+    len: AtomicUsize,
+    backing: Backing,
+    heap: Option<Box<[AtomicU64]>>,
+}
+
+// SAFETY: the memory is reached only as atomics, `len` is an atomic, and mapping calls are serialised by the callers'
+// allocation locks (two overlapping `MAP_FIXED` of the same file range would be idempotent all the same).
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Zeroed heap memory of a fixed size.
+    pub fn heap(bytes: usize) -> Self {
+        let words = bytes.div_ceil(8) + 8;
+        let heap: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        let skip = heap.as_ptr().align_offset(64);
+        let base = NonNull::from(&heap[skip]).cast();
+        Region { base, reserved: bytes, len: AtomicUsize::new(bytes & !7), backing: Backing::Heap, heap: Some(heap) }
+    }
+
+    /// Reserves address space; nothing is accessible until [`Region::grow`].
+    ///
+    /// # Errors
+    /// The kernel's, where there is not so much address space.
+    pub fn reserve(bytes: usize, backing: Backing) -> io::Result<Self> {
+        let reserved = bytes.next_multiple_of(LARGE_PAGE);
+        let protection =
+            if backing == Backing::Anonymous { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::empty() };
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
+        let start =
+            unsafe { mm::mmap_anonymous(std::ptr::null_mut(), reserved + LARGE_PAGE, protection, flags)? } as usize;
+        let aligned = start.next_multiple_of(LARGE_PAGE);
+        let head = aligned - start;
+        if head > 0 {
+            // SAFETY: these bytes are the front of the mapping just made and nothing refers to them.
+            unsafe { mm::munmap(start as *mut c_void, head)? };
+        }
+        if LARGE_PAGE > head {
+            // SAFETY: as above, the back of it.
+            unsafe { mm::munmap((aligned + reserved) as *mut c_void, LARGE_PAGE - head)? };
+        }
+        let base = NonNull::new(aligned as *mut u64).ok_or(io::ErrorKind::OutOfMemory)?;
+        let region = Region { base, reserved, len: AtomicUsize::new(0), backing, heap: None };
+        if backing == Backing::Anonymous {
+            region.advise(0, reserved, Advice::LinuxHugepage);
+        }
+        Ok(region)
+    }
+
+    /// Makes the first `len` bytes accessible; what was accessible stays where it is. `file` must be given for the
+    /// backings that are files, and must already have `len` bytes: a page past its end would be a fault, not an error.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::OutOfMemory`] past the reservation; the kernel's own.
+    pub fn grow(&self, len: usize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let old = self.len.load(Ordering::Acquire);
+        if len <= old {
+            return Ok(());
+        }
+        if len > self.reserved {
+            return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the reserved address space is used up"));
+        }
+        if let (Backing::File | Backing::FileReadOnly | Backing::Dax, Some(file)) = (self.backing, file) {
+            self.map(old & !(LARGE_PAGE - 1), len, file)?;
+        }
+        self.len.fetch_max(len, Ordering::Release);
+        Ok(())
+    }
+
+    fn map(&self, from: usize, to: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+        let protection = match self.backing {
+            Backing::FileReadOnly => ProtFlags::READ,
+            _ => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        let kind = match self.backing {
+            Backing::Dax => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
+            _ => MapFlags::SHARED,
+        };
+        let end = to.next_multiple_of(4096);
+        // SAFETY: the range lies in our own reservation. Remapping its last, partly used large page maps the same file
+        // offsets to the same addresses, so that words already lent out stay what they were.
+        unsafe { mm::mmap(self.address(from), end - from, protection, kind | MapFlags::FIXED, file, from as u64)? };
+        // Without this every fault on a file larger than memory reads 8 MiB ahead, a livelock in all but name.
+        self.advise(from, end - from, Advice::Random);
+        if self.backing == Backing::File {
+            // A child that forks must not drag the page tables of the image along.
+            self.advise(from, end - from, Advice::LinuxDontFork);
+        }
+        Ok(())
+    }
+
+    fn address(&self, offset: usize) -> *mut c_void {
+        self.base.as_ptr().cast::<u8>().wrapping_add(offset).cast()
+    }
+
+    fn advise(&self, offset: usize, len: usize, advice: Advice) {
+        // SAFETY: the range lies in our own reservation, and none of the advices used here discards contents. An old
+        // kernel may refuse; then pages are small and read-ahead is the kernel's own, which costs time and nothing else.
+        let _ = unsafe { mm::madvise(self.address(offset), len, advice) };
+    }
+
+    /// Faults the pages in, writable, ahead of the writers: a first touch costs a page table walk, an allocation and
+    /// perhaps a wait for the file system, none of which belongs into a put. Errors are not reported: the pages are
+    /// then born by the writer's own fault, which is slower and just as right.
+    pub fn populate(&self, offset: usize, len: usize) {
+        if self.backing != Backing::Heap {
+            self.advise(offset, len, Advice::LinuxPopulateWrite);
+        }
+    }
+
+    /// The same for reading: warms the page tables and the page cache.
+    pub fn warm(&self, offset: usize, len: usize) {
+        if self.backing != Backing::Heap {
+            self.advise(offset, len, Advice::LinuxPopulateRead);
+        }
+    }
+
+    /// Gives birth to the file's pages through a second, 2 MiB aligned window that asks for large pages, which this
+    /// mapping, being advised for random access, would never get by itself; a kernel without large folios gives small ones.
+    pub fn birth_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+        let window = Region::reserve(len, Backing::File)?;
+        let flags = MapFlags::SHARED | MapFlags::FIXED;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: into the window's own reservation; nobody refers to it.
+        unsafe { mm::mmap(window.address(0), len, protection, flags, file, offset as u64)? };
+        window.advise(0, len, Advice::LinuxHugepage);
+        window.advise(0, len, Advice::LinuxPopulateWrite);
+        Ok(())
+    }
+
+    /// Starts the write-back of part of a file, without waiting for it and without any promise; see [`Region::grow`].
+    pub fn start_write_back(file: BorrowedFd<'_>, offset: u64, len: u64, wait_before: bool) -> io::Result<()> {
+        use rustix::fd::AsRawFd;
+        let flags = libc::SYNC_FILE_RANGE_WRITE | if wait_before { libc::SYNC_FILE_RANGE_WAIT_BEFORE } else { 0 };
+        // SAFETY: a system call on a descriptor that is borrowed for the call; no memory is passed.
+        let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, len as i64, flags) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Bytes accessible now.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+
+    /// Whether nothing is accessible yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of address space, the most this region can ever hold.
+    pub fn reserved(&self) -> usize {
+        self.reserved
+    }
+
+    /// What the memory is.
+    pub fn backing(&self) -> Backing {
+        self.backing
+    }
+
+    /// The first word. Valid for [`Region::len`] bytes.
+    #[inline]
+    pub(crate) fn base(&self) -> *const Word {
+        self.base.as_ptr().cast()
+    }
+
+    /// Offset of an address, if it lies in the reservation.
+    #[inline]
+    pub(crate) fn offset_of(&self, address: usize) -> Option<u64> {
+        let offset = address.wrapping_sub(self.base.as_ptr() as usize);
+        (offset < self.reserved).then_some(offset as u64)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.heap.is_none() {
+            // SAFETY: the whole reservation is ours; whoever could hold a reference into it borrowed from this region.
+            let _ = unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) };
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Free space, known by reachability alone.
+//!
+//! Nothing about allocation is durable: at open, whatever the leaves reach is used and the rest is free, so a crash can
+//! orphan but never leak, and there is no protocol between allocator and tree. What is freed in epoch `r` is reused only
+//! in an epoch `f >= r + 2`: at every cut that a crash may choose, its old contents are then out of the picture
+//! (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader pins anything.
+
+use crate::epoch::Epoch;
+use crate::error::Result;
+use crate::loc::Area;
+use crate::medium::Medium;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use thread_local::ThreadLocal;
+
+/// Bytes of a leaf block.
+pub const BLOCK: u64 = 512;
+
+/// Records up to this many words are kept in free lists by exact size.
+const CLASSES: usize = 512;
+
+/// A thread keeps at most so many freed bytes to itself.
+const NIB_KEEPS: u64 = 1 << 20;
+
+/// Leaf blocks: all of one size, numbered; number 0 is the pool's own block.
+struct Blocks {
+    frontier: u32,
+    free: Vec<u32>,
+    retired: VecDeque<(Epoch, u32)>,
+}
+
+/// Record space: a frontier, runs that recovery found free, and freed records by size.
+struct Heap {
+    frontier: u64,
+    runs: Vec<(u64, u64)>,
+    freed: Vec<Vec<u64>>,
+    large: Vec<(u64, u64)>,
+}
+
+/// One thread's share of the record space, so that threads write to different lines and rarely meet at the heap's lock.
+struct Nib {
+    at: u64,
+    end: u64,
+    freed: Vec<Vec<u64>>,
+    kept: u64,
+    retired: VecDeque<(Epoch, u64, u32)>,
+}
+
+/// The free space of both areas.
+pub struct Space {
+    blocks: Mutex<Blocks>,
+    heap: Mutex<Heap>,
+    nibs: ThreadLocal<Mutex<Nib>>,
+    record_bytes: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Default for Space {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Space {
+    /// All free.
+    pub fn new() -> Self {
+        Space {
+            blocks: Mutex::new(Blocks { frontier: 1, free: Vec::new(), retired: VecDeque::new() }),
+            // Offset 0 stays unused: a null location is no record.
+            heap: Mutex::new(Heap {
+                frontier: 64,
+                runs: Vec::new(),
+                freed: vec![Vec::new(); CLASSES],
+                large: Vec::new(),
+            }),
+            nibs: ThreadLocal::new(),
+            record_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Says what recovery found: blocks below `frontier` of which `free` are free; record bytes below `record_frontier`
+    /// of which `runs` (offset, bytes) are free; bytes of live records. Nobody may be at work.
+    pub fn rebuilt(&self, frontier: u32, free: Vec<u32>, record_frontier: u64, runs: Vec<(u64, u64)>, live: u64) {
+        let mut blocks = lock(&self.blocks);
+        blocks.frontier = frontier.max(1);
+        blocks.free = free;
+        // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
+        blocks.retired.clear();
+        let mut heap = lock(&self.heap);
+        heap.frontier = record_frontier.max(64);
+        heap.runs = runs;
+        heap.freed.iter_mut().for_each(Vec::clear);
+        heap.large.clear();
+        for nib in self.nibs.iter() {
+            let mut nib = lock(nib);
+            (nib.at, nib.end, nib.kept) = (0, 0, 0);
+            nib.freed.iter_mut().for_each(Vec::clear);
+            nib.retired.clear();
+        }
+        self.record_bytes.store(live, Relaxed);
+    }
+
+    /// A leaf block for an operation labelled `label`. Taken before the label is validated: a tick in between could
+    /// otherwise release a block that was retired too late for this label.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow.
+    pub fn take_block<M: Medium>(&self, medium: &M, label: Epoch) -> Result<u32> {
+        let mut blocks = lock(&self.blocks);
+        while let Some(&(epoch, block)) = blocks.retired.front()
+            && epoch + 2 <= label
+        {
+            blocks.retired.pop_front();
+            blocks.free.push(block);
+        }
+        if let Some(block) = blocks.free.pop() {
+            return Ok(block);
+        }
+        let block = blocks.frontier;
+        let end = (u64::from(block) + 1) * BLOCK;
+        if end > medium.image().area(Area::Leaves).len() as u64 {
+            medium.grow(Area::Leaves, end)?;
+        }
+        blocks.frontier += 1;
+        medium.reached(Area::Leaves, end);
+        Ok(block)
+    }
+
+    /// Gives back a block that was taken and not used.
+    pub fn return_block(&self, block: u32) {
+        lock(&self.blocks).free.push(block);
+    }
+
+    /// Frees a block from epoch `epoch` on.
+    pub fn retire_block(&self, epoch: Epoch, block: u32) {
+        lock(&self.blocks).retired.push_back((epoch, block));
+    }
+
+    /// One more than the greatest block number ever taken.
+    pub fn block_frontier(&self) -> u32 {
+        lock(&self.blocks).frontier
+    }
+
+    /// Blocks that hold no leaf now.
+    pub fn free_blocks(&self) -> u64 {
+        let blocks = lock(&self.blocks);
+        (blocks.free.len() + blocks.retired.len()) as u64
+    }
+
+    /// Offset of the first record byte never used.
+    pub fn record_frontier(&self) -> u64 {
+        lock(&self.heap).frontier
+    }
+
+    /// Bytes of records taken and not retired.
+    pub fn record_bytes(&self) -> u64 {
+        self.record_bytes.load(Relaxed)
+    }
+
+    fn nib(&self) -> MutexGuard<'_, Nib> {
+        lock(self.nibs.get_or(|| {
+            let freed = vec![Vec::new(); CLASSES];
+            Mutex::new(Nib { at: 0, end: 0, freed, kept: 0, retired: VecDeque::new() })
+        }))
+    }
+
+    /// `words` words of record space for an operation labelled `label`; gives the offset in the record area.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow.
+    pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
+        let bytes = u64::from(words) * 8;
+        let mut nib = self.nib();
+        self.ripen(&mut nib, label);
+        let class = words as usize;
+        let taken = if let Some(offset) = nib.freed.get_mut(class).and_then(Vec::pop) {
+            nib.kept -= bytes;
+            offset
+        } else if nib.end - nib.at >= bytes {
+            nib.at += bytes;
+            nib.at - bytes
+        } else {
+            self.refill(medium, &mut nib, words)?
+        };
+        self.record_bytes.fetch_add(bytes, Relaxed);
+        Ok(taken)
+    }
+
+    /// Frees a record's space from epoch `epoch` on.
+    pub fn retire_record(&self, epoch: Epoch, offset: u64, words: u32) {
+        self.record_bytes.fetch_sub(u64::from(words) * 8, Relaxed);
+        self.nib().retired.push_back((epoch, offset, words));
+    }
+
+    /// Frees space that no cut can see any more or yet: a record that was never published, or one created and replaced
+    /// in the same epoch.
+    pub fn free_record(&self, offset: u64, words: u32) {
+        self.record_bytes.fetch_sub(u64::from(words) * 8, Relaxed);
+        self.keep(&mut self.nib(), offset, words);
+    }
+
+    fn ripen(&self, nib: &mut Nib, label: Epoch) {
+        while let Some(&(epoch, offset, words)) = nib.retired.front()
+            && epoch + 2 <= label
+        {
+            nib.retired.pop_front();
+            self.keep(nib, offset, words);
+        }
+    }
+
+    fn keep(&self, nib: &mut Nib, offset: u64, words: u32) {
+        let bytes = u64::from(words) * 8;
+        if (words as usize) < CLASSES && nib.kept + bytes <= NIB_KEEPS {
+            nib.freed[words as usize].push(offset);
+            nib.kept += bytes;
+            return;
+        }
+        let mut heap = lock(&self.heap);
+        if (words as usize) < CLASSES {
+            heap.freed[words as usize].push(offset);
+        } else {
+            heap.large.push((offset, bytes));
+        }
+    }
+
+    /// From the heap: what was freed in this size, else a piece of a free run or of the frontier.
+    fn refill<M: Medium>(&self, medium: &M, nib: &mut Nib, words: u32) -> Result<u64> {
+        let bytes = u64::from(words) * 8;
+        let mut heap = lock(&self.heap);
+        if let Some(freed) = heap.freed.get_mut(words as usize)
+            && !freed.is_empty()
+        {
+            let from = freed.len().saturating_sub(64);
+            let offset = freed.pop().unwrap_or_default();
+            for offset in freed.drain(from.min(freed.len())..) {
+                nib.freed[words as usize].push(offset);
+                nib.kept += bytes;
+            }
+            return Ok(offset);
+        }
+        if let Some(index) = heap.large.iter().position(|&(_, free)| free >= bytes) {
+            let (offset, free) = heap.large.swap_remove(index);
+            if free > bytes {
+                heap.large.push((offset + bytes, free - bytes));
+            }
+            return Ok(offset);
+        }
+        // Small databases stay small: a thread takes a sixteenth of what is there, between 2 and 256 KiB.
+        let share = (heap.frontier / 16).clamp(2 << 10, 256 << 10).next_multiple_of(64);
+        if bytes * 4 > share {
+            return heap.carve(medium, bytes, bytes).map(|(offset, _)| offset);
+        }
+        let (offset, len) = heap.carve(medium, bytes, share)?;
+        // What is left of the old piece is at most one record long and is found again when the database is next opened.
+        (nib.at, nib.end) = (offset + bytes, offset + len);
+        Ok(offset)
+    }
+}
+
+impl Heap {
+    /// At least `least` bytes, `wanted` if they can be had in one piece.
+    fn carve<M: Medium>(&mut self, medium: &M, least: u64, wanted: u64) -> Result<(u64, u64)> {
+        // The last few runs only: a put must not walk a long list of runs that are all too short.
+        for index in (self.runs.len().saturating_sub(8)..self.runs.len()).rev() {
+            let (offset, free) = self.runs[index];
+            if free >= least {
+                let len = free.min(wanted);
+                if free == len {
+                    self.runs.remove(index);
+                } else {
+                    self.runs[index] = (offset + len, free - len);
+                }
+                return Ok((offset, len));
+            }
+        }
+        let end = self.frontier + wanted;
+        if end > medium.image().area(Area::Records).len() as u64 {
+            medium.grow(Area::Records, end)?;
+        }
+        let offset = std::mem::replace(&mut self.frontier, end);
+        medium.reached(Area::Records, end);
+        Ok((offset, wanted))
+    }
+}

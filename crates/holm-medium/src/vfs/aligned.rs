@@ -1,0 +1,75 @@
+//! Bytes whose first lies on a page boundary, as direct transfers ask.
+//!
+//! Made without `unsafe`: a vector with one page to spare, and the distance to the first boundary in it. Growing
+//! copies, because a moved vector may lie differently. Promises alignment to [`PAGE`] and zeros in what was not
+//! written; leaves lengths to the user.
+
+#![forbid(unsafe_code)]
+
+use super::PAGE;
+
+/// A growable buffer aligned to [`PAGE`].
+#[derive(Debug, Default)]
+pub struct AlignedBytes {
+    /// The allocation, a page longer than what is promised. Never reallocated in place.
+    bytes: Vec<u8>,
+    /// Where the first boundary lies in it.
+    skip: usize,
+    /// Bytes promised to the user.
+    len: usize,
+}
+
+impl AlignedBytes {
+    /// `len` zeros.
+    pub fn zeroed(len: usize) -> AlignedBytes {
+        let page = PAGE as usize;
+        let bytes = vec![0; len + page];
+        let skip = bytes.as_ptr().addr().next_multiple_of(page) - bytes.as_ptr().addr();
+        AlignedBytes { bytes, skip, len }
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes room for at least `len` bytes, at least doubling. What is there stays; the rest is zero.
+    pub fn grow(&mut self, len: usize) {
+        if len > self.len {
+            let mut larger = AlignedBytes::zeroed(len.max(self.len * 2).next_multiple_of(PAGE as usize));
+            larger.as_mut_slice()[..self.len].copy_from_slice(self.as_slice());
+            *self = larger;
+        }
+    }
+
+    /// All bytes; the first is aligned.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[self.skip..self.skip + self.len]
+    }
+
+    /// All bytes; the first is aligned.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.skip..self.skip + self.len]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stays_aligned_and_keeps_its_bytes_while_it_grows() {
+        let mut bytes = AlignedBytes::default();
+        for round in 1..200_usize {
+            bytes.grow(round * 1000);
+            bytes.as_mut_slice()[round * 1000 - 1] = round as u8;
+            assert_eq!(bytes.as_slice().as_ptr().addr() % PAGE as usize, 0);
+            assert!((1..=round).all(|r| bytes.as_slice()[r * 1000 - 1] == r as u8));
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The operating system's own files.
+//!
+//! A thin layer over the standard library and one call it lacks (`fallocate`), plus `statfs`. It promises what the
+//! kernel promises and no more: nothing is retried, nothing is cached. Reading the kernel's boot id is here as well,
+//! because it is the other half of "is this the file I left, in the page cache I left it in".
+
+#![forbid(unsafe_code)]
+
+use super::{How, Identity, PAGE, Vfs, VfsFile, zero_fill};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// Files of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealFs;
+
+impl Vfs for RealFs {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        match std::fs::create_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            other => other,
+        }
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        path.try_exists()
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn VfsFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(how.write).create(how.create).truncate(false);
+        if how.direct {
+            bypass_the_cache(&mut options)?;
+        }
+        Ok(Box::new(RealFile { file: options.open(path)? }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn bypass_the_cache(options: &mut OpenOptions) -> io::Result<()> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    options.custom_flags((OFlags::DIRECT | OFlags::DSYNC).bits() as i32);
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bypass_the_cache(_options: &mut OpenOptions) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// A file of the operating system.
+#[derive(Debug)]
+struct RealFile {
+    file: File,
+}
+
+impl VfsFile for RealFile {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        FileExt::read_at(&self.file, buf, offset)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        FileExt::write_at(&self.file, buf, offset)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        match reserve(&self.file, offset, len) {
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros_beyond_the_end(self, offset + len),
+            other => other,
+        }
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.file.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    fn lock(&self, exclusive: bool) -> io::Result<bool> {
+        let outcome = if exclusive { self.file.try_lock() } else { self.file.try_lock_shared() };
+        match outcome {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        let metadata = self.file.metadata()?;
+        // A file system that keeps no time of birth is no error: the other numbers still tell files apart.
+        let birth = metadata.created().ok().and_then(|birth| birth.duration_since(UNIX_EPOCH).ok());
+        let file_system = file_system(&self.file)?;
+        Ok(Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            birth_ns: birth.map_or(0, |since| since.as_nanos() as u64),
+            file_system,
+            trusted: TRUSTED.contains(&file_system),
+        })
+    }
+
+    fn disk_bytes(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.blocks() * 512)
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
+    }
+}
+
+/// Magic numbers of the file systems whose shared mappings are known to outlive a process: ext4, XFS, btrfs, F2FS,
+/// tmpfs. A list of the good, not of the bad: over a network or in user space nothing is certain.
+const TRUSTED: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994];
+
+#[cfg(target_os = "linux")]
+fn file_system(file: &File) -> io::Result<u64> {
+    // The field is signed and of the platform's width; the magic numbers are 32 bits wide.
+    Ok(rustix::fs::fstatfs(file)?.f_type as u64 & 0xFFFF_FFFF)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn file_system(_file: &File) -> io::Result<u64> {
+    Ok(0)
+}
+
+#[cfg(target_os = "linux")]
+fn reserve(file: &File, offset: u64, len: u64) -> io::Result<()> {
+    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn reserve(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// What is already in the file is left alone, since others may be writing it through a mapping.
+fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
+    let old = file.len()?;
+    let whole_pages = old.next_multiple_of(PAGE).min(end);
+    if whole_pages > old {
+        FileExt::write_all_at(&file.file, &vec![0; (whole_pages - old) as usize], old)?;
+    }
+    let last_page = (end - end % PAGE).max(whole_pages);
+    zero_fill(file, whole_pages, last_page)?;
+    if end > last_page {
+        FileExt::write_all_at(&file.file, &vec![0; (end - last_page) as usize], last_page)?;
+    }
+    Ok(())
+}
+
+/// The kernel's name for this boot of the machine; `None` where there is none to be read, which is to be taken for
+/// another boot.
+pub fn boot_id() -> Option<[u8; 16]> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits: String = text.trim().chars().filter(|&c| c != '-').collect();
+    let number = u128::from_str_radix(&digits, 16).ok()?;
+    (digits.len() == 32).then_some(number.to_be_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vfs::{read_exact_at, write_all_at};
+    use std::path::PathBuf;
+
+    /// A directory of this test's own, gone when dropped.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("holm-real-{}-{name}", std::process::id()));
+            RealFs.create_dir(&path).expect("a directory for the test");
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn names_and_bytes() -> io::Result<()> {
+        let dir = Scratch::new("names");
+        let (one, two) = (dir.0.join("one"), dir.0.join("two"));
+        assert!(RealFs.open(&one, How::WRITE).is_err());
+        let file = RealFs.open(&one, How::CREATE)?;
+        write_all_at(&*file, b"abcdef", 2)?;
+        let mut back = [0; 8];
+        read_exact_at(&*file, &mut back, 0)?;
+        assert_eq!(&back, b"\0\0abcdef");
+        assert_eq!(read_exact_at(&*file, &mut back, 1).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        RealFs.create_dir(&dir.0)?;
+        assert!(RealFs.create_dir(&one).is_err(), "a file is no directory");
+        RealFs.rename(&one, &two)?;
+        RealFs.sync_dir(&dir.0)?;
+        assert_eq!(RealFs.list(&dir.0)?, ["two"]);
+        assert!(!RealFs.exists(&one)? && RealFs.exists(&two)?);
+        RealFs.remove(&two)?;
+        assert_eq!(RealFs.list(&dir.0)?.len(), 0);
+        Ok(())
+    }
+
+    #[test]
+    fn allocation_keeps_what_is_there() -> io::Result<()> {
+        let dir = Scratch::new("allocate");
+        let file = RealFs.open(&dir.0.join("f"), How::CREATE)?;
+        write_all_at(&*file, &[7; 5000], 0)?;
+        file.allocate(0, 20_000)?;
+        let plain = RealFile { file: File::options().read(true).write(true).open(dir.0.join("f"))? };
+        write_zeros_beyond_the_end(&plain, 30_001)?;
+        let mut back = vec![1; 30_001];
+        read_exact_at(&*file, &mut back, 0)?;
+        assert_eq!((&back[..5000], file.len()?), (&[7; 5000][..], 30_001));
+        assert!(back[5000..].iter().all(|&byte| byte == 0));
+        assert!(file.disk_bytes()? >= 30_001);
+        Ok(())
+    }
+
+    #[test]
+    fn a_lock_excludes_another_handle_and_ends_with_its_own() -> io::Result<()> {
+        let dir = Scratch::new("lock");
+        let open = || RealFs.open(&dir.0.join("f"), How::CREATE);
+        let first = open()?;
+        assert!(first.lock(true)?);
+        assert!(!open()?.lock(true)? && !open()?.lock(false)?);
+        drop(first);
+        let (one, two) = (open()?, open()?);
+        assert!(one.lock(false)? && two.lock(false)?);
+        assert!(!open()?.lock(true)?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_copy_is_another_file() -> io::Result<()> {
+        let dir = Scratch::new("identity");
+        let (one, two) = (RealFs.open(&dir.0.join("1"), How::CREATE)?, RealFs.open(&dir.0.join("2"), How::CREATE)?);
+        assert_eq!(one.identity()?, RealFs.open(&dir.0.join("1"), How::READ)?.identity()?);
+        assert_ne!(one.identity()?, two.identity()?);
+        Ok(())
+    }
+
+    #[test]
+    fn direct_writes_are_seen_by_buffered_reads() -> io::Result<()> {
+        let dir = Scratch::new("direct");
+        let path = dir.0.join("f");
+        zero_fill(&*RealFs.open(&path, How::CREATE)?, 0, 3 * PAGE)?;
+        // Some file systems refuse; then there is nothing to test.
+        let Ok(file) = RealFs.open(&path, How { direct: true, ..How::WRITE }) else { return Ok(()) };
+        let mut page = crate::vfs::AlignedBytes::zeroed(PAGE as usize);
+        page.as_mut_slice().fill(9);
+        write_all_at(&*file, page.as_slice(), PAGE)?;
+        let mut back = vec![0; 3 * PAGE as usize];
+        read_exact_at(&*RealFs.open(&path, How::READ)?, &mut back, 0)?;
+        assert!(back.chunks(PAGE as usize).map(|chunk| chunk[77]).eq([0, 9, 0]));
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_boot_has_one_name() {
+        assert_eq!(boot_id(), boot_id());
+    }
+}
