@@ -1,0 +1,68 @@
+//! Every invariant of a tree, checked: the order of keys within and across leaves, ranges, routing, counts.
+
+use crate::design::Design;
+use crate::forest::Forest;
+use crate::index::{Index, Root, Toward};
+use crate::keys::Keys;
+use crate::leaf::Leaf;
+use holm_medium::Medium;
+use serde::Serialize;
+
+/// What an audit looked at, and what it found wrong.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Audit {
+    /// Leaves visited.
+    pub leaves: u64,
+    /// Pairs in them.
+    pub pairs: u64,
+    /// Payloads of all pairs, for whoever follows them.
+    #[serde(skip)]
+    pub payloads: Vec<u64>,
+    /// Each fault, in words; empty if there is none.
+    pub faults: Vec<String>,
+}
+
+pub(crate) fn audit<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, root: &Root) -> Audit {
+    let mut audit = Audit::default();
+    let mut edge = K::Fence::default();
+    loop {
+        let view = forest.view(root, Toward::Holding(K::probe(&edge)));
+        audit.leaves += 1;
+        audit.pairs += view.pairs.len() as u64;
+        let number = view.seen.leaf;
+        let keys: Vec<_> = view.pairs.iter().map(|slot| forest.keys.key(*slot)).collect();
+        for (slot, key) in view.pairs.iter().zip(&keys) {
+            audit.payloads.push(slot.payload);
+            let Some(key) = key else {
+                audit.faults.push(format!("leaf {number}: payload {:#x} leads to no record", slot.payload));
+                continue;
+            };
+            if view.low.as_ref().is_some_and(|low| key < low) || view.high.as_ref().is_some_and(|high| key >= high) {
+                let range = (&view.low, &view.high);
+                audit.faults.push(format!("leaf {number}: key {key:?} lies outside its range {range:?}"));
+            }
+            if forest.get(root, K::probe(key)).payload != Some(slot.payload) {
+                audit.faults.push(format!("leaf {number}: key {key:?} is there and cannot be got"));
+            }
+            let skip = forest.leaf(number).map_or(0, Leaf::skip);
+            if K::head(K::probe(key), skip) != slot.head {
+                audit.faults.push(format!("leaf {number}: the head of key {key:?} is {:#x}", slot.head));
+            }
+        }
+        if !keys.is_sorted_by(|a, b| a < b) {
+            audit.faults.push(format!("leaf {number}: keys are out of order or twice there"));
+        }
+        match view.high {
+            Some(high) if high > edge => edge = high,
+            Some(high) => {
+                audit.faults.push(format!("leaf {number}: its range ends at {high:?}, before it starts"));
+                break;
+            }
+            None => break,
+        }
+    }
+    if audit.pairs != root.pairs() {
+        audit.faults.push(format!("{} pairs counted, {} found", root.pairs(), audit.pairs));
+    }
+    audit
+}

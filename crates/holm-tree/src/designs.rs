@@ -1,0 +1,51 @@
+//! The list: one line per design. Every test, crash exploration, benchmark and report row starts here.
+
+use crate::design::Design;
+use crate::forest::Forest;
+use crate::index::Index;
+use crate::inner::Sorted;
+use crate::keys::Keys;
+use crate::leaf::{Card, Leaf, blackhole::Blackhole, buffered::Buffered};
+use holm_medium::{Medium, Quill};
+use holm_search::Search;
+use std::sync::Arc;
+
+macro_rules! designs {
+    ($d:tt $($(#[$doc:meta])* $name:ident: leaf $leaf:ty, twig $twig:ty, branch $branch:ty;)*) => {
+        $(
+            $(#[$doc])*
+            #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
+            pub struct $name;
+            impl Design for $name {
+                const NAME: &'static str = stringify!($name);
+                type Leaf = $leaf;
+                type Twig = $twig;
+                type Branch = $branch;
+            }
+        )*
+
+        /// Every design, by name, with its card.
+        pub const CARDS: &[(&str, Card)] = &[$((stringify!($name), <<$name as Design>::Leaf as Leaf>::CARD)),*];
+
+        /// The tree of a design over a medium, empty until [`Index::rebuild`]; `None` where no design has that name.
+        pub fn open<M: Medium, K: Keys>(name: &str, quill: Arc<Quill<M>>, keys: K, search: Search) -> Option<Box<dyn Index<K>>> {
+            match name {
+                $(stringify!($name) => Some(Box::new(Forest::<M, $name, K>::new(quill, keys, search))),)*
+                _ => None,
+            }
+        }
+
+        /// Calls a macro with the name of every design: what tests and benchmarks iterate with.
+        #[macro_export]
+        macro_rules! for_each_design {
+            ($d then:path) => { $d then! { $($name)* } };
+        }
+    };
+}
+
+designs! { $
+    /// BD+Tree: durability by epochs. The default of the store.
+    buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
+    /// Accepts all, stores nothing: prices the rest of the house.
+    blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
+}

@@ -1,0 +1,297 @@
+//! A forest: the trees of one design over one medium. Get, put and remove, and the loop that starts over, written once.
+//!
+//! Concurrency lives here, in the spine and in the latch, and nowhere else. Readers look without writing; a writer takes
+//! one leaf. The latch is let go after the leaf has fenced, so no reader returns what a crash could still take back.
+
+use crate::audit::Audit;
+use crate::berth::Berth;
+use crate::design::Design;
+use crate::index::{Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
+use crate::inner::Inner;
+use crate::keys::Keys;
+use crate::latch::Held;
+use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, Pairs};
+use crate::slab::Slab;
+use crate::spine::Spine;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::{spin_loop, yield_now};
+use holm_medium::{Area, Epoch, Loc, Medium, MediumError, Pen, Quill, Result, Stay};
+use holm_search::{Search, prefetch_lines};
+use std::sync::Arc;
+
+/// A leaf that is still full after so many splits is damaged, and the writer must not spin for ever.
+const MOST_SPLITS: usize = 64;
+
+/// Probes that travel together in `get_many`: as many lines as a core can wait for at once.
+const GROUP: usize = 16;
+
+/// The trees of one design over one medium.
+pub struct Forest<M: Medium, D: Design, K: Keys> {
+    pub(crate) quill: Arc<Quill<M>>,
+    pub(crate) keys: K,
+    pub(crate) spine: Spine<D>,
+    pub(crate) berths: Slab<Berth<D::Leaf>>,
+}
+
+/// A leaf whose latch a writer holds.
+pub(crate) struct Taken<'a, L: Leaf> {
+    pub(crate) number: u32,
+    pub(crate) leaf: &'a L,
+    pub(crate) berth: &'a Berth<L>,
+    pub(crate) held: Held<'a>,
+}
+
+/// Waits a little longer each time.
+pub(crate) fn back_off(turn: &mut u32) {
+    *turn += 1;
+    if *turn < 32 { spin_loop() } else { yield_now() }
+}
+
+impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
+    /// A forest without trees.
+    pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
+        Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
+    }
+
+    #[inline]
+    pub(crate) fn lens(&self) -> Lens<'_, K> {
+        Lens { keys: &self.keys, search: self.spine.search }
+    }
+
+    /// The block of a number.
+    #[inline]
+    pub(crate) fn leaf(&self, number: u32) -> Option<&D::Leaf> {
+        let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
+        self.quill.pool().medium.image().at(Loc::new(Area::Leaves, offset))
+    }
+
+    #[inline]
+    fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
+        let at = self.spine.seek::<K>(root, probe)?;
+        let leaf = self.leaf(at.leaf)?;
+        // The largest single effect on a serial get: the lines of the block arrive together.
+        prefetch_lines(leaf);
+        let berth = self.berths.get(at.leaf)?;
+        let version = berth.latch.read()?;
+        if !at.twig.latch().still(at.version) {
+            return None;
+        }
+        let payload = leaf.get(&berth.beside, self.lens(), probe);
+        let stamp = leaf.stamp();
+        berth.latch.still(version).then_some(Sighting { payload, seen: Seen { leaf: at.leaf, version }, stamp })
+    }
+
+    /// Takes the probe's leaf, if nobody else has it.
+    fn try_take(&self, root: &Root, probe: K::Probe<'_>) -> Option<Taken<'_, D::Leaf>> {
+        let at = self.spine.seek::<K>(root, probe)?;
+        let leaf = self.leaf(at.leaf)?;
+        prefetch_lines(leaf);
+        let berth = self.berths.get(at.leaf)?;
+        let version = berth.latch.read()?;
+        if !at.twig.latch().still(at.version) {
+            return None;
+        }
+        Some(Taken { number: at.leaf, leaf, berth, held: berth.latch.hold(version)? })
+    }
+
+    /// Takes the probe's leaf for an operation whose label is then valid: its linearization point.
+    fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Taken<'_, D::Leaf> {
+        let mut turn = 0;
+        loop {
+            match self.try_take(root, probe) {
+                Some(taken) if stay.valid() => return taken,
+                Some(taken) => {
+                    taken.held.undo();
+                    stay.renew();
+                }
+                None => back_off(&mut turn),
+            }
+        }
+    }
+
+    fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
+        if let Some((loc, value)) = seal
+            && let Some([word]) = self.quill.pool().medium.image().words(loc, 1)
+        {
+            pen.write(word, value);
+        }
+    }
+
+    /// A fresh leaf of a keyspace, found as such after a crash.
+    pub(crate) fn fresh_leaf(&self, epoch: Epoch, home: Home) -> Result<u32> {
+        let pool = self.quill.pool();
+        let number = pool.space.take_block(&pool.medium, epoch)?;
+        let (leaf, berth) = self.block(number)?;
+        leaf.format(&berth.beside, &mut self.quill.cut_at(epoch), home);
+        Ok(number)
+    }
+
+    /// Block and berth of a number just taken.
+    pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &Berth<D::Leaf>)> {
+        let pair = self.leaf(number).zip(self.berths.reach(number));
+        pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
+    }
+
+    fn group(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>) {
+        let mut found: [Option<u32>; GROUP] = [None; GROUP];
+        for (probe, place) in probes.iter().zip(&mut found) {
+            if let Some(at) = self.spine.seek::<K>(root, *probe) {
+                *place = Some(at.leaf);
+                if let Some(leaf) = self.leaf(at.leaf) {
+                    prefetch_lines(leaf);
+                }
+            }
+        }
+        // By now the blocks are on their way; ask for the records behind them.
+        for (probe, place) in probes.iter().zip(&found) {
+            let Some((leaf, berth)) = place.and_then(|number| self.leaf(number).zip(self.berths.get(number))) else {
+                continue;
+            };
+            if let Some(payload) = leaf.glance(&berth.beside, self.lens(), *probe) {
+                self.keys.prefetch(payload);
+            }
+        }
+        out.extend(probes.iter().map(|probe| self.get(root, *probe)));
+    }
+
+    fn try_view(&self, root: &Root, toward: &Toward<'_, K>) -> Option<View<K>> {
+        let path = self.spine.walk::<K>(root, toward)?;
+        let number = path.twig.node.child(path.twig.position);
+        let leaf = self.leaf(number)?;
+        prefetch_lines(leaf);
+        let berth = self.berths.get(number)?;
+        let version = berth.latch.read()?;
+        if !path.twig.node.latch().still(path.twig.version) {
+            return None;
+        }
+        let mut pairs = Pairs::default();
+        leaf.live(&berth.beside, &mut pairs);
+        let stamp = leaf.stamp();
+        if !berth.latch.still(version) {
+            return None;
+        }
+        pairs.iter().for_each(|slot| self.keys.prefetch(slot.payload));
+        pairs.sort(&self.keys);
+        // Ties of heads were decided by records: they count only if the leaf has not changed since.
+        berth.latch.still(version).then_some(View {
+            pairs,
+            low: path.leaf.0,
+            high: path.leaf.1,
+            seen: Seen { leaf: number, version },
+            stamp,
+        })
+    }
+}
+
+impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
+    fn design(&self) -> &'static str {
+        D::NAME
+    }
+
+    fn card(&self) -> Card {
+        D::Leaf::CARD
+    }
+
+    #[inline]
+    fn get(&self, root: &Root, probe: K::Probe<'_>) -> Sighting {
+        let mut turn = 0;
+        loop {
+            match self.try_get(root, probe) {
+                Some(sighting) => return sighting,
+                None => back_off(&mut turn),
+            }
+        }
+    }
+
+    fn get_many(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>) {
+        probes.chunks(GROUP).for_each(|group| self.group(root, group, out));
+    }
+
+    #[inline]
+    fn still(&self, seen: Seen) -> bool {
+        self.berths.get(seen.leaf).is_some_and(|berth| berth.latch.still(seen.version))
+    }
+
+    fn put(
+        &self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        payload: u64,
+        seal: Seal,
+    ) -> Result<Option<Old>> {
+        for _ in 0..MOST_SPLITS {
+            let taken = self.take(root, stay, probe);
+            let mut pen = self.quill.cut(stay);
+            match taken.leaf.insert(&taken.berth.beside, self.lens(), &mut pen, probe, payload) {
+                Ok(old) => {
+                    self.seal(&mut pen, seal);
+                    drop(taken.held);
+                    if old.is_none() && D::Leaf::CARD.keeps {
+                        root.pairs.fetch_add(1, Relaxed);
+                    }
+                    return Ok(old);
+                }
+                Err(Full) => {
+                    taken.held.undo();
+                    self.make_room(root, stay, probe)?;
+                }
+            }
+        }
+        Err(MediumError::Corrupt {
+            path: "leaves".into(),
+            offset: 0,
+            what: "a leaf",
+            found: "full however often it is split".into(),
+            expected: "room after a split".into(),
+        })
+    }
+
+    fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
+        let taken = self.take(root, stay, probe);
+        let mut pen = self.quill.cut(stay);
+        let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
+        self.seal(&mut pen, seal);
+        let sparse = old.is_some() && taken.leaf.sparse();
+        drop(taken.held);
+        if old.is_some() {
+            root.pairs.fetch_sub(1, Relaxed);
+        }
+        if sparse {
+            // An operation of its own: the neighbour may already belong to the next epoch.
+            self.merge(root, stay, probe)?;
+        }
+        Ok(old)
+    }
+
+    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K> {
+        let mut turn = 0;
+        loop {
+            match self.try_view(root, &toward) {
+                Some(view) => return view,
+                None => back_off(&mut turn),
+            }
+        }
+    }
+
+    fn plant(&self, stay: &mut Stay<'_>, keyspace: u32) -> Result<Root> {
+        let home = Home { keyspace, skip: 0, first: true };
+        let number = self.fresh_leaf(stay.epoch(), home)?;
+        let (twig, node) = self.spine.twigs.take();
+        node.rewrite(0, &[], &[number]);
+        Ok(Root::new(keyspace, 1, twig, 0))
+    }
+
+    fn uproot(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
+        self.abandon(root, stay, freed);
+        Ok(())
+    }
+
+    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
+        crate::rebuild::rebuild(self, cut, epoch, threads)
+    }
+
+    fn audit(&self, root: &Root) -> Audit {
+        crate::audit::audit(self, root)
+    }
+}

@@ -1,0 +1,154 @@
+//! What a store holds of a tree: object safe and coarse. The one dynamic door.
+//!
+//! A call through it costs five to nine nanoseconds and the overlap of consecutive operations, so it is crossed once per
+//! operation, and once per group by `get_many`; never between a leaf and its slots.
+
+use crate::audit::Audit;
+use crate::keys::Keys;
+use crate::latch::{Latch, Version};
+use crate::leaf::{Card, Cut, Old, Pairs};
+use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use holm_medium::{Epoch, Result, Stay};
+
+/// The top of one keyspace's tree.
+pub struct Root {
+    keyspace: u32,
+    pub(crate) latch: Latch,
+    /// Level in the upper half, node number in the lower.
+    pub(crate) top: AtomicU64,
+    pub(crate) pairs: AtomicI64,
+}
+
+impl Root {
+    pub(crate) fn new(keyspace: u32, level: u32, number: u32, pairs: u64) -> Self {
+        Root {
+            keyspace,
+            latch: Latch::default(),
+            top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
+            pairs: AtomicI64::new(pairs as i64),
+        }
+    }
+
+    /// The keyspace it is the root of.
+    pub fn keyspace(&self) -> u32 {
+        self.keyspace
+    }
+
+    /// Pairs now. O(1); exact while nobody writes.
+    pub fn pairs(&self) -> u64 {
+        self.pairs.load(Ordering::Relaxed).max(0) as u64
+    }
+}
+
+/// When something was seen: enough to ask later whether it still stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    pub(crate) leaf: u32,
+    pub(crate) version: Version,
+}
+
+/// The answer of a leaf, and when it gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sighting {
+    /// The payload, if the key is there.
+    pub payload: Option<u64>,
+    /// When it was seen.
+    pub seen: Seen,
+    /// The latest epoch in which the leaf had changed: what was seen survives once that epoch is durable.
+    pub stamp: Epoch,
+}
+
+/// Which leaf to look at.
+pub enum Toward<'a, K: Keys> {
+    /// The one whose range holds the probe.
+    Holding(K::Probe<'a>),
+    /// The one that holds the greatest keys below the probe.
+    Below(K::Probe<'a>),
+    /// The last one.
+    Last,
+}
+
+/// One leaf, copied out whole at one instant.
+pub struct View<K: Keys> {
+    /// Its pairs in order.
+    pub pairs: Pairs,
+    /// Where its range starts; `None`: at the lowest key.
+    pub low: Option<K::Fence>,
+    /// Where its range ends; `None`: nowhere.
+    pub high: Option<K::Fence>,
+    /// When it was seen.
+    pub seen: Seen,
+    /// As in [`Sighting`].
+    pub stamp: Epoch,
+}
+
+/// A word to be stored under the leaf's latch, after the commit word: how far a batch has come.
+pub type Seal = Option<(u64, u64)>;
+
+/// What a rebuild found.
+#[derive(Default)]
+pub struct Rebuilt {
+    /// A root for each keyspace that has a leaf, in ascending order of keyspace.
+    pub roots: Vec<Root>,
+    /// The latest epoch that any leaf carries.
+    pub latest: Epoch,
+    /// Leaves that are in use.
+    pub leaves: u64,
+    /// Bytes of records that are reached.
+    pub record_bytes: u64,
+}
+
+/// An ordered tree from probes to payloads, over some medium, of some design.
+pub trait Index<K: Keys>: Send + Sync {
+    /// The design's name.
+    fn design(&self) -> &'static str;
+    /// What it assumes and offers.
+    fn card(&self) -> Card;
+
+    /// The payload of a key. Never waits for a writer longer than one leaf's change.
+    fn get(&self, root: &Root, probe: K::Probe<'_>) -> Sighting;
+    /// The same for many: their misses overlap.
+    fn get_many(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>);
+    /// Whether what was seen still stands: asked after following a payload.
+    fn still(&self, seen: Seen) -> bool;
+    /// Puts a payload under a key, and tells what was there.
+    ///
+    /// # Errors
+    /// `NoSpace` if a leaf had to be split and no block was to be had: nothing has changed. `Corrupt` for a leaf that
+    /// stays full however often it is split.
+    fn put(
+        &self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        payload: u64,
+        seal: Seal,
+    ) -> Result<Option<Old>>;
+    /// Takes a key away, and tells what was there.
+    ///
+    /// # Errors
+    /// As for [`Index::put`].
+    fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>>;
+    /// Copies a leaf out.
+    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K>;
+
+    /// Plants an empty tree.
+    ///
+    /// # Errors
+    /// `NoSpace`.
+    fn plant(&self, stay: &mut Stay<'_>, keyspace: u32) -> Result<Root>;
+    /// Gives up every leaf of a tree that nobody uses any more; `freed` is told each payload.
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    fn uproot(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()>;
+
+    /// At open: recovers every leaf to the cut, frees what is not reached, and rebuilds all that is volatile. Parallel
+    /// over `threads`. Alone in the world.
+    ///
+    /// # Errors
+    /// `Corrupt`, saying where and what; nothing volatile is to be used then.
+    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt>;
+    /// Checks every invariant of a tree that nobody writes to meanwhile.
+    fn audit(&self, root: &Root) -> Audit;
+}

@@ -1,0 +1,115 @@
+//! Sorted heads in whole lines, searched by vectors: the twig and branch of most designs.
+
+use super::{Inner, Mark};
+use crate::latch::Latch;
+use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use holm_search::Search;
+
+/// `8 * LINES - 1` separators, `8 * LINES` children.
+#[repr(C, align(64))]
+pub struct Sorted<const LINES: usize> {
+    latch: Latch,
+    /// Count in the lower half, skip in the upper.
+    shape: AtomicU64,
+    heads: [[AtomicU64; 8]; LINES],
+    children: [[AtomicU32; 8]; LINES],
+    texts: [[AtomicU32; 8]; LINES],
+}
+
+impl<const LINES: usize> Default for Sorted<LINES> {
+    fn default() -> Self {
+        Sorted {
+            latch: Latch::default(),
+            shape: AtomicU64::new(0),
+            heads: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))),
+            children: std::array::from_fn(|_| Default::default()),
+            texts: std::array::from_fn(|_| Default::default()),
+        }
+    }
+}
+
+impl<const LINES: usize> Sorted<LINES> {
+    fn head(&self, index: usize) -> &AtomicU64 {
+        &self.heads.as_flattened()[index]
+    }
+    fn text(&self, index: usize) -> &AtomicU32 {
+        &self.texts.as_flattened()[index]
+    }
+    fn place(&self, index: usize) -> &AtomicU32 {
+        &self.children.as_flattened()[index]
+    }
+    fn set(&self, index: usize, mark: Mark) {
+        self.head(index).store(mark.head, Relaxed);
+        self.text(index).store(mark.text, Relaxed);
+    }
+    fn set_shape(&self, skip: usize, len: usize) {
+        self.shape.store((skip as u64) << 32 | len as u64, Relaxed);
+    }
+}
+
+impl<const LINES: usize> Inner for Sorted<LINES> {
+    const CHILDREN: usize = LINES * 8;
+
+    #[inline]
+    fn latch(&self) -> &Latch {
+        &self.latch
+    }
+    #[inline]
+    fn len(&self) -> usize {
+        (self.shape.load(Relaxed) as u32 as usize).min(Self::CHILDREN - 1)
+    }
+    #[inline]
+    fn skip(&self) -> usize {
+        (self.shape.load(Relaxed) >> 32) as usize
+    }
+    #[inline]
+    fn mark(&self, index: usize) -> Mark {
+        Mark { head: self.head(index).load(Relaxed), text: self.text(index).load(Relaxed) }
+    }
+    #[inline]
+    fn child(&self, index: usize) -> u32 {
+        self.place(index).load(Relaxed)
+    }
+    #[inline]
+    fn rank(&self, search: Search, head: u64) -> usize {
+        search.rank(self.heads.as_flattened(), self.len(), head)
+    }
+    #[inline]
+    fn rank_below(&self, search: Search, head: u64) -> usize {
+        search.rank_below(self.heads.as_flattened(), self.len(), head)
+    }
+
+    fn rewrite(&self, skip: usize, marks: &[Mark], children: &[u32]) {
+        debug_assert_eq!(marks.len() + 1, children.len());
+        self.set_shape(skip, marks.len());
+        marks.iter().enumerate().for_each(|(index, mark)| self.set(index, *mark));
+        // What lies beyond reads as the greatest head, so that whole lines may be compared.
+        (marks.len()..Self::CHILDREN).for_each(|index| self.set(index, Mark { head: u64::MAX, text: 0 }));
+        children.iter().enumerate().for_each(|(index, child)| self.place(index).store(*child, Relaxed));
+    }
+
+    fn set_child(&self, index: usize, child: u32) {
+        self.place(index).store(child, Relaxed);
+    }
+
+    fn adopt(&self, index: usize, mark: Mark, child: u32) {
+        let len = self.len();
+        for at in (index..len).rev() {
+            self.set(at + 1, self.mark(at));
+            self.set_child(at + 2, self.child(at + 1));
+        }
+        self.set(index, mark);
+        self.set_child(index + 1, child);
+        self.set_shape(self.skip(), len + 1);
+    }
+
+    fn disown(&self, index: usize) {
+        let len = self.len();
+        for at in index..len - 1 {
+            self.set(at, self.mark(at + 1));
+            self.set_child(at + 1, self.child(at + 2));
+        }
+        self.set(len - 1, Mark { head: u64::MAX, text: 0 });
+        self.set_shape(self.skip(), len - 1);
+    }
+}

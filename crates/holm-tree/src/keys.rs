@@ -1,0 +1,137 @@
+//! What a slot's first word stands for.
+//!
+//! A slot is two words in every design. For [`Words`] the first is the key itself, as in the papers. For a store of byte
+//! strings it is the key's *head*, eight bytes taken after a prefix that the leaf's whole range shares, and the payload
+//! leads to a record with the rest. The tree knows this trait, the store supplies the bytes, and so the tree never hears
+//! of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers must be total,
+//! and count only after the leaf's latch has been validated.
+
+use std::cmp::Ordering;
+use std::fmt::Debug;
+
+/// The two words of a slot.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// The key, or its head.
+    pub head: u64,
+    /// The value, or where the record lies.
+    pub payload: u64,
+}
+
+/// What slots stand for, how they compare with a probe, and what separates them.
+pub trait Keys: Send + Sync + 'static {
+    /// A key that is looked for.
+    type Probe<'a>: Copy;
+    /// A key that is kept: a separator, the end of a range. The default is the lowest key of all.
+    type Fence: Clone + Ord + Default + Debug + Send + Sync + 'static;
+
+    /// A fence as a probe.
+    fn probe(fence: &Self::Fence) -> Self::Probe<'_>;
+    /// A probe as a fence.
+    fn fence(probe: Self::Probe<'_>) -> Self::Fence;
+    /// Eight bytes of the probe after `skip`, so that heads compare as the keys do, ties excepted.
+    fn head(probe: Self::Probe<'_>, skip: usize) -> u64;
+    /// The fingerprint of the probe's whole key.
+    fn print(probe: Self::Probe<'_>) -> u8;
+    /// Whether the slot holds the probe's key.
+    fn is(&self, slot: Slot, probe: Self::Probe<'_>) -> bool;
+    /// The slot's key against the probe's; the slot's head leaves out `skip` bytes, which the two share.
+    fn compare(&self, slot: Slot, skip: usize, probe: Self::Probe<'_>) -> Ordering;
+    /// Two slots of one leaf.
+    fn order(&self, a: Slot, b: Slot) -> Ordering;
+    /// The slot's whole key; `None` where the payload leads nowhere.
+    fn key(&self, slot: Slot) -> Option<Self::Fence>;
+    /// The slot's head as it is when `skip` bytes are left out; `None` as above.
+    fn rehead(&self, slot: Slot, skip: usize) -> Option<u64>;
+    /// Asks the CPU for what a comparison with this slot will read.
+    fn prefetch(&self, payload: u64) {
+        let _ = payload;
+    }
+    /// The shortest fence `s` with `low < s <= high`.
+    fn separator(low: &Self::Fence, high: &Self::Fence) -> Self::Fence;
+    /// How many bytes all the keys in `low..high` share; at most 255. `None`: no upper end.
+    fn common(low: &Self::Fence, high: Option<&Self::Fence>) -> usize;
+    /// The whole text of a fence, where the head after `skip` bytes does not say all.
+    fn text(fence: &Self::Fence, skip: usize) -> Option<&[u8]>;
+    /// The fence that has such a text.
+    fn from_text(text: &[u8]) -> Self::Fence;
+    /// The fence whose first `skip` bytes are the probe's, and whose head says the rest.
+    fn from_head(probe: Self::Probe<'_>, skip: usize, head: u64) -> Self::Fence;
+    /// The end of the range of all the keys that start with the first `skip` bytes of `key`; `None` if it has no end.
+    fn beyond(key: &Self::Fence, skip: usize) -> Option<Self::Fence>;
+    /// Whether a key's first bytes are those of another key.
+    fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
+    /// The first `count` bytes of a key as a fence.
+    fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
+    /// Offset and length in words of the record that a payload leads to.
+    fn extent(payload: u64) -> Option<(u64, u32)> {
+        let _ = payload;
+        None
+    }
+}
+
+/// Keys that are words: slots hold them whole.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Words;
+
+impl Keys for Words {
+    type Probe<'a> = u64;
+    type Fence = u64;
+
+    fn probe(fence: &u64) -> u64 {
+        *fence
+    }
+    fn fence(probe: u64) -> u64 {
+        probe
+    }
+    #[inline]
+    fn head(probe: u64, _: usize) -> u64 {
+        probe
+    }
+    #[inline]
+    fn print(probe: u64) -> u8 {
+        (probe.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+    }
+    #[inline]
+    fn is(&self, slot: Slot, probe: u64) -> bool {
+        slot.head == probe
+    }
+    #[inline]
+    fn compare(&self, slot: Slot, _: usize, probe: u64) -> Ordering {
+        slot.head.cmp(&probe)
+    }
+    #[inline]
+    fn order(&self, a: Slot, b: Slot) -> Ordering {
+        a.head.cmp(&b.head)
+    }
+    fn key(&self, slot: Slot) -> Option<u64> {
+        Some(slot.head)
+    }
+    fn rehead(&self, slot: Slot, _: usize) -> Option<u64> {
+        Some(slot.head)
+    }
+    fn separator(_: &u64, high: &u64) -> u64 {
+        *high
+    }
+    fn common(_: &u64, _: Option<&u64>) -> usize {
+        0
+    }
+    fn text(_: &u64, _: usize) -> Option<&[u8]> {
+        None
+    }
+    fn from_text(text: &[u8]) -> u64 {
+        text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    }
+    fn from_head(_: u64, _: usize, head: u64) -> u64 {
+        head
+    }
+    fn beyond(_: &u64, _: usize) -> Option<u64> {
+        None
+    }
+    fn shares(_: &u64, _: &u64, skip: usize) -> bool {
+        skip == 0
+    }
+    fn cut(_: &u64, _: usize) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,281 @@
+//! A leaf: one way to keep pairs in a block of persistent lines. A file in this folder *is* a design.
+//!
+//! Two contracts. **Readers race** with one writer: they must end and must not panic on any bits whatever; their answers
+//! count only after the caller has validated the latch. **Writers are alone**: the forest holds the latch and lends the
+//! pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
+
+pub mod blackhole;
+pub mod buffered;
+
+use crate::keys::{Keys, Slot};
+use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
+use holm_search::Search;
+use serde::Serialize;
+
+/// The most pairs any design keeps in one leaf.
+pub const MOST_PAIRS: usize = 64;
+
+/// What a design assumes and offers; printed beside every result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// The paper, for the report.
+    pub source: &'static str,
+    /// Durable at the end of the epoch, by versions; the rest are durable when an operation returns.
+    pub defers: bool,
+    /// Correct only where the stores to one line persist in order; excused from the word model.
+    pub needs_line_order: bool,
+    /// Which blocks are leaves is known by following `next` from the first one; otherwise each block says so itself.
+    pub linked: bool,
+    /// Keeps what it is given. Only the blackhole does not.
+    pub keeps: bool,
+}
+
+/// What a leaf looks through: what slots stand for, and the vector kernels chosen when the tree was opened.
+pub struct Lens<'a, K> {
+    /// What slots stand for.
+    pub keys: &'a K,
+    /// How to search.
+    pub search: Search,
+}
+
+impl<K> Clone for Lens<'_, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<K> Copy for Lens<'_, K> {}
+
+/// Whose a leaf is, and what its range shares.
+#[derive(Clone, Copy, Debug)]
+pub struct Home {
+    /// The keyspace.
+    pub keyspace: u32,
+    /// Bytes that all keys of the range share and heads leave out; 0 to 255.
+    pub skip: u8,
+    /// The first leaf of its keyspace, which never moves in a linked design.
+    pub first: bool,
+}
+
+/// A payload that has given way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Old {
+    /// What it was.
+    pub payload: u64,
+    /// It was stored in this very epoch: no crash can bring it back, so its record may be freed at once.
+    pub young: bool,
+}
+
+/// There is no room: split, or make place some other way, and come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// A block that nobody can reach yet, for a leaf to use.
+pub struct Fresh<'a, L: Leaf> {
+    /// Its number.
+    pub number: u32,
+    /// The block.
+    pub leaf: &'a L,
+    /// Its volatile side.
+    pub beside: &'a L::Beside,
+}
+
+/// Where the halves of a split lie now.
+#[derive(Clone, Debug)]
+pub struct Split<F> {
+    /// The number of the lower half: the leaf's own, or a fresh one.
+    pub left: u32,
+    /// The separator and the number of the upper half; `None` if all of it fitted into `left`.
+    pub right: Option<(F, u32)>,
+}
+
+/// Where a crash cut history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// Only the process died: every store it made is there (or there was no crash at all).
+    Visible,
+    /// Power was lost: what was labelled with this epoch or an earlier one is there whole, the rest is not to be seen.
+    At(Epoch),
+}
+
+/// What recovery found a block to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing: the block is free.
+    Free,
+    /// A leaf of a keyspace.
+    Live {
+        /// The keyspace.
+        keyspace: u32,
+        /// For linked designs: the first leaf of it.
+        first: bool,
+    },
+}
+
+/// Live pairs, copied out.
+#[derive(Clone, Debug)]
+pub struct Pairs {
+    slots: [Slot; MOST_PAIRS],
+    len: usize,
+}
+
+impl Default for Pairs {
+    fn default() -> Self {
+        Pairs { slots: [Slot::default(); MOST_PAIRS], len: 0 }
+    }
+}
+
+impl Pairs {
+    /// Adds a pair; beyond [`MOST_PAIRS`], which only a torn count could ask for, it is dropped.
+    #[inline]
+    pub fn push(&mut self, slot: Slot) {
+        if let Some(place) = self.slots.get_mut(self.len) {
+            *place = slot;
+            self.len += 1;
+        }
+    }
+
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Sorts by key.
+    pub fn sort<K: Keys>(&mut self, keys: &K) {
+        self.slots[..self.len].sort_unstable_by(|a, b| keys.order(*a, *b));
+    }
+}
+
+impl std::ops::Deref for Pairs {
+    type Target = [Slot];
+    fn deref(&self) -> &[Slot] {
+        &self.slots[..self.len]
+    }
+}
+
+/// One way to keep pairs in a block of persistent lines.
+pub trait Leaf: Persistent + Sized {
+    /// What the design assumes and offers.
+    const CARD: Card;
+    /// The most pairs a block holds.
+    const CAPACITY: usize;
+    /// The leaf's volatile side, kept in its berth: rebuilt by [`Leaf::recover`], gone with the process.
+    type Beside: Default + Send + Sync + 'static;
+
+    /// The payload of a key.
+    fn get<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64>;
+
+    /// A payload that [`Leaf::get`] will probably have to look at, found without looking at any record.
+    fn glance<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        let _ = (beside, lens, probe);
+        None
+    }
+
+    /// Every live pair, in any order.
+    fn live(&self, beside: &Self::Beside, out: &mut Pairs);
+
+    /// Whether so few pairs are left that a merge is worth an attempt.
+    fn sparse(&self) -> bool {
+        false
+    }
+
+    /// Bytes that heads leave out.
+    fn skip(&self) -> usize {
+        0
+    }
+
+    /// The latest epoch in which the leaf changed, for designs that know.
+    fn stamp(&self) -> Epoch {
+        0
+    }
+
+    /// The number of the next leaf, for linked designs; 0 is none.
+    fn next(&self) -> u32 {
+        0
+    }
+
+    /// Makes a fresh block an empty leaf that a crash finds as such.
+    fn format<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, home: Home);
+
+    /// Puts a payload under a key, replacing what was there.
+    ///
+    /// # Errors
+    /// [`Full`]: nothing has changed.
+    fn insert<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> std::result::Result<Option<Old>, Full>;
+
+    /// Takes a key away.
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+    ) -> Option<Old>;
+
+    /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block, or
+    /// by replacement with two. Blocks not named in the answer were not touched.
+    fn split<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        fresh: [Fresh<'_, Self>; 2],
+        range: (&K::Fence, Option<&K::Fence>),
+    ) -> Split<K::Fence>;
+
+    /// Moves the pairs of this leaf and of its right neighbour (numbers `own`) into `fresh`, if the design can and they
+    /// fit well; tells whether it did. Both are given up then.
+    fn merge<M: Medium, K: Keys>(
+        &self,
+        own: [u32; 2],
+        right: &Self,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        fresh: Fresh<'_, Self>,
+        range: (&K::Fence, Option<&K::Fence>),
+    ) -> bool {
+        let _ = (own, right, lens, pen, fresh, range);
+        false
+    }
+
+    /// Gives the leaf up, pairs and all: its keyspace has been dropped.
+    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
+
+    /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
+    /// blocks may be looked at through `peer`; they may be under recovery themselves at the same time.
+    ///
+    /// # Errors
+    /// `Corrupt`, for bits that no crash can have left there.
+    fn recover<'a, M: Medium>(
+        &'a self,
+        own: u32,
+        beside: &Self::Beside,
+        pen: &mut Pen<'_, M>,
+        cut: Cut,
+        peer: &dyn Fn(u32) -> Option<&'a Self>,
+    ) -> Result<Fate>;
+
+    /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
+    /// neighbour.
+    fn mend<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        right: Option<&Self>,
+    ) {
+        let _ = (beside, lens, pen, right);
+    }
+
+    /// Derives the volatile side anew, the durable one being sound.
+    fn rederive<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) {
+        let _ = (beside, lens);
+    }
+}

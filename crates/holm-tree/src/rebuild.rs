@@ -1,0 +1,292 @@
+//! After a crash, and at every open: recover each leaf, then derive all that is volatile from what the leaves say.
+//!
+//! One pass over the leaf area brings every block to the cut and says what it is; a second reads each leaf's ends and
+//! marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
+//!
+//! A leaf whose heads leave out `skip` bytes has promised that its whole range shares them. The separators chosen here
+//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises leave a
+//! gap between them, an empty leaf is put into it.
+
+use crate::design::Design;
+use crate::forest::Forest;
+use crate::index::{Rebuilt, Root};
+use crate::inner::Inner;
+use crate::keys::Keys;
+use crate::leaf::{Cut, Fate, Home, Leaf, Pairs};
+use crate::reach::Reach;
+use crate::slab::Slab;
+use holm_medium::{Area, BLOCK, Epoch, Medium, MediumError, Result};
+use std::sync::Mutex;
+use std::thread;
+
+/// A leaf in use, with the ends of what it holds.
+struct Found<K: Keys> {
+    number: u32,
+    keyspace: u32,
+    first: bool,
+    skip: usize,
+    pairs: usize,
+    ends: Option<(K::Fence, K::Fence)>,
+}
+
+/// A leaf and where its range starts.
+type Placed<F> = (F, u32);
+
+pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    cut: Cut,
+    epoch: Epoch,
+    threads: usize,
+) -> Result<Rebuilt> {
+    let pool = forest.quill.pool();
+    let blocks = (pool.medium.image().area(Area::Leaves).len() as u64 / BLOCK) as u32;
+    let (mut live, latest) = recover_all(forest, cut, epoch, blocks, threads)?;
+    if D::Leaf::CARD.linked {
+        live = chains(forest, &live, epoch)?;
+    }
+    // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
+    let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
+    let mut found = parallel(threads, &live, |part| look_at(forest, part, &reach))?;
+    let frontier = live.iter().map(|live| live.0 + 1).max().unwrap_or(1);
+    let mut used = vec![false; frontier as usize];
+    live.iter().for_each(|live| used[live.0 as usize] = true);
+    let free = (1..frontier).rev().filter(|number| !used[*number as usize]).collect();
+    let record_bytes = reach.bytes();
+    let (record_frontier, runs) = reach.free_runs();
+    pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
+    let leaves = found.len() as u64;
+    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+    let mut roots = Vec::new();
+    for tree in found.chunk_by(|a, b| a.keyspace == b.keyspace) {
+        let pairs = tree.iter().map(|leaf| leaf.pairs as u64).sum();
+        let placed = place(forest, tree, epoch)?;
+        let (level, top) = load(forest, &placed);
+        roots.push(Root::new(tree[0].keyspace, level, top, pairs));
+    }
+    Ok(Rebuilt { roots, latest, leaves, record_bytes })
+}
+
+/// Runs `work` over equal parts of a list and joins what they give, in order.
+fn parallel<T: Sync, R: Send>(
+    threads: usize,
+    all: &[T],
+    work: impl Fn(&[T]) -> Result<Vec<R>> + Sync,
+) -> Result<Vec<R>> {
+    let part = all.len().div_ceil(threads.max(1)).max(1024);
+    let mut joined = Vec::with_capacity(all.len());
+    thread::scope(|scope| {
+        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(|| work(part))).collect();
+        for part in parts {
+            match part.join() {
+                Ok(done) => joined.extend(done?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(joined)
+    })
+}
+
+type Live = (u32, u32, bool);
+
+fn recover_all<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    cut: Cut,
+    epoch: Epoch,
+    blocks: u32,
+    threads: usize,
+) -> Result<(Vec<Live>, Epoch)> {
+    let latest = Mutex::new(0);
+    let numbers: Vec<u32> = (1..blocks).collect();
+    let live = parallel(threads, &numbers, |part| {
+        let mut live = Vec::new();
+        let mut newest = 0;
+        let mut pen = forest.quill.cut_at(epoch);
+        for &number in part {
+            let (leaf, berth) = forest.block(number)?;
+            let peer = |number| forest.leaf(number).filter(|_| number < blocks);
+            let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
+            newest = newest.max(leaf.stamp());
+            if let Fate::Live { keyspace, first } = fate {
+                live.push((number, keyspace, first));
+            }
+        }
+        // One fence for all that recovery wrote: until it is durable, a second crash finds the same work to do.
+        pen.fence();
+        let mut latest = latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *latest = newest.max(*latest);
+        Ok(live)
+    })?;
+    let latest = *latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok((live, latest))
+}
+
+/// For linked designs: what the chains reach, in their order, each leaf mended against its right neighbour.
+fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live], epoch: Epoch) -> Result<Vec<Live>> {
+    let mut reached = Vec::new();
+    let mut pen = forest.quill.cut_at(epoch);
+    for &(first, keyspace, _) in live.iter().filter(|live| live.2) {
+        let mut at = first;
+        let start = reached.len();
+        while at != 0 {
+            if reached.len() - start > live.len() {
+                return Err(damaged(at, "the chain of leaves", "a circle", "an end"));
+            }
+            let (leaf, berth) = forest.block(at)?;
+            let next = leaf.next();
+            let right = (next != 0).then(|| forest.leaf(next)).flatten();
+            leaf.mend(&berth.beside, forest.lens(), &mut pen, right);
+            reached.push((at, keyspace, at == first));
+            at = next;
+        }
+    }
+    pen.fence();
+    Ok(reached)
+}
+
+fn damaged(number: u32, what: &'static str, found: &str, expected: &str) -> MediumError {
+    let offset = u64::from(number) * BLOCK;
+    MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
+}
+
+/// The ends of each leaf, and every record it reaches.
+fn look_at<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    part: &[Live],
+    reach: &Reach,
+) -> Result<Vec<Found<K>>> {
+    let mut found = Vec::with_capacity(part.len());
+    let mut pairs = Pairs::default();
+    for (index, &(number, keyspace, first)) in part.iter().enumerate() {
+        if let Some(leaf) = part.get(index + 8).and_then(|ahead| forest.leaf(ahead.0)) {
+            holm_search::prefetch_lines(leaf);
+        }
+        let (leaf, berth) = forest.block(number)?;
+        leaf.rederive(&berth.beside, forest.lens());
+        pairs.clear();
+        leaf.live(&berth.beside, &mut pairs);
+        for slot in pairs.iter() {
+            if let Some((offset, words)) = K::extent(slot.payload)
+                && !reach.mark(offset, words)
+            {
+                return Err(damaged(number, "a slot's payload", "a record outside the record area", "one inside"));
+            }
+        }
+        pairs.sort(&forest.keys);
+        let ends = match (pairs.first(), pairs.last()) {
+            (Some(low), Some(high)) => {
+                let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
+                Some(ends.ok_or_else(|| damaged(number, "a slot's payload", "no record behind it", "a record"))?)
+            }
+            _ => None,
+        };
+        found.push(Found { number, keyspace, first, skip: leaf.skip(), pairs: pairs.len(), ends });
+    }
+    Ok(found)
+}
+
+/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
+fn place<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    tree: &[Found<K>],
+    epoch: Epoch,
+) -> Result<Vec<Placed<K::Fence>>> {
+    let keyspace = tree[0].keyspace;
+    let gap = |low: &K::Fence, high: Option<&K::Fence>| {
+        let home = Home { keyspace, skip: K::common(low, high) as u8, first: false };
+        forest.fresh_leaf(epoch, home).map(|number| (low.clone(), number))
+    };
+    let mut placed: Vec<Placed<K::Fence>> = Vec::with_capacity(tree.len());
+    let mut last: Option<(&Found<K>, &K::Fence)> = None;
+    for leaf in tree {
+        let Some((low, high)) = &leaf.ends else { continue };
+        match last {
+            None if leaf.skip == 0 => placed.push((K::Fence::default(), leaf.number)),
+            None => {
+                let start = K::cut(low, leaf.skip);
+                placed.push(gap(&K::Fence::default(), Some(&start))?);
+                placed.push((start, leaf.number));
+            }
+            Some((before, end)) => {
+                if end >= low {
+                    return Err(damaged(
+                        leaf.number,
+                        "a leaf",
+                        "keys that overlap another leaf's",
+                        "a range of its own",
+                    ));
+                }
+                let (limit, start) = between::<K>((end, before.skip), (low, leaf.skip));
+                if let Some(limit) = limit {
+                    placed.push(gap(&limit, Some(&start))?);
+                }
+                placed.push((start, leaf.number));
+            }
+        }
+        last = Some((leaf, high));
+    }
+    match last {
+        // Nothing but empty leaves: the first of them is the tree.
+        None => {
+            let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
+            placed.push((K::Fence::default(), number));
+        }
+        Some((leaf, high)) if leaf.skip > 0 => {
+            if let Some(limit) = K::beyond(high, leaf.skip) {
+                placed.push(gap(&limit, None)?);
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(placed)
+}
+
+/// Where the right leaf's range starts, and where the left one's must end if that is earlier.
+fn between<K: Keys>(left: (&K::Fence, usize), right: (&K::Fence, usize)) -> (Option<K::Fence>, K::Fence) {
+    let (end, left_skip) = left;
+    let (low, right_skip) = right;
+    // The shortest separator, or the right leaf's whole prefix where that is longer: all of its range must share it.
+    let shortest = K::separator(end, low).max(K::cut(low, right_skip));
+    if K::shares(end, low, left_skip) {
+        return (None, shortest);
+    }
+    match K::beyond(end, left_skip) {
+        Some(limit) if limit >= shortest => (None, shortest),
+        Some(limit) if K::shares(&limit, low, right_skip) => (None, limit),
+        Some(limit) => (Some(limit), K::cut(low, right_skip).max(K::separator(end, low))),
+        None => (None, shortest),
+    }
+}
+
+/// Bulk-loads the levels above a run of leaves: level and number of the top.
+fn load<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, leaves: &[Placed<K::Fence>]) -> (u32, u32) {
+    let mut level = 1;
+    let mut nodes = layer::<_, M, D, K>(forest, &forest.spine.twigs, leaves);
+    while nodes.len() > 1 {
+        nodes = layer::<_, M, D, K>(forest, &forest.spine.branches, &nodes);
+        level += 1;
+    }
+    (level, nodes[0].1)
+}
+
+fn layer<I: Inner, M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    slab: &Slab<I>,
+    below: &[Placed<K::Fence>],
+) -> Vec<Placed<K::Fence>> {
+    // Seven eighths full: room for what splits next, without another level for it.
+    let most = (I::CHILDREN * 7 / 8).max(2);
+    let nodes = below.len().div_ceil(most);
+    let mut above = Vec::with_capacity(nodes);
+    let mut rest = below;
+    for index in 0..nodes {
+        let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
+        rest = tail;
+        let (number, node) = slab.take();
+        let fences: Vec<_> = part[1..].iter().map(|child| child.0.clone()).collect();
+        let children: Vec<_> = part.iter().map(|child| child.1).collect();
+        let high = tail.first().map(|child| &child.0);
+        forest.spine.fill::<_, K>(node, (&part[0].0, high), &fences, &children);
+        above.push((part[0].0.clone(), number));
+    }
+    above
+}

@@ -1,0 +1,195 @@
+//! A full leaf and its parent: split, and for a sparse one, merge. Each is an operation of its own under its own label.
+
+use crate::berth::Berth;
+use crate::design::Design;
+use crate::forest::{Forest, Taken, back_off};
+use crate::index::{Root, Toward};
+use crate::inner::{Inner, mark_of};
+use crate::keys::Keys;
+use crate::latch::Held;
+use crate::leaf::{Fresh, Leaf, Pairs};
+use crate::spine::Path;
+use holm_medium::{Medium, Result, Stay};
+
+/// A fresh block with its latch held, so that a reader with a stale number of it can validate nothing.
+struct Raw<'a, L: Leaf> {
+    number: u32,
+    leaf: &'a L,
+    berth: &'a Berth<L>,
+    held: Held<'a>,
+}
+
+impl<L: Leaf> Raw<'_, L> {
+    fn fresh(&self) -> Fresh<'_, L> {
+        Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
+    }
+}
+
+impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
+    /// Makes room in the probe's leaf, or finds that there is some by now.
+    pub(crate) fn make_room(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<()> {
+        let mut turn = 0;
+        loop {
+            // Before the label is validated: a tick in between could release a block that is too young for this label.
+            let raw = [self.raw(stay)?, self.raw(stay)?];
+            if self.try_split(root, stay, probe, raw) {
+                return Ok(());
+            }
+            if !stay.valid() {
+                stay.renew();
+            }
+            back_off(&mut turn);
+        }
+    }
+
+    fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D::Leaf>> {
+        let pool = self.quill.pool();
+        let number = pool.space.take_block(&pool.medium, stay.epoch())?;
+        let (leaf, berth) = self.block(number)?;
+        let mut turn = 0;
+        loop {
+            // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
+            if let Some(held) = berth.latch.read().and_then(|version| berth.latch.hold(version)) {
+                return Ok(Raw { number, leaf, berth, held });
+            }
+            back_off(&mut turn);
+        }
+    }
+
+    /// Latches the leaf at a position of the path's twig, whose latch is held.
+    fn take_at(&self, path: &Path<'_, D, K>, position: usize) -> Option<Taken<'_, D::Leaf>> {
+        let number = path.twig.node.child(position);
+        let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
+        let held = berth.latch.hold(berth.latch.read()?)?;
+        Some(Taken { number, leaf, berth, held })
+    }
+
+    /// Tells whether it did something; on `false` all is as it was, and the blocks are free again.
+    fn try_split(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: [Raw<'_, D::Leaf>; 2]) -> bool {
+        let space = &self.quill.pool().space;
+        let unused = |raw: Raw<'_, D::Leaf>| {
+            raw.held.undo();
+            space.return_block(raw.number);
+        };
+        let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
+        let Some(path) = path.filter(|path| !self.spine.split_full(root, path, probe)) else {
+            raw.into_iter().for_each(unused);
+            return false;
+        };
+        let held = path.twig.node.latch().hold(path.twig.version);
+        let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
+        let (Some(twig_held), Some(taken)) = (held, taken) else {
+            raw.into_iter().for_each(unused);
+            return false;
+        };
+        if !stay.valid() {
+            taken.held.undo();
+            twig_held.undo();
+            raw.into_iter().for_each(unused);
+            return false;
+        }
+        let low = path.leaf.0.clone().unwrap_or_default();
+        let fresh = [raw[0].fresh(), raw[1].fresh()];
+        let mut pen = self.quill.cut(stay);
+        let range = (&low, path.leaf.1.as_ref());
+        let split = taken.leaf.split(taken.number, &taken.berth.beside, self.lens(), &mut pen, fresh, range);
+        let (twig, position) = (path.twig.node, path.twig.position);
+        twig.set_child(position, split.left);
+        if let Some((separator, right)) = &split.right {
+            twig.adopt(position, mark_of::<K>(&self.spine.texts, separator, twig.skip()), *right);
+        }
+        for raw in raw {
+            let used = raw.number == split.left || split.right.as_ref().is_some_and(|(_, right)| *right == raw.number);
+            if !used {
+                unused(raw);
+            }
+        }
+        if split.left != taken.number {
+            space.retire_block(stay.epoch(), taken.number);
+        }
+        true
+    }
+
+    /// Merges the probe's leaf with a neighbour under the same twig, if they fit well. Worth an attempt, not a wait.
+    pub(crate) fn merge(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<()> {
+        let raw = self.raw(stay)?;
+        let space = &self.quill.pool().space;
+        match self.try_merge(root, stay, probe, &raw) {
+            Some(retired) => retired.into_iter().for_each(|number| space.retire_block(stay.epoch(), number)),
+            None => {
+                raw.held.undo();
+                space.return_block(raw.number);
+            }
+        }
+        Ok(())
+    }
+
+    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D::Leaf>) -> Option<[u32; 2]> {
+        let path = self.spine.walk::<K>(root, &Toward::Holding(probe))?;
+        let twig = path.twig.node;
+        if twig.is_empty() {
+            return None;
+        }
+        let twig_held = twig.latch().hold(path.twig.version)?;
+        let position = path.twig.position.min(twig.len() - 1);
+        let pair = self.take_at(&path, position).and_then(|left| {
+            let right = self.take_at(&path, position + 1);
+            if right.is_none() {
+                left.held.undo();
+                return None;
+            }
+            Some(left).zip(right)
+        });
+        let Some((left, right)) = pair else {
+            twig_held.undo();
+            return None;
+        };
+        let bounds = path.ranges.last()?;
+        let fence = |index: usize| twig.fence::<K>(&self.spine.texts, index, probe);
+        let low = if position > 0 { fence(position - 1) } else { bounds.0.clone().unwrap_or_default() };
+        let high = if position + 1 < twig.len() { Some(fence(position + 1)) } else { bounds.1.clone() };
+        let mut pen = self.quill.cut(stay);
+        let own = [left.number, right.number];
+        let merged =
+            stay.valid() && left.leaf.merge(own, right.leaf, self.lens(), &mut pen, raw.fresh(), (&low, high.as_ref()));
+        if !merged {
+            right.held.undo();
+            left.held.undo();
+            twig_held.undo();
+            return None;
+        }
+        self.spine.texts.forget(twig.mark(position).text);
+        twig.disown(position);
+        twig.set_child(position, raw.number);
+        Some(own)
+    }
+
+    /// Gives up every leaf of a tree that nobody uses any more.
+    pub(crate) fn abandon(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) {
+        let space = &self.quill.pool().space;
+        let mut edge = K::Fence::default();
+        let mut turn = 0;
+        loop {
+            let path = self.spine.walk::<K>(root, &Toward::Holding(K::probe(&edge)));
+            let taken = path.as_ref().and_then(|path| self.take_at(path, path.twig.position));
+            let (Some(path), Some(taken)) = (path, taken) else {
+                back_off(&mut turn);
+                continue;
+            };
+            if !stay.valid() {
+                taken.held.undo();
+                stay.renew();
+                continue;
+            }
+            let mut pairs = Pairs::default();
+            taken.leaf.live(&taken.berth.beside, &mut pairs);
+            taken.leaf.abandon(&mut self.quill.cut(stay));
+            pairs.iter().for_each(|slot| freed(slot.payload));
+            space.retire_block(stay.epoch(), taken.number);
+            match path.leaf.1 {
+                Some(high) => edge = high,
+                None => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Separators whose heads do not say all, out of line: bytes behind a number, readable while others write.
+//!
+//! Like the slab, this memory never changes type: a stale number leads to some text, never to a fault, and whoever
+//! follows it validates the node that it came from. Most separators are short and unique within their head; only long
+//! common runs beyond eight bytes put anything here.
+
+use crate::slab::Slab;
+use crate::sync::atomic::{AtomicU64, Ordering};
+
+const WORDS: usize = 4;
+const BYTES: usize = WORDS * 8;
+
+/// A link of a text: up to 32 bytes, and the next link.
+#[derive(Default)]
+struct Link {
+    /// Length of the whole text in the upper half (first link), number of the next link in the lower.
+    head: AtomicU64,
+    words: [AtomicU64; WORDS],
+}
+
+/// Texts by number; number 0 is no text.
+pub struct Texts(Slab<Link>);
+
+impl Default for Texts {
+    fn default() -> Self {
+        let slab = Slab::default();
+        slab.take();
+        Texts(slab)
+    }
+}
+
+impl Texts {
+    /// Keeps a text.
+    pub fn keep(&self, text: &[u8]) -> u32 {
+        let mut next = 0;
+        let links = text.chunks(BYTES).collect::<Vec<_>>();
+        for bytes in links.iter().rev().copied().chain(links.is_empty().then_some(&[][..])) {
+            let (number, link) = self.0.take();
+            for (word, bytes) in link.words.iter().zip(bytes.chunks(8)) {
+                let mut whole = [0; 8];
+                whole[..bytes.len()].copy_from_slice(bytes);
+                word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
+            }
+            link.head.store((text.len() as u64) << 32 | u64::from(next), Ordering::Relaxed);
+            next = number;
+        }
+        next
+    }
+
+    /// Forgets a text; its links are used again.
+    pub fn forget(&self, number: u32) {
+        let mut at = number;
+        while at != 0 {
+            let next = self.0.get(at).map_or(0, |link| link.head.load(Ordering::Relaxed) as u32);
+            self.0.give(at);
+            at = next;
+        }
+    }
+
+    /// Appends a text to `out`. Of a text that is being replaced, any bytes, no more than any text has.
+    pub fn read(&self, number: u32, out: &mut Vec<u8>) {
+        let Some(link) = self.0.get(number) else { return };
+        let mut left = ((link.head.load(Ordering::Relaxed) >> 32) as usize).min(1 << 17);
+        let mut at = number;
+        while left > 0 {
+            let Some(link) = self.0.get(at) else { return };
+            for word in &link.words {
+                let bytes = word.load(Ordering::Relaxed).to_le_bytes();
+                let count = left.min(8);
+                out.extend_from_slice(&bytes[..count]);
+                left -= count;
+            }
+            at = link.head.load(Ordering::Relaxed) as u32;
+            if at == 0 {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_every_length_come_back_and_links_are_reused() {
+        let texts = Texts::default();
+        for round in 0..3 {
+            let kept: Vec<_> = (0..200).map(|len| (0..len).map(|i| (i + round) as u8).collect::<Vec<_>>()).collect();
+            let numbers: Vec<_> = kept.iter().map(|text| texts.keep(text)).collect();
+            for (number, text) in numbers.iter().zip(&kept) {
+                let mut out = vec![];
+                texts.read(*number, &mut out);
+                assert_eq!(&out, text);
+                assert_ne!(*number, 0);
+            }
+            numbers.into_iter().for_each(|number| texts.forget(number));
+        }
+        assert!(texts.0.take().0 < 1000, "links are reused");
+    }
+}
