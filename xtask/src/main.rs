@@ -1,0 +1,142 @@
+//! The project's verbs: `cargo xtask check | crash | power-cut | bench | new-leaf`.
+//!
+//! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
+//! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
+
+#![forbid(unsafe_code)]
+
+mod new_leaf;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+
+/// The project's verbs.
+#[derive(Parser)]
+#[command(name = "cargo xtask", arg_required_else_help = true)]
+enum Verb {
+    /// All that continuous integration asks: format, lints, documentation, tests (tidy among them).
+    Check,
+    /// Explores the crashes of designs; every failure prints the seed that repeats it.
+    Crash(Crash),
+    /// Cuts the power of a pool of real files, again and again; arguments go to the program itself.
+    PowerCut(Rest),
+    /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
+    Bench(Rest),
+    /// Plants a new leaf: its file from the template, its line in the list of designs, its page.
+    NewLeaf {
+        /// In snake case: the name of the file, of the design, and of the row in every report.
+        name: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct Crash {
+    /// One design only, by its name in the list.
+    #[arg(long)]
+    design: Option<String>,
+    /// Where the generator starts: a failure's own seed repeats it.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// How long to explore.
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// The verdicts as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+impl Crash {
+    fn arguments(&self) -> Vec<String> {
+        let seed = self.seed.map(|seed| seed.to_string());
+        let seconds = self.seconds.map(|seconds| seconds.to_string());
+        let valued = [("--design", &self.design), ("--seed", &seed), ("--seconds", &seconds)];
+        let mut arguments = Vec::new();
+        for (name, value) in valued {
+            arguments.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
+        }
+        arguments.extend(self.json.then(|| "--json".to_owned()));
+        arguments
+    }
+}
+
+fn main() -> Result<()> {
+    match Verb::parse() {
+        Verb::Check => check(),
+        Verb::Crash(crash) => run_program("holm-proof", Some("crash"), &crash.arguments()),
+        Verb::PowerCut(rest) => run_program("holm-proof", Some("power-cut"), &rest.arguments),
+        Verb::Bench(rest) => run_program("holm-rivals", None, &rest.arguments),
+        Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
+    }
+}
+
+/// The same steps as continuous integration, in the order of their patience.
+fn check() -> Result<()> {
+    cargo(&["fmt", "--all", "--check"], &[])?;
+    cargo(&["clippy", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    cargo(&["test"], &[])?;
+    cargo(&["test", "--package", "xtask"], &[])
+}
+
+fn run_program(package: &str, program: Option<&str>, arguments: &[String]) -> Result<()> {
+    let mut words = vec!["run", "--release", "--package", package];
+    words.extend(program.iter().flat_map(|program| ["--bin", program]));
+    words.push("--");
+    words.extend(arguments.iter().map(String::as_str));
+    cargo(&words, &[])
+}
+
+/// Runs cargo, the very one that runs us, and passes its output through.
+fn cargo(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    println!("== cargo {}", words.join(" "));
+    let mut command = Command::new(cargo);
+    command.current_dir(root()).args(words).envs(variables.iter().copied());
+    let status = command.status().context("cargo did not start")?;
+    if !status.success() {
+        bail!("cargo {} failed: {status}", words.join(" "));
+    }
+    Ok(())
+}
+
+/// The root of the workspace: the folder above this crate's own.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate of the workspace has a folder above it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn verbs_are_well_formed() {
+        Verb::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_crash_pass_through() {
+        let Verb::Crash(crash) = Verb::parse_from(["xtask", "crash", "--seed", "7", "--json"]) else {
+            panic!("`crash` was not understood")
+        };
+        assert_eq!(crash.arguments(), ["--seed", "7", "--json"]);
+    }
+
+    #[test]
+    fn options_of_programs_pass_through() {
+        let Verb::Bench(rest) = Verb::parse_from(["xtask", "bench", "--threads", "2", "load"]) else {
+            panic!("`bench` was not understood")
+        };
+        assert_eq!(rest.arguments, ["--threads", "2", "load"]);
+    }
+}

@@ -1,0 +1,162 @@
+//! `new-leaf NAME`: a leaf in one file and one line.
+//!
+//! Writes the leaf's file and its page from templates, and adds its `mod` line and its line in the list of designs.
+//! The two lines are made from what stands there already, so that this file need not know how a list is written: the
+//! module is sorted among the others, and the design is a copy of the list's last line under the new name. Nothing is
+//! written unless everything can be.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+const LEAF: &str = include_str!("../templates/leaf.rs.txt");
+const PAGE: &str = include_str!("../templates/design.md.txt");
+const MODULES: &str = "crates/holm-tree/src/leaf.rs";
+const DESIGNS: &str = "crates/holm-tree/src/designs.rs";
+
+/// Plants a leaf in the workspace at `root`.
+///
+/// # Errors
+/// A name that is not snake case or is taken, or lists that have lost their shape; the message says what to do.
+pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
+    check_name(name)?;
+    let leaf = root.join(format!("crates/holm-tree/src/leaf/{name}.rs"));
+    let page = root.join(format!("docs/designs/{name}.md"));
+    if let Some(taken) = [&leaf, &page].into_iter().find(|path| path.exists()) {
+        bail!("{} is there already", taken.display());
+    }
+    let read = |path: &str| fs::read_to_string(root.join(path)).with_context(|| format!("cannot read {path}"));
+    let modules = add_module(&read(MODULES)?, name).with_context(|| format!("add `mod {name};` to {MODULES}"))?;
+    let designs = add_design(&read(DESIGNS)?, name).with_context(|| format!("add a line for {name} to {DESIGNS}"))?;
+    let files = [
+        (leaf, fill(LEAF, name)),
+        (page, fill(PAGE, name)),
+        (root.join(MODULES), modules),
+        (root.join(DESIGNS), designs),
+    ];
+    for (path, text) in files {
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {}", path.strip_prefix(root).unwrap_or(&path).display());
+    }
+    println!("next: cargo test -p holm-proof {name}");
+    Ok(())
+}
+
+/// The name becomes a file, a module and a design: snake case serves for all three.
+fn check_name(name: &str) -> Result<()> {
+    let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if !plain || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('_') || name.contains("__") {
+        bail!("found {name:?}, expected a name in snake case, such as `coral_reef`");
+    }
+    Ok(())
+}
+
+/// `coral_reef` as a type: `CoralReef`.
+fn type_name(name: &str) -> String {
+    let capitalised = |word: &str| word[..1].to_ascii_uppercase() + &word[1..];
+    name.split('_').map(capitalised).collect()
+}
+
+fn fill(template: &str, name: &str) -> String {
+    template.replace("{name}", name).replace("{Name}", &type_name(name))
+}
+
+/// Adds `mod name;` where the alphabet puts it, as visible as its neighbours are.
+fn add_module(text: &str, name: &str) -> Result<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let modules: Vec<usize> = (0..lines.len()).filter(|&index| module(&lines[index]).is_some()).collect();
+    let Some(&last) = modules.last() else { bail!("no line of the form `mod name;`") };
+    if modules.iter().any(|&index| module(&lines[index]) == Some(name)) {
+        bail!("a module {name} is there already");
+    }
+    let model = module(&lines[last]).unwrap_or_default().to_owned();
+    let line = lines[last].replace(&format!("mod {model};"), &format!("mod {name};"));
+    let place = modules.iter().copied().find(|&index| module(&lines[index]) > Some(name)).unwrap_or(last + 1);
+    lines.insert(place, line);
+    Ok(lines.join("\n") + "\n")
+}
+
+/// The module that a line at the margin declares.
+fn module(line: &str) -> Option<&str> {
+    let (visibility, rest) = line.split_once("mod ")?;
+    let visible = ["", "pub ", "pub(crate) ", "pub(super) "].contains(&visibility);
+    rest.strip_suffix(';').filter(|_| visible)
+}
+
+/// Adds a copy of the last line of `designs! { .. }`, the old leaf's name and type replaced, and a comment above it.
+fn add_design(text: &str, name: &str) -> Result<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let opens = lines.iter().position(|line| line.starts_with("designs!")).context("no `designs!` at the margin")?;
+    let closes = (opens..lines.len()).find(|&index| lines[index].starts_with('}')).context("`designs!` never ends")?;
+    let design = |line: &str| line.split_once(':').map(|(design, _)| design.trim().to_owned());
+    let rows = opens + 1..closes;
+    if rows.clone().any(|index| design(&lines[index]).as_deref() == Some(name)) {
+        bail!("a design {name} is there already");
+    }
+    let is_row = |index: &usize| design(&lines[*index]).is_some_and(|design| check_name(&design).is_ok());
+    let last = rows.rev().find(is_row).context("no line of the form `name: leaf ..;`")?;
+    let old = design(&lines[last]).unwrap_or_default();
+    let (new_type, old_type) = (type_name(name), type_name(&old));
+    // Spelled with its path, the type needs no line among the imports.
+    let spelled = if lines[last].contains(&format!("::{old_type}")) {
+        new_type.clone()
+    } else {
+        format!("crate::leaf::{name}::{new_type}")
+    };
+    let row = lines[last].replace(&old, name).replace(&old_type, &spelled);
+    if !row.contains(&spelled) {
+        bail!("the last line, that of {old}, does not name a type {old_type}");
+    }
+    lines.insert(last + 1, row);
+    lines.insert(last + 1, format!("    /// {new_type}: see its page."));
+    Ok(lines.join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_snake_case() {
+        for good in ["reef", "coral_reef", "reef2"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Reef", "coral-reef", "2reef", "_reef", "reef_", "a__b", "../reef"] {
+            assert!(check_name(bad).is_err(), "{bad}");
+        }
+        assert_eq!(type_name("coral_reef"), "CoralReef");
+    }
+
+    #[test]
+    fn modules_stay_sorted() {
+        let text = "//! Leaves.\n\npub mod buffered;\npub mod isle;\n\nuse a::b;\n";
+        let planted = add_module(text, "coral_reef").unwrap();
+        assert_eq!(planted, "//! Leaves.\n\npub mod buffered;\npub mod coral_reef;\npub mod isle;\n\nuse a::b;\n");
+        assert!(add_module(&planted, "coral_reef").is_err());
+        assert!(add_module(text, "reef").unwrap().contains("pub mod isle;\npub mod reef;\n"));
+        assert!(add_module("use a::b;\n", "reef").is_err());
+    }
+
+    #[test]
+    fn designs_take_the_last_line_as_their_model() {
+        let text = "designs! { $\n    /// Sorted: shifts.\n    fast_fair: leaf FastFair<7>, twig T;\n}\n";
+        let planted = add_design(text, "coral_reef").unwrap();
+        let row = "    coral_reef: leaf crate::leaf::coral_reef::CoralReef<7>, twig T;\n}\n";
+        assert!(planted.ends_with(row), "{planted}");
+        assert!(planted.contains("    fast_fair: leaf FastFair<7>, twig T;\n    /// CoralReef: see its page.\n"));
+        assert!(add_design(&planted, "coral_reef").is_err());
+        let again = add_design(&planted, "atoll").unwrap();
+        assert!(again.ends_with("    atoll: leaf crate::leaf::atoll::Atoll<7>, twig T;\n}\n"), "{again}");
+        assert!(add_design("designs! { $\n}\n", "reef").is_err());
+    }
+
+    #[test]
+    fn templates_are_filled() {
+        for template in [LEAF, PAGE] {
+            let filled = fill(template, "coral_reef");
+            assert!(filled.contains("coral_reef") || filled.contains("CoralReef"));
+            assert!(!filled.contains("{name}") && !filled.contains("{Name}"));
+        }
+    }
+}
