@@ -1,0 +1,419 @@
+//! The command line's words: every verb, its arguments, and examples for each.
+//!
+//! Nothing is done here. What a word means for the data is told in the verb's own file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use holm::Durability;
+
+use crate::bench::Choice;
+use crate::formats::Format;
+
+/// An ordered key-value store that is never corrupt.
+#[derive(Debug, Parser)]
+#[command(name = "holm", version, propagate_version = true, after_help = GENERAL)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const GENERAL: &str = "\
+Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
+
+Escapes, in TSV always and in arguments with --escaped:
+  \\t tab   \\n line feed   \\r carriage return   \\\\ backslash   \\xHH the byte HH
+
+Examples:
+  holm load packages.holm packages.tsv
+  holm get packages.holm zlib1g
+  holm scan packages.holm --prefix python3- --limit 10
+  holm export packages.holm | gzip > packages.tsv.gz";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Store the records of a file or of standard input
+    #[command(after_help = LOAD)]
+    Load(Load),
+    /// Print the value of a key
+    #[command(after_help = GET)]
+    Get(Get),
+    /// Store one record
+    #[command(after_help = PUT)]
+    Put(Put),
+    /// Remove one record
+    #[command(after_help = DEL)]
+    Del(Del),
+    /// Print records in the order of their keys
+    #[command(after_help = SCAN)]
+    Scan(Scan),
+    /// Write a whole keyspace so that `load` reads it back exactly
+    #[command(after_help = EXPORT)]
+    Export(Export),
+    /// Print the names of the keyspaces
+    #[command(after_help = KEYSPACES)]
+    Keyspaces(Keyspaces),
+    /// Print numbers about the database
+    #[command(after_help = STAT)]
+    Stat(Stat),
+    /// Verify the whole database and print each fault
+    #[command(after_help = CHECK)]
+    Check(Check),
+    /// Measure the YCSB workloads, in this process
+    #[command(after_help = BENCH)]
+    Bench(Bench),
+}
+
+/// Which records.
+#[derive(Debug, Args)]
+pub(crate) struct Target {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Keyspace within the database
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) keyspace: String,
+}
+
+/// How writes are made durable.
+#[derive(Debug, Args)]
+pub(crate) struct Writing {
+    /// When a write is safe from power loss: strict, buffered[:10ms] or onsync
+    #[arg(long, value_name = "WHEN", value_parser = durability)]
+    pub(crate) durability: Option<Durability>,
+    /// Keep a private image: fastest, but the data must fit in memory
+    #[arg(long)]
+    pub(crate) memory: bool,
+}
+
+const LOAD: &str = "\
+Formats, by the file's extension or --format (standard input: tsv):
+  tsv    key, tab, value; escapes \\t \\n \\r \\\\ \\xHH, any other backslash is a bad line
+  csv    key,value; fields with commas, quotes or line ends in quotes, as RFC 4180 says
+  jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
+
+Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. A bad line stops
+the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. With --skip-bad, a CSV is read
+on at the line after the bad one; a quote that is never closed stops the load all the same.
+
+Examples:
+  holm load packages.holm packages.tsv
+  holm load sea.holm reefs.csv --header --keyspace reefs --durability strict
+  zcat dump.jsonl.gz | holm load sea.holm --format jsonl --skip-bad
+  holm load words.holm paths.tsv --raw";
+
+/// Arguments of `load`.
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// File to read; standard input if absent or -
+    pub(crate) file: Option<PathBuf>,
+    /// Format of the input
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Take TSV as it is: no escapes, the value is everything after the first tab
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Pass over the first record of a CSV, which names the columns
+    #[arg(long)]
+    pub(crate) header: bool,
+    /// Count bad lines and go on
+    #[arg(long)]
+    pub(crate) skip_bad: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const GET: &str = "\
+The value is printed as it is, and a line feed after it.
+
+Examples:
+  holm get packages.holm zlib1g
+  holm get photos.holm north.jpg --no-newline > north.jpg
+  holm get sea.holm --escaped 'a\\x00b'";
+
+/// Arguments of `get`.
+#[derive(Debug, Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Key to look up
+    pub(crate) key: OsString,
+    /// The key is escaped, and the value is printed so
+    #[arg(long)]
+    pub(crate) escaped: bool,
+    /// Print the value's bytes and nothing else
+    #[arg(long, short)]
+    pub(crate) no_newline: bool,
+}
+
+const PUT: &str = "\
+The database and the keyspace are created if they are absent. The record is durable when the command returns.
+
+Examples:
+  holm put sea.holm north coral
+  holm put sea.holm north.jpg < north.jpg
+  holm put sea.holm --escaped 'a\\x00b' 'two\\nlines'
+  holm put sea.holm -- --key-with-dashes value";
+
+/// Arguments of `put`.
+#[derive(Debug, Args)]
+pub(crate) struct Put {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Key to store under
+    pub(crate) key: OsString,
+    /// Value to store; all of standard input, as it is, if absent
+    pub(crate) value: Option<OsString>,
+    /// Key and value are escaped
+    #[arg(long)]
+    pub(crate) escaped: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const DEL: &str = "\
+Exit code 1 if there was no such key. The removal is durable when the command returns.
+
+Examples:
+  holm del sea.holm north
+  holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
+
+/// Arguments of `del`.
+#[derive(Debug, Args)]
+pub(crate) struct Del {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Key to remove
+    pub(crate) key: OsString,
+    /// The key is escaped
+    #[arg(long)]
+    pub(crate) escaped: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+const SCAN: &str = "\
+Keys are ordered byte by byte. Bounds and prefix may be combined. The output is that of `export`.
+
+Examples:
+  holm scan packages.holm --prefix python3- --keys-only
+  holm scan packages.holm --from a --to b --format jsonl
+  holm scan packages.holm --reverse --limit 5
+  holm scan sea.holm --escaped --from '\\x00' --to '\\xff'";
+
+/// Arguments of `scan`.
+#[derive(Debug, Args)]
+pub(crate) struct Scan {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// First key, included
+    #[arg(long, value_name = "KEY")]
+    pub(crate) from: Option<OsString>,
+    /// Last key, not included
+    #[arg(long, value_name = "KEY")]
+    pub(crate) to: Option<OsString>,
+    /// Only keys that begin so
+    #[arg(long, value_name = "KEY")]
+    pub(crate) prefix: Option<OsString>,
+    /// --from, --to and --prefix are escaped
+    #[arg(long)]
+    pub(crate) escaped: bool,
+    /// Greatest key first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most so many records
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<u64>,
+    /// Print no values
+    #[arg(long)]
+    pub(crate) keys_only: bool,
+    /// Format of the output
+    #[arg(long, value_enum, default_value = "tsv")]
+    pub(crate) format: Format,
+}
+
+const EXPORT: &str = "\
+Formats are those of `load`. A file that exists is never written over.
+
+Examples:
+  holm export packages.holm packages.tsv
+  holm export sea.holm --keyspace reefs --format csv --header > reefs.csv
+  holm export old.holm | holm load new.holm";
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// File to create; standard output if absent or -
+    pub(crate) file: Option<PathBuf>,
+    /// Format of the output; by the file's extension unless said, tsv on standard output
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Begin a CSV with a line that names the columns; `load --header` passes over it
+    #[arg(long)]
+    pub(crate) header: bool,
+}
+
+const KEYSPACES: &str = "\
+Examples:
+  holm keyspaces sea.holm
+  holm keyspaces sea.holm --records";
+
+/// Arguments of `keyspaces`.
+#[derive(Debug, Args)]
+pub(crate) struct Keyspaces {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Print a tab and the number of records after each name
+    #[arg(long)]
+    pub(crate) records: bool,
+}
+
+const STAT: &str = "\
+Examples:
+  holm stat sea.holm
+  holm stat sea.holm --json";
+
+/// Arguments of `stat`.
+#[derive(Debug, Args)]
+pub(crate) struct Stat {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const CHECK: &str = "\
+Prints what was looked at and each fault. Exit code 0 if there is none, 2 otherwise.
+
+Examples:
+  holm check sea.holm
+  holm check sea.holm --json";
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const BENCH: &str = "\
+The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is
+created if it is absent. Workloads: load; a 50% updates; b 5% updates; c reads; d reads of the latest; e short scans;
+f read-modify-write.
+
+Examples:
+  holm bench /tmp/bench.holm
+  holm bench /tmp/bench.holm --records 1000000 --threads 2 --seconds 10 --durability onsync
+  holm bench /tmp/bench.holm --workloads a,c --json";
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Keyspace to measure in; must not exist
+    #[arg(long, value_name = "NAME", default_value = "bench")]
+    pub(crate) keyspace: String,
+    /// Records to load
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) records: u64,
+    /// Bytes of each value
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=(1 << 30)))]
+    pub(crate) value_bytes: u32,
+    /// Threads at work
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: u16,
+    /// Seconds per workload after the load
+    #[arg(long, default_value = "5", value_parser = seconds)]
+    pub(crate) seconds: f64,
+    /// Seed of the keys and of the order of operations
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Workloads to measure after the load
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "a,b,c,d,e,f")]
+    pub(crate) workloads: Vec<Choice>,
+    /// Print one JSON object per workload
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+/// `strict`, `onsync`, `buffered`, or `buffered:` and an interval.
+fn durability(text: &str) -> Result<Durability, String> {
+    match text.split_once(':') {
+        None if text == "strict" => Ok(Durability::Strict),
+        None if text == "onsync" => Ok(Durability::OnSync),
+        None if text == "buffered" => Ok(Durability::Buffered { interval: Duration::from_millis(10) }),
+        Some(("buffered", interval)) => Ok(Durability::Buffered { interval: duration(interval)? }),
+        _ => Err("expected strict, buffered, buffered:10ms or onsync".into()),
+    }
+}
+
+/// A whole number with a unit: `500us`, `10ms`, `1s`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let expected = || format!("found the interval {text:?}, expected a number from 1 with us, ms or s, such as 10ms");
+    let number: u64 = number.parse().map_err(|_| expected())?;
+    match unit {
+        _ if number == 0 => Err(expected()),
+        "us" => Ok(Duration::from_micros(number)),
+        "ms" => Ok(Duration::from_millis(number)),
+        "s" => Ok(Duration::from_secs(number)),
+        _ => Err(expected()),
+    }
+}
+
+/// A positive number of seconds, at most a day.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),
+        _ => Err("expected a number of seconds above 0 and up to 86400".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_words_do_not_contradict_each_other() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn durabilities() {
+        assert_eq!(durability("strict"), Ok(Durability::Strict));
+        assert_eq!(durability("onsync"), Ok(Durability::OnSync));
+        for (text, micros) in [("buffered", 10_000), ("buffered:250us", 250), ("buffered:2s", 2_000_000)] {
+            assert_eq!(
+                durability(text),
+                Ok(Durability::Buffered { interval: Duration::from_micros(micros) }),
+                "{text}"
+            );
+        }
+        for text in ["", "buffered:", "buffered:0ms", "buffered:10", "buffered:ms", "buffered:-1ms", "strict:1s"] {
+            assert!(durability(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_above_nothing() {
+        assert_eq!(seconds("0.5"), Ok(0.5));
+        for text in ["0", "-1", "NaN", "inf", "x"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
+}

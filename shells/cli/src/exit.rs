@@ -1,0 +1,94 @@
+//! How a verb ends: an exit code, and for an error one line on standard error.
+//!
+//! A closed pipe is not an error: whoever reads has seen enough. Nothing here can panic, for `eprintln!` does so when
+//! standard error is closed too.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+/// What a verb that did its work has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Found, or done: exit code 0.
+    Found,
+    /// No such key or keyspace: exit code 1.
+    Absent,
+    /// `check` found faults: exit code 2, as for errors.
+    Faulty,
+}
+
+/// The exit code of a verb's result; an error is told on standard error first.
+pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
+    match done {
+        Ok(Exit::Found) => ExitCode::SUCCESS,
+        Ok(Exit::Absent) => ExitCode::from(1),
+        Ok(Exit::Faulty) => ExitCode::from(2),
+        Err(error) if reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&chain(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// One line on standard error, whatever `text` holds. That it cannot be written changes nothing: there is nowhere
+/// else to say so.
+pub(crate) fn note(text: &str) {
+    let line: String = text.chars().flat_map(printable).collect();
+    let _ = writeln!(io::stderr(), "holm: {line}");
+}
+
+/// Whether the error is that of writing to a pipe nobody reads any more. Only standard output is written by
+/// `std::io` in this program's own hands, so the kind cannot come from the database's files.
+fn reader_left(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe))
+}
+
+/// The error and its sources, joined by colons. A source whose text its parent already ends with is told once.
+fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
+}
+
+/// Control characters escaped, so that a name with a line feed neither breaks the line nor moves a terminal's cursor.
+fn printable(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control().then(|| character.escape_default());
+    let plain = (!character.is_control()).then_some(character);
+    escaped.into_iter().flatten().chain(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn sources_are_told_once_each() {
+        let missing = io::Error::new(io::ErrorKind::NotFound, "no such file");
+        let error = Err::<(), _>(missing).context("opening x: no such file").context("loading").unwrap_err();
+        assert_eq!(chain(&error), "loading: opening x: no such file");
+    }
+
+    #[test]
+    fn a_closed_pipe_is_seen_under_its_contexts() {
+        let left = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(reader_left(&anyhow::Error::from(left).context("writing")));
+        assert!(!reader_left(&anyhow::anyhow!("Broken pipe")));
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!("a\nb\u{1b}[2J".chars().flat_map(printable).collect::<String>(), "a\\nb\\u{1b}[2J");
+    }
+}

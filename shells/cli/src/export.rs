@@ -1,0 +1,52 @@
+//! `export`: a whole keyspace as text that `load` reads back exactly.
+//!
+//! A file is created, never written over: the most precious file of that name may be the database itself. It is on
+//! the disk when the command returns.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use holm::Keyspace;
+
+use crate::args::Export;
+use crate::exit::Exit;
+use crate::formats::{Format, Writer};
+use crate::{opened, output};
+
+pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
+    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    let format = Format::of(args.format, file)?;
+    if args.header && format != Format::Csv {
+        bail!("--header is for csv");
+    }
+    opened::closing(opened::existing(&args.target.database)?, |database| {
+        let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
+            return opened::no_keyspace(database, &args.target.keyspace);
+        };
+        export(&keyspace, file, format, args.header)?;
+        Ok(Exit::Found)
+    })
+}
+
+fn export(keyspace: &Keyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
+    let Some(path) = file else {
+        return output::finish(write(keyspace, Writer::new(format, output::standard()), header)?);
+    };
+    let file = File::create_new(path).with_context(|| format!("cannot create {}", path.display()))?;
+    let written = write(keyspace, Writer::new(format, BufWriter::new(&file)), header)?;
+    output::finish(written)?;
+    file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))
+}
+
+fn write<W: Write>(keyspace: &Keyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<W> {
+    if header {
+        writer.header()?;
+    }
+    for record in keyspace.iter() {
+        let (key, value) = record?;
+        writer.pair(&key, &value)?;
+    }
+    Ok(writer.into_inner())
+}

@@ -1,0 +1,255 @@
+//! Records as text: three formats, each read back exactly as it was written, whatever the bytes.
+//!
+//! | format | a record                                   | bytes that are not UTF-8                     |
+//! |--------|--------------------------------------------|----------------------------------------------|
+//! | tsv    | key, tab, value, line feed                 | escaped (see `escape`); also taken as they are |
+//! | csv    | key, comma, value, line feed; RFC 4180     | as they are                                  |
+//! | jsonl  | `{"key":"..","value":".."}`, line feed     | `key_base16`, `value_base16`: hex digits     |
+//!
+//! Readers hold one record in memory, never more, and refuse what is over the limits before it is read whole. A byte
+//! order mark at the very start of the input is dropped; no writer begins a file with one. A blank line is a bad line.
+
+pub(crate) mod csv;
+mod fault;
+pub(crate) mod jsonl;
+mod lines;
+pub(crate) mod tsv;
+
+use std::ffi::OsStr;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+
+pub(crate) use fault::Fault;
+
+/// How records are written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tab-separated, with escapes
+    Tsv,
+    /// Comma-separated, quoted where needed
+    Csv,
+    /// One JSON object per line
+    Jsonl,
+}
+
+/// The longest key and value, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) key: usize,
+    pub(crate) value: usize,
+}
+
+/// What the command line takes.
+pub(crate) const LIMITS: Limits = Limits { key: 64 << 10, value: 1 << 30 };
+
+impl Limits {
+    /// Whether a record may be stored.
+    pub(crate) fn allow(self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
+        if key.len() > self.key {
+            return Err(Fault::KeyTooLong { limit: self.key });
+        }
+        if value.len() > self.value {
+            return Err(Fault::ValueTooLong { limit: self.value });
+        }
+        Ok(())
+    }
+}
+
+/// A record, its buffers used again for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Pair {
+    pub(crate) key: Vec<u8>,
+    pub(crate) value: Vec<u8>,
+}
+
+/// What a reader came upon.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// A record, which is in the pair; it began on this line, counted from 1.
+    Pair { line: u64 },
+    /// No record, but the next one can be read.
+    Bad { line: u64, fault: Fault },
+    /// Nothing more.
+    End,
+}
+
+/// Records, one after the other. An I/O error is that of the input and ends it.
+pub(crate) trait Records {
+    fn next(&mut self, pair: &mut Pair) -> io::Result<Next>;
+}
+
+impl Format {
+    /// The format that a file's extension names, or the one given.
+    pub(crate) fn of(given: Option<Self>, file: Option<&Path>) -> anyhow::Result<Self> {
+        let file = match (given, file) {
+            (Some(format), _) => return Ok(format),
+            (None, None) => return Ok(Self::Tsv),
+            (None, Some(file)) => file,
+        };
+        let extension = file.extension().unwrap_or(OsStr::new("")).to_string_lossy().to_ascii_lowercase();
+        match extension.as_str() {
+            "tsv" => Ok(Self::Tsv),
+            "csv" => Ok(Self::Csv),
+            "jsonl" | "ndjson" => Ok(Self::Jsonl),
+            _ => {
+                bail!("{}: found extension {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
+            }
+        }
+    }
+
+    /// A reader of `input`.
+    pub(crate) fn records<'a>(self, input: impl BufRead + 'a, limits: Limits) -> Box<dyn Records + 'a> {
+        match self {
+            Self::Tsv => Box::new(tsv::Tsv::new(input, limits)),
+            Self::Csv => Box::new(csv::Csv::new(input, limits)),
+            Self::Jsonl => Box::new(jsonl::Jsonl::new(input, limits)),
+        }
+    }
+}
+
+/// Writes records, or keys alone, in one format.
+pub(crate) struct Writer<W> {
+    format: Format,
+    out: W,
+    record: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    pub(crate) fn new(format: Format, out: W) -> Self {
+        Self { format, out, record: Vec::new() }
+    }
+
+    /// The line that names the columns; only CSV has one.
+    pub(crate) fn header(&mut self) -> anyhow::Result<()> {
+        self.out.write_all(b"key,value\n").context("writing the output")
+    }
+
+    /// A record, with its line feed.
+    pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
+        self.record.clear();
+        match self.format {
+            Format::Tsv => tsv::append(key, Some(value), &mut self.record),
+            Format::Csv => csv::append(key, Some(value), &mut self.record),
+            Format::Jsonl => jsonl::append(key, Some(value), &mut self.record),
+        }
+        self.out.write_all(&self.record).context("writing the output")
+    }
+
+    /// A key without its value, with its line feed.
+    pub(crate) fn key(&mut self, key: &[u8]) -> anyhow::Result<()> {
+        self.record.clear();
+        match self.format {
+            Format::Tsv => tsv::append(key, None, &mut self.record),
+            Format::Csv => csv::append(key, None, &mut self.record),
+            Format::Jsonl => jsonl::append(key, None, &mut self.record),
+        }
+        self.out.write_all(&self.record).context("writing the output")
+    }
+
+    /// Gives back what was written to, with everything buffered here already in it.
+    pub(crate) fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A record, or the line and the fault of what is none.
+    type Found = Result<(Vec<u8>, Vec<u8>), (u64, Fault)>;
+
+    /// What `text` reads as.
+    pub(super) fn read(format: Format, text: &[u8], limits: Limits) -> Vec<Found> {
+        // Small chunks, so that every border between two of them lies inside some record.
+        let mut records = format.records(io::BufReader::with_capacity(3, text), limits);
+        let mut pair = Pair::default();
+        let mut found = Vec::new();
+        loop {
+            match records.next(&mut pair).unwrap() {
+                Next::Pair { .. } => found.push(Ok((pair.key.clone(), pair.value.clone()))),
+                Next::Bad { line, fault } => found.push(Err((line, fault))),
+                Next::End => return found,
+            }
+        }
+    }
+
+    #[test]
+    fn every_format_reads_back_what_it_wrote() {
+        let odd: [&[u8]; 12] = [
+            b"",
+            b" ",
+            b"\"",
+            b",",
+            b"\t",
+            b"\n",
+            b"a\r\nb",
+            b"\r",
+            b"\\x41",
+            b"\xff\0\xfe",
+            b"\xef\xbb\xbfmark",
+            "\u{85}\u{2028}\u{6d77}".as_bytes(),
+        ];
+        for format in [Format::Tsv, Format::Csv, Format::Jsonl] {
+            for key in odd {
+                for value in odd {
+                    let mut writer = Writer::new(format, Vec::new());
+                    writer.pair(key, value).unwrap();
+                    writer.pair(value, key).unwrap();
+                    let text = writer.into_inner();
+                    let expected = vec![Ok((key.to_vec(), value.to_vec())), Ok((value.to_vec(), key.to_vec()))];
+                    assert_eq!(read(format, &text, LIMITS), expected, "{format:?} {}", text.escape_ascii());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_key() {
+        let texts: [(Format, &str); 3] =
+            [(Format::Tsv, "a\tb\n"), (Format::Csv, "a,b\n"), (Format::Jsonl, "{\"key\":\"a\",\"value\":\"b\"}\n")];
+        for (format, text) in texts {
+            let text = format!("\u{feff}{text}");
+            assert_eq!(read(format, text.as_bytes(), LIMITS), [Ok((b"a".to_vec(), b"b".to_vec()))], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn limits_are_those_of_the_bytes_and_the_next_line_is_read() {
+        let limits = Limits { key: 4, value: 6 };
+        for format in [Format::Tsv, Format::Csv, Format::Jsonl] {
+            let mut writer = Writer::new(format, Vec::new());
+            let long = vec![0xff; 100_000];
+            let pairs: [(&[u8], &[u8]); 5] = [
+                (b"\xff\0\0\xff", b"\0\xff\0\xff\0\xff"),
+                (b"12345", b""),
+                (&long, b""),
+                (b"k", b"1234567"),
+                (b"k", &long),
+            ];
+            pairs.iter().for_each(|(key, value)| writer.pair(key, value).unwrap());
+            writer.pair(b"a", b"b").unwrap();
+            let found = read(format, &writer.into_inner(), limits);
+            assert_eq!(found.len(), 6, "{format:?}");
+            assert_eq!(found[0], Ok((pairs[0].0.to_vec(), pairs[0].1.to_vec())), "{format:?}");
+            assert_eq!(found[1], Err((2, Fault::KeyTooLong { limit: 4 })), "{format:?}");
+            assert_eq!(found[3], Err((4, Fault::ValueTooLong { limit: 6 })), "{format:?}");
+            assert!(matches!(found[2], Err((3, _))) && matches!(found[4], Err((5, _))), "{format:?}: {found:?}");
+            assert_eq!(found[5], Ok((b"a".to_vec(), b"b".to_vec())), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn formats_by_extension() {
+        let of = |name: &str| Format::of(None, Some(Path::new(name))).ok();
+        assert_eq!(of("a/b.TSV"), Some(Format::Tsv));
+        assert_eq!(of("b.csv"), Some(Format::Csv));
+        assert_eq!(of("b.jsonl"), Some(Format::Jsonl));
+        assert_eq!(of("b.txt"), None);
+        assert_eq!(of("tsv"), None);
+        assert_eq!(Format::of(Some(Format::Csv), Some(Path::new("b.txt"))).ok(), Some(Format::Csv));
+    }
+}

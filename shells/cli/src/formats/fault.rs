@@ -1,0 +1,81 @@
+//! What can be wrong with a line: what was found, and what was expected.
+
+use std::fmt;
+
+use crate::escape::BadEscape;
+
+/// Why a line is no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Not a key and a value; `separator` is what should stand once between them.
+    Fields { found: usize, separator: &'static str },
+    /// A backslash that starts no escape.
+    Escape(BadEscape),
+    /// More bytes than a key may have.
+    KeyTooLong { limit: usize },
+    /// More bytes than a value may have.
+    ValueTooLong { limit: usize },
+    /// More bytes than any key and value could take.
+    LineTooLong { limit: usize },
+    /// A quote inside a field that began without one.
+    StrayQuote,
+    /// Something between a closing quote and the comma or the line's end.
+    AfterQuote,
+    /// The input ended inside quotes.
+    UnclosedQuote,
+    /// More bytes than any record takes, quotes among them: where the record ends is unknown.
+    EndlessQuote { limit: usize },
+    /// A carriage return outside quotes that ends no line.
+    StrayReturn,
+    /// Not the JSON object that was expected; `column` counts bytes from 1.
+    Json { column: usize, what: String },
+    /// A JSON object without the field, or with it and its `_base16` form both.
+    Member { name: &'static str, found: usize },
+    /// Not pairs of hex digits.
+    Base16 { name: &'static str },
+}
+
+impl Fault {
+    /// Whether it is unknown what else was swallowed with this record, so that going on would hide a loss.
+    pub(crate) fn ends_the_input(&self) -> bool {
+        matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. })
+    }
+}
+
+impl From<BadEscape> for Fault {
+    fn from(bad: BadEscape) -> Self {
+        Self::Escape(bad)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields { found, separator } => {
+                let fields = if *found == 1 { "field" } else { "fields" };
+                write!(f, "found {found} {fields}, expected a key, a {separator} and a value")
+            }
+            Self::Escape(bad) => write!(f, "{bad}"),
+            Self::KeyTooLong { limit } => write!(f, "found a key longer than {limit} bytes"),
+            Self::ValueTooLong { limit } => write!(f, "found a value longer than {limit} bytes"),
+            Self::LineTooLong { limit } => {
+                write!(f, "found more than {limit} bytes, more than the longest key and value take")
+            }
+            Self::StrayQuote => write!(f, "found a quote inside a field, expected the whole field to be quoted"),
+            Self::AfterQuote => write!(f, "found something after a closing quote, expected a comma or the line's end"),
+            Self::UnclosedQuote => write!(f, "found the end of the input inside quotes opened on this line"),
+            Self::EndlessQuote { limit } => {
+                write!(f, "found more than {limit} bytes with a quote among them, expected the quote to be closed")
+            }
+            Self::StrayReturn => write!(f, "found a carriage return inside a field, expected the field to be quoted"),
+            Self::Json { column, what } => write!(f, "column {column}: {what}"),
+            Self::Member { name, found: 0 } => {
+                write!(f, "found neither {name} nor {name}_base16, expected one of them")
+            }
+            Self::Member { name, .. } => write!(f, "found both {name} and {name}_base16, expected one of them"),
+            Self::Base16 { name } => write!(f, "found {name}_base16 that is not pairs of hex digits"),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}

@@ -1,0 +1,24 @@
+//! `keyspaces`: their names, one per line and escaped, so that a line is always one name.
+
+use std::fmt::Write;
+
+use crate::args::Keyspaces;
+use crate::escape::escaped;
+use crate::exit::Exit;
+use crate::{opened, output};
+
+pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
+    opened::closing(opened::existing(&args.database)?, |database| {
+        let mut text = String::new();
+        for name in database.keyspaces()? {
+            text.push_str(&escaped(name.as_bytes()));
+            if args.records {
+                let records = database.existing_keyspace(&name)?.map_or(0, |keyspace| keyspace.len());
+                write!(text, "\t{records}")?;
+            }
+            text.push('\n');
+        }
+        output::print(text)?;
+        Ok(Exit::Found)
+    })
+}

@@ -1,0 +1,45 @@
+//! `holm`, the store on the command line: one verb per file, one line of dispatch per verb.
+//!
+//! It promises exit codes that scripts can rely on (0 found or done, 1 absent, 2 error or fault), errors on one line
+//! of standard error, and silence when the reader of its output leaves early. What the bytes mean, when they are
+//! durable and what a crash may take is the engine's business; how bytes become text is `formats` and `escape`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod check;
+mod del;
+mod escape;
+mod exit;
+mod export;
+mod formats;
+mod get;
+mod keyspaces;
+mod load;
+mod opened;
+mod output;
+mod progress;
+mod put;
+mod scan;
+mod stat;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let verb = args::Arguments::parse().verb;
+    let done = match &verb {
+        args::Verb::Load(args) => load::run(args),
+        args::Verb::Get(args) => get::run(args),
+        args::Verb::Put(args) => put::run(args),
+        args::Verb::Del(args) => del::run(args),
+        args::Verb::Scan(args) => scan::run(args),
+        args::Verb::Export(args) => export::run(args),
+        args::Verb::Keyspaces(args) => keyspaces::run(args),
+        args::Verb::Stat(args) => stat::run(args),
+        args::Verb::Check(args) => check::run(args),
+        args::Verb::Bench(args) => bench::run(args),
+    };
+    exit::code(done)
+}

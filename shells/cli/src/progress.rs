@@ -1,0 +1,39 @@
+//! How far a load has come: bytes, rate and time left, on standard error and only where that is a terminal.
+
+use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A line that redraws itself; nothing at all where standard error is not a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// `total_bytes` where the input has a known length; without it there is a rate, but no time left.
+    pub(crate) fn new(total_bytes: Option<u64>) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self { bar: ProgressBar::hidden() };
+        }
+        let bar = match total_bytes {
+            Some(_) => "{bar:30} {percent:>3}% {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left",
+            None => "{spinner} {bytes} {binary_bytes_per_sec} {elapsed}",
+        };
+        let style = ProgressStyle::with_template(bar).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let target = ProgressDrawTarget::stderr();
+        let bar = ProgressBar::with_draw_target(total_bytes, target).with_style(style);
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar }
+    }
+
+    /// The same input, with its bytes counted.
+    pub(crate) fn watch<R: Read>(&self, input: R) -> impl Read + use<R> {
+        self.bar.wrap_read(input)
+    }
+
+    /// Takes the line away, so that what is said next stands alone.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
