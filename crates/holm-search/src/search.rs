@@ -16,7 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// [`Search::portable`] for the reference. At most one byte.
 ///
 /// No call panics or reads outside its arguments, whatever the words hold and whoever changes them meanwhile.
-/// The gains stated are ratios to [`Search::portable`] in one run of `examples/price.rs` on one server CPU of 2023.
+/// The gains stated are ratios to [`Search::portable`] as `examples/price.rs` measured them on one Intel server CPU
+/// (Sapphire Rapids) in a build for plain x86-64: calls in the cache that may overlap, then calls over nodes beyond the
+/// caches. Calls that wait for one another gain less, since a vector's way to a general register is long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search(Level);
 
@@ -89,6 +91,10 @@ impl Search {
     /// No branch depends on a word. Up to 64 words all lines are compared. Of up to 512 words, the first one of every
     /// eighth line says which eight lines to compare; of more, halving comes before: O(log(len)). Whole lines are read,
     /// also behind `count`.
+    ///
+    /// Gains with AVX-512: 8 words 3.1x and 1.4x, 38 words 3.9x and 3.0x, 60 words 4.2x and 3.4x, 256 words 2.8x and
+    /// 2.9x; with AVX2: 1.8x and 1.4x, 1.8x and 1.5x, 1.9x and 2.0x, 1.5x and 1.8x. Where each call waits for the one
+    /// before, a single line is a loss (0.7x to 0.9x) and 38 words gain 1.7x with AVX-512, 1.2x with AVX2.
     #[inline(always)]
     pub fn rank(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
         let (lines, _) = sorted.as_chunks::<LINE_WORDS>();
@@ -111,6 +117,8 @@ impl Search {
 
     /// Bit i is set if and only if byte i equals `byte`; bytes are counted from the low end of each word. Bits for
     /// bytes that the caller does not mean are the caller's to mask.
+    ///
+    /// Gains: 5.1x and 2.5x with AVX-512, 4.2x and 2.5x with AVX2.
     #[inline(always)]
     pub fn bytes_equal(self, words: &[AtomicU64; 4], byte: u8) -> u32 {
         by_level!(self, kernels => kernels.bytes_equal(words, byte))
@@ -120,6 +128,9 @@ impl Search {
     ///
     /// `words` is whole lines, at most eight of them; words after the last whole line, and after the 64th, are not
     /// looked at and have no bit.
+    ///
+    /// Gains for 32 words: 5.9x and 6.1x with AVX-512, 3.2x and 4.1x with AVX2; for 64 words: 10x and 4.9x, 4.7x and
+    /// 3.0x.
     #[inline(always)]
     pub fn words_equal(self, words: &[AtomicU64], key: u64) -> u64 {
         let (lines, _) = words.as_chunks::<LINE_WORDS>();
@@ -131,6 +142,10 @@ impl Search {
     /// rest of `out` stays as it is.
     ///
     /// Each word arrives whole, but two of them may stem from different moments, neighbours too.
+    ///
+    /// Gains, with AVX2 and so with AVX-512, which copies the same way: 4 words 1.2x and 1.3x, 13 words 1.3x and 1.8x,
+    /// 120 words 1x to 1.4x and 2.3x. A copy that is read at once (the call after waits for it) of up to 13 words gains
+    /// nothing.
     #[inline(always)]
     pub fn copy(self, from: &[AtomicU64], out: &mut [u64]) {
         by_level!(self, kernels => kernels.copy(from, out));
@@ -138,6 +153,10 @@ impl Search {
 
     /// Whether the bytes `key` stand at the start of `words`, counted from the low end of each word. Bytes behind the
     /// key, in its last word and after it, are ignored; `false` if `words` is too short to hold the key.
+    ///
+    /// Gains for keys of 8, 23 and 100 bytes with AVX-512: 1.2x, 1.8x, 2.1x in the cache, 1.1x, 1.5x, 2.3x beyond.
+    /// AVX2 works word by word below 32 bytes; 100 bytes gain 1.4x and 2.1x. Where the next call waits for the answer,
+    /// AVX-512 loses on short keys: 0.7x for 8 and 23 bytes.
     #[inline(always)]
     pub fn starts_with(self, words: &[AtomicU64], key: &[u8]) -> bool {
         key.len() <= size_of_val(words) && by_level!(self, kernels => kernels.starts_with(words, key))

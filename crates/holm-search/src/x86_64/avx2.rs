@@ -215,7 +215,7 @@ impl Kernels for Avx2 {
                 "vzeroupper",
                 from = in(reg) from.as_ptr(),
                 out = in(reg) out.as_mut_ptr(),
-                last = in(reg) words - VECTOR_WORDS - 1,
+                last = in(reg) words - VECTOR_WORDS,
                 at = inout(reg) 0_usize => _,
                 options(nostack)
             );

@@ -2,7 +2,8 @@
 //!
 //! Only `zmm16` to `zmm31` are used. They have no SSE names, so leaving them dirty slows nobody down and no
 //! `vzeroupper` is owed; and the compiler of an older target never has anything in them, so a block costs its
-//! surroundings no register. Masks of lines are joined in general registers: by `kunpck` they cost a third more latency.
+//! surroundings no register. Masks of lines are joined in general registers: by `kunpck` they took up to a third longer
+//! where the next call waited for them.
 
 use super::{Avx2, ones_below};
 use crate::kernels::{Kernels, Line};
