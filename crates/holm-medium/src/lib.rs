@@ -14,7 +14,9 @@ mod flush;
 mod ground;
 #[allow(unsafe_code, reason = "a room for it: offsets become references here")]
 mod image;
+mod journaled;
 mod loc;
+pub mod log;
 mod mapped;
 mod medium;
 mod pen;
@@ -25,6 +27,7 @@ mod pool;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
 mod region;
 mod space;
+pub mod superblock;
 pub mod vfs;
 mod word;
 
@@ -34,6 +37,9 @@ pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use ground::Ground;
 pub use image::Image;
+pub use journaled::{
+    Found, Housekeeping, Journaled, JournaledOptions, Keeper, Opened, Pace, Recovery, Remains, open, open_read_only,
+};
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;

@@ -34,6 +34,8 @@ pub struct Region {
     base: NonNull<u64>,
     reserved: usize,
     len: AtomicUsize,
+    /// Bytes of the file that are mapped; at least `len`, for pages are mapped and born before anybody may store there.
+    mapped: AtomicUsize,
     backing: Backing,
     heap: Option<Box<[AtomicU64]>>,
 }
@@ -51,7 +53,8 @@ impl Region {
         let heap: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let skip = heap.as_ptr().align_offset(64);
         let base = NonNull::from(&heap[skip]).cast();
-        Region { base, reserved: bytes, len: AtomicUsize::new(bytes & !7), backing: Backing::Heap, heap: Some(heap) }
+        let (len, mapped) = (AtomicUsize::new(bytes & !7), AtomicUsize::new(0));
+        Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, heap: Some(heap) }
     }
 
     /// Reserves address space; nothing is accessible until [`Region::grow`].
@@ -77,34 +80,45 @@ impl Region {
             unsafe { mm::munmap((aligned + reserved) as *mut c_void, LARGE_PAGE - head)? };
         }
         let base = NonNull::new(aligned as *mut u64).ok_or(io::ErrorKind::OutOfMemory)?;
-        let region = Region { base, reserved, len: AtomicUsize::new(0), backing, heap: None };
+        let (len, mapped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let region = Region { base, reserved, len, mapped, backing, heap: None };
         if backing == Backing::Anonymous {
             region.advise(0, reserved, Advice::LinuxHugepage);
         }
         Ok(region)
     }
 
-    /// Makes the first `len` bytes accessible; what was accessible stays where it is. `file` must be given for the
-    /// backings that are files, and must already have `len` bytes: a page past its end would be a fault, not an error.
+    /// Maps the file up to `len` bytes without saying so yet: what lies beyond [`Region::len`] can then be populated
+    /// before anybody may store there. `file` must already have `len` bytes: a page past its end is a fault, not an error.
     ///
     /// # Errors
     /// [`io::ErrorKind::OutOfMemory`] past the reservation; the kernel's own.
-    pub fn grow(&self, len: usize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
-        let old = self.len.load(Ordering::Acquire);
-        if len <= old {
-            return Ok(());
-        }
+    pub fn open_up(&self, len: usize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
         if len > self.reserved {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the reserved address space is used up"));
         }
-        if let (Backing::File | Backing::FileReadOnly | Backing::Dax, Some(file)) = (self.backing, file) {
-            self.map(old & !(LARGE_PAGE - 1), len, file)?;
+        let mapped = self.mapped.load(Ordering::Acquire);
+        if let (Backing::File | Backing::FileReadOnly | Backing::Dax, Some(file)) = (self.backing, file)
+            && len > mapped
+        {
+            let end = len.next_multiple_of(4096);
+            self.map(mapped, end, file)?;
+            self.mapped.store(end, Ordering::Release);
         }
+        Ok(())
+    }
+
+    /// Makes the first `len` bytes accessible; what was accessible stays where it is. As [`Region::open_up`] otherwise.
+    ///
+    /// # Errors
+    /// As [`Region::open_up`].
+    pub fn grow(&self, len: usize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        self.open_up(len, file)?;
         self.len.fetch_max(len, Ordering::Release);
         Ok(())
     }
 
-    fn map(&self, from: usize, to: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+    fn map(&self, from: usize, end: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let protection = match self.backing {
             Backing::FileReadOnly => ProtFlags::READ,
             _ => ProtFlags::READ | ProtFlags::WRITE,
@@ -113,9 +127,7 @@ impl Region {
             Backing::Dax => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
             _ => MapFlags::SHARED,
         };
-        let end = to.next_multiple_of(4096);
-        // SAFETY: the range lies in our own reservation. Remapping its last, partly used large page maps the same file
-        // offsets to the same addresses, so that words already lent out stay what they were.
+        // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
         unsafe { mm::mmap(self.address(from), end - from, protection, kind | MapFlags::FIXED, file, from as u64)? };
         // Without this every fault on a file larger than memory reads 8 MiB ahead, a livelock in all but name.
         self.advise(from, end - from, Advice::Random);

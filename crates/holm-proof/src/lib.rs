@@ -1,1 +1,3 @@
 //! holm-proof.
+
+pub mod disk;

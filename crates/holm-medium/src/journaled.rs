@@ -1,0 +1,317 @@
+//! Ordinary files: an image of two data files, and an epoch log for the loss of power.
+//!
+//! *Shared* (the default): the image is a shared mapping. A store is in the page cache at once, so the death of the
+//! process loses nothing; the kernel may write any page back at any time and evict cold ones, so data may exceed memory.
+//! That is the model of persistent memory, and asks for a design that defers. *Private*: anonymous memory of which
+//! nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it; data must
+//! fit into memory, and the death of the process costs what the loss of power costs.
+//!
+//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it,
+//! `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
+
+mod checkpoint;
+mod keeper;
+mod open;
+mod ticker;
+
+pub use keeper::{Keeper, Pace, Remains};
+pub use open::{Found, JournaledOptions, Opened, Recovery, open, open_read_only};
+
+use crate::error::{MediumError, Result};
+use crate::image::Image;
+use crate::loc::{Area, LINE};
+use crate::medium::Medium;
+use crate::region::{Backing, LARGE_PAGE};
+use crate::superblock::ImageKind;
+use crate::vfs::{Identity, Vfs, VfsFile, read_exact_at, write_all_at};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+/// Beyond this a leaf area is born in small pages: one dirty line of a large page writes 2 MiB, and leaves are written
+/// at random. About three million records' leaves.
+const LARGE_LEAVES: u64 = 64 << 20;
+
+/// Pages of the smallest extent; a small database is small.
+const SMALL_EXTENT: u64 = 64 << 10;
+
+/// What keeping house has cost so far.
+#[derive(Debug, Default, Serialize)]
+pub struct Housekeeping {
+    /// Times a writer met the end of what was born ahead, and grew the file itself.
+    pub births_waited: AtomicU64,
+    /// Bytes of extents allocated since open.
+    pub bytes_grown: AtomicU64,
+    /// Epoch records written.
+    pub records: AtomicU64,
+    /// Bytes written to the log, padding included.
+    pub log_bytes: AtomicU64,
+    /// Checkpoints finished.
+    pub checkpoints: AtomicU64,
+    /// Bytes of data files whose write-back checkpoints asked for.
+    pub write_back_bytes: AtomicU64,
+    /// The longest wait for an epoch's operations to check out, in nanoseconds.
+    pub longest_cut_ns: AtomicU64,
+    /// The longest write and sync of an epoch's record, in nanoseconds.
+    pub longest_sync_ns: AtomicU64,
+    /// Times writers were held back because the disk could not keep up.
+    pub held_back: AtomicU64,
+}
+
+/// Two data files and their image.
+pub struct Journaled {
+    pub(crate) vfs: Arc<dyn Vfs>,
+    pub(crate) dir: PathBuf,
+    pub(crate) image: Arc<Image>,
+    pub(crate) files: [Box<dyn VfsFile>; 2],
+    pub(crate) kind: ImageKind,
+    pub(crate) house: Arc<Housekeeping>,
+    /// Serialises growth; what it guards is the length of each file.
+    growth: Mutex<[u64; 2]>,
+    /// How far each area is in use, for births ahead of it.
+    used: [AtomicU64; 2],
+    bell: Arc<Bell>,
+}
+
+/// Wakes the housekeeper.
+#[derive(Default)]
+pub(crate) struct Bell {
+    pub(crate) rung: Mutex<bool>,
+    pub(crate) heard: Condvar,
+}
+
+impl Bell {
+    pub(crate) fn ring(&self) {
+        *self.lock() = true;
+        self.heard.notify_all();
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, bool> {
+        self.rung.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+pub(crate) fn area_path(dir: &Path, area: Area) -> PathBuf {
+    dir.join(match area {
+        Area::Leaves => "leaves",
+        Area::Records => "records",
+    })
+}
+
+impl Journaled {
+    pub(crate) fn new(
+        vfs: Arc<dyn Vfs>,
+        dir: &Path,
+        image: Arc<Image>,
+        files: [Box<dyn VfsFile>; 2],
+        kind: ImageKind,
+    ) -> Result<Self> {
+        let mut lens = [0; 2];
+        for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
+            *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))?;
+        }
+        Ok(Journaled {
+            vfs,
+            dir: dir.into(),
+            image,
+            files,
+            kind,
+            house: Arc::default(),
+            growth: Mutex::new(lens),
+            used: lens.map(AtomicU64::new),
+            bell: Arc::default(),
+        })
+    }
+
+    pub(crate) fn bell(&self) -> &Arc<Bell> {
+        &self.bell
+    }
+
+    /// What keeping house has cost so far.
+    pub fn housekeeping(&self) -> &Arc<Housekeeping> {
+        &self.house
+    }
+
+    /// Bytes that the data files occupy on the disk.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        let mut sum = 0;
+        for (file, area) in self.files.iter().zip(Area::ALL) {
+            let io = |error| MediumError::io("measuring", &area_path(&self.dir, area), error);
+            sum += file.disk_bytes().map_err(io)?;
+        }
+        Ok(sum)
+    }
+
+    /// An extent: 64 KiB, or an eighth of the area up to 64 MiB; whole large pages once the area has one.
+    fn next_len(old: u64, least: u64) -> u64 {
+        let step = (old / 8).clamp(SMALL_EXTENT, 64 << 20);
+        let len = least.max(old + step);
+        let unit = if len > LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { SMALL_EXTENT };
+        len.next_multiple_of(unit)
+    }
+
+    /// Makes `len` bytes of an area accessible, on disk first: a full disk is found here, as an error, never as a fault.
+    pub(crate) fn grow_to(&self, area: Area, least: u64) -> Result<()> {
+        let mut lens = self.growth.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let old = self.image.area(area).len() as u64;
+        if old >= least {
+            return Ok(());
+        }
+        let path = area_path(&self.dir, area);
+        let io = |error| MediumError::io("growing", &path, error);
+        let region = self.image.area(area);
+        let len = Self::next_len(old, least).min(region.reserved() as u64);
+        if len < least {
+            return Err(MediumError::TooLarge { what: "an area", found: least, limit: region.reserved() as u64 });
+        }
+        let file = &self.files[area as usize];
+        if lens[area as usize] < len {
+            file.allocate(old.min(lens[area as usize]), len - old.min(lens[area as usize])).map_err(io)?;
+            lens[area as usize] = len;
+            self.house.bytes_grown.fetch_add(len - old, Relaxed);
+        }
+        let fd = file.fd();
+        if self.kind == ImageKind::Shared
+            && let Some(fd) = fd
+        {
+            let large = area == Area::Records || len <= LARGE_LEAVES;
+            let from = old.next_multiple_of(LARGE_PAGE as u64);
+            let upto = len / LARGE_PAGE as u64 * LARGE_PAGE as u64;
+            if large && from < upto {
+                // Refused, the pages are born small below; that costs time and nothing else.
+                let _ = region.birth_large(from as usize, (upto - from) as usize, fd);
+            }
+            region.open_up(len as usize, Some(fd)).map_err(io)?;
+        }
+        region.populate(old as usize / 4096 * 4096, (len - old / 4096 * 4096) as usize);
+        region.grow(len as usize, fd).map_err(io)
+    }
+
+    /// Births ahead of the frontiers: called by the housekeeper.
+    pub(crate) fn grow_ahead(&self) -> Result<()> {
+        for area in Area::ALL {
+            let used = self.used[area as usize].load(Relaxed);
+            let len = self.image.area(area).len() as u64;
+            if used > 0 && len - used.min(len) < Self::lookahead(used) {
+                self.grow_to(area, used + Self::lookahead(used))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lookahead(used: u64) -> u64 {
+        (used / 8).clamp(SMALL_EXTENT / 2, 64 << 20)
+    }
+
+    /// Copies lines of the image as they are now.
+    pub(crate) fn copy_lines(&self, line: u64, out: &mut [u8]) {
+        if let Some(words) = self.image.words(line * LINE, out.len() / 8) {
+            for (bytes, word) in out.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+                *bytes = word.read().to_le_bytes();
+            }
+        }
+    }
+
+    /// Brings the image's bytes into the data files and syncs them. Of a shared mapping the kernel knows them already;
+    /// of a simulated file it is told here.
+    pub(crate) fn sync_data(&self) -> Result<()> {
+        for (file, area) in self.files.iter().zip(Area::ALL) {
+            let path = area_path(&self.dir, area);
+            let io = |error| MediumError::io("syncing", &path, error);
+            if self.kind == ImageKind::Shared && file.fd().is_none() {
+                self.write_pages(&**file, area).map_err(io)?;
+            }
+            file.sync_data().map_err(io)?;
+        }
+        Ok(())
+    }
+
+    /// After recovery: all that was restored and scrubbed, durable in the data files. Of a private image every byte is
+    /// written, for nothing says which ones the log had.
+    pub(crate) fn sync_recovered(&self) -> Result<()> {
+        if self.kind == ImageKind::Private {
+            for (file, area) in self.files.iter().zip(Area::ALL) {
+                let io = |error| MediumError::io("writing", &area_path(&self.dir, area), error);
+                self.write_pages(&**file, area).map_err(io)?;
+            }
+        }
+        self.sync_data()
+    }
+
+    /// Which files these are.
+    pub(crate) fn identities(&self) -> Result<[Identity; 2]> {
+        let mut both = [Identity::default(); 2];
+        for (identity, (file, area)) in both.iter_mut().zip(self.files.iter().zip(Area::ALL)) {
+            let io = |error| MediumError::io("asking about", &area_path(&self.dir, area), error);
+            *identity = file.identity().map_err(io)?;
+        }
+        Ok(both)
+    }
+
+    /// For files that cannot be mapped: writes the pages that differ.
+    fn write_pages(&self, file: &dyn VfsFile, area: Area) -> std::io::Result<()> {
+        let region = self.image.area(area);
+        let len = file.len()?;
+        let mut old = vec![0u8; 4096];
+        let mut new = vec![0u8; 4096];
+        for offset in (0..region.len() as u64 / 4096 * 4096).step_by(4096) {
+            self.copy_lines(area.at(offset) / LINE, &mut new);
+            if offset + 4096 <= len {
+                read_exact_at(file, &mut old, offset)?;
+            } else {
+                old.fill(0);
+            }
+            if old != new {
+                write_all_at(file, &new, offset)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the image is memory of the kernel's page cache, which outlives the process.
+    pub fn outlives_the_process(&self) -> bool {
+        self.kind == ImageKind::Shared
+    }
+}
+
+impl Medium for Journaled {
+    const DEFERS: bool = true;
+
+    #[inline]
+    fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    fn flush(&self, _: u64) {}
+
+    fn fence(&self) {}
+
+    fn grow(&self, area: Area, len: u64) -> Result<()> {
+        self.house.births_waited.fetch_add(1, Relaxed);
+        self.grow_to(area, len)
+    }
+
+    #[inline]
+    fn reached(&self, area: Area, used: u64) {
+        let before = self.used[area as usize].fetch_max(used, Relaxed);
+        let len = self.image.area(area).len() as u64;
+        let short = |used: u64| len - used.min(len) < Self::lookahead(used);
+        if used > before && short(used) && !short(before) {
+            self.bell.ring();
+        }
+    }
+}
+
+/// What the region of an area is made of, for a kind of image and a kind of file.
+pub(crate) fn backing(kind: ImageKind, file: &dyn VfsFile, read_only: bool) -> Backing {
+    match (kind, file.fd().is_some(), read_only) {
+        (_, false, _) => Backing::Heap,
+        (_, true, true) => Backing::FileReadOnly,
+        (ImageKind::Shared, true, false) => Backing::File,
+        (ImageKind::Private, true, false) => Backing::Anonymous,
+    }
+}

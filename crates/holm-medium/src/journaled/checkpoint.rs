@@ -1,0 +1,96 @@
+//! A checkpoint: everything up to an epoch into the data files, so that the log before it can be used again.
+//!
+//! Shared image: the kernel has the bytes; their write-back is started in large pieces, a few in flight, then synced.
+//! Private image: the log itself holds every line since the last checkpoint exactly as it was at an epoch's end, so the
+//! checkpoint applies the log to the files. A crash in the middle finds the old superblock and the same log, and applies
+//! it again: exact for every design, whether it keeps versions or not.
+
+use super::keeper::Shared;
+use super::{Journaled, area_path};
+use crate::error::{MediumError, Result};
+use crate::loc::{Area, parts};
+use crate::log::replay;
+use crate::region::{LARGE_PAGE, Region};
+use crate::superblock::{ImageKind, State, pool_path};
+use crate::vfs::write_all_at;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Bytes of one piece of write-back; a smaller one would cut a large page and write it twice.
+const PIECE: u64 = LARGE_PAGE as u64;
+
+/// Pieces in flight.
+const IN_FLIGHT: u64 = 4;
+
+/// Takes a checkpoint, if the log holds anything.
+pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
+    let epoch = {
+        let mut journal = shared.journal();
+        if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() && state == State::Dirty {
+            return Ok(());
+        }
+        if !journal.log.is_other_needed() {
+            journal.switch()?;
+        }
+        journal.until
+    };
+    let medium = &shared.pool().medium;
+    match medium.kind {
+        ImageKind::Shared => write_back(medium)?,
+        ImageKind::Private => apply(shared, medium, epoch)?,
+    }
+    medium.sync_data()?;
+    let mut journal = shared.journal();
+    let start = journal.log.start();
+    let superblock = &mut journal.superblock;
+    (superblock.epoch, superblock.log_start, superblock.state) = (epoch, start, state);
+    let path = pool_path(&medium.dir);
+    let mut next = journal.superblock.clone();
+    // After the data: written first, a crash would start the replay behind lines that no file has.
+    next.write(&*journal.pool, &path)?;
+    journal.superblock = next;
+    // And only now may the old half be overwritten.
+    journal.log.release();
+    let keep = (shared.pool().space.record_frontier() / 64).max(journal.log.initial());
+    if state == State::Clean || journal.log.capacity() > 8 * keep {
+        journal.log.trim(keep)?;
+    }
+    shared.house().checkpoints.fetch_add(1, Relaxed);
+    drop(journal);
+    shared.checkpoint_done();
+    Ok(())
+}
+
+/// Starts the write-back of what is dirty, piece by piece, so that the log's own writes find their way between.
+fn write_back(medium: &Journaled) -> Result<()> {
+    for (file, area) in medium.files.iter().zip(Area::ALL) {
+        let Some(fd) = file.fd() else { continue };
+        let len = medium.image.area(area).len() as u64;
+        for offset in (0..len).step_by(PIECE as usize) {
+            let io = |error| MediumError::io("writing back", &area_path(&medium.dir, area), error);
+            if offset >= IN_FLIGHT * PIECE {
+                Region::start_write_back(fd, offset - IN_FLIGHT * PIECE, PIECE, true).map_err(io)?;
+            }
+            Region::start_write_back(fd, offset, PIECE, false).map_err(io)?;
+        }
+        medium.house.write_back_bytes.fetch_add(len, Relaxed);
+    }
+    Ok(())
+}
+
+/// Applies the records up to an epoch to the files.
+fn apply(shared: &Shared, medium: &Journaled, until: u64) -> Result<()> {
+    let (uuid, start) = {
+        let journal = shared.journal();
+        (journal.superblock.uuid, journal.superblock.log_start)
+    };
+    replay(&*medium.vfs, &medium.dir, &uuid, start, |epoch, loc, bytes| {
+        if epoch > until {
+            return Ok(());
+        }
+        let (area, offset) = parts(loc);
+        medium.house.write_back_bytes.fetch_add(bytes.len() as u64, Relaxed);
+        write_all_at(&*medium.files[area as usize], bytes, offset)
+            .map_err(|error| MediumError::io("applying the log to", &area_path(&medium.dir, area), error))
+    })?;
+    Ok(())
+}

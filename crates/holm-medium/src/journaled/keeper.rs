@@ -1,0 +1,306 @@
+//! The two threads that keep a database on files: the ticker, and the housekeeper for births and checkpoints.
+//!
+//! Writers make no system call on a put. Whatever fails in a thread here poisons the clock, so that nothing is
+//! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
+
+use super::open::Opened;
+use super::{Bell, Housekeeping, Journaled, checkpoint, ticker};
+use crate::epoch::Epoch;
+use crate::error::{MediumError, Result};
+use crate::log::{Log, LogStart};
+use crate::pool::Pool;
+use crate::superblock::{State, Superblock, pool_path};
+use crate::vfs::{VfsFile, boot_id};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// How long at most a change waits for a checkpoint.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+
+/// How often the housekeeper looks around even if nobody rings.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// When epochs end by themselves. Whoever waits for one is never kept until then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Nanoseconds between ends; zero: only when somebody waits.
+    interval: Option<Duration>,
+}
+
+impl Pace {
+    /// An end at every interval.
+    pub const fn every(interval: Duration) -> Self {
+        Pace { interval: Some(interval) }
+    }
+
+    /// An end whenever somebody waits for one.
+    pub const WHEN_ASKED: Pace = Pace { interval: None };
+
+    pub(super) fn interval(self) -> Option<Duration> {
+        self.interval
+    }
+}
+
+/// The log and the superblock, and which epochs they hold.
+pub(super) struct Journal {
+    pub(super) log: Log,
+    pub(super) superblock: Superblock,
+    pub(super) pool: Box<dyn VfsFile>,
+    /// The epoch of the last record.
+    pub(super) epoch: Epoch,
+    /// The epoch of the last record of the half that a checkpoint is to make needless.
+    pub(super) until: Epoch,
+}
+
+impl Journal {
+    /// Goes on in the other half; what the one before holds is the next checkpoint's.
+    pub(super) fn switch(&mut self) -> Result<()> {
+        self.log.switch()?;
+        self.until = self.epoch;
+        Ok(())
+    }
+}
+
+/// What the threads share.
+pub(super) struct Shared {
+    pool: Arc<Pool<Journaled>>,
+    journal: Mutex<Journal>,
+    checkpointed: Condvar,
+    bell: Arc<Bell>,
+    pace: Pace,
+    defers: bool,
+    stop: AtomicBool,
+    /// Dirty work since the last checkpoint, by the ticker's record count.
+    at_checkpoint: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn pool(&self) -> &Pool<Journaled> {
+        &self.pool
+    }
+
+    pub(super) fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    pub(super) fn defers(&self) -> bool {
+        self.defers
+    }
+
+    pub(super) fn house(&self) -> &Housekeeping {
+        &self.pool.medium.house
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    pub(super) fn checkpoint_done(&self) {
+        self.checkpointed.notify_all();
+    }
+
+    pub(super) fn wait_for_checkpoint<'a>(&self, journal: MutexGuard<'a, Journal>) -> MutexGuard<'a, Journal> {
+        let waited = self.checkpointed.wait_timeout(journal, LOOK_AROUND);
+        waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
+    }
+
+    pub(super) fn refuse_if_failed(&self) -> Result<()> {
+        self.pool.clock.poisoned().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Nothing more is acknowledged, and the next open is told.
+    pub(super) fn fail(&self, error: &MediumError) {
+        ::log::error!("holm: {}: {error}; nothing more is accepted", self.pool.medium.dir.display());
+        self.pool.clock.poison(error);
+        let path = pool_path(&self.pool.medium.dir);
+        let mut journal = self.journal();
+        let mut marked = journal.superblock.clone();
+        marked.state = State::Poisoned;
+        // If even this fails, the next open still syncs the files and compares image and log before it trusts them.
+        if let Err(error) = marked.write(&*journal.pool, &path) {
+            ::log::error!("holm: {}: marking the database: {error}", path.display());
+        }
+        journal.superblock = marked;
+        drop(journal);
+        self.checkpoint_done();
+    }
+}
+
+/// Runs the threads of one database. Dropping it stops them after a last epoch, without a checkpoint; closing it leaves
+/// the database clean.
+pub struct Keeper {
+    shared: Arc<Shared>,
+    ticker: Option<JoinHandle<()>>,
+    housekeeper: Option<JoinHandle<()>>,
+}
+
+/// What [`Opened`] leaves for the keeper once its medium has gone into a pool.
+pub struct Remains {
+    superblock: Superblock,
+    file: Box<dyn VfsFile>,
+    log: crate::log::LogOptions,
+    next: crate::log::Position,
+    clean: bool,
+}
+
+impl Opened {
+    /// The medium, and what the keeper will want.
+    pub fn part(self) -> (Journaled, Remains) {
+        let clean = matches!(self.recovery.found, super::Found::Clean | super::Found::New);
+        let remains = Remains { superblock: self.superblock, file: self.pool, log: self.log, next: self.next, clean };
+        (self.medium, remains)
+    }
+}
+
+impl Keeper {
+    /// Finishes opening, once leaves are recovered: makes all that was found durable in the data files, says so in the
+    /// superblock, clears the clean mark, and starts the threads. `until`: the last epoch that is in the image.
+    ///
+    /// # Errors
+    /// The files'; the database is then as it was.
+    pub fn start(
+        pool: Arc<Pool<Journaled>>,
+        remains: Remains,
+        until: Epoch,
+        pace: Pace,
+        defers: bool,
+    ) -> Result<Keeper> {
+        let Remains { mut superblock, file, log, next, clean } = remains;
+        let medium = &pool.medium;
+        let start: LogStart = if clean { superblock.log_start } else { next.fresh_start() };
+        if !clean {
+            // What recovery restored and scrubbed, before the log that could restore it again is given up.
+            medium.sync_recovered()?;
+        }
+        superblock.state = State::Dirty;
+        superblock.boot_generation += 1;
+        superblock.boot_id = boot_id();
+        superblock.image = medium.kind;
+        (superblock.epoch, superblock.log_start) = (until, start);
+        [superblock.leaves, superblock.records] = medium.identities()?;
+        // Durably before the first store: a clean mark over a changed image would be believed.
+        superblock.write(&*file, &pool_path(&medium.dir))?;
+        let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
+        let bell = medium.bell().clone();
+        let journal = Journal { log, superblock, pool: file, epoch: until, until };
+        let shared = Arc::new(Shared {
+            pool,
+            journal: Mutex::new(journal),
+            checkpointed: Condvar::new(),
+            bell,
+            pace,
+            defers,
+            stop: AtomicBool::new(false),
+            at_checkpoint: AtomicU64::new(0),
+        });
+        let spawn = |name: &str, work: fn(&Shared)| {
+            let shared = shared.clone();
+            let thread = thread::Builder::new().name(name.into()).spawn(move || work(&shared));
+            thread.map_err(|error| MediumError::io("starting a thread for", &shared_dir(&error), error))
+        };
+        let ticker = Some(spawn("holm-ticker", ticker::run)?);
+        let housekeeper = Some(spawn("holm-house", keep_house)?);
+        Ok(Keeper { shared, ticker, housekeeper })
+    }
+
+    /// What keeping house has cost so far.
+    pub fn housekeeping(&self) -> &Housekeeping {
+        self.shared.house()
+    }
+
+    /// Bytes on disk of all files, the log included.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        let journal = self.shared.journal();
+        let pool = journal.pool.disk_bytes().map_err(|error| MediumError::io("measuring", &self.dir(), error))?;
+        Ok(journal.log.disk_bytes()? + pool + self.shared.pool().medium.disk_bytes()?)
+    }
+
+    fn dir(&self) -> PathBuf {
+        self.shared.pool().medium.dir.clone()
+    }
+
+    fn stop_threads(&mut self) {
+        self.shared.pool().clock.stop();
+        if let Some(thread) = self.ticker.take() {
+            let _ = thread.join();
+        }
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.ring();
+        if let Some(thread) = self.housekeeper.take() {
+            let _ = thread.join();
+        }
+    }
+
+    /// Ends the last epoch, brings everything into the data files, and leaves the clean mark. Nobody may be writing.
+    ///
+    /// # Errors
+    /// The first failure of the session, or of closing itself.
+    pub fn close(mut self) -> Result<()> {
+        self.stop_threads();
+        self.shared.refuse_if_failed()?;
+        checkpoint::take(&self.shared, State::Clean)
+            .and_then(|()| {
+                let mut journal = self.shared.journal();
+                let keep = journal.log.initial();
+                journal.log.trim(keep)
+            })
+            .inspect_err(|error| self.shared.fail(error))
+    }
+}
+
+fn shared_dir(_: &std::io::Error) -> PathBuf {
+    PathBuf::from("(the database)")
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.stop_threads();
+    }
+}
+
+/// Births ahead of the writers, and checkpoints when the log asks for one or much time has passed.
+fn keep_house(shared: &Shared) {
+    let mut last = Instant::now();
+    while !shared.stop.load(Ordering::SeqCst) {
+        let bell = shared.bell.lock();
+        if !*bell {
+            drop(shared.bell.heard.wait_timeout(bell, LOOK_AROUND));
+        } else {
+            drop(bell);
+        }
+        *shared.bell.lock() = false;
+        if let Err(error) = shared.pool().medium.grow_ahead() {
+            // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
+            ::log::warn!("holm: {}: {error}", shared.pool().medium.dir.display());
+        }
+        if shared.pool().clock.poisoned().is_some() {
+            continue;
+        }
+        let due = {
+            let journal = shared.journal();
+            let records = shared.house().records.load(Ordering::Relaxed);
+            let half_full = journal.log.used_bytes() > journal.log.maximum() / 2;
+            let idle = last.elapsed() > CHECKPOINT_EVERY && records > shared.at_checkpoint.load(Ordering::Relaxed);
+            journal.log.is_other_needed() || half_full || idle
+        };
+        if due {
+            let records = shared.house().records.load(Ordering::Relaxed);
+            if let Err(error) = checkpoint::take(shared, State::Dirty) {
+                shared.fail(&error);
+                continue;
+            }
+            shared.at_checkpoint.store(records, Ordering::Relaxed);
+            last = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What a crash has left, and what of it may be kept.
+//!
+//! A clean mark: everything is in the data files. Otherwise, if only the process died, the page cache still holds all that
+//! was ever stored, and the tail that no record had reached is kept. An equal boot id alone proves nothing of the kind: a
+//! write-back that failed after the death loses pages in silence (reproduced). So the tail is kept only if boot, files and
+//! file system are the same, no session has marked the database poisoned, the files can still be synced, and every leaf
+//! line that was logged since the last checkpoint is in the image in that version or a newer one. Otherwise history is cut
+//! at the last whole record, and every logged line is restored.
+
+use super::{Journaled, area_path, backing};
+use crate::epoch::{Epoch, FIRST_EPOCH};
+use crate::error::{MediumError, Result};
+use crate::image::Image;
+use crate::loc::{Area, LINE};
+use crate::log::{Log, LogOptions, Position, replay};
+use crate::region::{Backing, Region};
+use crate::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
+use crate::vfs::{How, Identity, Vfs, VfsFile, boot_id, read_exact_at};
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a database on files is opened.
+#[derive(Clone, Debug)]
+pub struct JournaledOptions {
+    /// Make a database where there is none.
+    pub create: bool,
+    /// The private image: memory, not a shared mapping.
+    pub private: bool,
+    /// Address space for the leaf area and the record area: the most that each may ever have.
+    pub reserve: [usize; 2],
+    /// Bytes of heap for the areas of files that cannot be mapped.
+    pub heap: [usize; 2],
+    /// How the log is kept.
+    pub log: LogOptions,
+    /// Whether, of two images of one leaf line (logged, found), the one found is that version or a newer one.
+    pub newer: fn(&[u64; 8], &[u64; 8]) -> bool,
+}
+
+/// What was found at open, in words a user can read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// Nothing: the database is new.
+    New,
+    /// A database that was closed.
+    Clean,
+    /// The process had died; everything it had done is there.
+    Kept,
+    /// Cut at the last synced epoch, for the reason given.
+    Cut {
+        /// Why the unlogged tail, if there was one, could not be kept.
+        why: String,
+    },
+}
+
+/// How history stands after open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recovery {
+    /// What was found.
+    pub found: Found,
+    /// The epoch of the last whole record, or of the checkpoint.
+    pub epoch: Epoch,
+    /// Epoch records read.
+    pub records: u64,
+    /// Bytes of lines in them.
+    pub bytes: u64,
+}
+
+/// An opened database whose leaves are still to be recovered.
+pub struct Opened {
+    /// The medium.
+    pub medium: Journaled,
+    /// What was found.
+    pub recovery: Recovery,
+    pub(crate) superblock: Superblock,
+    pub(crate) pool: Box<dyn VfsFile>,
+    pub(crate) log: LogOptions,
+    /// Where the log goes on, once what was found is durable in the data files.
+    pub(crate) next: Position,
+}
+
+impl Opened {
+    /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.recovery.found, Found::Cut { .. })
+    }
+
+    /// What the files say of the database.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+}
+
+/// Opens a database in a folder, or makes it.
+///
+/// # Errors
+/// Every variant of [`MediumError`] that its documentation promises for a folder that is locked, foreign, damaged, of
+/// another version or shape, read-only, full, or absent (`Io` of kind `NotFound`).
+pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Opened> {
+    let path = pool_path(dir);
+    let there = vfs.exists(&path).map_err(|error| MediumError::io("looking for", &path, error))?;
+    if !there {
+        return create(vfs, dir, geometry, options);
+    }
+    let pool = vfs.open(&path, How::WRITE).map_err(|error| MediumError::opening_to_write("opening", &path, error))?;
+    if !pool.lock(true).map_err(|error| MediumError::io("locking", &path, error))? {
+        return Err(MediumError::Locked { path });
+    }
+    let superblock = Superblock::read(&*pool, &path)?;
+    geometry.expect(&superblock.geometry)?;
+    let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
+    let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
+    let reason = doubts(dir, &superblock, &files, kind)?;
+    let image = Arc::new(map(dir, &files, kind, options, false)?);
+    let medium = Journaled::new(vfs, dir, image, files, kind)?;
+    settle(medium, superblock, pool, reason, options)
+}
+
+fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Opened> {
+    if !options.create {
+        return Err(MediumError::io("opening", dir, std::io::ErrorKind::NotFound.into()));
+    }
+    let making = |error| MediumError::opening_to_write("creating", dir, error);
+    let is_new = !vfs.exists(dir).map_err(making)?;
+    vfs.create_dir(dir).map_err(making)?;
+    let ours = ["leaves", "records", "log.0", "log.1", "pool.new"];
+    let stranger =
+        if is_new { None } else { vfs.list(dir).map_err(making)?.into_iter().find(|name| !ours.contains(&&**name)) };
+    if let Some(found) = stranger {
+        return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
+    }
+    let files = [open_area(&*vfs, dir, Area::Leaves, How::CREATE)?, open_area(&*vfs, dir, Area::Records, How::CREATE)?];
+    for file in &files {
+        // What a creation that died here left behind is no database: its superblock was never written.
+        file.set_len(0).map_err(making)?;
+    }
+    let mut uuid = [0; 16];
+    getrandom::fill(&mut uuid).map_err(|error| making(std::io::Error::other(error.to_string())))?;
+    let log = Log::create(&*vfs, dir, uuid, options.log)?;
+    let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
+    let mut superblock = Superblock {
+        sequence: 0,
+        uuid,
+        geometry: geometry.clone(),
+        boot_generation: 0,
+        state: State::Clean,
+        boot_id: boot_id(),
+        leaves: identity(dir, &files, Area::Leaves)?,
+        records: identity(dir, &files, Area::Records)?,
+        epoch: FIRST_EPOCH,
+        log_start: log.start(),
+        image: kind,
+        created_by: concat!("holm ", env!("CARGO_PKG_VERSION")).into(),
+    };
+    let pool = superblock.create(&*vfs, dir)?;
+    if let Some(parent) = dir.parent().filter(|parent| is_new && !parent.as_os_str().is_empty()) {
+        // The folder's own name: without it a power cut may lose the database and every sync ever acknowledged.
+        vfs.sync_dir(parent).map_err(making)?;
+    }
+    let image = Arc::new(map(dir, &files, kind, options, false)?);
+    let medium = Journaled::new(vfs, dir, image, files, kind)?;
+    let next = log.position();
+    let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0 };
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+}
+
+/// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
+///
+/// # Errors
+/// `NotClean`, if it was not closed; otherwise as [`open`].
+pub fn open_read_only(
+    vfs: Arc<dyn Vfs>,
+    dir: &Path,
+    geometry: &Geometry,
+    options: &JournaledOptions,
+) -> Result<Opened> {
+    let path = pool_path(dir);
+    let pool = vfs.open(&path, How::READ).map_err(|error| MediumError::io("opening", &path, error))?;
+    if !pool.lock(false).map_err(|error| MediumError::io("locking", &path, error))? {
+        return Err(MediumError::Locked { path });
+    }
+    let superblock = Superblock::read(&*pool, &path)?;
+    geometry.expect(&superblock.geometry)?;
+    if superblock.state != State::Clean {
+        return Err(MediumError::NotClean { path: dir.into() });
+    }
+    let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
+    let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
+    let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared)?;
+    let next = superblock.log_start.position();
+    let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0 };
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+}
+
+fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
+    let path = area_path(dir, area);
+    vfs.open(&path, how).map_err(|error| MediumError::opening_to_write("opening", &path, error))
+}
+
+fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Identity> {
+    files[area as usize].identity().map_err(|error| MediumError::io("asking about", &area_path(dir, area), error))
+}
+
+/// Maps the files, or reads them into memory.
+fn map(
+    dir: &Path,
+    files: &[Box<dyn VfsFile>; 2],
+    kind: ImageKind,
+    options: &JournaledOptions,
+    read_only: bool,
+) -> Result<Image> {
+    let mut regions = Vec::new();
+    for (index, area) in Area::ALL.into_iter().enumerate() {
+        let (file, path) = (&files[index], area_path(dir, area));
+        let io = |error| MediumError::io("mapping", &path, error);
+        let len = file.len().map_err(io)?;
+        let backing = backing(kind, &**file, read_only);
+        let region = match backing {
+            Backing::Heap => Region::heap(options.heap[index].max(len as usize)),
+            _ => Region::reserve(options.reserve[index].max(len as usize), backing).map_err(io)?,
+        };
+        region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
+        regions.push((region, len, backing));
+    }
+    let loads =
+        regions.iter().map(|(_, len, backing)| matches!(backing, Backing::Heap | Backing::Anonymous).then_some(*len));
+    let loads: Vec<_> = loads.collect();
+    let mut regions = regions.into_iter().map(|(region, ..)| region);
+    let (Some(leaves), Some(records)) = (regions.next(), regions.next()) else { unreachable!("two areas") };
+    let image = Image::new(leaves, records);
+    for (index, area) in Area::ALL.into_iter().enumerate() {
+        if let Some(len) = loads[index] {
+            load(&*files[index], &image, area, len)
+                .map_err(|error| MediumError::io("reading", &area_path(dir, area), error))?;
+        }
+    }
+    Ok(image)
+}
+
+fn load(file: &dyn VfsFile, image: &Image, area: Area, len: u64) -> std::io::Result<()> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = 0;
+    while at < len / 8 * 8 {
+        let count = (len / 8 * 8 - at).min(buffer.len() as u64) as usize;
+        read_exact_at(file, &mut buffer[..count], at)?;
+        store(image, area.at(at), &buffer[..count]);
+        at += count as u64;
+    }
+    Ok(())
+}
+
+/// Bytes into the image, before anybody else can see it.
+fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
+    let words = image.words(loc, bytes.len() / 8);
+    for (word, bytes) in words.into_iter().flatten().zip(bytes.as_chunks::<8>().0) {
+        word.fill(u64::from_le_bytes(*bytes));
+    }
+    words.is_some()
+}
+
+/// Why an unlogged tail cannot be kept, as far as can be told without the log.
+fn doubts(
+    dir: &Path,
+    superblock: &Superblock,
+    files: &[Box<dyn VfsFile>; 2],
+    kind: ImageKind,
+) -> Result<Option<&'static str>> {
+    let same = identity(dir, files, Area::Leaves)? == superblock.leaves
+        && identity(dir, files, Area::Records)? == superblock.records;
+    let boot = boot_id();
+    Ok(match () {
+        () if superblock.state == State::Poisoned => Some("the last session met an error and marked the database"),
+        () if superblock.image == ImageKind::Private || kind == ImageKind::Private => {
+            Some("the image was private: it died with its process")
+        }
+        () if boot.is_none() || boot != superblock.boot_id => Some("the machine has been started anew"),
+        () if !same => Some("the files are copies, or were restored or moved"),
+        () if !superblock.leaves.trusted || !superblock.records.trusted => {
+            Some("the file system is not known to keep its page cache")
+        }
+        () => None,
+    })
+}
+
+/// Syncs the files, replays the log where it must be, and says what is there now.
+fn settle(
+    medium: Journaled,
+    mut superblock: Superblock,
+    pool: Box<dyn VfsFile>,
+    doubt: Option<&'static str>,
+    options: &JournaledOptions,
+) -> Result<Opened> {
+    let clean = superblock.state == State::Clean;
+    let mut doubt = doubt.filter(|_| !clean).map(String::from);
+    if !clean && doubt.is_none() && medium.kind == ImageKind::Shared {
+        // Before anything is trusted: pages that failed to be written since the process died are reported here, once.
+        if let Err(error) = medium.sync_data() {
+            superblock.state = State::Poisoned;
+            // Durable before anything else, for the kernel will not say it again.
+            superblock.write(&*pool, &pool_path(&medium.dir))?;
+            doubt = Some(format!("the data files could not be synced: {error}"));
+        }
+    }
+    let mut next = superblock.log_start.position();
+    let mut recovery = Recovery {
+        found: if clean { Found::Clean } else { Found::Kept },
+        epoch: superblock.epoch,
+        records: 0,
+        bytes: 0,
+    };
+    if !clean {
+        if doubt.is_none() {
+            let seen = compare(&medium, &superblock, options)?;
+            if let Some(why) = seen {
+                superblock.state = State::Poisoned;
+                superblock.write(&*pool, &pool_path(&medium.dir))?;
+                doubt = Some(why);
+            }
+        }
+        let restore = doubt.is_some();
+        let replayed = replay_into(&medium, &superblock, restore)?;
+        recovery.epoch = replayed.last_epoch.unwrap_or(superblock.epoch);
+        (recovery.records, recovery.bytes, next) = (replayed.records, replayed.bytes, replayed.next);
+        if let Some(why) = doubt {
+            recovery.found = Found::Cut { why };
+        }
+    }
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+}
+
+/// Reads the log; with `restore` every logged line is put back as its last record has it.
+fn replay_into(medium: &Journaled, superblock: &Superblock, restore: bool) -> Result<crate::log::Replayed> {
+    replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
+        if !restore {
+            return Ok(());
+        }
+        let (area, offset) = crate::loc::parts(loc);
+        // The file's length may not have survived; the log says how long it was.
+        if medium.image.words(loc, bytes.len() / 8).is_none() {
+            medium.grow_to(area, offset + bytes.len() as u64)?;
+        }
+        if store(&medium.image, loc, bytes) {
+            return Ok(());
+        }
+        Err(MediumError::Corrupt {
+            path: crate::log::half_path(&medium.dir, superblock.log_start.half),
+            offset: 0,
+            what: "a run's location",
+            found: format!("{loc:#x}"),
+            expected: "a place in the image".into(),
+        })
+    })
+}
+
+/// Compares the image with what was logged since the checkpoint; a reason if a leaf line has gone back in time.
+fn compare(medium: &Journaled, superblock: &Superblock, options: &JournaledOptions) -> Result<Option<String>> {
+    let mut older = None;
+    replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
+        let (area, _) = crate::loc::parts(loc);
+        if older.is_some() || area != Area::Leaves {
+            return Ok(());
+        }
+        for (index, line) in bytes.as_chunks::<64>().0.iter().enumerate() {
+            let at = loc + index as u64 * LINE;
+            // Only a block's first line carries epochs.
+            if !at.is_multiple_of(crate::space::BLOCK) || at < crate::space::BLOCK {
+                continue;
+            }
+            let logged: [u64; 8] = std::array::from_fn(|i| u64::from_le_bytes(line.as_chunks::<8>().0[i]));
+            let found = medium.image.words(at, 8).map(|words| std::array::from_fn(|i| words[i].read()));
+            if !found.is_some_and(|found| (options.newer)(&logged, &found)) {
+                older = Some(format!(
+                    "the page cache has lost writes: block {} of epoch {epoch}",
+                    at / crate::space::BLOCK
+                ));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(older)
+}

@@ -1,0 +1,414 @@
+//! The epoch log: two files, written in turn, that make acknowledged epochs survive the loss of power.
+//!
+//! A *half* is a file of zeros written through and then overwritten, so that a sync has no metadata to write. Records
+//! are appended from its beginning, each whole pages long, one write each, durable when [`Log::append`] returns. When
+//! a checkpoint begins the log is *switched* to the other half; when the checkpoint's superblock is durable the old
+//! half is *released*. So a checkpoint never waits for the log nor the log for a checkpoint, as long as one half
+//! suffices for the time that a checkpoint takes.
+//!
+//! Records carry the *pass*, which rises with every switch, so what an older pass left in a half is never taken for
+//! new, and a *sequence* that runs on across halves, so a missing record is noticed. The log always begins a session
+//! in a half that holds nothing of the present pass: see [`Position::fresh_start`].
+//!
+//! No threads here, and no decision when to checkpoint: those belong to the journaled medium. A half is never written
+//! after an error that leaves its contents in doubt; the log is then poisoned.
+
+#![forbid(unsafe_code)]
+
+pub mod record;
+pub mod replay;
+
+pub use record::RecordBuffer;
+pub use replay::{Replayed, replay, verify};
+
+use crate::error::{MediumError, Result};
+use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at, write_all_at, zero_fill};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Number of halves.
+const HALVES: usize = 2;
+
+/// The largest maximum of a half, in bytes: pages are counted in 31 bits.
+const LARGEST_HALF: u64 = PAGE << 31;
+
+/// Where a replay begins, as the superblock remembers it: the beginning of a half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogStart {
+    /// Which half: 0 or 1.
+    pub half: u8,
+    /// Rises with every switch of halves and with every recovery.
+    pub pass: u64,
+    /// Sequence of the first record.
+    pub sequence: u64,
+}
+
+impl LogStart {
+    /// The start of a new database's log.
+    pub const FIRST: LogStart = LogStart { half: 0, pass: 1, sequence: 1 };
+
+    /// The start as a position.
+    pub fn position(&self) -> Position {
+        Position { half: self.half & 1, pass: self.pass, sequence: self.sequence, offset: 0 }
+    }
+}
+
+/// A place between two records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Which half: 0 or 1.
+    pub half: u8,
+    /// The pass of the record to come.
+    pub pass: u64,
+    /// The sequence of the record to come.
+    pub sequence: u64,
+    /// Where in the half it will lie, in bytes; a multiple of the page.
+    pub offset: u64,
+}
+
+impl Position {
+    /// Where a session goes on after a replay that ended here: at the beginning of the other half, two passes on. A
+    /// torn tail is thus never written over in its own pass, and what follows it can never be mistaken for its
+    /// continuation. Two, because the log may have been switched just before: then the torn record of the next pass
+    /// lies where this session begins. Usable once everything replayed is durable in the data files and a superblock
+    /// with this start is.
+    pub fn fresh_start(&self) -> LogStart {
+        self.after_passes(2)
+    }
+
+    fn after_passes(&self, passes: u64) -> LogStart {
+        LogStart { half: 1 - (self.half & 1), pass: self.pass.wrapping_add(passes), sequence: self.sequence }
+    }
+}
+
+/// How a log is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// Bytes of a half at creation; rounded up to pages.
+    pub initial: u64,
+    /// Bytes that a half may grow to; at most 8 TiB.
+    pub maximum: u64,
+    /// Whether to write past the page cache where the file system allows it.
+    pub direct: bool,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions { initial: 128 << 10, maximum: 128 << 20, direct: true }
+    }
+}
+
+impl LogOptions {
+    fn rounded(self) -> LogOptions {
+        let maximum = (self.maximum.min(LARGEST_HALF) / PAGE * PAGE).max(PAGE);
+        let initial = self.initial.max(1).min(maximum).next_multiple_of(PAGE);
+        LogOptions { initial, maximum, direct: self.direct }
+    }
+}
+
+/// The log, open for appending. Dropping it loses nothing: what was appended is durable.
+pub struct Log {
+    uuid: [u8; 16],
+    halves: [Half; HALVES],
+    start: LogStart,
+    at: Position,
+    /// Whether the half that is not written holds records that no durable superblock has left behind.
+    other_needed: bool,
+    options: LogOptions,
+    poisoned: Option<String>,
+}
+
+struct Half {
+    path: PathBuf,
+    file: Box<dyn VfsFile>,
+    /// Whether `file` bypasses the page cache, so that a write is durable when it returns.
+    direct: bool,
+    /// Bytes that were written with zeros or records, in whole pages.
+    capacity: u64,
+}
+
+impl Log {
+    /// Makes both halves in `dir`, durably with their names, and opens the log at [`LogStart::FIRST`]. Halves that lie
+    /// there are overwritten, so only a directory without a superblock may be given.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::NoSpace`], [`MediumError::ReadOnly`], [`MediumError::Io`].
+    pub fn create(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16], options: LogOptions) -> Result<Log> {
+        let options = options.rounded();
+        for half in 0..HALVES as u8 {
+            let path = half_path(dir, half);
+            make_half(vfs, &path, options.initial)
+                .map_err(|e| MediumError::opening_to_write("creating a log half", &path, e))?;
+        }
+        // Crash here: a superblock that names a log whose files have no names. So names first.
+        vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))?;
+        Log::open(vfs, dir, uuid, LogStart::FIRST, options)
+    }
+
+    /// Opens the log to be written from `start`, which must be what the durable superblock says, and a half in which
+    /// nothing of that pass was written yet: that of a new or cleanly closed database, or [`Position::fresh_start`].
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::NotClean`] if a record of that pass lies there: it must be replayed first.
+    /// [`MediumError::Corrupt`] if a half is too short. [`MediumError::ReadOnly`], [`MediumError::Io`].
+    pub fn open(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16], start: LogStart, options: LogOptions) -> Result<Log> {
+        let options = options.rounded();
+        let halves = [Half::open(vfs, half_path(dir, 0), &options)?, Half::open(vfs, half_path(dir, 1), &options)?];
+        let at = start.position();
+        let log = Log { uuid, halves, start, at, other_needed: false, options, poisoned: None };
+        log.refuse_an_unread_half(vfs)?;
+        Ok(log)
+    }
+
+    fn refuse_an_unread_half(&self, vfs: &dyn Vfs) -> Result<()> {
+        let path = &self.active().path;
+        // Through a handle of its own: the one for writing may ask for aligned memory.
+        let file = vfs.open(path, How::READ).map_err(|e| MediumError::io("opening a log half", path, e))?;
+        let mut raw = [0; record::HEADER];
+        read_exact_at(&*file, &mut raw, 0).map_err(|e| MediumError::io("reading a log half", path, e))?;
+        let header = record::Header::parse(raw);
+        if header.belongs(&self.uuid, self.at.half, 0) && header.pass >= self.at.pass {
+            return Err(MediumError::NotClean { path: path.clone() });
+        }
+        Ok(())
+    }
+
+    /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::LogFull`] if the half has no room under its maximum: switch, or wait for the checkpoint.
+    /// [`MediumError::TooLarge`] if no half ever has. [`MediumError::NoSpace`] if the disk is full. The log is unharmed
+    /// by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After any other
+    /// error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
+    pub fn append(&mut self, record: &mut RecordBuffer) -> Result<()> {
+        self.refuse_if_poisoned()?;
+        let bytes = record.padded_len();
+        let limit = self.options.maximum.min(u64::from(u32::MAX));
+        if bytes > limit {
+            return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
+        }
+        let end = self.at.offset + bytes;
+        if end > self.active().capacity {
+            if end > self.options.maximum {
+                let left = self.options.maximum - self.at.offset;
+                return Err(MediumError::LogFull { path: self.active().path.clone(), needed: bytes, left });
+            }
+            self.grow(end)?;
+        }
+        let half = &self.halves[usize::from(self.at.half)];
+        let image = record.finish(&self.uuid, &self.at);
+        if let Err(error) = write_all_at(&*half.file, image, self.at.offset) {
+            return Err(self.fail_writing("writing a log record", error));
+        }
+        // Crash before this line: the record is torn or missing, and nobody was told that it is durable.
+        if !half.direct
+            && let Err(error) = half.file.sync_data()
+        {
+            return Err(self.fail_syncing("syncing a log record", error));
+        }
+        self.at.offset = end;
+        self.at.sequence += 1;
+        Ok(())
+    }
+
+    /// Makes room up to `needed` bytes at least. The zeros are durable before any record lies among them, so that a
+    /// record's own sync never has the file's length to write as well.
+    fn grow(&mut self, needed: u64) -> Result<()> {
+        let maximum = self.options.maximum;
+        let half = &mut self.halves[usize::from(self.at.half)];
+        let old = half.capacity;
+        let new = needed.max(old.saturating_mul(2)).min(maximum).next_multiple_of(PAGE);
+        let written = half.file.allocate(old, new - old).and_then(|()| zero_fill(&*half.file, old, new));
+        if let Err(error) = written {
+            return Err(self.fail_writing("growing a log half", error));
+        }
+        if let Err(error) = half.file.sync_all() {
+            return Err(self.fail_syncing("growing a log half", error));
+        }
+        half.capacity = new;
+        Ok(())
+    }
+
+    /// Goes on in the other half, in the next pass, and says where: what a checkpoint's superblock will name. Writes
+    /// nothing. The old half stays needed until [`Log::release`].
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::LogFull`] if the other half was not released. [`MediumError::Poisoned`].
+    pub fn switch(&mut self) -> Result<LogStart> {
+        self.refuse_if_poisoned()?;
+        // Crash after overwriting a half still needed: epochs lost that were acknowledged and not yet checkpointed.
+        if self.other_needed {
+            return Err(MediumError::LogFull { path: self.inactive().path.clone(), needed: PAGE, left: 0 });
+        }
+        self.start = self.at.after_passes(1);
+        self.at = self.start.position();
+        self.other_needed = true;
+        Ok(self.start)
+    }
+
+    /// Allows the half that is not being written to be overwritten. To be called once the superblock that names
+    /// [`Log::start`] is durable, never before.
+    pub fn release(&mut self) {
+        self.other_needed = false;
+    }
+
+    /// Whether the half that is not being written waits for [`Log::release`].
+    pub fn is_other_needed(&self) -> bool {
+        self.other_needed
+    }
+
+    /// Where the half being written began.
+    pub fn start(&self) -> LogStart {
+        self.start
+    }
+
+    /// Where the next record will lie.
+    pub fn position(&self) -> Position {
+        self.at
+    }
+
+    /// Bytes of records in the half being written.
+    pub fn used_bytes(&self) -> u64 {
+        self.at.offset
+    }
+
+    /// Bytes that the half being written can take without growing.
+    pub fn capacity(&self) -> u64 {
+        self.active().capacity
+    }
+
+    /// Bytes of a half at creation.
+    pub fn initial(&self) -> u64 {
+        self.options.initial
+    }
+
+    /// Bytes that a half may grow to.
+    pub fn maximum(&self) -> u64 {
+        self.options.maximum
+    }
+
+    /// Bytes that both halves occupy on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::Io`].
+    pub fn disk_bytes(&self) -> Result<u64> {
+        let of =
+            |half: &Half| half.file.disk_bytes().map_err(|e| MediumError::io("measuring a log half", &half.path, e));
+        Ok(of(&self.halves[0])? + of(&self.halves[1])?)
+    }
+
+    /// Whether records bypass the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.active().direct
+    }
+
+    /// Whether an error left the log's contents in doubt, so that it takes nothing more.
+    pub fn is_poisoned(&self) -> bool {
+        self.poisoned.is_some()
+    }
+
+    /// Gives space back: cuts the half that is not being written to `max_bytes` (a page at least). Does nothing while
+    /// that half is still needed.
+    ///
+    /// # Errors
+    ///
+    /// [`MediumError::Io`], which poisons; [`MediumError::Poisoned`].
+    pub fn trim(&mut self, max_bytes: u64) -> Result<()> {
+        self.refuse_if_poisoned()?;
+        let keep = (max_bytes / PAGE * PAGE).max(PAGE);
+        let half = &mut self.halves[usize::from(1 - self.at.half)];
+        if self.other_needed || half.capacity <= keep {
+            return Ok(());
+        }
+        let cut = half.file.set_len(keep).and_then(|()| half.file.sync_all());
+        half.capacity = keep;
+        cut.map_err(|error| {
+            let error = MediumError::io("trimming a log half", &half.path, error);
+            self.poisoned = Some(error.to_string());
+            error
+        })
+    }
+
+    fn active(&self) -> &Half {
+        &self.halves[usize::from(self.at.half)]
+    }
+
+    fn inactive(&self) -> &Half {
+        &self.halves[usize::from(1 - self.at.half)]
+    }
+
+    fn refuse_if_poisoned(&self) -> Result<()> {
+        match &self.poisoned {
+            Some(why) => Err(MediumError::Poisoned { why: why.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// A full disk is no damage: the whole record is written again at the same place, or never acknowledged.
+    fn fail_writing(&mut self, doing: &'static str, error: io::Error) -> MediumError {
+        let error = MediumError::io(doing, &self.active().path, error);
+        if !error.is_no_space() {
+            self.poisoned = Some(error.to_string());
+        }
+        error
+    }
+
+    /// After a failed sync nobody knows what is durable, and the kernel will not say it twice.
+    fn fail_syncing(&mut self, doing: &'static str, error: io::Error) -> MediumError {
+        let error = MediumError::io(doing, &self.active().path, error);
+        self.poisoned = Some(error.to_string());
+        error
+    }
+}
+
+impl Half {
+    fn open(vfs: &dyn Vfs, path: PathBuf, options: &LogOptions) -> Result<Half> {
+        let (file, direct) = open_for_records(vfs, &path, options.direct)
+            .map_err(|e| MediumError::opening_to_write("opening a log half", &path, e))?;
+        let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+        if len < PAGE {
+            return Err(too_short(&path, len));
+        }
+        Ok(Half { path, file, direct, capacity: len / PAGE * PAGE })
+    }
+}
+
+/// Direct where that is wanted and possible; whether it is.
+fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box<dyn VfsFile>, bool)> {
+    if direct {
+        match vfs.open(path, How { direct: true, ..How::WRITE }) {
+            // What file systems say that cannot do it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
+            other => return other.map(|file| (file, true)),
+        }
+    }
+    vfs.open(path, How::WRITE).map(|file| (file, false))
+}
+
+fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
+    let file = vfs.open(path, How::CREATE)?;
+    file.set_len(0)?;
+    file.allocate(0, bytes)?;
+    zero_fill(&*file, 0, bytes)?;
+    file.sync_all()
+}
+
+/// The file of a half.
+pub fn half_path(dir: &Path, half: u8) -> PathBuf {
+    dir.join(if half == 0 { "log.0" } else { "log.1" })
+}
+
+fn too_short(path: &Path, len: u64) -> MediumError {
+    MediumError::Corrupt {
+        path: path.to_path_buf(),
+        offset: len,
+        what: "the length of a log half",
+        found: format!("{len} bytes"),
+        expected: format!("{PAGE} bytes at least"),
+    }
+}

@@ -1,0 +1,236 @@
+//! Reading the log back: every whole record from the checkpoint's start to the torn tail, and nothing else.
+//!
+//! The tail of a log is legitimately torn: power went while a record was written. The same bytes in the middle are
+//! damage, and taking them for the tail would silently drop what was acknowledged after them. Since every record is
+//! durable before the next is begun, a later record of this database that is whole proves the difference, and so the
+//! end is believed only after both halves were searched for one. Promises: nothing is visited before its checksum and
+//! its runs were seen to be right, no length field is trusted beyond the file's length, and every loop is bounded by
+//! it. Applying the runs, and whether their locations lie in the image, is left to the visitor.
+
+#![forbid(unsafe_code)]
+
+use super::record::{HEADER, Header, Runs};
+use super::{HALVES, LogStart, Position, half_path, too_short};
+use crate::error::{MediumError, Result};
+use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at};
+use std::path::{Path, PathBuf};
+
+/// What a replay found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// Epoch of the last whole record; `None` if there was no record.
+    pub last_epoch: Option<u64>,
+    /// Where the next record would have been. Recovery does not go on there but at [`Position::fresh_start`].
+    pub next: Position,
+    /// Whole records.
+    pub records: u64,
+    /// Bytes of the image in them.
+    pub bytes: u64,
+    /// Where, in the half of `next`, lies something that is neither blank nor left from an older pass: most likely the
+    /// record during which power went.
+    pub torn: Option<u64>,
+}
+
+/// Reads the log in `dir` of the database `uuid` from `start`, and gives every run of every whole record to `visit`
+/// as epoch, byte location in the image, and bytes (whole lines), in the order in which they were logged. A visitor's
+/// error ends the replay.
+///
+/// # Errors
+///
+/// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, or a half is too short to
+/// be one; [`MediumError::Io`]; and what the visitor returns.
+pub fn replay(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    uuid: &[u8; 16],
+    start: LogStart,
+    mut visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
+) -> Result<Replayed> {
+    let mut reader = Reader::open(vfs, dir, *uuid)?;
+    let mut seen = Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None };
+    loop {
+        let at = seen.next;
+        let met = reader.read(at.half, at.offset)?;
+        if let Met::Whole(header) = met
+            && (header.pass, header.sequence) == (at.pass, at.sequence)
+        {
+            seen.bytes += reader.visit(&at, &header, &mut visit)?;
+            seen.last_epoch = Some(header.epoch);
+            seen.records += 1;
+            seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(PAGE);
+            seen.next.sequence += 1;
+        } else if let Some(next) = reader.continuation(&start, &at)? {
+            seen.next = next;
+        } else {
+            reader.refuse_a_gap(&at, &met)?;
+            seen.torn = met.is_begun(at.pass).then_some(at.offset);
+            return Ok(seen);
+        }
+    }
+}
+
+/// Like [`replay`], but only looks: for checking a database at rest.
+///
+/// # Errors
+///
+/// As [`replay`].
+pub fn verify(vfs: &dyn Vfs, dir: &Path, uuid: &[u8; 16], start: LogStart) -> Result<Replayed> {
+    replay(vfs, dir, uuid, start, |_, _, _| Ok(()))
+}
+
+/// What lies at one place of the log.
+#[derive(Clone, Copy, Debug)]
+enum Met {
+    /// The file ends before a header would.
+    End,
+    /// Not the header of a record of this database made for this place.
+    Other(Header),
+    /// A header whose body would reach behind the end of the file.
+    TooLong(Header),
+    /// A header or a body that is not what was written; the checksum that it ought to carry.
+    Broken(Header, u32),
+    /// A record. Its body is in the reader's buffer.
+    Whole(Header),
+}
+
+impl Met {
+    /// Whether a record of this pass seems to have been begun here.
+    fn is_begun(&self, pass: u64) -> bool {
+        match self {
+            Met::End => false,
+            Met::Other(header) => !header.is_blank(),
+            Met::TooLong(header) | Met::Broken(header, _) => header.pass >= pass,
+            Met::Whole(header) => header.pass == pass,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Met::End => "the end of the file".into(),
+            Met::Other(header) if header.is_blank() => "zeros".into(),
+            Met::Other(_) => "something that is no record of this place".into(),
+            Met::TooLong(header) => format!("a record of {} bytes, which reach behind the file's end", header.body),
+            Met::Broken(header, right) => format!("checksum {:08x} over bytes that have {right:08x}", header.crc),
+            Met::Whole(header) => format!("record {} of pass {}", header.sequence, header.pass),
+        }
+    }
+}
+
+/// Both halves, open for reading, and one record's body.
+struct Reader {
+    uuid: [u8; 16],
+    halves: [(PathBuf, Box<dyn VfsFile>, u64); HALVES],
+    body: Vec<u8>,
+}
+
+impl Reader {
+    fn open(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16]) -> Result<Reader> {
+        let open = |half: u8| {
+            let path = half_path(dir, half);
+            let file = vfs.open(&path, How::READ).map_err(|e| MediumError::io("opening a log half", &path, e))?;
+            let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+            if len < PAGE {
+                return Err(too_short(&path, len));
+            }
+            Ok((path, file, len))
+        };
+        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new() })
+    }
+
+    fn path(&self, half: u8) -> &Path {
+        &self.halves[usize::from(half)].0
+    }
+
+    fn header(&self, half: u8, offset: u64) -> Result<Option<Header>> {
+        let (path, file, len) = &self.halves[usize::from(half)];
+        if offset.saturating_add(HEADER as u64) > *len {
+            return Ok(None);
+        }
+        let mut raw = [0; HEADER];
+        read_exact_at(&**file, &mut raw, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
+        Ok(Some(Header::parse(raw)))
+    }
+
+    fn read(&mut self, half: u8, offset: u64) -> Result<Met> {
+        let Some(header) = self.header(half, offset)? else { return Ok(Met::End) };
+        if !header.belongs(&self.uuid, half, offset) {
+            return Ok(Met::Other(header));
+        }
+        let (path, file, len) = &self.halves[usize::from(half)];
+        let begin = offset + HEADER as u64;
+        if u64::from(header.body) > len - begin {
+            return Ok(Met::TooLong(header));
+        }
+        // Bounded by the file's length, which was compared just above.
+        self.body.resize(header.body as usize, 0);
+        read_exact_at(&**file, &mut self.body, begin).map_err(|e| MediumError::io("reading a log record", path, e))?;
+        let right = header.checksum(&self.body);
+        Ok(if header.crc == right { Met::Whole(header) } else { Met::Broken(header, right) })
+    }
+
+    /// Gives the runs of the body just read to `visit`, after all of them were seen to be well-formed.
+    fn visit(
+        &self,
+        at: &Position,
+        header: &Header,
+        visit: &mut impl FnMut(u64, u64, &[u8]) -> Result<()>,
+    ) -> Result<u64> {
+        let malformed = |what: &str| MediumError::Corrupt {
+            path: self.path(at.half).to_path_buf(),
+            offset: at.offset,
+            what: "a log record",
+            found: what.into(),
+            expected: "runs that fill the body".into(),
+        };
+        let runs = || Runs::new(&self.body, header.runs);
+        if let Some(what) = runs().find_map(|run| run.err()) {
+            return Err(malformed(what));
+        }
+        let mut bytes = 0;
+        for (location, run) in runs().flatten() {
+            visit(header.epoch, location, run)?;
+            bytes += run.len() as u64;
+        }
+        Ok(bytes)
+    }
+
+    /// The beginning of the other half, if the log went on there. Only once: a half is overwritten only after a
+    /// checkpoint moved the start out of it.
+    fn continuation(&mut self, start: &LogStart, at: &Position) -> Result<Option<Position>> {
+        if at.half != start.half {
+            return Ok(None);
+        }
+        let next = Position { half: 1 - at.half, pass: at.pass.wrapping_add(1), offset: 0, ..*at };
+        let met = self.read(next.half, 0)?;
+        let goes_on = matches!(met, Met::Whole(h) if (h.pass, h.sequence) == (next.pass, next.sequence));
+        Ok(goes_on.then_some(next))
+    }
+
+    /// An error if a later record is whole anywhere, because then what lies at `at` is damage and not the tail.
+    fn refuse_a_gap(&mut self, at: &Position, met: &Met) -> Result<()> {
+        for half in 0..HALVES as u8 {
+            let mut offset = if half == at.half { at.offset } else { 0 };
+            // Looking at the header first keeps this at one short read per page.
+            while let Some(header) = self.header(half, offset)? {
+                let later = header.pass >= at.pass && header.sequence > at.sequence;
+                if later
+                    && header.belongs(&self.uuid, half, offset)
+                    && let Met::Whole(_) = self.read(half, offset)?
+                {
+                    return Err(MediumError::Corrupt {
+                        path: self.path(at.half).to_path_buf(),
+                        offset: at.offset,
+                        what: "a log record before the last",
+                        found: met.describe(),
+                        expected: format!(
+                            "record {} of pass {}, because record {} is whole in log.{half} at byte {offset}",
+                            at.sequence, at.pass, header.sequence
+                        ),
+                    });
+                }
+                offset += PAGE;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,418 @@
+//! A disk in memory that loses, tears and refuses what real disks do.
+//!
+//! [`SimDisk`] stands behind the same trait as the operating system's files. It keeps, beside what a process reads
+//! back, what is durable: a file's bytes after its sync, or after a write past the page cache; names after their
+//! directory's sync. [`SimDisk::crash`] then gives any disk that a loss of power may leave, sector by sector. Every
+//! call can be made to fail ([`SimDisk::fail`]); after a failed sync what was to be written is undecided *and clean*,
+//! so that a second sync succeeds without it, as kernels do. Damage at rest is a matter of [`SimDisk::flip`],
+//! [`SimDisk::overwrite`] and [`SimDisk::truncate`]. There are no real descriptors, so nothing of it can be mapped.
+//!
+//! Left out: memory mappings, permissions, holes (a file occupies its length), renaming across directories.
+
+pub mod content;
+mod crash;
+pub mod faults;
+mod names;
+
+pub use content::{SECTOR, Undecided};
+pub use faults::{Calls, Fault, Kind};
+
+use content::Content;
+use faults::{Faults, Order};
+use holm_medium::vfs::{How, Identity, PAGE, Vfs, VfsFile};
+use names::{Inode, Names};
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A handle of a simulated disk; clones are handles of the same disk.
+#[derive(Clone, Debug)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    files: BTreeMap<Inode, Content>,
+    names: Names,
+    faults: Faults,
+    locks: Vec<Lock>,
+    /// The next number of a file or a handle.
+    next: u64,
+    refuse_direct: bool,
+}
+
+#[derive(Debug)]
+struct Lock {
+    inode: Inode,
+    handle: u64,
+    exclusive: bool,
+}
+
+impl Default for SimDisk {
+    fn default() -> SimDisk {
+        SimDisk::new()
+    }
+}
+
+impl SimDisk {
+    /// An empty disk with a root directory `/`.
+    pub fn new() -> SimDisk {
+        let mut state = State::default();
+        state.names.directories.insert(PathBuf::from("/"));
+        SimDisk::of(state)
+    }
+
+    fn of(state: State) -> SimDisk {
+        SimDisk { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// A panic elsewhere while the lock was held leaves a disk that is still one.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Orders a fault for one call: the `index`-th of its kind from the beginning, counted from 0.
+    pub fn fail(&self, kind: Kind, index: u64, fault: Fault) {
+        self.state().faults.orders.push(Order { kind, from: index, to: index + 1, fault });
+    }
+
+    /// Orders a fault for a call and all calls of its kind after it.
+    pub fn fail_from(&self, kind: Kind, index: u64, fault: Fault) {
+        self.state().faults.orders.push(Order { kind, from: index, to: u64::MAX, fault });
+    }
+
+    /// Takes all orders back.
+    pub fn heal(&self) {
+        self.state().faults.orders.clear();
+    }
+
+    /// Whether opening past the page cache is refused, as some file systems do.
+    pub fn refuse_direct(&self, refuse: bool) {
+        self.state().refuse_direct = refuse;
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> Calls {
+        self.state().faults.calls
+    }
+
+    /// The files that have names.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.state().names.current.keys().cloned().collect()
+    }
+
+    /// A file's bytes as a process reads them. No call is counted.
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let inode = state.names.current.get(path)?;
+        state.files.get(inode).map(|content| content.current().to_vec())
+    }
+
+    /// Flips one bit at rest. Whether there is such a byte.
+    pub fn flip(&self, path: &Path, byte: usize, bit: u8) -> bool {
+        self.damage(path, |bytes| bytes.get_mut(byte).map(|byte| *byte ^= 1 << (bit & 7)).is_some())
+    }
+
+    /// Replaces bytes at rest. Whether they lie in the file.
+    pub fn overwrite(&self, path: &Path, offset: usize, with: &[u8]) -> bool {
+        self.damage(path, |bytes| {
+            let place = bytes.get_mut(offset..offset + with.len());
+            place.map(|place| place.copy_from_slice(with)).is_some()
+        })
+    }
+
+    /// Cuts a file at rest, or extends it with zeros. Whether there is such a file.
+    pub fn truncate(&self, path: &Path, len: usize) -> bool {
+        self.damage(path, |bytes| {
+            bytes.resize(len, 0);
+            true
+        })
+    }
+
+    /// Damage is durable, and so is everything else in the file after it.
+    fn damage(&self, path: &Path, change: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        let mut state = self.state();
+        let Some(&inode) = state.names.current.get(path) else { return false };
+        let Some(content) = state.files.get_mut(&inode) else { return false };
+        let mut bytes = content.current().to_vec();
+        let done = change(&mut bytes);
+        *content = Content::settled(bytes);
+        done
+    }
+}
+
+impl State {
+    /// A call about names and lengths.
+    fn meta(&mut self) -> io::Result<()> {
+        self.plain(Kind::Meta)
+    }
+
+    /// A call that either happens or fails.
+    fn plain(&mut self, kind: Kind) -> io::Result<()> {
+        match self.faults.meet(kind)? {
+            Some(fault @ (Fault::Eio | Fault::NoSpace | Fault::PowerCut)) => Err(fault.error().unwrap_or_else(gone)),
+            _ => Ok(()),
+        }
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        self.names.directories.contains(path)
+    }
+}
+
+impl Vfs for SimDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.meta()?;
+        if !path.parent().is_some_and(|parent| state.is_directory(parent)) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if state.names.current.contains_key(path) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.names.directories.insert(path.to_path_buf());
+        Ok(())
+    }
+
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        let mut state = self.state();
+        state.meta()?;
+        Ok(state.is_directory(path) || state.names.current.contains_key(path))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut state = self.state();
+        state.meta()?;
+        if !state.is_directory(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let all = state.names.current.keys().chain(&state.names.directories);
+        let mut names: Vec<String> = all
+            .filter(|path| path.parent() == Some(dir))
+            .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn VfsFile>> {
+        let mut state = self.state();
+        state.meta()?;
+        if how.direct && state.refuse_direct {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let inode = match state.names.current.get(path) {
+            Some(&inode) => inode,
+            None if how.create && how.write && path.parent().is_some_and(|dir| state.is_directory(dir)) => {
+                let inode = state.number();
+                state.files.insert(inode, Content::default());
+                state.names.make(path, inode);
+                inode
+            }
+            None => return Err(io::ErrorKind::NotFound.into()),
+        };
+        let handle = state.number();
+        Ok(Box::new(SimFile { disk: self.clone(), inode, handle, how }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.meta()?;
+        if from.parent() != to.parent() {
+            return Err(io::ErrorKind::CrossesDevices.into());
+        }
+        if state.names.rename(from, to) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.meta()?;
+        if state.names.remove(path) { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let done = state.plain(Kind::Sync);
+        match &done {
+            Ok(()) => state.names.sync(dir),
+            Err(_) if !state.faults.off => state.names.fail_sync(dir),
+            Err(_) => {}
+        }
+        done
+    }
+}
+
+/// An open file of a simulated disk.
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: Inode,
+    handle: u64,
+    how: How,
+}
+
+impl SimFile {
+    fn content<'a>(&self, state: &'a mut State) -> io::Result<&'a mut Content> {
+        state.files.get_mut(&self.inode).ok_or_else(gone)
+    }
+
+    /// As the kernel does for a file opened past the page cache.
+    fn refuse_misaligned(&self, buf: &[u8], offset: u64) -> io::Result<()> {
+        let aligned = [offset, buf.len() as u64, buf.as_ptr().addr() as u64].iter().all(|n| n.is_multiple_of(PAGE));
+        if self.how.direct && !aligned { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(()) }
+    }
+
+    fn refuse_if_read_only(&self) -> io::Result<()> {
+        if self.how.write { Ok(()) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+    }
+
+    fn shorten(&self, len: usize, most: usize) -> usize {
+        let least = if self.how.direct { PAGE as usize } else { 1 };
+        len.min((most / least * least).max(least))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        let done = state.plain(Kind::Sync);
+        let off = state.faults.off;
+        let content = self.content(&mut state)?;
+        match &done {
+            Ok(()) => content.sync(),
+            Err(_) if !off => content.fail_sync(),
+            Err(_) => {}
+        }
+        done
+    }
+}
+
+impl VfsFile for SimFile {
+    fn len(&self) -> io::Result<u64> {
+        let mut state = self.disk.state();
+        state.meta()?;
+        Ok(self.content(&mut state)?.current().len() as u64)
+    }
+
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.refuse_misaligned(buf, offset)?;
+        let mut state = self.disk.state();
+        let fault = state.faults.meet(Kind::Read)?;
+        if let Some(error) = fault.and_then(Fault::error) {
+            return Err(error);
+        }
+        let bytes = self.content(&mut state)?.current();
+        let rest = bytes.get(offset as usize..).unwrap_or(&[]);
+        let mut len = rest.len().min(buf.len());
+        if let Some(Fault::Short(most)) = fault {
+            len = self.shorten(len, most);
+        }
+        buf[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize> {
+        self.refuse_if_read_only()?;
+        self.refuse_misaligned(buf, offset)?;
+        let mut state = self.disk.state();
+        let fault = state.faults.meet(Kind::Write)?;
+        let direct = self.how.direct;
+        let content = self.content(&mut state)?;
+        let at = offset as usize;
+        let mut len = buf.len();
+        match fault {
+            Some(Fault::Interrupted | Fault::WouldBlock) => {}
+            Some(Fault::Eio | Fault::NoSpace) => content.write(at, &buf[..len / SECTOR / 2 * SECTOR]),
+            Some(Fault::PowerCut) => content.write(at, buf),
+            Some(Fault::TornAt(bytes)) => {
+                let torn = &buf[..bytes.min(len)];
+                content.write(at, torn);
+                content.sync_range(at, at + torn.len());
+            }
+            Some(Fault::Lost) => content.write_and_lose(at, buf),
+            Some(Fault::Misdirected(sectors)) => {
+                let astray = at.saturating_add_signed(sectors as isize * SECTOR as isize);
+                content.write(astray, buf);
+                content.sync_range(astray, astray + len);
+            }
+            Some(Fault::Short(_)) | None => {
+                if let Some(Fault::Short(most)) = fault {
+                    len = self.shorten(len, most);
+                }
+                content.write(at, &buf[..len]);
+                if direct {
+                    content.sync_range(at, at + len);
+                }
+            }
+        }
+        match fault.and_then(Fault::error) {
+            Some(error) => Err(error),
+            None => Ok(len),
+        }
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.refuse_if_read_only()?;
+        let mut state = self.disk.state();
+        state.plain(Kind::Allocate)?;
+        self.content(&mut state)?.extend_to((offset + len) as usize);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.refuse_if_read_only()?;
+        let mut state = self.disk.state();
+        state.meta()?;
+        self.content(&mut state)?.set_len(len as usize);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.sync()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.sync()
+    }
+
+    fn lock(&self, exclusive: bool) -> io::Result<bool> {
+        let mut state = self.disk.state();
+        state.meta()?;
+        let mut others = state.locks.iter().filter(|lock| lock.inode == self.inode && lock.handle != self.handle);
+        if others.any(|lock| exclusive || lock.exclusive) {
+            return Ok(false);
+        }
+        state.locks.retain(|lock| lock.handle != self.handle);
+        state.locks.push(Lock { inode: self.inode, handle: self.handle, exclusive });
+        Ok(true)
+    }
+
+    fn identity(&self) -> io::Result<Identity> {
+        let birth_ns = self.inode * 1_000_000;
+        Ok(Identity { device: 1, inode: self.inode, birth_ns, file_system: 0x0D15_C000, trusted: true })
+    }
+
+    fn disk_bytes(&self) -> io::Result<u64> {
+        Ok(self.content(&mut self.disk.state())?.current().len().next_multiple_of(SECTOR) as u64)
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+}
+
+impl Drop for SimFile {
+    fn drop(&mut self) {
+        self.disk.state().locks.retain(|lock| lock.handle != self.handle);
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the file is gone with its disk")
+}

@@ -1,0 +1,180 @@
+//! One file's bytes on the simulated disk: as the page cache has them, and as the platter may.
+//!
+//! A sector (512 bytes) is written as a whole or not at all. Every write adds one version to each sector it touches;
+//! until a sync, a loss of power may leave any of the versions, or what was durable before, and each sector decides for
+//! itself. The length decides for itself too, so there may be length without data and data without length.
+
+use std::collections::BTreeMap;
+
+/// Bytes that are written as a whole.
+pub const SECTOR: usize = 512;
+
+type Bytes = [u8; SECTOR];
+
+/// A file's bytes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Content {
+    current: Vec<u8>,
+    /// By sectors; what lies behind `durable_len` is zero or missing.
+    durable: Vec<u8>,
+    durable_len: usize,
+    sectors: BTreeMap<usize, Pending<Bytes>>,
+    lengths: Pending<usize>,
+}
+
+/// The versions of something since it was last durable.
+#[derive(Clone, Debug)]
+pub(super) struct Pending<T> {
+    pub(super) versions: Vec<T>,
+    /// Whether a sync would still write it. Not so after a failed sync: the kernel marks it clean all the same.
+    pub(super) dirty: bool,
+}
+
+impl<T> Default for Pending<T> {
+    fn default() -> Pending<T> {
+        Pending { versions: Vec::new(), dirty: false }
+    }
+}
+
+impl<T> Pending<T> {
+    fn add(&mut self, version: T) {
+        self.versions.push(version);
+        self.dirty = true;
+    }
+}
+
+impl Content {
+    pub(super) fn current(&self) -> &[u8] {
+        &self.current
+    }
+
+    /// Writes to the page cache.
+    pub(super) fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.extend_to(offset + bytes.len());
+        self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
+        self.remember(offset, offset + bytes.len());
+    }
+
+    /// A write that the disk acknowledges and forgets: read from the cache, gone after a loss of power.
+    pub(super) fn write_and_lose(&mut self, offset: usize, bytes: &[u8]) {
+        self.extend_to(offset + bytes.len());
+        self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+
+    pub(super) fn extend_to(&mut self, len: usize) {
+        if len > self.current.len() {
+            self.current.resize(len, 0);
+            self.lengths.add(len);
+        }
+    }
+
+    pub(super) fn set_len(&mut self, len: usize) {
+        let old = self.current.len();
+        self.extend_to(len);
+        if len < old {
+            // The tail reads as zeros if the file grows again, once the cut is durable; until then as any version.
+            self.current[len..].fill(0);
+            self.remember(len, old);
+            self.current.truncate(len);
+            self.lengths.add(len);
+        }
+    }
+
+    fn remember(&mut self, from: usize, to: usize) {
+        for sector in from / SECTOR..to.div_ceil(SECTOR) {
+            let bytes = sector_of(&self.current, sector);
+            self.sectors.entry(sector).or_default().add(bytes);
+        }
+    }
+
+    /// Everything dirty becomes durable as the cache has it. What an earlier failed sync marked clean does not.
+    pub(super) fn sync(&mut self) {
+        self.sync_range(0, usize::MAX);
+    }
+
+    /// The dirty sectors of a range of bytes, and the length, become durable.
+    pub(super) fn sync_range(&mut self, from: usize, to: usize) {
+        if self.lengths.dirty {
+            self.settle_len(self.current.len());
+        }
+        let touched: Vec<usize> = self.sectors.range(from / SECTOR..to.div_ceil(SECTOR)).map(|(&at, _)| at).collect();
+        for sector in touched {
+            if self.sectors[&sector].dirty {
+                put_sector(&mut self.durable, sector, &sector_of(&self.current, sector));
+                self.sectors.remove(&sector);
+            }
+        }
+    }
+
+    fn settle_len(&mut self, len: usize) {
+        let end = len.div_ceil(SECTOR);
+        if len < self.durable_len {
+            self.durable.truncate(len);
+            self.sectors.retain(|&sector, _| sector < end);
+        }
+        self.durable_len = len;
+        self.lengths = Pending::default();
+    }
+
+    /// The bytes come back right from the cache, but no sync will ever write them.
+    pub(super) fn fail_sync(&mut self) {
+        self.sectors.values_mut().for_each(|sector| sector.dirty = false);
+        self.lengths.dirty = false;
+    }
+
+    /// A loss of power: `choose` is told what is undecided and among how many states (0: as last durable) it may pick.
+    pub(super) fn crash(&self, choose: &mut dyn FnMut(Undecided, usize) -> usize) -> Content {
+        let len = match choose_of(Undecided::Length, &self.lengths, choose) {
+            Some(&len) => len,
+            None => self.durable_len,
+        };
+        let mut bytes = self.durable.clone();
+        for (&sector, pending) in &self.sectors {
+            if let Some(version) = choose_of(Undecided::Sector(sector as u64), pending, choose) {
+                put_sector(&mut bytes, sector, version);
+            }
+        }
+        bytes.resize(len, 0);
+        Content::settled(bytes)
+    }
+
+    /// A file whose bytes are durable.
+    pub(super) fn settled(bytes: Vec<u8>) -> Content {
+        Content { durable_len: bytes.len(), durable: bytes.clone(), current: bytes, ..Content::default() }
+    }
+}
+
+/// What a loss of power may decide either way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undecided {
+    /// The contents of a sector, counted from the file's beginning.
+    Sector(u64),
+    /// A file's length.
+    Length,
+    /// Whether a name was made, changed or removed.
+    Name,
+}
+
+fn choose_of<'a, T>(
+    what: Undecided,
+    pending: &'a Pending<T>,
+    choose: &mut dyn FnMut(Undecided, usize) -> usize,
+) -> Option<&'a T> {
+    if pending.versions.is_empty() {
+        return None;
+    }
+    let states = pending.versions.len() + 1;
+    (choose(what, states) % states).checked_sub(1).map(|at| &pending.versions[at])
+}
+
+fn sector_of(bytes: &[u8], sector: usize) -> Bytes {
+    std::array::from_fn(|i| bytes.get(sector * SECTOR + i).copied().unwrap_or(0))
+}
+
+fn put_sector(bytes: &mut Vec<u8>, sector: usize, version: &Bytes) {
+    let begin = sector * SECTOR;
+    if bytes.len() < begin + SECTOR {
+        bytes.resize(begin + SECTOR, 0);
+    }
+    bytes[begin..begin + SECTOR].copy_from_slice(version);
+}

@@ -1,0 +1,109 @@
+//! What the simulated disk can be told to do wrong, and at which call. Calls are counted per kind and in all, so that a
+//! test can run a session once to learn how many there are, and then once for each of them.
+
+use std::io;
+
+/// Kinds of calls, counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reading bytes.
+    Read,
+    /// Writing bytes.
+    Write,
+    /// Reserving space.
+    Allocate,
+    /// Syncing a file or a directory.
+    Sync,
+    /// Opening, listing, making, renaming, removing, measuring, cutting, locking.
+    Meta,
+    /// Any of them.
+    Any,
+}
+
+/// Something that goes wrong in one call. Where a fault has no meaning for the call that it meets, it does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// EIO. A write leaves the first half of its sectors behind; a sync leaves everything undecided and marked clean.
+    Eio,
+    /// ENOSPC, leaving behind what [`Fault::Eio`] does.
+    NoSpace,
+    /// EINTR, and nothing happens. For reads and writes.
+    Interrupted,
+    /// EAGAIN, and nothing happens. For reads and writes.
+    WouldBlock,
+    /// At most so many bytes are read or written, one at least (a page at least past the page cache).
+    Short(usize),
+    /// A write is acknowledged, and lost with the power even if it is synced.
+    Lost,
+    /// A write lands so many sectors away, durably, and not where it should.
+    Misdirected(i64),
+    /// The power goes in this call: a write is undecided sector by sector, anything else does not happen. All further
+    /// calls fail until the disk is seen again through one of its crashes.
+    PowerCut,
+    /// The power goes in this write after so many bytes, which are durable: a write torn at any byte.
+    TornAt(usize),
+}
+
+impl Fault {
+    /// The error that this fault is to the caller, if it is one.
+    pub(super) fn error(self) -> Option<io::Error> {
+        match self {
+            Fault::Eio => Some(io::Error::other("EIO by order")),
+            Fault::NoSpace => Some(io::ErrorKind::StorageFull.into()),
+            Fault::Interrupted => Some(io::ErrorKind::Interrupted.into()),
+            Fault::WouldBlock => Some(io::ErrorKind::WouldBlock.into()),
+            Fault::PowerCut | Fault::TornAt(_) => Some(io::Error::other("the power went in this call")),
+            Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) => None,
+        }
+    }
+}
+
+/// How many calls there were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    counts: [u64; 6],
+}
+
+impl Calls {
+    /// Of one kind.
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.counts[kind as usize]
+    }
+}
+
+/// Counts calls and finds the fault ordered for each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults {
+    pub(super) calls: Calls,
+    pub(super) orders: Vec<Order>,
+    pub(super) off: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Order {
+    pub(super) kind: Kind,
+    pub(super) from: u64,
+    /// One behind the last index.
+    pub(super) to: u64,
+    pub(super) fault: Fault,
+}
+
+impl Faults {
+    /// Counts a call; the fault that it meets, or an error if the power is off.
+    pub(super) fn meet(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
+        if self.off {
+            return Err(io::Error::other("the power is off"));
+        }
+        let (this, any) = (self.calls.of(kind), self.calls.of(Kind::Any));
+        self.calls.counts[kind as usize] += 1;
+        self.calls.counts[Kind::Any as usize] += 1;
+        let fits = |order: &&Order| match order.kind {
+            Kind::Any => (order.from..order.to).contains(&any),
+            of => of == kind && (order.from..order.to).contains(&this),
+        };
+        let fault = self.orders.iter().find(fits).map(|order| order.fault);
+        self.off =
+            matches!(fault, Some(Fault::PowerCut)) || (kind == Kind::Write && matches!(fault, Some(Fault::TornAt(_))));
+        Ok(fault)
+    }
+}

@@ -1,0 +1,16 @@
+//! The log and the superblock on a disk that loses power, tears writes and fails calls.
+//!
+//! One small session (open, epochs, a checkpoint's switch, more epochs) is run against every fault at every call and
+//! every image that a crash may leave. The oracle is short: what recovery finds is a prefix of what was attempted, with
+//! exactly the bytes that were logged, and not shorter than what was acknowledged.
+
+#[path = "disk/at_rest.rs"]
+mod at_rest;
+#[path = "disk/faulty.rs"]
+mod faulty;
+#[path = "disk/power.rs"]
+mod power;
+#[path = "disk/session.rs"]
+mod session;
+#[path = "disk/simulated.rs"]
+mod simulated;

@@ -1,0 +1,168 @@
+//! A database without a tree: epochs whose bytes follow from their numbers, a log, a superblock, recovery.
+
+use holm_medium::error::{MediumError, Result};
+use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, Replayed, replay};
+use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
+use holm_medium::vfs::{How, Identity, Vfs, VfsFile};
+use holm_proof::disk::SimDisk;
+use std::path::{Path, PathBuf};
+
+pub(crate) const UUID: [u8; 16] = *b"a database's own";
+
+pub(crate) fn dir() -> PathBuf {
+    PathBuf::from("/d")
+}
+
+pub(crate) fn log_0() -> PathBuf {
+    dir().join("log.0")
+}
+
+pub(crate) fn log_1() -> PathBuf {
+    dir().join("log.1")
+}
+
+pub(crate) fn options(direct: bool) -> LogOptions {
+    LogOptions { initial: 16 << 10, maximum: 64 << 10, direct }
+}
+
+pub(crate) fn superblock() -> Superblock {
+    Superblock {
+        sequence: 0,
+        uuid: UUID,
+        geometry: Geometry { leaf_block: 512, design: "Isle".into(), keys: 3 },
+        boot_generation: 1,
+        state: State::Dirty,
+        boot_id: Some([7; 16]),
+        leaves: Identity { device: 1, inode: 2, birth_ns: 3, file_system: 4, trusted: true },
+        records: Identity { device: 5, inode: 6, birth_ns: 7, file_system: 8, trusted: false },
+        epoch: 0,
+        log_start: LogStart::FIRST,
+        image: ImageKind::Shared,
+        created_by: "0.1.0".into(),
+    }
+}
+
+/// Locations and bytes that an epoch logs: a few runs, now and then more than a page.
+pub(crate) fn runs_of(epoch: u64) -> Vec<(u64, Vec<u8>)> {
+    let long = if epoch.is_multiple_of(3) { 80 } else { 3 };
+    let bytes = |lines: u64, salt: u64| (0..lines * 64).map(|i| (i * 7 + epoch * 31 + salt) as u8).collect();
+    vec![(epoch * 64, bytes(1, 1)), (1 << 20, bytes(long, 2)), (4096 * epoch, bytes(2, 3))]
+}
+
+pub(crate) fn record_of(epoch: u64) -> RecordBuffer {
+    let mut record = RecordBuffer::new();
+    record.begin(epoch);
+    runs_of(epoch).iter().for_each(|(location, bytes)| record.push(*location, bytes));
+    record
+}
+
+/// Replays, and holds every run against what its epoch must have logged. Epochs must follow one another from `after`.
+pub(crate) fn read_back(vfs: &dyn Vfs, uuid: &[u8; 16], start: LogStart, after: u64) -> Result<Replayed> {
+    let mut met: Vec<(u64, u64, Vec<u8>)> = Vec::new();
+    let seen = replay(vfs, &dir(), uuid, start, |epoch, location, bytes| {
+        met.push((epoch, location, bytes.to_vec()));
+        Ok(())
+    })?;
+    let last = seen.last_epoch.unwrap_or(after);
+    let logged = (after + 1..=last).flat_map(|epoch| runs_of(epoch).into_iter().map(move |(at, b)| (epoch, at, b)));
+    assert!(met.into_iter().eq(logged), "the runs up to epoch {last} are not those that were logged");
+    assert_eq!(seen.records, last - after);
+    Ok(seen)
+}
+
+/// A new directory with a log of so many epochs, none of them checkpointed.
+pub(crate) fn logged(epochs: u64, direct: bool) -> SimDisk {
+    let disk = SimDisk::new();
+    disk.create_dir(&dir()).expect("no faults");
+    let mut log = Log::create(&disk, &dir(), UUID, options(direct)).expect("no faults");
+    for epoch in 1..=epochs {
+        log.append(&mut record_of(epoch)).expect("no faults");
+    }
+    disk
+}
+
+/// Where each record lies in the first half, and where the last one ends.
+pub(crate) fn boundaries(epochs: u64) -> Vec<u64> {
+    let mut all = vec![0];
+    (1..=epochs).for_each(|epoch| all.push(all[all.len() - 1] + record_of(epoch).padded_len()));
+    all
+}
+
+/// An open database.
+pub(crate) struct Database {
+    pool: Box<dyn VfsFile>,
+    pub(crate) superblock: Superblock,
+    pub(crate) log: Log,
+    /// The last epoch whose append returned well.
+    pub(crate) acknowledged: u64,
+    /// The last epoch that was appended at all.
+    pub(crate) attempted: u64,
+}
+
+impl Database {
+    pub(crate) fn create(disk: &SimDisk, direct: bool) -> Result<Database> {
+        disk.create_dir(&dir()).map_err(|e| MediumError::io("creating", &dir(), e))?;
+        let log = Log::create(disk, &dir(), UUID, options(direct))?;
+        let mut superblock = superblock();
+        let pool = superblock.create(disk, &dir())?;
+        Ok(Database { pool, superblock, log, acknowledged: 0, attempted: 0 })
+    }
+
+    /// Recovery: replay, take what was replayed as durable in the data files, begin afresh.
+    pub(crate) fn open(disk: &SimDisk, direct: bool) -> Result<Database> {
+        let path = pool_path(&dir());
+        let pool = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
+        let mut superblock = Superblock::read(&*pool, &path)?;
+        let seen = read_back(disk, &superblock.uuid, superblock.log_start, superblock.epoch)?;
+        superblock.epoch = seen.last_epoch.unwrap_or(superblock.epoch);
+        superblock.log_start = seen.next.fresh_start();
+        superblock.write(&*pool, &path)?;
+        let log = Log::open(disk, &dir(), UUID, superblock.log_start, options(direct))?;
+        let epoch = superblock.epoch;
+        Ok(Database { pool, superblock, log, acknowledged: epoch, attempted: epoch })
+    }
+
+    /// One epoch. Tried once more if the disk was full and may not be so any longer.
+    pub(crate) fn put(&mut self) -> Result<()> {
+        let mut record = record_of(self.acknowledged + 1);
+        self.attempted = self.acknowledged + 1;
+        match self.log.append(&mut record) {
+            Err(error) if error.is_no_space() && !self.log.is_poisoned() => self.log.append(&mut record)?,
+            other => other?,
+        }
+        self.acknowledged += 1;
+        Ok(())
+    }
+
+    pub(crate) fn checkpoint(&mut self) -> Result<()> {
+        self.superblock.log_start = self.log.switch()?;
+        self.superblock.epoch = self.acknowledged;
+        self.superblock.write(&*self.pool, &pool_path(&dir()))?;
+        self.log.release();
+        self.log.trim(8 << 10)
+    }
+
+    /// Epochs that make the log grow, a checkpoint with an epoch between its two halves, epochs after it.
+    pub(crate) fn work(&mut self) -> Result<()> {
+        (0..4).try_for_each(|_| self.put())?;
+        let epoch = self.acknowledged;
+        self.superblock.log_start = self.log.switch()?;
+        self.put()?;
+        self.superblock.epoch = epoch;
+        self.superblock.write(&*self.pool, &pool_path(&dir()))?;
+        self.log.release();
+        self.put()?;
+        self.checkpoint()?;
+        (0..3).try_for_each(|_| self.put())
+    }
+}
+
+/// What recovery finds on a disk: the last epoch, or why there is none.
+pub(crate) fn recovered(disk: &SimDisk) -> Result<u64> {
+    Database::open(disk, true).map(|database| database.acknowledged)
+}
+
+/// Whether there is a database at all: its superblock's file has its name.
+pub(crate) fn is_there(disk: &SimDisk) -> bool {
+    disk.contents(Path::new("/d/pool")).is_some()
+}
