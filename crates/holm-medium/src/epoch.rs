@@ -73,10 +73,21 @@ impl Clock {
         }
     }
 
+    /// At open, before any operation: the active epoch is `active`, everything before it is durable.
+    pub fn restart(&self, active: Epoch) {
+        self.active.store(active, Ordering::SeqCst);
+        self.durable.store(active - 1, Ordering::SeqCst);
+    }
+
     /// The epoch in which operations start now.
     #[inline]
     pub fn active(&self) -> Epoch {
-        self.active.load(Ordering::SeqCst)
+        loop {
+            match self.active.load(Ordering::SeqCst) {
+                CLOSED => std::thread::yield_now(),
+                active => return active,
+            }
+        }
     }
 
     /// Everything labelled with this epoch or an earlier one survives any crash.
@@ -150,6 +161,17 @@ impl Clock {
         self.active.store(ended + 1, Ordering::SeqCst);
         drop(hold);
         ended
+    }
+
+    /// Runs `look` while no operation that writes is under way: those that have begun are waited for, others wait.
+    pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
+        let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let active = self.active.swap(CLOSED, Ordering::SeqCst);
+        self.wait_for_seats(LAST_EPOCH);
+        let seen = look();
+        self.active.store(active, Ordering::SeqCst);
+        drop(hold);
+        seen
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
@@ -278,7 +300,7 @@ impl Stay<'_> {
     /// operation. If not, release, [`Stay::renew`], start over.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.clock.active() == self.epoch
+        self.clock.active.load(Ordering::SeqCst) == self.epoch
     }
 
     /// Moves on to the active epoch. What was written under the old label stays part of the old epoch.

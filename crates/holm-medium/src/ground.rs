@@ -11,6 +11,17 @@ use crate::pen::Quill;
 use crate::space::Space;
 use std::sync::Arc;
 
+/// How laid words become durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lay {
+    /// With the operation's epoch.
+    Deferred,
+    /// Before `lay` returns, where the medium flushes.
+    Flushed,
+    /// Not at all: they are meant for the death of the process alone.
+    Visible,
+}
+
 /// A quill without its type parameter.
 pub trait Ground: Send + Sync {
     /// Labels and durability.
@@ -20,13 +31,12 @@ pub trait Ground: Send + Sync {
     /// The cache's view.
     fn image(&self) -> &Arc<Image>;
 
-    /// Lays words into fresh record space, durable with the operation's epoch or, where the medium flushes and `strict`
-    /// is asked for, before this returns; gives their offset in the record area. Unreachable until a leaf says otherwise,
-    /// so a crash here leaves nothing to clean.
+    /// Lays words into fresh record space and gives their offset in the record area. Unreachable until a leaf says
+    /// otherwise, so a crash here leaves nothing to clean.
     ///
     /// # Errors
     /// The medium's, where it cannot grow.
-    fn lay(&self, stay: &Stay<'_>, words: &[u64], strict: bool) -> Result<u64>;
+    fn lay(&self, stay: &Stay<'_>, words: &[u64], how: Lay) -> Result<u64>;
 
     /// Stores one word, in program order with the caller's other stores.
     fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64);
@@ -52,18 +62,20 @@ impl<M: Medium> Ground for Quill<M> {
         self.pool().medium.image()
     }
 
-    fn lay(&self, stay: &Stay<'_>, words: &[u64], strict: bool) -> Result<u64> {
+    fn lay(&self, stay: &Stay<'_>, words: &[u64], how: Lay) -> Result<u64> {
         let pool = self.pool();
         let offset = pool.space.take_record(&pool.medium, stay.epoch(), words.len() as u32)?;
         let mut pen = self.cut(stay);
         let place = pool.medium.image().words(Area::Records.at(offset), words.len()).expect("space lies in the image");
         pen.fill(place, words.iter().copied());
-        if strict {
-            pen.flush_words(place);
-            // Before a leaf leads here: else a crash keeps the leaf's word and finds noise behind it.
-            pen.fence();
-        } else {
-            pen.defer_words(place);
+        match how {
+            Lay::Flushed => {
+                pen.flush_words(place);
+                // Before a leaf leads here: else a crash keeps the leaf's word and finds noise behind it.
+                pen.fence();
+            }
+            Lay::Deferred => pen.defer_words(place),
+            Lay::Visible => {}
         }
         Ok(offset)
     }

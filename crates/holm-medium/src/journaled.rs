@@ -119,7 +119,7 @@ impl Journaled {
             kind,
             house: Arc::default(),
             growth: Mutex::new(lens),
-            used: lens.map(AtomicU64::new),
+            used: [AtomicU64::new(0), AtomicU64::new(0)],
             bell: Arc::default(),
         })
     }
@@ -205,6 +205,18 @@ impl Journaled {
 
     fn lookahead(used: u64) -> u64 {
         (used / 8).clamp(SMALL_EXTENT / 2, 64 << 20)
+    }
+
+    /// Gives back what was born ahead and never used: at closing, when nobody stores any more.
+    pub(crate) fn shrink(&self, used: [u64; 2]) -> Result<()> {
+        for ((file, area), used) in self.files.iter().zip(Area::ALL).zip(used) {
+            let io = |error| MediumError::io("shrinking", &area_path(&self.dir, area), error);
+            let keep = used.next_multiple_of(SMALL_EXTENT);
+            if file.len().map_err(io)? > keep {
+                file.set_len(keep).map_err(io)?;
+            }
+        }
+        Ok(())
     }
 
     /// Copies lines of the image as they are now.

@@ -35,7 +35,7 @@ pub use counters::Counts;
 pub use epoch::{Clock, Epoch, FIRST_EPOCH, LAST_EPOCH, Stay};
 pub use error::{MediumError, Result};
 pub use flush::Flush;
-pub use ground::Ground;
+pub use ground::{Ground, Lay};
 pub use image::Image;
 pub use journaled::{
     Found, Housekeeping, Journaled, JournaledOptions, Keeper, Opened, Pace, Recovery, Remains, open, open_read_only,

@@ -2,6 +2,7 @@
 
 use crate::epoch::{Clock, Epoch};
 use crate::error::{MediumError, Result};
+use crate::image::Image;
 use crate::loc::{Area, Loc};
 use crate::medium::Medium;
 use crate::pen::Quill;
@@ -46,6 +47,21 @@ impl<M: Medium> Pool<M> {
         let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
         let clock = Clock::new(active, reserved);
         Ok(Quill::new(Arc::new(Pool { medium, clock, space: Space::new() })))
+    }
+
+    /// A pool over a medium that is only looked at.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn look(medium: M, active: Epoch) -> Result<Quill<M>> {
+        let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
+        let clock = Clock::new(active, reserved);
+        Ok(Quill::new(Arc::new(Pool { medium, clock, space: Space::new() })))
+    }
+
+    /// The cache's view, to share.
+    pub fn medium_image(&self) -> Arc<Image> {
+        self.medium.image().clone()
     }
 
     /// Block 0.

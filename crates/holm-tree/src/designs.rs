@@ -35,6 +35,15 @@ macro_rules! designs {
             }
         }
 
+        /// Whether of two images of a block's first line (logged, found) the second is as late as the first; `None` where
+        /// no design has that name.
+        pub fn newer(name: &str) -> Option<fn(&[u64; 8], &[u64; 8]) -> bool> {
+            match name {
+                $(stringify!($name) => Some(<<$name as Design>::Leaf as Leaf>::newer),)*
+                _ => None,
+            }
+        }
+
         /// Calls a macro with the name of every design: what tests and benchmarks iterate with.
         #[macro_export]
         macro_rules! for_each_design {

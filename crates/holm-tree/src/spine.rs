@@ -140,13 +140,7 @@ impl<D: Design> Spine<D> {
         })
     }
 
-    fn narrow<I: Inner, K: Keys>(
-        &self,
-        node: &I,
-        position: usize,
-        toward: &Toward<'_, K>,
-        range: &mut Range<K>,
-    ) {
+    fn narrow<I: Inner, K: Keys>(&self, node: &I, position: usize, toward: &Toward<'_, K>, range: &mut Range<K>) {
         let lowest = K::Fence::default();
         let fence = |index| match toward {
             Toward::Holding(probe) | Toward::Below(probe) => node.fence::<K>(&self.texts, index, *probe),

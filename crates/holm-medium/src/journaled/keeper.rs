@@ -7,11 +7,13 @@ use super::open::Opened;
 use super::{Bell, Housekeeping, Journaled, checkpoint, ticker};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
+use crate::loc::Area;
 use crate::log::{Log, LogStart};
 use crate::pool::Pool;
+use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
 use crate::vfs::{VfsFile, boot_id};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
@@ -136,7 +138,10 @@ impl Shared {
 /// Runs the threads of one database. Dropping it stops them after a last epoch, without a checkpoint; closing it leaves
 /// the database clean.
 pub struct Keeper {
-    shared: Arc<Shared>,
+    /// Nothing, for a database that is only looked at.
+    shared: Option<Arc<Shared>>,
+    /// Held for its lock.
+    _looking: Option<Remains>,
     ticker: Option<JoinHandle<()>>,
     housekeeper: Option<JoinHandle<()>>,
 }
@@ -187,6 +192,9 @@ impl Keeper {
         [superblock.leaves, superblock.records] = medium.identities()?;
         // Durably before the first store: a clean mark over a changed image would be believed.
         superblock.write(&*file, &pool_path(&medium.dir))?;
+        let space = &pool.space;
+        medium.reached(Area::Leaves, u64::from(space.block_frontier()) * BLOCK);
+        medium.reached(Area::Records, space.record_frontier());
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
         let bell = medium.bell().clone();
         let journal = Journal { log, superblock, pool: file, epoch: until, until };
@@ -203,16 +211,21 @@ impl Keeper {
         let spawn = |name: &str, work: fn(&Shared)| {
             let shared = shared.clone();
             let thread = thread::Builder::new().name(name.into()).spawn(move || work(&shared));
-            thread.map_err(|error| MediumError::io("starting a thread for", &shared_dir(&error), error))
+            thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);
         let housekeeper = Some(spawn("holm-house", keep_house)?);
-        Ok(Keeper { shared, ticker, housekeeper })
+        Ok(Keeper { shared: Some(shared), _looking: None, ticker, housekeeper })
+    }
+
+    /// Keeps nothing but the lock of a database that is only looked at.
+    pub fn looking(remains: Remains) -> Keeper {
+        Keeper { shared: None, _looking: Some(remains), ticker: None, housekeeper: None }
     }
 
     /// What keeping house has cost so far.
-    pub fn housekeeping(&self) -> &Housekeeping {
-        self.shared.house()
+    pub fn housekeeping(&self) -> Option<&Housekeeping> {
+        self.shared.as_ref().map(|shared| shared.house())
     }
 
     /// Bytes on disk of all files, the log included.
@@ -220,22 +233,20 @@ impl Keeper {
     /// # Errors
     /// `Io`.
     pub fn disk_bytes(&self) -> Result<u64> {
-        let journal = self.shared.journal();
-        let pool = journal.pool.disk_bytes().map_err(|error| MediumError::io("measuring", &self.dir(), error))?;
-        Ok(journal.log.disk_bytes()? + pool + self.shared.pool().medium.disk_bytes()?)
-    }
-
-    fn dir(&self) -> PathBuf {
-        self.shared.pool().medium.dir.clone()
+        let Some(shared) = &self.shared else { return Ok(0) };
+        let journal = shared.journal();
+        let io = |error| MediumError::io("measuring", &shared.pool.medium.dir, error);
+        Ok(journal.log.disk_bytes()? + journal.pool.disk_bytes().map_err(io)? + shared.pool.medium.disk_bytes()?)
     }
 
     fn stop_threads(&mut self) {
-        self.shared.pool().clock.stop();
+        let Some(shared) = &self.shared else { return };
+        shared.pool.clock.stop();
         if let Some(thread) = self.ticker.take() {
             let _ = thread.join();
         }
-        self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.ring();
+        shared.stop.store(true, Ordering::SeqCst);
+        shared.ring();
         if let Some(thread) = self.housekeeper.take() {
             let _ = thread.join();
         }
@@ -247,19 +258,22 @@ impl Keeper {
     /// The first failure of the session, or of closing itself.
     pub fn close(mut self) -> Result<()> {
         self.stop_threads();
-        self.shared.refuse_if_failed()?;
-        checkpoint::take(&self.shared, State::Clean)
+        let Some(shared) = &self.shared else { return Ok(()) };
+        shared.refuse_if_failed()?;
+        let space = &shared.pool.space;
+        let used = [u64::from(space.block_frontier()) * BLOCK, space.record_frontier()];
+        shared
+            .pool
+            .medium
+            .shrink(used)
+            .and_then(|()| checkpoint::take(shared, State::Clean))
             .and_then(|()| {
-                let mut journal = self.shared.journal();
+                let mut journal = shared.journal();
                 let keep = journal.log.initial();
                 journal.log.trim(keep)
             })
-            .inspect_err(|error| self.shared.fail(error))
+            .inspect_err(|error| shared.fail(error))
     }
-}
-
-fn shared_dir(_: &std::io::Error) -> PathBuf {
-    PathBuf::from("(the database)")
 }
 
 impl Drop for Keeper {

@@ -257,6 +257,11 @@ impl Leaf for Buffered {
         self.now().tag
     }
 
+    fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
+        let tag = |line: &[u64; 8]| line[..3].iter().map(|word| State::unpack(*word).tag).max();
+        tag(found) >= tag(logged)
+    }
+
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.set_home(pen, home, 0);
         self.publish(pen, 0);

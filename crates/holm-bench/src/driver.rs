@@ -1,0 +1,84 @@
+//! Runs a workload: threads start together, each does steps until the time is over or nothing is left, and reads the
+//! clock once between two steps, and once more where it has drawn records ahead. If one fails, all stop; the error is
+//! the run's.
+
+use crate::meter::Meter;
+use crate::steps::{Shared, Steps};
+use crate::{BoxError, Engine, Outcome, Plan, Values, Workload, key};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Pairs in a batch of [`Workload::Batches`] and of [`fill`].
+pub const BATCH: usize = 1000;
+
+/// Runs the workload and measures it. A mix takes `plan.seconds`, give or take the last operation; Load and Batches end
+/// when their records are in.
+///
+/// # Errors
+/// A [`PlanError`](crate::PlanError), or the first error of the engine.
+pub fn run(engine: &dyn Engine, plan: &Plan, workload: Workload) -> Result<Outcome, BoxError> {
+    plan.check()?;
+    let shared = Shared::new(plan, workload);
+    let limit = (workload != Workload::Load).then(|| Duration::from_secs_f64(plan.seconds));
+    let (start, stop) = (Barrier::new(plan.threads), AtomicBool::new(false));
+    let (shared, start, stop) = (&shared, &start, &stop);
+    let results: Vec<Result<Meter, BoxError>> = std::thread::scope(|scope| {
+        let thread = |number| {
+            scope.spawn(move || {
+                let steps = Steps::new(engine, plan, workload, shared, number);
+                start.wait();
+                drive(steps, limit, stop).inspect_err(|_| stop.store(true, Relaxed))
+            })
+        };
+        let threads: Vec<_> = (0..plan.threads).map(thread).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|result| result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    });
+    let mut total = Meter::new();
+    for meter in results {
+        total.merge(&meter?);
+    }
+    Ok(total.outcome(workload))
+}
+
+fn drive(mut steps: Steps<'_>, limit: Option<Duration>, stop: &AtomicBool) -> Result<Meter, BoxError> {
+    let mut meter = Meter::new();
+    let began = Instant::now();
+    let mut before = began;
+    while !stop.load(Relaxed) {
+        if steps.draw_ahead() {
+            before = Instant::now();
+        }
+        let Some(step) = steps.step()? else { break };
+        let now = Instant::now();
+        meter.note(step.kind, now - before, step.operations);
+        meter.note_misses(step.misses);
+        before = now;
+        if limit.is_some_and(|limit| now - began >= limit) {
+            break;
+        }
+    }
+    // The end of the last step: drawing ahead counts into the rate, though into no latency.
+    meter.note_span(began, before);
+    Ok(meter)
+}
+
+/// Puts in the same records and values as [`Workload::Load`], unmeasured, in batches of [`BATCH`] from one thread: the
+/// quick way to an engine that is loaded, where single inserts would each wait for the disk.
+///
+/// # Errors
+/// A [`PlanError`](crate::PlanError), or the first error of the engine.
+pub fn fill(engine: &dyn Engine, plan: &Plan) -> Result<(), BoxError> {
+    plan.check()?;
+    let values = Values::new(plan.value_bytes, plan.seed);
+    let mut pairs = Vec::with_capacity(BATCH);
+    for record in 0..plan.records {
+        pairs.push((key(record).to_vec(), values.of(record).to_vec()));
+        if pairs.len() == BATCH || record + 1 == plan.records {
+            engine.batch(&pairs)?;
+            pairs.clear();
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! Workloads and measurement: the six mixes of YCSB, a load, batches and updates, run against anything that implements
+//! [`Engine`]. What is promised: every engine meets the same keys, the same values and, for one seed and one thread,
+//! the same operations in the same order; every operation is timed; counts are exact. What is left to others: opening
+//! and closing engines, durability (an engine is measured as it was opened), repeating and comparing runs.
+//!
+//! Records are numbered. A record's key is `user` and 19 digits of a one-to-one hash of its number ([`key()`]), so that
+//! loading by number inserts in random key order; its value is a piece of a pool of random bytes ([`Values`]).
+//!
+//! ```
+//! # use std::{collections::BTreeMap, sync::Mutex};
+//! # use holm_bench::{BoxError, Engine};
+//! # struct Map(Mutex<BTreeMap<Vec<u8>, Vec<u8>>>);
+//! # impl Engine for Map {
+//! #     fn name(&self) -> &str { "map" }
+//! #     fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
+//! #         self.0.lock().unwrap().insert(key.into(), value.into());
+//! #         Ok(())
+//! #     }
+//! #     fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
+//! #         into.clear();
+//! #         Ok(self.0.lock().unwrap().get(key).map(|value| into.extend_from_slice(value)).is_some())
+//! #     }
+//! #     fn scan(&self, _: &[u8], _: usize, _: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> { Ok(0) }
+//! #     fn sync(&self) -> Result<(), BoxError> { Ok(()) }
+//! #     fn batch(&self, _: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> { Ok(()) }
+//! # }
+//! # let engine = Map(Mutex::default());
+//! use holm_bench::{Plan, Workload, run};
+//! let plan = Plan { records: 1000, value_bytes: 100, threads: 1, seconds: 0.01, seed: 1 };
+//! assert_eq!(run(&engine, &plan, Workload::Load)?.operations, 1000);
+//! let mixed = run(&engine, &plan, Workload::A)?;
+//! println!("{} per second, writes {:?}", mixed.per_second, mixed.writes);
+//! # Ok::<(), BoxError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod driver;
+mod engine;
+mod key;
+mod meter;
+mod outcome;
+mod plan;
+mod steps;
+mod value;
+mod workload;
+mod zipf;
+
+pub use driver::{BATCH, fill, run};
+pub use engine::{BoxError, Engine};
+pub use key::{KEY_BYTES, key};
+pub use outcome::{Outcome, Percentiles};
+pub use plan::{Plan, PlanError};
+pub use value::Values;
+pub use workload::{UnknownWorkload, Workload};

@@ -1,0 +1,64 @@
+//! How large, how long and how wide a run is; refuses what cannot be run before any thread starts.
+
+/// The size of a run. The same plan must be given to the load and to the mixes that follow it.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Plan {
+    /// Records loaded, and the range that the mixes choose from: 1 to 2^40.
+    pub records: u64,
+    /// Bytes of each value: up to 2^30; 0 is allowed.
+    pub value_bytes: usize,
+    /// Threads that share the engine: 1 to 1024.
+    pub threads: usize,
+    /// Seconds that a mix runs, more than 0 and at most a day. `Load` ignores it.
+    pub seconds: f64,
+    /// Chooses the operations, the bytes of the values and the names of the records that D, E and Batches add. Runs
+    /// that follow one another on one engine need different seeds if each is to add new records.
+    pub seed: u64,
+}
+
+/// What is wrong with a plan.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// Not in 1..=2^40.
+    Records(u64),
+    /// Above 2^30.
+    ValueBytes(usize),
+    /// Not in 1..=1024.
+    Threads(usize),
+    /// Not a number above 0 and at most a day.
+    Seconds(f64),
+}
+
+impl std::fmt::Display for PlanError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Records(found) => write!(f, "{found} records asked for; expected 1 to 2^40"),
+            Self::ValueBytes(found) => write!(f, "values of {found} bytes asked for; expected at most 2^30"),
+            Self::Threads(found) => write!(f, "{found} threads asked for; expected 1 to 1024"),
+            Self::Seconds(found) => write!(f, "{found} seconds asked for; expected more than 0 and at most 86400"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl Plan {
+    /// # Errors
+    /// The first limit that the plan breaks.
+    pub fn check(&self) -> Result<(), PlanError> {
+        if !(1..=1 << 40).contains(&self.records) {
+            return Err(PlanError::Records(self.records));
+        }
+        if self.value_bytes > 1 << 30 {
+            return Err(PlanError::ValueBytes(self.value_bytes));
+        }
+        if !(1..=1024).contains(&self.threads) {
+            return Err(PlanError::Threads(self.threads));
+        }
+        if !(self.seconds > 0.0 && self.seconds <= 86_400.0) {
+            return Err(PlanError::Seconds(self.seconds));
+        }
+        Ok(())
+    }
+}

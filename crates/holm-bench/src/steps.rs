@@ -1,0 +1,222 @@
+//! One thread's operations: what each workload does next, and to which record. Everything a step needs is prepared in
+//! advance or computed in tens of nanoseconds; it allocates nothing, for its cost is part of every latency.
+
+use crate::driver::BATCH;
+use crate::meter::Kind;
+use crate::zipf::{Zipf, scrambled};
+use crate::{BoxError, Engine, Plan, Values, Workload, key};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Numbers of added records start at a multiple of this, above every loaded record.
+const ADDED_RECORDS: u64 = 1 << 40;
+
+/// Draws made at once: side by side they overlap in the processor and cost a quarter of what they cost one by one.
+const DRAWS: usize = 64;
+
+/// What the threads of a run share.
+pub(crate) struct Shared {
+    zipf: Zipf,
+    values: Values,
+    /// The multiple of `ADDED_RECORDS` of this run.
+    tag: u64,
+    added: Alone,
+}
+
+/// Records that the run has named so far, loaded ones not counted; on a cache line of its own, since all threads read
+/// its neighbours all the time.
+#[repr(align(128))]
+struct Alone(AtomicU64);
+
+impl Shared {
+    pub(crate) fn new(plan: &Plan, workload: Workload) -> Self {
+        // Another workload or seed, another tag (but for one chance in eight million): its records are new ones.
+        let tag = 1 + scrambled(plan.seed.wrapping_mul(64).wrapping_add(workload as u64), (1 << 23) - 1);
+        let zipf = Zipf::new(plan.records);
+        Self { zipf, values: Values::new(plan.value_bytes, plan.seed), tag, added: Alone(AtomicU64::new(0)) }
+    }
+
+    /// Names `count` records that no thread of this run has named; returns the first one's index.
+    fn add(&self, count: u64) -> u64 {
+        self.added.0.fetch_add(count, Relaxed)
+    }
+
+    fn added_record(&self, index: u64) -> u64 {
+        self.tag * ADDED_RECORDS + index
+    }
+}
+
+/// A completed step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) kind: Kind,
+    pub(crate) operations: u64,
+    pub(crate) misses: u64,
+}
+
+impl Step {
+    const WRITTEN: Self = Self { kind: Kind::Write, operations: 1, misses: 0 };
+}
+
+/// One thread's position in a run.
+pub(crate) struct Steps<'a> {
+    engine: &'a dyn Engine,
+    plan: &'a Plan,
+    workload: Workload,
+    shared: &'a Shared,
+    random: Pcg64Mcg,
+    /// The part of the load that is this thread's and still to do.
+    load: Range<u64>,
+    next_value: u64,
+    /// Draws by Zipf's law, the unused ones in front: of D ranks, of the others records.
+    draws: [u64; DRAWS],
+    unused: usize,
+    into: Vec<u8>,
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+impl<'a> Steps<'a> {
+    pub(crate) fn new(
+        engine: &'a dyn Engine,
+        plan: &'a Plan,
+        workload: Workload,
+        shared: &'a Shared,
+        thread: usize,
+    ) -> Self {
+        let share = |part: usize| (u128::from(plan.records) * part as u128 / plan.threads as u128) as u64;
+        let mut random = Pcg64Mcg::seed_from_u64(plan.seed.wrapping_mul(1024).wrapping_add(thread as u64));
+        let pairs = if workload == Workload::Batches { BATCH } else { 0 };
+        Self {
+            engine,
+            plan,
+            workload,
+            shared,
+            load: share(thread)..share(thread + 1),
+            next_value: random.random::<u64>() >> 32,
+            random,
+            draws: [0; DRAWS],
+            unused: 0,
+            into: Vec::with_capacity(plan.value_bytes),
+            pairs: vec![(key(0).to_vec(), vec![0; plan.value_bytes]); pairs],
+        }
+    }
+
+    /// Draws ahead if nothing drawn is left, and says whether it did: that time belongs to no operation's latency.
+    pub(crate) fn draw_ahead(&mut self) -> bool {
+        if self.unused > 0 || matches!(self.workload, Workload::Load | Workload::Batches) {
+            return false;
+        }
+        let Self { shared, random, draws, .. } = self;
+        draws.iter_mut().for_each(|draw| *draw = shared.zipf.rank(random.random()));
+        if self.workload != Workload::D {
+            draws.iter_mut().for_each(|draw| *draw = scrambled(*draw, self.plan.records));
+        }
+        self.unused = DRAWS;
+        true
+    }
+
+    /// Does the next operation, after [`draw_ahead`](Self::draw_ahead); `None` when there is none left, which only Load
+    /// and Batches ever say.
+    pub(crate) fn step(&mut self) -> Result<Option<Step>, BoxError> {
+        let step = match self.workload {
+            Workload::Load => return self.load(),
+            Workload::Batches => return self.batch(),
+            Workload::A if self.random.random_bool(0.5) => self.update(),
+            Workload::B if self.random.random_bool(0.05) => self.update(),
+            Workload::F if self.random.random_bool(0.5) => self.read_and_update(),
+            Workload::D | Workload::E if self.random.random_bool(0.05) => self.insert(),
+            Workload::A | Workload::B | Workload::C | Workload::F => self.read(),
+            Workload::D => self.read_latest(),
+            Workload::E => self.scan(),
+            Workload::Updates => self.update(),
+        };
+        step.map(Some)
+    }
+
+    fn load(&mut self) -> Result<Option<Step>, BoxError> {
+        let Some(record) = self.load.next() else { return Ok(None) };
+        self.engine.insert(&key(record), self.shared.values.of(record))?;
+        Ok(Some(Step::WRITTEN))
+    }
+
+    fn batch(&mut self) -> Result<Option<Step>, BoxError> {
+        let first = self.shared.add(BATCH as u64);
+        let count = self.plan.records.saturating_sub(first).min(BATCH as u64);
+        if count == 0 {
+            return Ok(None);
+        }
+        let pairs = &mut self.pairs[..count as usize];
+        for (index, pair) in (first..).zip(pairs.iter_mut()) {
+            pair.0.copy_from_slice(&key(self.shared.added_record(index)));
+            pair.1.copy_from_slice(self.shared.values.of(index));
+        }
+        self.engine.batch(pairs)?;
+        Ok(Some(Step { kind: Kind::Write, operations: count, misses: 0 }))
+    }
+
+    fn read(&mut self) -> Result<Step, BoxError> {
+        let record = self.drawn();
+        self.read_record(record)
+    }
+
+    fn read_latest(&mut self) -> Result<Step, BoxError> {
+        let count = self.plan.records + self.shared.added.0.load(Relaxed);
+        let back = self.drawn();
+        // Each other thread may still be inserting one record: the latest that many are left out.
+        let position = (count - 1 - back).saturating_sub(self.plan.threads as u64 - 1);
+        let record = match position.checked_sub(self.plan.records) {
+            None => position,
+            Some(index) => self.shared.added_record(index),
+        };
+        self.read_record(record)
+    }
+
+    fn read_record(&mut self, record: u64) -> Result<Step, BoxError> {
+        let found = self.engine.read(&key(record), &mut self.into)?;
+        Ok(Step { kind: Kind::Read, operations: 1, misses: u64::from(!found) })
+    }
+
+    fn scan(&mut self) -> Result<Step, BoxError> {
+        let from = key(self.drawn());
+        let count = self.random.random_range(1..=100);
+        let mut touched = 0_u64;
+        // A user would read what he scans: an engine that maps its values lazily pays for them here.
+        let mut visit = |key: &[u8], value: &[u8]| {
+            touched += key.len() as u64 + value.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>();
+        };
+        let shown = self.engine.scan(&from, count, &mut visit)?;
+        black_box(touched);
+        Ok(Step { kind: Kind::Read, operations: 1, misses: u64::from(shown == 0) })
+    }
+
+    fn update(&mut self) -> Result<Step, BoxError> {
+        let record = self.drawn();
+        self.write(record)
+    }
+
+    fn read_and_update(&mut self) -> Result<Step, BoxError> {
+        let record = self.drawn();
+        let read = self.read_record(record)?;
+        Ok(Step { misses: read.misses, ..self.write(record)? })
+    }
+
+    fn insert(&mut self) -> Result<Step, BoxError> {
+        let record = self.shared.added_record(self.shared.add(1));
+        self.write(record)
+    }
+
+    fn write(&mut self, record: u64) -> Result<Step, BoxError> {
+        self.next_value += 1;
+        self.engine.insert(&key(record), self.shared.values.of(self.next_value))?;
+        Ok(Step::WRITTEN)
+    }
+
+    /// The next draw. No operation needs two, and each is preceded by `draw_ahead`.
+    fn drawn(&mut self) -> u64 {
+        self.unused -= 1;
+        self.draws[self.unused]
+    }
+}

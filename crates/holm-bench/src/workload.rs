@@ -1,0 +1,106 @@
+//! The workloads by name. What each does is in `steps.rs`; this file is the vocabulary of command lines and reports.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What the threads do. A to F are YCSB's core workloads; they expect a load with the same plan before them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Workload {
+    /// Inserts every record once, in hash order, split over the threads; runs to completion.
+    Load,
+    /// 50 % reads, 50 % updates, zipf.
+    A,
+    /// 95 % reads, 5 % updates, zipf.
+    B,
+    /// Reads, zipf.
+    C,
+    /// 95 % reads of the latest records, 5 % inserts.
+    D,
+    /// 95 % scans of 1 to 100 pairs from a zipf start, 5 % inserts.
+    E,
+    /// 50 % reads, 50 % reads followed by an update of the same record, zipf.
+    F,
+    /// Updates, zipf: the price of single commits.
+    Updates,
+    /// New records in atomic batches of [`BATCH`](crate::BATCH), until as many as `records` were added or the time is
+    /// over. An operation is a record; a latency is a batch's. To have each batch synced, open the engine so.
+    Batches,
+}
+
+impl Workload {
+    /// Every workload, in the order in which a report shows them.
+    pub const ALL: [Self; 9] =
+        [Self::Load, Self::A, Self::B, Self::C, Self::D, Self::E, Self::F, Self::Updates, Self::Batches];
+
+    /// The name that `Display` writes and `FromStr` takes.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::A => "a",
+            Self::B => "b",
+            Self::C => "c",
+            Self::D => "d",
+            Self::E => "e",
+            Self::F => "f",
+            Self::Updates => "updates",
+            Self::Batches => "batches",
+        }
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that no workload has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWorkload(pub String);
+
+impl fmt::Display for UnknownWorkload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no workload is named {:?}; expected one of", self.0)?;
+        Workload::ALL.iter().try_for_each(|workload| write!(f, " {workload}"))
+    }
+}
+
+impl std::error::Error for UnknownWorkload {}
+
+impl FromStr for Workload {
+    type Err = UnknownWorkload;
+
+    fn from_str(name: &str) -> Result<Self, UnknownWorkload> {
+        let known = Self::ALL.into_iter().find(|workload| workload.name().eq_ignore_ascii_case(name.trim()));
+        known.ok_or_else(|| UnknownWorkload(name.to_owned()))
+    }
+}
+
+impl serde::Serialize for Workload {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Workload {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_read_back() {
+        for workload in Workload::ALL {
+            assert_eq!(workload.to_string().parse(), Ok(workload));
+            assert_eq!(workload.name().to_uppercase().parse(), Ok(workload));
+        }
+        let refused = "g".parse::<Workload>().expect_err("there is no workload G");
+        assert!(refused.to_string().contains("\"g\"") && refused.to_string().contains("batches"), "{refused}");
+    }
+}

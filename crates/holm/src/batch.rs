@@ -1,0 +1,284 @@
+//! Batches: atomic durability, not isolation. After any crash either all of a batch's operations are there or none; a
+//! reader may see some of them before the others.
+//!
+//! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the process
+//! alone, whose stores are all kept, an intent is laid down first: the operations, and how many of them are done, counted
+//! under the latch of each operation's own leaf. Open does the rest of what it finds. Counted there and not after it, an
+//! operation is never done twice with somebody else's acknowledged write in between.
+
+use crate::engine::{Engine, Tree};
+use crate::error::{Error, Result};
+use crate::keyspace::{Keyspace, limit};
+use holm_medium::{Area, Ground, INTENTS, Lay, MediumError, Stay};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex};
+
+/// The most bytes of keys and values in one batch: it must fit one epoch's record.
+const MAX_BATCH: u64 = 64 << 20;
+
+/// Words in front of an intent's operations: how many are done, bytes of operations.
+const INTENT_HEADER: usize = 2;
+
+struct Operation {
+    tree: Arc<Tree>,
+    key: Vec<u8>,
+    /// `None`: remove.
+    value: Option<Vec<u8>>,
+}
+
+/// Operations that a crash leaves all done or all undone. At most 64 MiB of keys and values.
+#[must_use = "a batch does nothing until it is committed"]
+pub struct Batch {
+    engine: Arc<Engine>,
+    operations: Vec<Operation>,
+    bytes: u64,
+    refused: Option<Error>,
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batch").field("operations", &self.operations.len()).field("bytes", &self.bytes).finish()
+    }
+}
+
+impl Batch {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Batch { engine, operations: Vec::new(), bytes: 0, refused: None }
+    }
+
+    fn push(mut self, keyspace: &Keyspace, key: &[u8], value: Option<&[u8]>) -> Self {
+        if let Err(error) = limit(key, value.unwrap_or_default()) {
+            self.refused.get_or_insert(error);
+        }
+        if !Arc::ptr_eq(keyspace.engine(), &self.engine) {
+            let what = format!("the keyspace {:?} belongs to another database than the batch", keyspace.name());
+            self.refused.get_or_insert(Error::Invalid { what });
+        }
+        self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64;
+        self.operations.push(Operation { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
+        self
+    }
+
+    /// Puts a value under a key, after the operations before it.
+    pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.push(keyspace, key.as_ref(), Some(value.as_ref()))
+    }
+
+    /// Takes a key away, after the operations before it.
+    pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
+        self.push(keyspace, key.as_ref(), None)
+    }
+
+    /// Operations so far.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Does them all, in order. Durable as the database's mode says.
+    ///
+    /// # Errors
+    /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database, `Dropped`,
+    /// `NoSpace`: nothing has been done. `Poisoned`: opening the database anew does all of it or nothing.
+    pub fn commit(self) -> Result<()> {
+        if let Some(error) = self.refused {
+            return Err(error);
+        }
+        if self.bytes > MAX_BATCH {
+            return Err(Error::TooLarge { what: "a batch", found: self.bytes, limit: MAX_BATCH });
+        }
+        if self.operations.is_empty() {
+            return Ok(());
+        }
+        let engine = &*self.engine;
+        let hold = engine.clock().hold();
+        let mut stay = engine.check_in()?;
+        if let Some(gone) = self.operations.iter().find(|operation| operation.tree.dropped.load(Ordering::Relaxed)) {
+            return Err(Error::Dropped { keyspace: gone.tree.name.clone() });
+        }
+        // All records first: want of space is found before anything has been done.
+        let payloads = lay_all(engine, &stay, &self.operations)?;
+        let intent = match Intent::lay(engine, &stay, &self.operations) {
+            Ok(intent) => intent,
+            Err(error) => {
+                payloads.into_iter().flatten().for_each(|payload| engine.unlay(payload));
+                return Err(error);
+            }
+        };
+        for (done, (operation, payload)) in self.operations.iter().zip(payloads).enumerate() {
+            let seal = Some((intent.loc, done as u64 + 1));
+            let result = match payload {
+                Some(payload) => engine.put(&operation.tree, &mut stay, &operation.key, payload, seal),
+                None => engine.remove(&operation.tree, &mut stay, &operation.key, seal).map(drop),
+            };
+            if let Err(error) = result {
+                // Half done, and there is no way back: nothing may be acknowledged on top of it.
+                engine.clock().poison(&MediumError::Poisoned { why: format!("a batch was cut short: {error}") });
+                return Err(error);
+            }
+        }
+        intent.clear(engine, &stay);
+        let label = stay.epoch();
+        drop(stay);
+        drop(hold);
+        engine.acknowledge(label)
+    }
+}
+
+fn lay_all(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result<Vec<Option<u64>>> {
+    let mut payloads = Vec::with_capacity(operations.len());
+    let mut buffer = Vec::new();
+    for operation in operations {
+        let laid =
+            operation.value.as_ref().map(|value| engine.lay(stay, &operation.key, value, &mut buffer)).transpose();
+        match laid {
+            Ok(payload) => payloads.push(payload),
+            Err(error) => {
+                payloads.into_iter().flatten().for_each(|payload| engine.unlay(payload));
+                return Err(error);
+            }
+        }
+    }
+    Ok(payloads)
+}
+
+/// Which of the pool's intent words are taken.
+#[derive(Default)]
+pub(crate) struct Intents {
+    taken: Mutex<[bool; INTENTS]>,
+    freed: Condvar,
+}
+
+/// A batch under way, as the pool knows it.
+struct Intent {
+    slot: usize,
+    loc: u64,
+    words: u32,
+}
+
+/// The place of an intent word in the pool's block.
+fn slot_loc(slot: usize) -> u64 {
+    Area::Leaves.at(64 + slot as u64 * 8)
+}
+
+impl Intent {
+    fn lay(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result<Self> {
+        let mut bytes = Vec::new();
+        for operation in operations {
+            bytes.extend_from_slice(&operation.tree.root.keyspace().to_le_bytes());
+            bytes.extend_from_slice(&(operation.key.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(
+                &operation.value.as_ref().map_or(u32::MAX, |value| value.len() as u32).to_le_bytes(),
+            );
+            bytes.extend_from_slice(&operation.key);
+            bytes.extend_from_slice(operation.value.as_deref().unwrap_or_default());
+        }
+        let mut words = vec![0, bytes.len() as u64];
+        let (whole, rest) = bytes.as_chunks::<8>();
+        words.extend(whole.iter().map(|chunk| u64::from_le_bytes(*chunk)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        words.push(u64::from_le_bytes(last));
+        let offset = engine.ground.lay(stay, &words, Lay::Visible)?;
+        let mut taken = engine.intents.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let slot = loop {
+            match taken.iter().position(|taken| !taken) {
+                Some(slot) => break slot,
+                None => taken = engine.intents.freed.wait(taken).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            }
+        };
+        taken[slot] = true;
+        drop(taken);
+        let loc = Area::Records.at(offset);
+        // The commit word of the batch under the visible model: from here on a process that dies has it done at open.
+        engine.ground.mark(stay, slot_loc(slot), loc);
+        Ok(Intent { slot, loc, words: words.len() as u32 })
+    }
+
+    fn clear(self, engine: &Engine, stay: &Stay<'_>) {
+        engine.ground.mark(stay, slot_loc(self.slot), 0);
+        engine.ground.space().free_record(holm_medium::parts(self.loc).1, self.words);
+        engine.intents.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[self.slot] = false;
+        engine.intents.freed.notify_one();
+    }
+}
+
+/// What is left to do of a batch that the process died in.
+pub(crate) struct Pending {
+    slot: usize,
+    operations: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>,
+}
+
+/// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to do:
+/// the epoch's cut has decided, and what the words lead to is noise.
+pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>> {
+    let mut all = Vec::new();
+    let image = ground.image();
+    for slot in 0..INTENTS {
+        let Some([word]) = image.words(slot_loc(slot), 1) else { continue };
+        let loc = word.read();
+        if loc == 0 {
+            continue;
+        }
+        if !visible {
+            ground.mark(&ground.clock().check_in()?, slot_loc(slot), 0);
+            continue;
+        }
+        let operations = read(ground, loc).ok_or_else(|| {
+            Error::Corrupt(MediumError::Corrupt {
+                path: "leaves".into(),
+                offset: slot_loc(slot),
+                what: "the intent of a batch",
+                found: format!("{loc:#x}, which leads to none"),
+                expected: "operations".into(),
+            })
+        })?;
+        all.push(Pending { slot, operations });
+    }
+    Ok(all)
+}
+
+fn read(ground: &dyn Ground, loc: u64) -> Option<Vec<(u32, Vec<u8>, Option<Vec<u8>>)>> {
+    let image = ground.image();
+    let header = image.words(loc, INTENT_HEADER)?;
+    let (done, len) = (header[0].read(), header[1].read());
+    let words = image.words(loc + 8 * INTENT_HEADER as u64, (len / 8 + 1).try_into().ok()?)?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).take(len as usize).collect();
+    let mut rest = &bytes[..];
+    let mut operations = Vec::new();
+    while !rest.is_empty() {
+        let (head, tail) = rest.split_first_chunk::<12>()?;
+        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (key, tail) = tail.split_at_checked(number(4) as usize)?;
+        let value = number(8);
+        let (value, tail) = tail.split_at_checked(if value == u32::MAX { 0 } else { value as usize })?;
+        operations.push((number(0), key.to_vec(), (number(8) != u32::MAX).then(|| value.to_vec())));
+        rest = tail;
+    }
+    Some(operations.split_off((done as usize).min(operations.len())))
+}
+
+/// Does the rest of a batch.
+pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
+    let mut stay = engine.check_in()?;
+    let mut buffer = Vec::new();
+    for (keyspace, key, value) in &pending.operations {
+        // A keyspace dropped meanwhile takes the batch's part in it along.
+        let Some(tree) = engine.catalog.numbered(*keyspace) else { continue };
+        match value {
+            Some(value) => {
+                let payload = engine.lay(&stay, key, value, &mut buffer)?;
+                engine.put(&tree, &mut stay, key, payload, None)?;
+            }
+            None => {
+                engine.remove(&tree, &mut stay, key, None)?;
+            }
+        }
+    }
+    engine.ground.mark(&stay, slot_loc(pending.slot), 0);
+    Ok(())
+}

@@ -1,0 +1,165 @@
+//! Which keyspaces there are: a tree like any other, the first, from names to numbers.
+//!
+//! A name in the catalog is what makes a keyspace. Leaves of a number that no name has are those of a keyspace that was
+//! being dropped, or whose creation a crash cut off: open frees them.
+
+use crate::engine::{Engine, Tree};
+use crate::error::{Error, Result};
+use holm_medium::parts;
+use holm_tree::Root;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+
+/// The keyspace that is always there.
+pub(crate) const DEFAULT: &str = "default";
+
+/// The number of the catalog's own tree.
+const CATALOG: u32 = 0;
+
+/// Numbers fit 24 bits of a leaf's home word.
+const MOST_KEYSPACES: u32 = 1 << 24;
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 255;
+
+/// The catalog's tree, and the trees by name.
+#[derive(Default)]
+pub(crate) struct Catalog {
+    names: OnceLock<Arc<Tree>>,
+    trees: RwLock<BTreeMap<String, Arc<Tree>>>,
+    /// Creation and dropping, one at a time; the greatest number ever given.
+    numbers: Mutex<u32>,
+}
+
+impl Catalog {
+    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
+        self.trees.read().unwrap_or_else(|poisoned| poisoned.into_inner()).values().cloned().collect()
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tree>> {
+        self.trees.read().unwrap_or_else(|poisoned| poisoned.into_inner()).get(name).cloned()
+    }
+
+    pub(crate) fn numbered(&self, number: u32) -> Option<Arc<Tree>> {
+        self.trees().into_iter().find(|tree| tree.root.keyspace() == number)
+    }
+
+    /// The tree of names, for checking.
+    pub(crate) fn own(&self) -> Option<&Arc<Tree>> {
+        self.names.get()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, u32> {
+        self.numbers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn add(&self, tree: Arc<Tree>) {
+        self.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(tree.name.clone(), tree);
+    }
+}
+
+impl Engine {
+    fn plant(&self, number: u32) -> Result<Root> {
+        Ok(self.index.plant(&mut self.check_in()?, number)?)
+    }
+
+    /// At open: names from the catalog, each with the root that the rebuild found, or a new one; the rest is freed.
+    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<()> {
+        let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
+        let own = match roots.remove(&CATALOG) {
+            Some(root) => root,
+            None if self.is_read_only() => return Ok(()),
+            None => self.plant(CATALOG)?,
+        };
+        let own = Tree::new("", own);
+        let mut greatest = CATALOG;
+        for item in crate::iter::Iter::all_of(self, &own)? {
+            let (name, number) = item;
+            let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
+            let (Ok(name), Some(number)) = (std::str::from_utf8(&name), number) else {
+                return Err(Error::Corrupt(holm_medium::MediumError::Corrupt {
+                    path: self.path.clone(),
+                    offset: 0,
+                    what: "an entry of the catalog",
+                    found: format!("{name:?}"),
+                    expected: "a name and a number".into(),
+                }));
+            };
+            greatest = greatest.max(number);
+            let root = match roots.remove(&number) {
+                Some(root) => root,
+                None if self.is_read_only() => continue,
+                None => self.plant(number)?,
+            };
+            self.catalog.add(Tree::new(name, root));
+        }
+        greatest = roots.keys().copied().fold(greatest, u32::max);
+        *self.catalog.lock() = greatest;
+        let _ = self.catalog.names.set(own);
+        if !self.is_read_only() {
+            roots.values().try_for_each(|root| self.uproot(root))?;
+            self.create_keyspace(DEFAULT)?;
+        }
+        Ok(())
+    }
+
+    /// The keyspace of that name, made if it is not there.
+    pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<Tree>> {
+        if let Some(tree) = self.catalog.find(name) {
+            return Ok(tree);
+        }
+        if name.is_empty() || name.len() > MAX_NAME {
+            let what = format!("a keyspace's name has 1 to {MAX_NAME} bytes, this one has {}", name.len());
+            return Err(Error::Invalid { what });
+        }
+        let mut numbers = self.catalog.lock();
+        if let Some(tree) = self.catalog.find(name) {
+            return Ok(tree);
+        }
+        let number = *numbers + 1;
+        if number == MOST_KEYSPACES {
+            return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
+        }
+        let own = self.catalog.own().expect("the catalog is read before anything is made").clone();
+        let tree = Tree::new(name, self.plant(number)?);
+        let mut stay = self.check_in()?;
+        let payload = self.lay(&stay, name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
+        self.put(&own, &mut stay, name.as_bytes(), payload, None)?;
+        let label = stay.epoch();
+        drop(stay);
+        *numbers = number;
+        self.catalog.add(tree.clone());
+        self.acknowledge(label)?;
+        Ok(tree)
+    }
+
+    /// Takes a keyspace away with all it holds. Returns when that is durable: nothing of it may be reused before.
+    pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        let numbers = self.catalog.lock();
+        let Some(tree) = self.catalog.find(name) else { return Ok(false) };
+        let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
+        let mut stay = self.check_in()?;
+        self.remove(&own, &mut stay, name.as_bytes(), None)?;
+        tree.dropped.store(true, Ordering::SeqCst);
+        let label = stay.epoch();
+        drop(stay);
+        self.catalog.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(name);
+        drop(numbers);
+        // Once this epoch is over, every writer that had not seen the mark is out.
+        self.clock().wait_durable(label)?;
+        self.uproot(&tree.root)?;
+        Ok(true)
+    }
+
+    fn uproot(&self, root: &Root) -> Result<()> {
+        let mut stay = self.check_in()?;
+        let mut freed = Vec::new();
+        self.index.uproot(root, &mut stay, &mut |payload| freed.push(crate::record::extent(payload)))?;
+        for (offset, words) in freed {
+            debug_assert_eq!(parts(offset).1, offset);
+            self.ground.space().retire_record(stay.epoch(), offset, words);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! An open database: the handle that users hold.
+
+use crate::batch::Batch;
+use crate::check::{self, Report};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::keyspace::Keyspace;
+use crate::options::Builder;
+use crate::read_only::ReadOnlyDatabase;
+use crate::stats::Stats;
+use holm_medium::Recovery;
+use std::path::Path;
+use std::sync::Arc;
+
+/// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells what
+/// dropping cannot.
+#[derive(Clone, Debug)]
+pub struct Database {
+    engine: Arc<Engine>,
+}
+
+impl Database {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Database { engine }
+    }
+
+    /// Opens the database in a folder, and makes it if it is not there, with [`Durability`](crate::Durability) buffered.
+    ///
+    /// # Errors
+    /// See [`Builder::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Builder::default().open(path)
+    }
+
+    /// Options first.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Opens a cleanly closed database to look at; any number of processes may, while none has it open for writing.
+    ///
+    /// # Errors
+    /// [`Error::NotClean`](crate::Error::NotClean) if it was not closed; otherwise as [`Builder::open`].
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
+        Engine::open_read_only(path.as_ref(), Builder::default()).map(ReadOnlyDatabase::new)
+    }
+
+    /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there.
+    ///
+    /// # Errors
+    /// `Invalid` for a name of another length; `Poisoned`, `NoSpace`.
+    pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
+        Ok(Keyspace::new(self.engine.clone(), self.engine.create_keyspace(name)?))
+    }
+
+    /// The keyspace of that name, if there is one.
+    ///
+    /// # Errors
+    /// None today; a result, since looking up may come to read.
+    pub fn existing_keyspace(&self, name: &str) -> Result<Option<Keyspace>> {
+        Ok(self.engine.catalog.find(name).map(|tree| Keyspace::new(self.engine.clone(), tree)))
+    }
+
+    /// The names of all keyspaces, in order.
+    ///
+    /// # Errors
+    /// None today, as above.
+    pub fn keyspaces(&self) -> Result<Vec<String>> {
+        Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
+    }
+
+    /// Takes a keyspace away with all it holds, durably, and tells whether there was one. Handles to it that are still
+    /// held refuse everything from then on.
+    ///
+    /// # Errors
+    /// `Poisoned`, `NoSpace`.
+    pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
+        self.engine.drop_keyspace(name)
+    }
+
+    /// Operations that a crash leaves all done or all undone.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.engine.clone())
+    }
+
+    /// Returns when every operation that had completed before the call survives a power cut.
+    ///
+    /// # Errors
+    /// `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the database
+    /// anew.
+    pub fn sync(&self) -> Result<()> {
+        Ok(self.engine.clock().wait_durable(self.engine.clock().active())?)
+    }
+
+    /// Numbers about this database. Cheap.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.engine)
+    }
+
+    /// What the last open found, and where history was cut if it was.
+    pub fn recovery(&self) -> &Recovery {
+        &self.engine.recovery
+    }
+
+    /// Verifies everything: the structure of every tree, that every key found is gettable, every record's lengths and
+    /// checksum, that no two records share space. Reads everything; writers wait meanwhile.
+    ///
+    /// # Errors
+    /// None for faults, which the report lists.
+    pub fn check(&self) -> Result<Report> {
+        check::check(&self.engine)
+    }
+
+    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on.
+    ///
+    /// # Errors
+    /// The first failure of the session, or of closing itself.
+    pub fn close(self) -> Result<()> {
+        self.engine.close()
+    }
+}

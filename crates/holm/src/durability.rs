@@ -1,0 +1,40 @@
+//! How much of the tail a power cut may take. The table is tested row by row.
+
+use holm_medium::Pace;
+use std::time::Duration;
+
+/// What an acknowledged operation survives. In every mode the death of the *process* loses nothing (with the default,
+/// shared image), and a power cut leaves a prefix of history; the modes differ in how long a prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Durability {
+    /// An operation returns once its epoch's record is synced; all threads share one sync. A read does not return what a
+    /// power cut could still take back.
+    Strict,
+    /// At most two intervals plus one sync are lost.
+    Buffered {
+        /// How often epochs end. 10 ms unless chosen; 1 ms at least.
+        interval: Duration,
+    },
+    /// A prefix as of the last completed [`sync`](crate::Database::sync), or a later one.
+    OnSync,
+}
+
+impl Default for Durability {
+    fn default() -> Self {
+        Durability::Buffered { interval: Duration::from_millis(10) }
+    }
+}
+
+/// Without a promise to keep, epochs still end now and then, so that an epoch's record stays of moderate size.
+const UNPROMISED: Duration = Duration::from_millis(100);
+
+impl Durability {
+    pub(crate) fn pace(self) -> Pace {
+        match self {
+            Durability::Strict => Pace::every(UNPROMISED),
+            Durability::Buffered { interval } => Pace::every(interval.max(Duration::from_millis(1))),
+            Durability::OnSync => Pace::every(UNPROMISED),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What can go wrong, for whoever embeds Holm.
+
+use holm_medium::MediumError;
+use std::fmt;
+use std::path::PathBuf;
+
+/// The result of every operation of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong: what was found, and what was expected. Absence is never an error.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no database in this folder, and none was to be made.
+    NotFound {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The operating system refused a call.
+    Io(MediumError),
+    /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is room.
+    NoSpace(MediumError),
+    /// Bytes at rest are not what was written.
+    Corrupt(MediumError),
+    /// The folder or file is not one of Holm's.
+    Foreign(MediumError),
+    /// The database was written in another version of the format.
+    Version(MediumError),
+    /// The database is of another shape than asked for: another design, say.
+    Geometry(MediumError),
+    /// Another process, or another handle of this one, has the database open.
+    Locked(MediumError),
+    /// A write was asked of something that may only be read.
+    ReadOnly(MediumError),
+    /// The database was not closed, and opening it to read alone must not repair it.
+    NotClean(MediumError),
+    /// A write or sync failed earlier: nothing more is accepted until the database is opened anew.
+    Poisoned(MediumError),
+    /// This platform, file system or design cannot do this.
+    Unsupported {
+        /// What cannot be done.
+        what: String,
+    },
+    /// A key, value, batch or name is over a limit.
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its size in bytes.
+        found: u64,
+        /// The largest size allowed.
+        limit: u64,
+    },
+    /// An argument that means nothing.
+    Invalid {
+        /// What was found and what was expected.
+        what: String,
+    },
+    /// The keyspace of this handle has been dropped.
+    Dropped {
+        /// Its name.
+        keyspace: String,
+    },
+}
+
+impl From<MediumError> for Error {
+    fn from(error: MediumError) -> Self {
+        match error {
+            MediumError::Io { ref source, ref path, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                Error::NotFound { path: path.clone() }
+            }
+            MediumError::NoSpace { .. } => Error::NoSpace(error),
+            MediumError::Corrupt { .. } => Error::Corrupt(error),
+            MediumError::Foreign { .. } => Error::Foreign(error),
+            MediumError::Version { .. } => Error::Version(error),
+            MediumError::Geometry { .. } => Error::Geometry(error),
+            MediumError::Locked { .. } => Error::Locked(error),
+            MediumError::ReadOnly { .. } => Error::ReadOnly(error),
+            MediumError::NotClean { .. } => Error::NotClean(error),
+            MediumError::Poisoned { .. } => Error::Poisoned(error),
+            MediumError::Unsupported { what } => Error::Unsupported { what: what.into() },
+            MediumError::TooLarge { what, found, limit } => Error::TooLarge { what, found, limit },
+            other => Error::Io(other),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::NotFound { path } => write!(f, "there is no database in {}", path.display()),
+            Error::Unsupported { what } => write!(f, "not supported: {what}"),
+            Error::TooLarge { what, found, limit } => write!(f, "{what} of {found} bytes exceeds the limit of {limit}"),
+            Error::Invalid { what } => f.write_str(what),
+            Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
+            Error::Io(error)
+            | Error::NoSpace(error)
+            | Error::Corrupt(error)
+            | Error::Foreign(error)
+            | Error::Version(error)
+            | Error::Geometry(error)
+            | Error::Locked(error)
+            | Error::ReadOnly(error)
+            | Error::NotClean(error)
+            | Error::Poisoned(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io(error) => std::error::Error::source(error),
+            _ => None,
+        }
+    }
+}

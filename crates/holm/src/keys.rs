@@ -1,0 +1,161 @@
+//! Byte strings as the tree's keys: heads in the slots, whole keys in records.
+
+use crate::record::{self, Header};
+use holm_medium::{Image, Word, atomics};
+use holm_search::{Search, prefetch_lines};
+use holm_tree::{Keys, Slot};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// A key that is looked for, hashed once.
+#[derive(Clone, Copy)]
+pub(crate) struct Probe<'a> {
+    pub(crate) bytes: &'a [u8],
+    print: u8,
+}
+
+impl<'a> Probe<'a> {
+    #[inline]
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Probe { bytes, print: xxh3_64(bytes) as u8 }
+    }
+}
+
+/// Slots hold heads and lead to records of an image.
+pub(crate) struct Records {
+    pub(crate) image: Arc<Image>,
+    pub(crate) search: Search,
+}
+
+/// Eight bytes from there on, as a number that orders as they do; zeros past the end.
+#[inline]
+fn head_of(bytes: &[u8], skip: usize) -> u64 {
+    let rest = bytes.get(skip..).unwrap_or(&[]);
+    match rest.first_chunk::<8>() {
+        Some(eight) => u64::from_be_bytes(*eight),
+        None => rest.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - 8 * at)),
+    }
+}
+
+fn shared(a: &[u8], b: &[u8]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a == b).count()
+}
+
+impl Records {
+    /// A slot's key: words that hold it, and its length.
+    fn key_words(&self, payload: u64) -> Option<(&[Word], usize)> {
+        let words = record::words(&self.image, payload)?;
+        let header = Header::read(words)?;
+        Some((&words[1..], header.key))
+    }
+
+    fn compare_whole(&self, payload: u64, bytes: &[u8]) -> Option<Ordering> {
+        let (words, len) = self.key_words(payload)?;
+        for (index, word) in words.iter().take(len.div_ceil(8)).enumerate() {
+            let left = masked(word.read().swap_bytes(), len - index * 8);
+            let right = head_of(bytes, index * 8);
+            if left != right {
+                return Some(left.cmp(&right));
+            }
+        }
+        Some(len.cmp(&bytes.len()))
+    }
+}
+
+/// The first `len` bytes of a big-endian word, zeros after them.
+fn masked(word: u64, len: usize) -> u64 {
+    if len >= 8 { word } else { word & !(u64::MAX >> (8 * len)) }
+}
+
+impl Keys for Records {
+    type Probe<'a> = Probe<'a>;
+    type Fence = Vec<u8>;
+
+    fn probe(fence: &Vec<u8>) -> Probe<'_> {
+        Probe::new(fence)
+    }
+    fn fence(probe: Probe<'_>) -> Vec<u8> {
+        probe.bytes.to_vec()
+    }
+    #[inline]
+    fn head(probe: Probe<'_>, skip: usize) -> u64 {
+        head_of(probe.bytes, skip)
+    }
+    #[inline]
+    fn print(probe: Probe<'_>) -> u8 {
+        probe.print
+    }
+    #[inline]
+    fn is(&self, slot: Slot, probe: Probe<'_>) -> bool {
+        self.key_words(slot.payload).is_some_and(|(words, len)| {
+            len == probe.bytes.len() && self.search.starts_with(atomics(words), probe.bytes)
+        })
+    }
+    fn compare(&self, slot: Slot, skip: usize, probe: Probe<'_>) -> Ordering {
+        let heads = slot.head.cmp(&head_of(probe.bytes, skip));
+        heads.then_with(|| self.compare_whole(slot.payload, probe.bytes).unwrap_or(Ordering::Equal))
+    }
+    fn order(&self, a: Slot, b: Slot) -> Ordering {
+        a.head.cmp(&b.head).then_with(|| {
+            let key = self.key(b);
+            key.and_then(|key| self.compare_whole(a.payload, &key)).unwrap_or(Ordering::Equal)
+        })
+    }
+    fn key(&self, slot: Slot) -> Option<Vec<u8>> {
+        let (words, len) = self.key_words(slot.payload)?;
+        let mut key: Vec<u8> = words.iter().take(len.div_ceil(8)).flat_map(|word| word.read().to_le_bytes()).collect();
+        key.truncate(len);
+        Some(key)
+    }
+    fn rehead(&self, slot: Slot, skip: usize) -> Option<u64> {
+        Some(head_of(&self.key(slot)?, skip))
+    }
+    #[inline]
+    fn prefetch(&self, payload: u64) {
+        if let Some(words) = record::words(&self.image, payload) {
+            // Up to eight lines: of a longer record the copy itself runs ahead.
+            prefetch_lines(&words[..words.len().min(64)]);
+        }
+    }
+    fn separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
+        let upto = (shared(low, high) + 1).min(high.len());
+        high[..upto].to_vec()
+    }
+    fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
+        high.map_or(0, |high| shared(low, high).min(255))
+    }
+    fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {
+        // A zero at the end would be lost in the head's padding.
+        (fence.len() > skip + 8 || fence.last() == Some(&0)).then_some(fence)
+    }
+    fn from_text(text: &[u8]) -> Vec<u8> {
+        text.to_vec()
+    }
+    fn from_head(probe: Probe<'_>, skip: usize, head: u64) -> Vec<u8> {
+        let mut fence = probe.bytes.get(..skip).unwrap_or(probe.bytes).to_vec();
+        let len = 8 - (head.trailing_zeros() / 8).min(8) as usize;
+        fence.extend_from_slice(&head.to_be_bytes()[..len]);
+        fence
+    }
+    fn beyond(key: &Vec<u8>, skip: usize) -> Option<Vec<u8>> {
+        beyond(key.get(..skip)?)
+    }
+    fn shares(key: &Vec<u8>, other: &Vec<u8>, skip: usize) -> bool {
+        shared(key, other) >= skip
+    }
+    fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
+        key[..count.min(key.len())].to_vec()
+    }
+    fn extent(payload: u64) -> Option<(u64, u32)> {
+        Some(record::extent(payload))
+    }
+}
+
+/// The least byte string above all that start with `prefix`; `None` if there is none.
+pub(crate) fn beyond(prefix: &[u8]) -> Option<Vec<u8>> {
+    let upto = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut end = prefix[..=upto].to_vec();
+    end[upto] += 1;
+    Some(end)
+}

@@ -1,0 +1,105 @@
+//! A cleanly closed database, to look at: the reading half of the handles, so that writes do not compile.
+
+use crate::check::{self, Report};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::iter::Iter;
+use crate::keyspace::Keyspace;
+use crate::slice::Slice;
+use crate::stats::Stats;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// A database that may only be read; see [`Database::open_read_only`](crate::Database::open_read_only).
+#[derive(Clone, Debug)]
+pub struct ReadOnlyDatabase {
+    engine: Arc<Engine>,
+}
+
+/// A keyspace of it.
+#[derive(Clone, Debug)]
+pub struct ReadOnlyKeyspace(Keyspace);
+
+impl ReadOnlyDatabase {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        ReadOnlyDatabase { engine }
+    }
+
+    /// The keyspace of that name, if there is one.
+    ///
+    /// # Errors
+    /// None today; a result, since looking up may come to read.
+    pub fn existing_keyspace(&self, name: &str) -> Result<Option<ReadOnlyKeyspace>> {
+        let tree = self.engine.catalog.find(name);
+        Ok(tree.map(|tree| ReadOnlyKeyspace(Keyspace::new(self.engine.clone(), tree))))
+    }
+
+    /// The names of all keyspaces, in order.
+    ///
+    /// # Errors
+    /// None today, as above.
+    pub fn keyspaces(&self) -> Result<Vec<String>> {
+        Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
+    }
+
+    /// Numbers about this database.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.engine)
+    }
+
+    /// As [`Database::check`](crate::Database::check).
+    ///
+    /// # Errors
+    /// None for faults, which the report lists.
+    pub fn check(&self) -> Result<Report> {
+        check::check(&self.engine)
+    }
+}
+
+impl ReadOnlyKeyspace {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// As [`Keyspace::get`].
+    ///
+    /// # Errors
+    /// None today.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.0.get(key)
+    }
+
+    /// As [`Keyspace::contains_key`].
+    ///
+    /// # Errors
+    /// None today.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.0.contains_key(key)
+    }
+
+    /// As [`Keyspace::range`].
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
+        self.0.range(range)
+    }
+
+    /// As [`Keyspace::prefix`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        self.0.prefix(prefix)
+    }
+
+    /// As [`Keyspace::iter`].
+    pub fn iter(&self) -> Iter {
+        self.0.iter()
+    }
+
+    /// Pairs. O(1).
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

@@ -1,0 +1,161 @@
+//! Key and value at rest: written before they are published, copied out and never lent.
+//!
+//! ```text
+//! word 0   key length 17 | value length 31 | checksum 16
+//! then     key bytes, value bytes, zeros to the next word
+//! ```
+//!
+//! A payload says where a record lies and how long it is, in one word: 40 bits of offset (in words) and 24 bits of
+//! length. So the lines to fetch and the buffer to reserve are known one cache miss before the record is read; a length
+//! that comes out of the miss itself would stop consecutive gets from overlapping.
+
+use crate::slice::Slice;
+use crate::{MAX_KEY, MAX_VALUE};
+use holm_medium::{Area, Image, Word};
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+const OFFSET_BITS: u32 = 40;
+
+/// In the length field: the length counts pages of 512 words.
+const LONG: u64 = 1 << 23;
+const PAGE_WORDS: u64 = 512;
+
+/// Lengths and checksum of a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Header {
+    pub(crate) key: usize,
+    pub(crate) value: usize,
+    check: u16,
+}
+
+impl Header {
+    fn pack(self) -> u64 {
+        self.key as u64 | (self.value as u64) << 17 | u64::from(self.check) << 48
+    }
+
+    fn unpack(word: u64) -> Self {
+        Header {
+            key: (word & 0x1_ffff) as usize,
+            value: (word >> 17 & 0x7fff_ffff) as usize,
+            check: (word >> 48) as u16,
+        }
+    }
+
+    /// The header of a record of so many words; `None` where no record is: damage, or a race that will be noticed.
+    #[inline]
+    pub(crate) fn read(words: &[Word]) -> Option<Self> {
+        let header = Header::unpack(words.first()?.read());
+        let fits =
+            header.key <= MAX_KEY && header.value <= MAX_VALUE && 8 + header.key + header.value <= words.len() * 8;
+        fits.then_some(header)
+    }
+}
+
+fn checksum(key: &[u8], value: &[u8]) -> u16 {
+    // The value's hash seeds the key's, so that no byte can move from one to the other unseen.
+    xxh3_64_with_seed(key, xxh3_64_with_seed(value, key.len() as u64)) as u16
+}
+
+/// Lays a record out in `words`.
+pub(crate) fn encode(key: &[u8], value: &[u8], words: &mut Vec<u64>) {
+    let bytes = 8 + key.len() + value.len();
+    words.clear();
+    words.resize(padded((bytes as u64).div_ceil(8)) as usize, 0);
+    words[0] = Header { key: key.len(), value: value.len(), check: checksum(key, value) }.pack();
+    let body: &mut [u8] = &mut bytemuck::cast_slice_mut(words)[8..bytes];
+    body[..key.len()].copy_from_slice(key);
+    body[key.len()..].copy_from_slice(value);
+}
+
+fn padded(words: u64) -> u64 {
+    if words < LONG { words } else { words.next_multiple_of(PAGE_WORDS) }
+}
+
+/// The payload of a record.
+pub(crate) fn payload(offset: u64, words: usize) -> u64 {
+    let words = words as u64;
+    let len = if words < LONG { words } else { LONG | words / PAGE_WORDS };
+    offset / 8 | len << OFFSET_BITS
+}
+
+/// Offset in the record area and length in words of a payload's record.
+#[inline]
+pub(crate) fn extent(payload: u64) -> (u64, u32) {
+    let len = payload >> OFFSET_BITS;
+    let words = if len & LONG == 0 { len } else { (len & !LONG) * PAGE_WORDS };
+    ((payload & ((1 << OFFSET_BITS) - 1)) * 8, words as u32)
+}
+
+/// The words of a payload's record; `None` where it leads outside.
+#[inline]
+pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
+    let (offset, words) = extent(payload);
+    if words == 0 {
+        return None;
+    }
+    image.words(Area::Records.at(offset), words as usize)
+}
+
+/// Copies key and value out. They count only once the leaf that led here has been validated.
+#[inline]
+pub(crate) fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
+    let words = words(image, payload)?;
+    let header = Header::read(words)?;
+    let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
+    Some((Slice::new(copy.clone(), 8, header.key), Slice::new(copy, 8 + header.key, header.value)))
+}
+
+/// Copies the value out.
+#[inline]
+pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
+    let words = words(image, payload)?;
+    let header = Header::read(words)?;
+    let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
+    Some(Slice::new(copy, 8 + header.key, header.value))
+}
+
+/// Whether a record is what was written; a reason if not.
+pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
+    let (offset, len) = extent(payload);
+    let Some(words) = words(image, payload) else {
+        return Err(format!("record at {offset:#x} of {len} words lies outside the record area"));
+    };
+    let Some(header) = Header::read(words) else {
+        return Err(format!("record at {offset:#x}: its lengths do not fit its {len} words"));
+    };
+    let Some((key, value)) = copy(image, payload) else {
+        return Err(format!("record at {offset:#x} cannot be read"));
+    };
+    let found = checksum(&key, &value);
+    if found != header.check {
+        return Err(format!("record at {offset:#x}: checksum {found:#06x}, expected {:#06x}", header.check));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payloads_carry_offset_and_length() {
+        for words in [1, 2, 100, LONG - 1, LONG, LONG + 1, (MAX_VALUE as u64 + MAX_KEY as u64 + 8).div_ceil(8)] {
+            let words = padded(words);
+            for offset in [8, 64, (1 << 43) - 8] {
+                assert_eq!(extent(payload(offset, words as usize)), (offset, words as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found() {
+        let image = Image::heap(0, 4096);
+        let mut words = vec![];
+        encode(b"north", b"a coral reef", &mut words);
+        assert_eq!(words.len(), 4);
+        let at = payload(64, words.len());
+        assert!(verify(&image, at).is_err(), "zeros are no such record");
+        assert_ne!(checksum(b"ab", b"c"), checksum(b"a", b"bc"));
+    }
+}

@@ -1,0 +1,157 @@
+//! The list of engines: one line each. An adapter is a file below with one function, `open`, which opens or creates
+//! a store in a folder in one of two durability classes and hands it out as an [`Engine`]; dropping that closes it.
+//! Every store that has a cache gets [`CACHE_BYTES`]; everything else is its default, but for compression, which is
+//! off: the values are incompressible.
+
+mod fjall;
+mod holm;
+#[expect(unsafe_code, reason = "the binding declares opening a map unsafe")]
+mod lmdb;
+mod redb;
+#[cfg(feature = "rocksdb")]
+mod rocksdb;
+mod sled;
+
+use holm_bench::{BoxError, Engine};
+use std::path::Path;
+
+/// Cache of every store that has one: large enough for the million records of 1000 bytes that reports use.
+const CACHE_BYTES: usize = 1 << 30;
+
+/// What a write that has returned survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Durability {
+    /// Each engine's usual mode without waiting for the disk.
+    Relaxed,
+    /// A power cut, as far as the engine keeps its word: every commit waits for the disk.
+    Synced,
+}
+
+/// An open store, or why it did not open.
+type Opened = Result<Box<dyn Engine>, BoxError>;
+
+/// One engine under test.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) open: fn(&Path, Durability) -> Opened,
+    /// Whether it is compared with the rivals or is one of them.
+    pub(crate) ours: bool,
+    /// Whether it runs when no engines are named.
+    pub(crate) usual: bool,
+    /// False: a synced write may be lost with the power, so its figures are shown but never the best rival's.
+    keeps_synced: bool,
+    /// What relaxed and synced mean here.
+    modes: [&'static str; 2],
+}
+
+impl Entry {
+    /// What the class means here.
+    pub(crate) fn mode(&self, durability: Durability) -> &'static str {
+        self.modes[durability as usize]
+    }
+
+    /// Whether its figures in this class may be the best rival's.
+    pub(crate) fn counts(&self, durability: Durability) -> bool {
+        durability == Durability::Relaxed || self.keeps_synced
+    }
+}
+
+#[rustfmt::skip] // a table is read by columns
+pub(crate) const ENGINES: &[Entry] = &[
+    Entry { name: "holm",    ours: true,  open: holm::open,         usual: true,  keeps_synced: true,  modes: HOLM },
+    Entry { name: "private", ours: true,  open: holm::open_private, usual: false, keeps_synced: true,  modes: HOLM },
+    Entry { name: "redb",    ours: false, open: redb::open,         usual: true,  keeps_synced: true,  modes: REDB },
+    Entry { name: "fjall",   ours: false, open: fjall::open,        usual: true,  keeps_synced: true,  modes: FJALL },
+    Entry { name: "lmdb",    ours: false, open: lmdb::open,         usual: true,  keeps_synced: true,  modes: LMDB },
+    Entry { name: "sled",    ours: false, open: sled::open,         usual: true,  keeps_synced: false, modes: SLED },
+    #[cfg(feature = "rocksdb")]
+    Entry { name: "rocksdb", ours: false, open: rocksdb::open,      usual: true,  keeps_synced: true,  modes: ROCKSDB },
+];
+
+const HOLM: [&str; 2] = ["Buffered, 10 ms", "Strict"];
+const REDB: [&str; 2] = ["Durability::None", "Durability::Immediate"];
+const FJALL: [&str; 2] = ["journal written, not synced", "persist(SyncAll)"];
+const LMDB: [&str; 2] = ["NO_SYNC", "default"];
+const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
+#[cfg(feature = "rocksdb")]
+const ROCKSDB: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];
+
+/// The engine of that name.
+pub(crate) fn entry(name: &str) -> Result<&'static Entry, UnknownEngine> {
+    ENGINES.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownEngine(name.to_owned()))
+}
+
+/// A name that is not in the list.
+#[derive(Debug)]
+pub(crate) struct UnknownEngine(String);
+
+impl std::fmt::Display for UnknownEngine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "no engine is named {:?}; expected one of", self.0)?;
+        ENGINES.iter().try_for_each(|entry| write!(f, " {}", entry.name))?;
+        if cfg!(feature = "rocksdb") { Ok(()) } else { write!(f, " (and rocksdb, with --features rocksdb)") }
+    }
+}
+
+impl std::error::Error for UnknownEngine {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holm_bench::{Plan, Values, fill, key};
+
+    /// Every adapter does what `Engine` says, in both classes.
+    #[test]
+    fn adapters_keep_the_contract() {
+        let plan = Plan { records: 1500, value_bytes: 50, threads: 1, seconds: 1.0, seed: 3 };
+        let values = Values::new(plan.value_bytes, plan.seed);
+        let mut keys: Vec<_> = (0..plan.records).map(key).collect();
+        keys.sort_unstable();
+        for entry in ENGINES {
+            for durability in [Durability::Relaxed, Durability::Synced] {
+                let folder = tempfile::tempdir().unwrap();
+                let engine = (entry.open)(folder.path(), durability).unwrap();
+                assert_eq!(engine.name(), entry.name);
+                fill(&*engine, &plan).unwrap();
+                engine.insert(&key(7), b"other").unwrap();
+                engine.sync().unwrap();
+                let mut into = b"left from before".to_vec();
+                assert!(engine.read(&key(3), &mut into).unwrap());
+                assert_eq!(into, values.of(3), "{}", entry.name);
+                assert!(engine.read(&key(7), &mut into).unwrap());
+                assert_eq!(into, b"other", "{}", entry.name);
+                assert!(!engine.read(&key(1500), &mut into).unwrap());
+                assert_eq!(into, b"", "{}", entry.name);
+                let (mut shown, mut bytes) = (Vec::new(), 0);
+                let mut visit = |key: &[u8], value: &[u8]| {
+                    shown.push(key.to_vec());
+                    bytes += value.len();
+                };
+                assert_eq!(engine.scan(&keys[100], 70, &mut visit).unwrap(), 70, "{}", entry.name);
+                assert!(shown.iter().eq(&keys[100..170]), "{}", entry.name);
+                assert!(bytes >= 69 * 50, "{}", entry.name);
+                assert_eq!(engine.scan(&keys[1490], 70, &mut |_, _| ()).unwrap(), 10, "{}", entry.name);
+            }
+        }
+    }
+
+    /// What was synced and closed is there when the folder is opened again.
+    #[test]
+    fn adapters_reopen_what_they_closed() {
+        let mut forgetful = Vec::new();
+        for entry in ENGINES {
+            let folder = tempfile::tempdir().unwrap();
+            let engine = (entry.open)(folder.path(), Durability::Relaxed).unwrap();
+            engine.insert(b"key", b"value").unwrap();
+            engine.sync().unwrap();
+            drop(engine);
+            let engine = (entry.open)(folder.path(), Durability::Relaxed).unwrap();
+            let mut into = Vec::new();
+            if !engine.read(b"key", &mut into).unwrap() || into != b"value" {
+                forgetful.push(entry.name);
+            }
+        }
+        assert_eq!(forgetful, [""; 0]);
+    }
+}

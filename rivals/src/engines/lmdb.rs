@@ -1,0 +1,78 @@
+//! LMDB through heed: the unnamed database, one transaction per call. Relaxed is `NO_SYNC`; the map is not writable in
+//! either class. The binding declares opening unsafe: this is the one place of the package that needs the keyword.
+
+use super::{Durability, Opened};
+use heed::types::Bytes;
+use heed::{Database, Env, EnvFlags, EnvOpenOptions};
+use holm_bench::{BoxError, Engine};
+use std::ops::Bound;
+use std::path::Path;
+
+/// LMDB wants its greatest size in advance; address space is all that it costs.
+const MAP_BYTES: usize = 64 << 30;
+
+struct Lmdb {
+    environment: Env,
+    database: Database<Bytes, Bytes>,
+}
+
+pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
+    let folder = folder.join("data.lmdb");
+    std::fs::create_dir_all(&folder)?;
+    let mut options = EnvOpenOptions::new();
+    options.map_size(MAP_BYTES).max_readers(1100);
+    if durability == Durability::Relaxed {
+        // SAFETY: NO_SYNC is unsafe because a power cut may leave a corrupt file; a benchmark's folder is thrown away.
+        unsafe { options.flags(EnvFlags::NO_SYNC) };
+    }
+    // SAFETY: the file is mapped. It is in a folder that the benchmark made for this process alone, so nobody truncates
+    // or writes it from elsewhere, and it is opened once per process.
+    let environment = unsafe { options.open(&folder)? };
+    let mut transaction = environment.write_txn()?;
+    let database = environment.create_database(&mut transaction, None)?;
+    transaction.commit()?;
+    Ok(Box::new(Lmdb { environment, database }))
+}
+
+impl Engine for Lmdb {
+    fn name(&self) -> &str {
+        "lmdb"
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
+        let mut transaction = self.environment.write_txn()?;
+        self.database.put(&mut transaction, key, value)?;
+        Ok(transaction.commit()?)
+    }
+
+    fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
+        into.clear();
+        let transaction = self.environment.read_txn()?;
+        let value = self.database.get(&transaction, key)?;
+        Ok(value.map(|value| into.extend_from_slice(value)).is_some())
+    }
+
+    fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
+        let transaction = self.environment.read_txn()?;
+        let bounds = (Bound::Included(from), Bound::Unbounded);
+        let mut shown = 0;
+        for pair in self.database.range(&transaction, &bounds)?.take(count) {
+            let (key, value) = pair?;
+            visit(key, value);
+            shown += 1;
+        }
+        Ok(shown)
+    }
+
+    fn sync(&self) -> Result<(), BoxError> {
+        Ok(self.environment.force_sync()?)
+    }
+
+    fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
+        let mut transaction = self.environment.write_txn()?;
+        for (key, value) in pairs {
+            self.database.put(&mut transaction, key, value)?;
+        }
+        Ok(transaction.commit()?)
+    }
+}

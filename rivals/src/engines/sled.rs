@@ -1,0 +1,64 @@
+//! sled 0.34, the stable one: the default tree. Relaxed is its background flush every 500 ms; synced calls `flush`
+//! after each write, which on Linux is `sync_file_range` and reaches neither the metadata nor the device's cache.
+
+use super::{CACHE_BYTES, Durability, Opened};
+use holm_bench::{BoxError, Engine};
+use sled::{Batch, Config, Db};
+use std::path::Path;
+
+struct Sled {
+    database: Db,
+    synced: bool,
+}
+
+pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
+    let database = Config::new().path(folder.join("data.sled")).cache_capacity(CACHE_BYTES as u64).open()?;
+    Ok(Box::new(Sled { database, synced: durability == Durability::Synced }))
+}
+
+impl Sled {
+    fn flush_if_synced(&self) -> Result<(), BoxError> {
+        if self.synced { self.sync() } else { Ok(()) }
+    }
+}
+
+impl Engine for Sled {
+    fn name(&self) -> &str {
+        "sled"
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
+        self.database.insert(key, value)?;
+        self.flush_if_synced()
+    }
+
+    fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
+        into.clear();
+        let value = self.database.get(key)?;
+        Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+    }
+
+    fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
+        let mut shown = 0;
+        for pair in self.database.range(from..).take(count) {
+            let (key, value) = pair?;
+            visit(&key, &value);
+            shown += 1;
+        }
+        Ok(shown)
+    }
+
+    fn sync(&self) -> Result<(), BoxError> {
+        self.database.flush()?;
+        Ok(())
+    }
+
+    fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
+        let mut batch = Batch::default();
+        for (key, value) in pairs {
+            batch.insert(key.as_slice(), value.as_slice());
+        }
+        self.database.apply_batch(batch)?;
+        self.flush_if_synced()
+    }
+}

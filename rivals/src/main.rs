@@ -1,0 +1,148 @@
+//! Holm beside the stores that a user would otherwise pick: the same workloads, the same durability, one table. Rounds
+//! interleave the engines, so that a slow minute of the machine hits all of them; each engine and round has a fresh
+//! process and a fresh folder. This package is the only place that depends on other engines.
+#![deny(unsafe_code)]
+
+mod child;
+mod engines;
+mod machine;
+mod memory;
+mod parent;
+mod report;
+mod table;
+mod units;
+
+use anyhow::{Context, Result};
+use child::{Order, Task};
+use clap::Parser;
+use engines::{Durability, ENGINES, entry};
+use holm_bench::{Plan, Workload};
+use report::Report;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Measures Holm and other embedded stores in one run.
+#[derive(Parser)]
+#[command(args_conflicts_with_subcommands = true)]
+struct Arguments {
+    #[command(subcommand)]
+    child: Option<Child>,
+    /// Engines, separated by commas [default: all but `private`, which is Holm over its private image]
+    #[arg(long, value_delimiter = ',')]
+    engines: Vec<String>,
+    /// Workloads in the order in which they run [default: load,c,b,a,f,d,e; if synced: batches,updates,a]
+    #[arg(long, value_delimiter = ',')]
+    workloads: Vec<Workload>,
+    /// Records [default: 1000000; if synced: 100000]
+    #[arg(long)]
+    records: Option<u64>,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100)]
+    value_bytes: usize,
+    /// Numbers of threads, separated by commas; load and batches use the first only [default: 1; if synced: 1,2,8]
+    #[arg(long, value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// Seconds per mix
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Rounds over all engines
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Rounds of killing and opening again
+    #[arg(long, default_value_t = 1)]
+    kills: usize,
+    /// What a write that has returned survives
+    #[arg(long, value_enum, default_value = "relaxed")]
+    durability: Durability,
+    /// Where to make the folders of the runs; must not be a memory file system if synced is to mean anything
+    #[arg(long, default_value = ".")]
+    dir: PathBuf,
+    /// Also write all figures to this file
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Seconds after which a child is killed
+    #[arg(long, default_value_t = 600)]
+    limit: u64,
+    /// Of keys, values and choices
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(clap::Subcommand)]
+enum Child {
+    /// Carries out one order of the parent
+    #[command(hide = true)]
+    Child { order: String },
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match &arguments.child {
+        Some(Child::Child { order }) => child::obey(order),
+        None => compare(&arguments),
+    }
+}
+
+fn compare(arguments: &Arguments) -> Result<()> {
+    let engines = engines(arguments)?;
+    let steps = steps(arguments);
+    let plan = plan(arguments);
+    for &(_, threads) in &steps {
+        Plan { threads, ..plan.clone() }.check()?;
+    }
+    parent::check_folder(&arguments.dir)?;
+    let (durability, limit) = (arguments.durability, Duration::from_secs(arguments.limit));
+    let machine = machine::describe(&arguments.dir);
+    let (mut runs, mut kills) = (Vec::new(), Vec::new());
+    let order = |engine: &String, round: usize| {
+        let plan = Plan { seed: plan.seed.wrapping_add(1000 * round as u64), ..plan.clone() };
+        let (engine, folder) = (engine.clone(), arguments.dir.clone());
+        Order { engine, durability, folder, task: Task::Measure(Vec::new()), plan }
+    };
+    for round in 1..=arguments.rounds {
+        for engine in &engines {
+            let run = parent::measure(&order(engine, round), round, &steps, limit);
+            eprintln!("round {round} of {}, {}", arguments.rounds, parent::summary(&run));
+            runs.push(run);
+        }
+    }
+    for round in 1..=arguments.kills {
+        for engine in &engines {
+            eprintln!("kill {round} of {}, {engine}", arguments.kills);
+            kills.push(parent::kill(&order(engine, round), round, limit));
+        }
+    }
+    let report = Report { machine, durability, engines, steps, plan, runs, kills };
+    println!("{}", report.text());
+    if let Some(path) = &arguments.json {
+        let file = std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        serde_json::to_writer_pretty(std::io::BufWriter::new(file), &report)?;
+    }
+    Ok(())
+}
+
+fn engines(arguments: &Arguments) -> Result<Vec<String>> {
+    if arguments.engines.is_empty() {
+        return Ok(ENGINES.iter().filter(|entry| entry.usual).map(|entry| entry.name.to_owned()).collect());
+    }
+    arguments.engines.iter().map(|name| Ok(entry(name)?.name.to_owned())).collect()
+}
+
+/// Which workloads with how many threads, in order.
+fn steps(arguments: &Arguments) -> Vec<(Workload, usize)> {
+    use Workload::{A, B, Batches, C, D, E, F, Load, Updates};
+    let synced = arguments.durability == Durability::Synced;
+    let usual: &[Workload] = if synced { &[Batches, Updates, A] } else { &[Load, C, B, A, F, D, E] };
+    let usual_threads: &[usize] = if synced { &[1, 2, 8] } else { &[1] };
+    let workloads = if arguments.workloads.is_empty() { usual } else { &arguments.workloads };
+    let threads = if arguments.threads.is_empty() { usual_threads } else { &arguments.threads };
+    let widths = |workload| if matches!(workload, Load | Batches) { &threads[..1] } else { threads };
+    let of = |&workload: &Workload| widths(workload).iter().map(move |&threads| (workload, threads));
+    workloads.iter().flat_map(of).collect()
+}
+
+fn plan(arguments: &Arguments) -> Plan {
+    let usual = if arguments.durability == Durability::Synced { 100_000 } else { 1_000_000 };
+    let Arguments { records, value_bytes, seconds, seed, .. } = *arguments;
+    Plan { records: records.unwrap_or(usual), value_bytes, threads: 1, seconds, seed }
+}

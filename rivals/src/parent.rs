@@ -1,0 +1,207 @@
+//! The parent's side: gives an order to a fresh child process, listens until it ends, and ends it when its time is over
+//! or when dying is the order. One run or one kill is one call here; the order of runs is the caller's.
+
+use crate::child::{Event, Order, Reopened, Task};
+use crate::memory::Memory;
+use anyhow::{Context, Result, bail};
+use holm_bench::{Outcome, Workload};
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow::{self, Break, Continue};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// One engine in one round.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct Run {
+    pub(crate) engine: String,
+    pub(crate) round: usize,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) loaded: Option<Loaded>,
+    pub(crate) closed: Option<Closed>,
+    /// Why the rest is missing.
+    pub(crate) failure: Option<String>,
+}
+
+/// One workload of a run.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct Step {
+    pub(crate) threads: usize,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) outcome: Outcome,
+}
+
+/// After the load and a sync.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(crate) struct Loaded {
+    pub(crate) disk_bytes: u64,
+    pub(crate) memory: Memory,
+}
+
+/// After the end.
+#[derive(Clone, Copy, Debug, serde::Serialize)]
+pub(crate) struct Closed {
+    pub(crate) disk_bytes: u64,
+    pub(crate) peak: Memory,
+    pub(crate) close_seconds: f64,
+}
+
+/// One engine killed and opened again.
+#[derive(Clone, Debug, serde::Serialize)]
+pub(crate) struct Kill {
+    pub(crate) engine: String,
+    pub(crate) round: usize,
+    pub(crate) found: Option<Reopened>,
+    /// Why it is missing.
+    pub(crate) failure: Option<String>,
+}
+
+/// Runs the steps in a child and collects what it says.
+pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], limit: Duration) -> Run {
+    let order = Order { task: Task::Measure(steps.to_vec()), ..order.clone() };
+    let engine = order.engine.clone();
+    let mut run = Run { engine, round, steps: Vec::new(), loaded: None, closed: None, failure: None };
+    let mut failed = None;
+    let done = in_fresh_folder(&order, |order| {
+        converse(order, limit, |event| {
+            match event {
+                Event::Ran { threads, cpu_seconds, outcome } => run.steps.push(Step { threads, cpu_seconds, outcome }),
+                Event::Loaded { disk_bytes, memory } => run.loaded = Some(Loaded { disk_bytes, memory }),
+                Event::Closed { disk_bytes, peak, close_seconds } => {
+                    run.closed = Some(Closed { disk_bytes, peak, close_seconds });
+                }
+                Event::Failed(reason) => failed = Some(reason),
+                Event::Acknowledged(_) | Event::Reopened(_) => {}
+            }
+            Continue(())
+        })
+    });
+    run.failure = failed.or(done.err().map(|error| format!("{error:#}")));
+    run
+}
+
+/// Kills a child as soon as it has acknowledged so many records, or at the limit; has another look for them.
+pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
+    let done = in_fresh_folder(order, |order| {
+        let acknowledged = insert_and_kill(order, limit)?;
+        let order = Order { task: Task::Reopen { acknowledged }, ..order.clone() };
+        let (mut found, mut failed) = (None, None);
+        converse(&order, limit, |event| {
+            match event {
+                Event::Reopened(reopened) => found = Some(reopened),
+                Event::Failed(reason) => failed = Some(reason),
+                _ => {}
+            }
+            Continue(())
+        })?;
+        match failed {
+            Some(reason) => bail!("after the kill: {reason}"),
+            None => found.context("the child that opened after the kill said nothing"),
+        }
+    });
+    let (found, failure) = match done {
+        Ok(found) => (Some(found), None),
+        Err(error) => (None, Some(format!("{error:#}"))),
+    };
+    Kill { engine: order.engine.clone(), round, found, failure }
+}
+
+/// How many inserts the child had acknowledged when it died.
+fn insert_and_kill(order: &Order, limit: Duration) -> Result<u64> {
+    let order = Order { task: Task::InsertUntilKilled, ..order.clone() };
+    let (mut acknowledged, mut failed) = (0, None);
+    let wanted = order.plan.records;
+    let began = Instant::now();
+    let ended = converse(&order, limit, |event| {
+        match event {
+            Event::Acknowledged(count) => acknowledged = count,
+            Event::Failed(reason) => failed = Some(reason),
+            _ => {}
+        }
+        if acknowledged >= wanted { Break(()) } else { Continue(()) }
+    });
+    match failed {
+        Some(reason) => bail!("before the kill: {reason}"),
+        // At the limit the child was killed as well, only with fewer records.
+        None if began.elapsed() >= limit && acknowledged > 0 => Ok(acknowledged),
+        None => ended.map(|()| acknowledged),
+    }
+}
+
+/// Makes the folder, and afterwards removes it and waits for the disk, so that the next child finds it idle.
+fn in_fresh_folder<T>(order: &Order, work: impl FnOnce(&Order) -> Result<T>) -> Result<T> {
+    let parent = &order.folder;
+    let folder = tempfile::Builder::new().prefix("holm-rivals-").tempdir_in(parent);
+    let folder = folder.with_context(|| format!("cannot make a folder in {}", parent.display()))?;
+    let done = work(&Order { folder: folder.path().to_owned(), ..order.clone() });
+    let removed = folder.close().context("cannot remove the folder of a run");
+    rustix::fs::sync();
+    let done = done?;
+    removed?;
+    Ok(done)
+}
+
+/// Starts a child, hands each of its events to `hear`, kills it when `hear` breaks off or the limit is reached, and
+/// returns when it is gone. Events that were under way at the kill are heard too.
+fn converse(order: &Order, limit: Duration, mut hear: impl FnMut(Event) -> ControlFlow<()>) -> Result<()> {
+    let deadline = Instant::now() + limit;
+    let program = std::env::current_exe().context("cannot find this program's own file")?;
+    let mut command = Command::new(program);
+    command.arg("child").arg(serde_json::to_string(order)?).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = command.spawn().context("cannot start a child")?;
+    let events = listen(child.stdout.take().context("the child has no output")?);
+    let (mut killed, mut late) = (false, false);
+    loop {
+        let left = if killed { Duration::MAX } else { deadline.saturating_duration_since(Instant::now()) };
+        match events.recv_timeout(left) {
+            Ok(event) => {
+                if hear(event).is_break() && !killed {
+                    child.kill().context("cannot kill the child")?;
+                    killed = true;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill().context("cannot kill the child")?;
+                (killed, late) = (true, true);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let status = child.wait().context("cannot wait for the child")?;
+    if late {
+        bail!("did not end within {} s", limit.as_secs());
+    }
+    if !killed && !status.success() {
+        bail!("the child ended with {status}");
+    }
+    Ok(())
+}
+
+/// The lines of a child as events. A line that is cut off by the kill, or printed by an engine, is none.
+fn listen(output: impl std::io::Read + Send + 'static) -> Receiver<Event> {
+    let (sender, events) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if let Ok(event) = serde_json::from_str(&line)
+                && sender.send(event).is_err()
+            {
+                break;
+            }
+        }
+    });
+    events
+}
+
+/// Says on the terminal how a run went.
+pub(crate) fn summary(run: &Run) -> String {
+    let rate = |step: &Step| format!("{} {}", step.outcome.workload, crate::units::rate(step.outcome.per_second));
+    let steps: Vec<_> = run.steps.iter().map(rate).collect();
+    let failure = run.failure.as_ref().map(|reason| format!("; failed: {reason}"));
+    format!("{}: {}{}", run.engine, steps.join(", "), failure.unwrap_or_default())
+}
+
+/// Refuses a folder that cannot be used before the first child starts.
+pub(crate) fn check_folder(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
+}
