@@ -9,6 +9,7 @@ use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
 use crate::log::{Log, LogStart};
+use crate::medium::Medium as _;
 use crate::pool::Pool;
 use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
