@@ -107,7 +107,10 @@ mod tests {
         let before = Memory::now().unwrap();
         let watch = Watch::start();
         let block = vec![1_u8; 256 << 20];
-        std::thread::sleep(EVERY * 3);
+        // Until the watch has looked at it, however long that takes.
+        while watch.peaks.anonymous.load(Relaxed) < before.anonymous + (200 << 20) {
+            std::thread::yield_now();
+        }
         drop(std::hint::black_box(block));
         assert!(watch.peak().anonymous >= before.anonymous + (200 << 20));
     }

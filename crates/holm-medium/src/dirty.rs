@@ -64,8 +64,8 @@ impl Dirty {
         }
     }
 
-    /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all of
-    /// the epoch's operations have checked out, which is what makes the relaxed marks visible here.
+    /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all
+    /// of the epoch's operations have checked out, which is what makes the relaxed marks visible here.
     pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
         for area in Area::ALL {
             for (index, chunk) in self.areas[area as usize].iter().enumerate() {

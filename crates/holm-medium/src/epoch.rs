@@ -198,8 +198,8 @@ impl Clock {
         self.dirty[(ended & 1) as usize].drain(visit);
     }
 
-    /// Declares an ended epoch durable and wakes whoever waits for it. The record that makes it so must be on the medium
-    /// *before*: published first, a crash could take back what a waiter has acknowledged.
+    /// Declares an ended epoch durable and wakes whoever waits for it. The record that makes it so must be on the
+    /// medium *before*: published first, a crash could take back what a waiter has acknowledged.
     pub fn publish(&self, ended: Epoch) {
         let bell = self.lock_bell();
         self.durable.store(ended, Ordering::Release);

@@ -30,7 +30,8 @@ impl Image {
         &self.areas[area as usize]
     }
 
-    /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery "corrupt".
+    /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery
+    /// "corrupt".
     #[inline]
     pub fn at<T: Persistent>(&self, loc: Loc<T>) -> Option<&T> {
         let (area, offset) = parts(loc.bits());

@@ -1,10 +1,10 @@
 //! Ordinary files: an image of two data files, and an epoch log for the loss of power.
 //!
 //! *Shared* (the default): the image is a shared mapping. A store is in the page cache at once, so the death of the
-//! process loses nothing; the kernel may write any page back at any time and evict cold ones, so data may exceed memory.
-//! That is the model of persistent memory, and asks for a design that defers. *Private*: anonymous memory of which
-//! nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it; data must
-//! fit into memory, and the death of the process costs what the loss of power costs.
+//! process loses nothing; the kernel may write any page back at any time and evict cold ones, so data may exceed
+//! memory. That is the model of persistent memory, and asks for a design that defers. *Private*: anonymous memory of
+//! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
+//! data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
 //! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it,
 //! `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
@@ -154,7 +154,8 @@ impl Journaled {
         len.next_multiple_of(unit)
     }
 
-    /// Makes `len` bytes of an area accessible, on disk first: a full disk is found here, as an error, never as a fault.
+    /// Makes `len` bytes of an area accessible, on disk first: a full disk is found here, as an error, never as a
+    /// fault.
     pub(crate) fn grow_to(&self, area: Area, least: u64) -> Result<()> {
         let mut lens = self.growth.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let old = self.image.area(area).len() as u64;

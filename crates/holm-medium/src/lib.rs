@@ -1,14 +1,15 @@
 //! Where Holm's bytes rest.
 //!
 //! The vocabulary: a [`Word`] is eight durable bytes; a [`Loc`] says where something lies; an [`Image`] is the cache's
-//! view of it all; a [`Pen`] is the right to write; a [`Medium`] sees every write, flush and fence; the [`Clock`] labels
-//! operations with epochs; a [`Pool`] is a medium with its clock and its free space. This crate knows nothing of trees.
+//! view of it all; a [`Pen`] is the right to write; a [`Medium`] sees every write, flush and fence; the [`Clock`]
+//! labels operations with epochs; a [`Pool`] is a medium with its clock and its free space. This crate knows nothing
+//! of trees.
 #![deny(unsafe_code)]
 
 mod counters;
 mod dirty;
 mod epoch;
-mod error;
+pub mod error;
 #[allow(unsafe_code, reason = "a room for it: flush instructions by address")]
 mod flush;
 mod ground;

@@ -76,8 +76,9 @@ impl Mapped {
         }
     }
 
-    /// Two files of one folder, mapped shared. `backing` is [`Backing::Dax`] for persistent memory (refused by the kernel
-    /// where the file system is not DAX) and [`Backing::File`] for tmpfs, where only the process's death is survived.
+    /// Two files of one folder, mapped shared. `backing` is [`Backing::Dax`] for persistent memory (refused by the
+    /// kernel where the file system is not DAX) and [`Backing::File`] for tmpfs, where only the process's death is
+    /// survived.
     ///
     /// # Errors
     /// `Unsupported` for simulated files and where the kernel refuses the mapping; `Io` otherwise.

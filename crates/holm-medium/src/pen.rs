@@ -120,8 +120,8 @@ impl<M: Medium> Pen<'_, M> {
         self.fence();
     }
 
-    /// Leaves the write-back of every line that `what` touches to the end of this epoch, on every medium: the discipline
-    /// of designs that version their contents by epoch.
+    /// Leaves the write-back of every line that `what` touches to the end of this epoch, on every medium: the
+    /// discipline of designs that version their contents by epoch.
     #[inline]
     pub fn defer<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);

@@ -1,7 +1,8 @@
 //! The claim that a type is made of words only, and the macro that proves it field by field.
 //!
 //! This is one of the rooms where `unsafe` may stand: whoever implements [`Persistent`] by hand vouches for the claim;
-//! everybody else goes through [`persistent!`](crate::persistent!), which admits only fields that are persistent themselves.
+//! everybody else goes through [`persistent!`](crate::persistent!), which admits only fields that are persistent
+//! themselves.
 
 use crate::word::{Scratch, Word};
 use std::sync::atomic::AtomicU64;

@@ -1,4 +1,5 @@
-//! A medium with its clock and its free space, and the first block of the leaf area, which belongs to neither tree nor store.
+//! A medium with its clock and its free space, and the first block of the leaf area, which belongs to neither tree nor
+//! store.
 
 use crate::epoch::{Clock, Epoch};
 use crate::error::{MediumError, Result};

@@ -89,7 +89,8 @@ impl Region {
     }
 
     /// Maps the file up to `len` bytes without saying so yet: what lies beyond [`Region::len`] can then be populated
-    /// before anybody may store there. `file` must already have `len` bytes: a page past its end is a fault, not an error.
+    /// before anybody may store there. `file` must already have `len` bytes: a page past its end is a fault, not an
+    /// error.
     ///
     /// # Errors
     /// [`io::ErrorKind::OutOfMemory`] past the reservation; the kernel's own.
@@ -144,7 +145,8 @@ impl Region {
 
     fn advise(&self, offset: usize, len: usize, advice: Advice) {
         // SAFETY: the range lies in our own reservation, and none of the advices used here discards contents. An old
-        // kernel may refuse; then pages are small and read-ahead is the kernel's own, which costs time and nothing else.
+        // kernel may refuse; then pages are small and read-ahead is the kernel's own, which costs time and nothing
+        // else.
         let _ = unsafe { mm::madvise(self.address(offset), len, advice) };
     }
 
@@ -165,7 +167,8 @@ impl Region {
     }
 
     /// Gives birth to the file's pages through a second, 2 MiB aligned window that asks for large pages, which this
-    /// mapping, being advised for random access, would never get by itself; a kernel without large folios gives small ones.
+    /// mapping, being advised for random access, would never get by itself; a kernel without large folios gives small
+    /// ones.
     pub fn birth_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let window = Region::reserve(len, Backing::File)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;

@@ -1,9 +1,10 @@
 //! Free space, known by reachability alone.
 //!
-//! Nothing about allocation is durable: at open, whatever the leaves reach is used and the rest is free, so a crash can
-//! orphan but never leak, and there is no protocol between allocator and tree. What is freed in epoch `r` is reused only
-//! in an epoch `f >= r + 2`: at every cut that a crash may choose, its old contents are then out of the picture
-//! (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader pins anything.
+//! Nothing about allocation is durable: at open, whatever the leaves reach is used and the rest is free, so a crash
+//! can orphan but never leak, and there is no protocol between allocator and tree. What is freed in epoch `r` is
+//! reused only in an epoch `f >= r + 2`: at every cut that a crash may choose, its old contents are then out of the
+//! picture (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader
+//! pins anything.
 
 use crate::epoch::Epoch;
 use crate::error::Result;

@@ -1,8 +1,8 @@
 //! The volatile side of a leaf, found by the leaf's number as its block is.
 //!
-//! Latches lie in a dense array of their own and not among the durable bytes. Measured against a latch in the block, that
-//! costs nothing at a million pairs and up to a tenth of a get at sixteen; in exchange no volatile byte is ever in the
-//! file, a reader never dirties a page, and an image opens without a latch to reset.
+//! Latches lie in a dense array of their own and not among the durable bytes. Measured against a latch in the block,
+//! that costs nothing at a million pairs and up to a tenth of a get at sixteen; in exchange no volatile byte is ever
+//! in the file, a reader never dirties a page, and an image opens without a latch to reset.
 
 use crate::latch::Latch;
 use crate::leaf::Leaf;

@@ -28,15 +28,20 @@ macro_rules! designs {
         pub const CARDS: &[(&str, Card)] = &[$((stringify!($name), <<$name as Design>::Leaf as Leaf>::CARD)),*];
 
         /// The tree of a design over a medium, empty until [`Index::rebuild`]; `None` where no design has that name.
-        pub fn open<M: Medium, K: Keys>(name: &str, quill: Arc<Quill<M>>, keys: K, search: Search) -> Option<Box<dyn Index<K>>> {
+        pub fn open<M: Medium, K: Keys>(
+            name: &str,
+            quill: Arc<Quill<M>>,
+            keys: K,
+            search: Search,
+        ) -> Option<Box<dyn Index<K>>> {
             match name {
                 $(stringify!($name) => Some(Box::new(Forest::<M, $name, K>::new(quill, keys, search))),)*
                 _ => None,
             }
         }
 
-        /// Whether of two images of a block's first line (logged, found) the second is as late as the first; `None` where
-        /// no design has that name.
+        /// Whether of two images of a block's first line (logged, found) the second is as late as the first; `None`
+        /// where no design has that name.
         pub fn newer(name: &str) -> Option<fn(&[u64; 8], &[u64; 8]) -> bool> {
             match name {
                 $(stringify!($name) => Some(<<$name as Design>::Leaf as Leaf>::newer),)*

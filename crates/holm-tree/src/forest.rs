@@ -1,7 +1,8 @@
 //! A forest: the trees of one design over one medium. Get, put and remove, and the loop that starts over, written once.
 //!
-//! Concurrency lives here, in the spine and in the latch, and nowhere else. Readers look without writing; a writer takes
-//! one leaf. The latch is let go after the leaf has fenced, so no reader returns what a crash could still take back.
+//! Concurrency lives here, in the spine and in the latch, and nowhere else. Readers look without writing; a writer
+//! takes one leaf. The latch is let go after the leaf has fenced, so no reader returns what a crash could still take
+//! back.
 
 use crate::audit::Audit;
 use crate::berth::Berth;

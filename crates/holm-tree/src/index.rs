@@ -1,7 +1,7 @@
 //! What a store holds of a tree: object safe and coarse. The one dynamic door.
 //!
-//! A call through it costs five to nine nanoseconds and the overlap of consecutive operations, so it is crossed once per
-//! operation, and once per group by `get_many`; never between a leaf and its slots.
+//! A call through it costs five to nine nanoseconds and the overlap of consecutive operations, so it is crossed once
+//! per operation, and once per group by `get_many`; never between a leaf and its slots.
 
 use crate::audit::Audit;
 use crate::keys::Keys;

@@ -1,10 +1,10 @@
 //! What a slot's first word stands for.
 //!
-//! A slot is two words in every design. For [`Words`] the first is the key itself, as in the papers. For a store of byte
-//! strings it is the key's *head*, eight bytes taken after a prefix that the leaf's whole range shares, and the payload
-//! leads to a record with the rest. The tree knows this trait, the store supplies the bytes, and so the tree never hears
-//! of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers must be total,
-//! and count only after the leaf's latch has been validated.
+//! A slot is two words in every design. For [`Words`] the first is the key itself, as in the papers. For a store of
+//! byte strings it is the key's *head*, eight bytes taken after a prefix that the leaf's whole range shares, and the
+//! payload leads to a record with the rest. The tree knows this trait, the store supplies the bytes, and so the tree
+//! never hears of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers
+//! must be total, and count only after the leaf's latch has been validated.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;

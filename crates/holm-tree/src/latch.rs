@@ -1,8 +1,8 @@
 //! The version latch: readers look without writing, writers take it alone.
 //!
-//! A version is even while nobody writes. A reader notes the version, works, and asks whether it still stands; a writer
-//! makes it odd and leaves it two higher. A latch outlives the last fence of what it covers, so that nobody can validate a
-//! read of what a crash could still take back.
+//! A version is even while nobody writes. A reader notes the version, works, and asks whether it still stands; a
+//! writer makes it odd and leaves it two higher. A latch outlives the last fence of what it covers, so that nobody can
+//! validate a read of what a crash could still take back.
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 

@@ -1,8 +1,8 @@
 //! A leaf: one way to keep pairs in a block of persistent lines. A file in this folder *is* a design.
 //!
-//! Two contracts. **Readers race** with one writer: they must end and must not panic on any bits whatever; their answers
-//! count only after the caller has validated the latch. **Writers are alone**: the forest holds the latch and lends the
-//! pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
+//! Two contracts. **Readers race** with one writer: they must end and must not panic on any bits whatever; their
+//! answers count only after the caller has validated the latch. **Writers are alone**: the forest holds the latch and
+//! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
 pub mod blackhole;
 pub mod buffered;
@@ -225,8 +225,8 @@ pub trait Leaf: Persistent + Sized {
         probe: K::Probe<'_>,
     ) -> Option<Old>;
 
-    /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block, or
-    /// by replacement with two. Blocks not named in the answer were not touched.
+    /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
+    /// or by replacement with two. Blocks not named in the answer were not touched.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,

@@ -4,8 +4,8 @@
 //! marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
 //!
 //! A leaf whose heads leave out `skip` bytes has promised that its whole range shares them. The separators chosen here
-//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises leave a
-//! gap between them, an empty leaf is put into it.
+//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
+//! leave a gap between them, an empty leaf is put into it.
 
 use crate::design::Design;
 use crate::forest::Forest;

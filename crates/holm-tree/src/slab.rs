@@ -1,8 +1,8 @@
 //! Volatile nodes by number, in memory that never changes type and never goes away.
 //!
-//! A stale number leads to a valid node of the right type whose version has moved on, so the reader restarts: that is why
-//! the tree needs neither unsafe code nor reclamation by epochs. The price: memory of a shrunken tree is reused, not
-//! returned. Chunks double in size; finding a node is two shifts and two loads.
+//! A stale number leads to a valid node of the right type whose version has moved on, so the reader restarts: that is
+//! why the tree needs neither unsafe code nor reclamation by epochs. The price: memory of a shrunken tree is reused,
+//! not returned. Chunks double in size; finding a node is two shifts and two loads.
 
 use crate::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};

@@ -1,8 +1,8 @@
 //! Levels 1 and up of all trees of a forest: the way down, read by many and written by few.
 //!
-//! Optimistic lock coupling: read a node's version, route, read the child's version, ask whether the node still stands.
-//! "Restart" is `None`. A leaf needs no low fence for this: if the twig still stands *after* the leaf's version was read,
-//! the leaf is the right one.
+//! Optimistic lock coupling: read a node's version, route, read the child's version, ask whether the node still
+//! stands. "Restart" is `None`. A leaf needs no low fence for this: if the twig still stands *after* the leaf's
+//! version was read, the leaf is the right one.
 
 use crate::design::Design;
 use crate::index::{Root, Toward};

@@ -1,10 +1,10 @@
 //! Batches: atomic durability, not isolation. After any crash either all of a batch's operations are there or none; a
 //! reader may see some of them before the others.
 //!
-//! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the process
-//! alone, whose stores are all kept, an intent is laid down first: the operations, and how many of them are done, counted
-//! under the latch of each operation's own leaf. Open does the rest of what it finds. Counted there and not after it, an
-//! operation is never done twice with somebody else's acknowledged write in between.
+//! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the
+//! process alone, whose stores are all kept, an intent is laid down first: the operations, and how many of them are
+//! done, counted under the latch of each operation's own leaf. Open does the rest of what it finds. Counted there and
+//! not after it, an operation is never done twice with somebody else's acknowledged write in between.
 
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
@@ -82,8 +82,8 @@ impl Batch {
     /// Does them all, in order. Durable as the database's mode says.
     ///
     /// # Errors
-    /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database, `Dropped`,
-    /// `NoSpace`: nothing has been done. `Poisoned`: opening the database anew does all of it or nothing.
+    /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database,
+    /// `Dropped`, `NoSpace`: nothing has been done. `Poisoned`: opening the database anew does all of it or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -207,14 +207,17 @@ impl Intent {
     }
 }
 
+/// Keyspace, key, and value; without a value: remove.
+type Step = (u32, Vec<u8>, Option<Vec<u8>>);
+
 /// What is left to do of a batch that the process died in.
 pub(crate) struct Pending {
     slot: usize,
-    operations: Vec<(u32, Vec<u8>, Option<Vec<u8>>)>,
+    operations: Vec<Step>,
 }
 
-/// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to do:
-/// the epoch's cut has decided, and what the words lead to is noise.
+/// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to
+/// do: the epoch's cut has decided, and what the words lead to is noise.
 pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>> {
     let mut all = Vec::new();
     let image = ground.image();
@@ -242,7 +245,7 @@ pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>
     Ok(all)
 }
 
-fn read(ground: &dyn Ground, loc: u64) -> Option<Vec<(u32, Vec<u8>, Option<Vec<u8>>)>> {
+fn read(ground: &dyn Ground, loc: u64) -> Option<Vec<Step>> {
     let image = ground.image();
     let header = image.words(loc, INTENT_HEADER)?;
     let (done, len) = (header[0].read(), header[1].read());

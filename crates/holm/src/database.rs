@@ -12,8 +12,8 @@ use holm_medium::Recovery;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells what
-/// dropping cannot.
+/// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells
+/// what dropping cannot.
 #[derive(Clone, Debug)]
 pub struct Database {
     engine: Arc<Engine>,
@@ -24,7 +24,8 @@ impl Database {
         Database { engine }
     }
 
-    /// Opens the database in a folder, and makes it if it is not there, with [`Durability`](crate::Durability) buffered.
+    /// Opens the database in a folder, and makes it if it is not there, with [`Durability`](crate::Durability)
+    /// buffered.
     ///
     /// # Errors
     /// See [`Builder::open`].

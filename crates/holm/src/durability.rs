@@ -8,8 +8,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// An operation returns once its epoch's record is synced; all threads share one sync. A read does not return what a
-    /// power cut could still take back.
+    /// An operation returns once its epoch's record is synced; all threads share one sync. A read does not return what
+    /// a power cut could still take back.
     Strict,
     /// At most two intervals plus one sync are lost.
     Buffered {

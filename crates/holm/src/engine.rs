@@ -55,8 +55,8 @@ impl std::fmt::Debug for Engine {
 
 /// Where the threads of a rebuild come from.
 fn options_of(builder: &Builder, newer: fn(&[u64; 8], &[u64; 8]) -> bool) -> JournaledOptions {
-    // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31 blocks
-    // at the default, which is all the numbers there are.
+    // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
+    // blocks at the default, which is all the numbers there are.
     let leaves = (builder.capacity).clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
         create: builder.create,

@@ -18,7 +18,8 @@ pub enum Error {
     },
     /// The operating system refused a call.
     Io(MediumError),
-    /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is room.
+    /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is
+    /// room.
     NoSpace(MediumError),
     /// Bytes at rest are not what was written.
     Corrupt(MediumError),

@@ -1,7 +1,7 @@
 //! Ranges and prefixes, in both directions, a leaf at a time.
 //!
-//! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began and
-//! is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
+//! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began
+//! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
 
 use crate::engine::{Engine, Leafful, Tree};
 use crate::error::Result;
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 type Pair = (Slice, Slice);
 
-/// An owned, double-ended iterator over pairs in the order of their keys. Holding one costs a leaf's copy at each end and
-/// pins nothing.
+/// An owned, double-ended iterator over pairs in the order of their keys. Holding one costs a leaf's copy at each end
+/// and pins nothing.
 pub struct Iter {
     engine: Arc<Engine>,
     tree: Arc<Tree>,

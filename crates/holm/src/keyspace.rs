@@ -101,8 +101,8 @@ impl Keyspace {
         self.engine.get(&self.tree, key.as_ref())
     }
 
-    /// The values of many keys, in their order; several times faster than one by one, for the misses overlap. Each key is
-    /// looked up at an instant of its own.
+    /// The values of many keys, in their order; several times faster than one by one, for the misses overlap. Each key
+    /// is looked up at an instant of its own.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -144,7 +144,8 @@ impl Keyspace {
     /// Takes a key away, and tells whether it was there.
     ///
     /// # Errors
-    /// `Poisoned`, `Dropped`; `NoSpace` where leaves were to be merged and no block was to be had (the key is gone then).
+    /// `Poisoned`, `Dropped`; `NoSpace` where leaves were to be merged and no block was to be had (the key is gone
+    /// then).
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let engine = &*self.engine;
         let mut stay = engine.check_in()?;

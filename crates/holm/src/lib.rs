@@ -1,8 +1,8 @@
 //! Holm: an ordered key-value engine that a program embeds.
 //!
-//! Keys and values are byte strings, kept sorted in a crash-consistent B+-tree. It answers at memory speed, and after any
-//! crash, power cut included, it opens with a consistent prefix of what was written. How much of the tail may be missing
-//! is a choice with a name and a number: [`Durability`].
+//! Keys and values are byte strings, kept sorted in a crash-consistent B+-tree. It answers at memory speed, and after
+//! any crash, power cut included, it opens with a consistent prefix of what was written. How much of the tail may be
+//! missing is a choice with a name and a number: [`Durability`].
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;

@@ -73,8 +73,8 @@ impl Builder {
         self
     }
 
-    /// The most bytes both halves of the epoch log may grow to, 256 MiB unless chosen. More lets bursts run further ahead of
-    /// the checkpoints; the log starts small and shrinks when idle.
+    /// The most bytes both halves of the epoch log may grow to, 256 MiB unless chosen. More lets bursts run further
+    /// ahead of the checkpoints; the log starts small and shrinks when idle.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self

@@ -75,8 +75,8 @@ fn padded(words: u64) -> u64 {
 /// The payload of a record.
 pub(crate) fn payload(offset: u64, words: usize) -> u64 {
     let words = words as u64;
-    let len = if words < LONG { words } else { LONG | words / PAGE_WORDS };
-    offset / 8 | len << OFFSET_BITS
+    let len = if words < LONG { words } else { LONG | (words / PAGE_WORDS) };
+    (offset / 8) | (len << OFFSET_BITS)
 }
 
 /// Offset in the record area and length in words of a payload's record.

@@ -1,9 +1,9 @@
 //! A checkpoint: everything up to an epoch into the data files, so that the log before it can be used again.
 //!
 //! Shared image: the kernel has the bytes; their write-back is started in large pieces, a few in flight, then synced.
-//! Private image: the log itself holds every line since the last checkpoint exactly as it was at an epoch's end, so the
-//! checkpoint applies the log to the files. A crash in the middle finds the old superblock and the same log, and applies
-//! it again: exact for every design, whether it keeps versions or not.
+//! Private image: the log itself holds every line since the last checkpoint exactly as it was at an epoch's end, so
+//! the checkpoint applies the log to the files. A crash in the middle finds the old superblock and the same log, and
+//! applies it again: exact for every design, whether it keeps versions or not.
 
 use super::keeper::Shared;
 use super::{Journaled, area_path};

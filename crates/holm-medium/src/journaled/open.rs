@@ -1,11 +1,11 @@
 //! What a crash has left, and what of it may be kept.
 //!
-//! A clean mark: everything is in the data files. Otherwise, if only the process died, the page cache still holds all that
-//! was ever stored, and the tail that no record had reached is kept. An equal boot id alone proves nothing of the kind: a
-//! write-back that failed after the death loses pages in silence (reproduced). So the tail is kept only if boot, files and
-//! file system are the same, no session has marked the database poisoned, the files can still be synced, and every leaf
-//! line that was logged since the last checkpoint is in the image in that version or a newer one. Otherwise history is cut
-//! at the last whole record, and every logged line is restored.
+//! A clean mark: everything is in the data files. Otherwise, if only the process died, the page cache still holds all
+//! that was ever stored, and the tail that no record had reached is kept. An equal boot id alone proves nothing of the
+//! kind: a write-back that failed after the death loses pages in silence (reproduced). So the tail is kept only if
+//! boot, files and file system are the same, no session has marked the database poisoned, the files can still be
+//! synced, and every leaf line that was logged since the last checkpoint is in the image in that version or a newer
+//! one. Otherwise history is cut at the last whole record, and every logged line is restored.
 
 use super::{Journaled, area_path, backing};
 use crate::epoch::{Epoch, FIRST_EPOCH};

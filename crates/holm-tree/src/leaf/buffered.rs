@@ -1,9 +1,10 @@
 //! BD+Tree's leaf: unsorted pairs under bitmaps of three epochs (Du and Scott, HOPC'25 and PACMMOD 2:6).
 //!
-//! Nothing is flushed by an operation; lines are deferred to the end of their epoch. Each of three words holds an epoch's
-//! tag and a bitmap; the word with the greatest tag is the present, the others are the states at the ends of the two
-//! epochs before in which the leaf changed. A change overwrites the word of its own epoch, else the oldest, so *one
-//! eight-byte store both rolls the versions over and publishes the change*, and survives any tearing down to words.
+//! Nothing is flushed by an operation; lines are deferred to the end of their epoch. Each of three words holds an
+//! epoch's tag and a bitmap; the word with the greatest tag is the present, the others are the states at the ends of
+//! the two epochs before in which the leaf changed. A change overwrites the word of its own epoch, else the oldest, so
+//! *one eight-byte store both rolls the versions over and publishes the change*, and survives any tearing down to
+//! words.
 //!
 //! ```text
 //! bytes 0-23    three words {epoch tag 36 | bitmap 28}
@@ -12,9 +13,9 @@
 //!       64-511  28 pairs {head, payload}
 //! ```
 //!
-//! **Power loss** cuts at an epoch: the state of each leaf then is the word with the greatest tag up to the cut.
-//! **The death of the process** keeps every store in program order (the `visible` model), so each operation must also be
-//! one commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
+//! **Power loss** cuts at an epoch: the state of each leaf then is the word with the greatest tag up to the cut. **The
+//! death of the process** keeps every store in program order (the `visible` model), so each operation must also be one
+//! commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
 //! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see [`Buffered::supersede`]).
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
@@ -200,8 +201,8 @@ impl Buffered {
     }
 
     /// The commit of a split or merge under the visible model: this leaf's word becomes empty, in one store, and the
-    /// leaves that stem from it are committed by that. Only then may they forget where they stem from: forgetting first,
-    /// a process that dies in between would leave both generations live.
+    /// leaves that stem from it are committed by that. Only then may they forget where they stem from: forgetting
+    /// first, a process that dies in between would leave both generations live.
     fn supersede<M: Medium>(&self, pen: &mut Pen<'_, M>, heirs: &[&Self]) {
         self.publish(pen, 0);
         for heir in heirs {
@@ -314,8 +315,8 @@ impl Leaf for Buffered {
         Some(Old { payload, young })
     }
 
-    /// By replacement, never in place: slots cleared in place would stay pinned by the two older states, and the leaf as
-    /// full as before.
+    /// By replacement, never in place: slots cleared in place would stay pinned by the two older states, and the leaf
+    /// as full as before.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
