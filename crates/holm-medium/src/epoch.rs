@@ -12,7 +12,7 @@
 use crate::dirty::Dirty;
 use crate::error::{MediumError, Result};
 use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use thread_local::ThreadLocal;
@@ -46,6 +46,8 @@ struct Bell {
 /// The clock of a pool.
 pub struct Clock {
     active: CachePadded<AtomicU64>,
+    /// The active epoch while `active` reads closed.
+    resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
     seats: ThreadLocal<Seat>,
     dirty: [Dirty; 2],
@@ -54,14 +56,21 @@ pub struct Clock {
     bell: Mutex<Bell>,
     rung: Condvar,
     ticked: Condvar,
+    /// Open, held back, or shut for good; looked at by every operation that writes.
+    gate: CachePadded<AtomicU8>,
     poison: OnceLock<MediumError>,
 }
+
+const OPEN: u8 = 0;
+const HELD_BACK: u8 = 1;
+const SHUT: u8 = 2;
 
 impl Clock {
     /// A clock whose active epoch is `active`; everything before it is durable.
     pub fn new(active: Epoch, reserved: [usize; 2]) -> Self {
         Clock {
             active: CachePadded::new(AtomicU64::new(active)),
+            resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             seats: ThreadLocal::new(),
             dirty: [Dirty::new(reserved), Dirty::new(reserved)],
@@ -69,6 +78,7 @@ impl Clock {
             bell: Mutex::default(),
             rung: Condvar::new(),
             ticked: Condvar::new(),
+            gate: CachePadded::new(AtomicU8::new(OPEN)),
             poison: OnceLock::new(),
         }
     }
@@ -82,11 +92,9 @@ impl Clock {
     /// The epoch in which operations start now.
     #[inline]
     pub fn active(&self) -> Epoch {
-        loop {
-            match self.active.load(Ordering::SeqCst) {
-                CLOSED => std::thread::yield_now(),
-                active => return active,
-            }
+        match self.active.load(Ordering::SeqCst) {
+            CLOSED => self.resume.load(Ordering::SeqCst),
+            active => active,
         }
     }
 
@@ -96,25 +104,54 @@ impl Clock {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Checks an operation in. Never waits.
+    /// Checks an operation in. Waits only while the disk cannot keep up with what is written.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged.
     #[inline]
     pub fn check_in(&self) -> Result<Stay<'_>> {
-        if let Some(error) = self.poison.get() {
-            return Err(error.clone());
+        if self.gate.load(Ordering::Relaxed) != OPEN {
+            self.wait_at_gate()?;
         }
         let seat = self.seats.get_or_default();
-        let epoch = self.announce(seat);
+        let epoch = self.announce(seat)?;
         Ok(Stay { clock: self, seat, epoch })
     }
 
-    fn announce(&self, seat: &Seat) -> Epoch {
+    #[cold]
+    fn wait_at_gate(&self) -> Result<()> {
+        let mut bell = self.lock_bell();
+        loop {
+            if let Some(error) = self.poison.get() {
+                return Err(error.clone());
+            }
+            if bell.stop || self.gate.load(Ordering::Relaxed) == OPEN {
+                return Ok(());
+            }
+            bell = self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// Back-pressure: whoever would begin to write waits, until it is let go again.
+    pub fn hold_back(&self, held: bool) {
+        let (from, to) = if held { (OPEN, HELD_BACK) } else { (HELD_BACK, OPEN) };
+        let bell = self.lock_bell();
+        let _ = self.gate.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+        drop(bell);
+        self.ticked.notify_all();
+    }
+
+    /// About how many bytes the open epochs have dirtied: whole blocks are counted.
+    pub fn dirty_bytes(&self) -> u64 {
+        self.dirty.iter().map(Dirty::bytes).sum()
+    }
+
+    fn announce(&self, seat: &Seat) -> Result<Epoch> {
         loop {
             let epoch = self.active.load(Ordering::SeqCst);
             if epoch == CLOSED {
                 seat.0.store(IDLE, Ordering::SeqCst);
+                self.wait_at_gate()?;
                 std::thread::yield_now();
                 continue;
             }
@@ -122,7 +159,7 @@ impl Clock {
             // thread sees the clock raised and announces again. With less, a cut could miss an operation that writes.
             seat.0.store(epoch, Ordering::SeqCst);
             if self.active.load(Ordering::SeqCst) == epoch {
-                return epoch;
+                return Ok(epoch);
             }
         }
     }
@@ -153,25 +190,39 @@ impl Clock {
 
     /// Ends the active epoch with the writers stopped: `copy` runs when none is in. For designs without versions.
     pub fn raise_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
-        let ended = self.active();
+        self.paused_until(|ended| {
+            copy(ended);
+            (ended, Some(ended + 1))
+        })
+    }
+
+    /// Ends the active epoch for good: nobody checks in any more, and when this returns nobody is in.
+    pub fn shut(&self, why: &str) -> Epoch {
+        let _ = self.poison.set(MediumError::Poisoned { why: why.into() });
+        self.gate.store(SHUT, Ordering::SeqCst);
+        drop(self.lock_bell());
+        self.ticked.notify_all();
+        self.paused_until(|ended| (ended, None))
+    }
+
+    fn paused_until<T>(&self, work: impl FnOnce(Epoch) -> (T, Option<Epoch>)) -> T {
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let active = self.active();
+        self.resume.store(active, Ordering::SeqCst);
         self.active.store(CLOSED, Ordering::SeqCst);
         self.wait_for_seats(LAST_EPOCH);
-        copy(ended);
-        self.active.store(ended + 1, Ordering::SeqCst);
+        let (done, next) = work(active);
+        if let Some(next) = next {
+            self.active.store(next, Ordering::SeqCst);
+        }
         drop(hold);
-        ended
+        done
     }
 
     /// Runs `look` while no operation that writes is under way: those that have begun are waited for, others wait.
     pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
-        let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let active = self.active.swap(CLOSED, Ordering::SeqCst);
-        self.wait_for_seats(LAST_EPOCH);
-        let seen = look();
-        self.active.store(active, Ordering::SeqCst);
-        drop(hold);
-        seen
+        let shut = self.gate.load(Ordering::SeqCst) == SHUT;
+        self.paused_until(|active| (look(), (!shut).then_some(active)))
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
@@ -267,6 +318,7 @@ impl Clock {
     /// After a failed write or sync nothing more is acknowledged.
     pub fn poison(&self, why: &MediumError) {
         let _ = self.poison.set(MediumError::Poisoned { why: why.to_string() });
+        self.gate.store(SHUT, Ordering::SeqCst);
         // Through the bell, so that no waiter can check before and sleep after.
         drop(self.lock_bell());
         self.ticked.notify_all();
@@ -304,9 +356,13 @@ impl Stay<'_> {
     }
 
     /// Moves on to the active epoch. What was written under the old label stays part of the old epoch.
+    ///
+    /// # Errors
+    /// `Poisoned`, if the clock was shut meanwhile.
     #[cold]
-    pub fn renew(&mut self) {
-        self.epoch = self.clock.announce(self.seat);
+    pub fn renew(&mut self) -> Result<()> {
+        self.epoch = self.clock.announce(self.seat)?;
+        Ok(())
     }
 }
 

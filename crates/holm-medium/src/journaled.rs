@@ -28,6 +28,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::Duration;
 
 /// Beyond this a leaf area is born in small pages: one dirty line of a large page writes 2 MiB, and leaves are written
 /// at random. About three million records' leaves.
@@ -74,11 +75,11 @@ pub struct Journaled {
     bell: Arc<Bell>,
 }
 
-/// Wakes the housekeeper.
+/// Wakes a thread that looks after something.
 #[derive(Default)]
 pub(crate) struct Bell {
-    pub(crate) rung: Mutex<bool>,
-    pub(crate) heard: Condvar,
+    rung: Mutex<bool>,
+    heard: Condvar,
 }
 
 impl Bell {
@@ -87,7 +88,16 @@ impl Bell {
         self.heard.notify_all();
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, bool> {
+    /// Sleeps until somebody rings, or for so long.
+    pub(crate) fn wait(&self, at_most: Duration) {
+        let mut rung = self.lock();
+        if !*rung {
+            rung = self.heard.wait_timeout(rung, at_most).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+        *rung = false;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
         self.rung.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

@@ -24,8 +24,10 @@ pub fn prefetch_write<T: ?Sized>(at: &T) {
 #[inline(always)]
 pub fn prefetch_lines<T: ?Sized>(at: &T) {
     let (start, bytes) = (std::ptr::from_ref(at).cast::<u8>(), size_of_val(at));
-    for offset in (0..bytes).step_by(LINE_BYTES) {
+    let mut offset = 0;
+    while offset < bytes {
         read(start.wrapping_add(offset));
+        offset += LINE_BYTES;
     }
     // An object that does not begin with a line may reach into one more than its steps do.
     if align_of_val(at) < LINE_BYTES && bytes > 1 {

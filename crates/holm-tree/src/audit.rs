@@ -37,8 +37,8 @@ pub(crate) fn audit<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, roo
                 audit.faults.push(format!("leaf {number}: payload {:#x} leads to no record", slot.payload));
                 continue;
             };
-            if view.low.as_ref().is_some_and(|low| key < low) || view.high.as_ref().is_some_and(|high| key >= high) {
-                let range = (&view.low, &view.high);
+            if *key < edge || view.edge.as_ref().is_some_and(|high| key >= high) {
+                let range = (&edge, &view.edge);
                 audit.faults.push(format!("leaf {number}: key {key:?} lies outside its range {range:?}"));
             }
             if forest.get(root, K::probe(key)).payload != Some(slot.payload) {
@@ -52,7 +52,7 @@ pub(crate) fn audit<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, roo
         if !keys.is_sorted_by(|a, b| a < b) {
             audit.faults.push(format!("leaf {number}: keys are out of order or twice there"));
         }
-        match view.high {
+        match view.edge {
             Some(high) if high > edge => edge = high,
             Some(high) => {
                 audit.faults.push(format!("leaf {number}: its range ends at {high:?}, before it starts"));

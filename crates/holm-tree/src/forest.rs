@@ -96,14 +96,14 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Takes the probe's leaf for an operation whose label is then valid: its linearization point.
-    fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Taken<'_, D::Leaf> {
+    fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
         let mut turn = 0;
         loop {
             match self.try_take(root, probe) {
-                Some(taken) if stay.valid() => return taken,
+                Some(taken) if stay.valid() => return Ok(taken),
                 Some(taken) => {
                     taken.held.undo();
-                    stay.renew();
+                    stay.renew()?;
                 }
                 None => back_off(&mut turn),
             }
@@ -133,36 +133,50 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
     }
 
+    /// Probes travel together, a stage at a time, so that their misses overlap: the way down, then each leaf's first
+    /// line, then the one line of pairs that the fingerprints name, then the record.
     fn group(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>) {
-        let mut found: [Option<u32>; GROUP] = [None; GROUP];
-        for (probe, place) in probes.iter().zip(&mut found) {
-            if let Some(at) = self.spine.seek::<K>(root, *probe) {
-                *place = Some(at.leaf);
-                if let Some(leaf) = self.leaf(at.leaf) {
-                    prefetch_lines(leaf);
-                }
+        let mut reached = [const { None }; GROUP];
+        for (probe, place) in probes.iter().zip(&mut reached) {
+            let Some(at) = self.spine.seek::<K>(root, *probe) else { continue };
+            let Some((leaf, berth)) = self.leaf(at.leaf).zip(self.berths.get(at.leaf)) else { continue };
+            leaf.approach();
+            holm_search::prefetch(&berth.latch);
+            *place = Some((at, leaf, berth));
+        }
+        let mut seen = [None; GROUP];
+        for ((probe, place), seen) in probes.iter().zip(&reached).zip(&mut seen) {
+            let Some((at, leaf, berth)) = place else { continue };
+            *seen = berth.latch.read().filter(|_| at.twig.latch().still(at.version));
+            if seen.is_some() {
+                leaf.aim(&berth.beside, self.lens(), *probe);
             }
         }
-        // By now the blocks are on their way; ask for the records behind them.
-        for (probe, place) in probes.iter().zip(&found) {
-            let Some((leaf, berth)) = place.and_then(|number| self.leaf(number).zip(self.berths.get(number))) else {
-                continue;
-            };
+        for ((probe, place), seen) in probes.iter().zip(&reached).zip(&seen) {
+            let (Some((_, leaf, berth)), Some(_)) = (place, seen) else { continue };
             if let Some(payload) = leaf.glance(&berth.beside, self.lens(), *probe) {
                 self.keys.prefetch(payload);
             }
         }
-        out.extend(probes.iter().map(|probe| self.get(root, *probe)));
+        for ((probe, place), seen) in probes.iter().zip(&reached).zip(&seen) {
+            let sighting = place.as_ref().zip(*seen).and_then(|((at, leaf, berth), version)| {
+                let payload = leaf.get(&berth.beside, self.lens(), *probe);
+                let stamp = leaf.stamp();
+                let seen = Seen { leaf: at.leaf, version };
+                berth.latch.still(version).then_some(Sighting { payload, seen, stamp })
+            });
+            // What a writer has disturbed is looked up by itself.
+            out.push(sighting.unwrap_or_else(|| self.get(root, *probe)));
+        }
     }
 
     fn try_view(&self, root: &Root, toward: &Toward<'_, K>) -> Option<View<K>> {
-        let path = self.spine.walk::<K>(root, toward)?;
-        let number = path.twig.node.child(path.twig.position);
-        let leaf = self.leaf(number)?;
+        let (at, edge) = self.spine.glide::<K>(root, toward)?;
+        let leaf = self.leaf(at.leaf)?;
         prefetch_lines(leaf);
-        let berth = self.berths.get(number)?;
+        let berth = self.berths.get(at.leaf)?;
         let version = berth.latch.read()?;
-        if !path.twig.node.latch().still(path.twig.version) {
+        if !at.twig.latch().still(at.version) {
             return None;
         }
         let mut pairs = Pairs::default();
@@ -174,13 +188,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         pairs.iter().for_each(|slot| self.keys.prefetch(slot.payload));
         pairs.sort(&self.keys);
         // Ties of heads were decided by records: they count only if the leaf has not changed since.
-        berth.latch.still(version).then_some(View {
-            pairs,
-            low: path.leaf.0,
-            high: path.leaf.1,
-            seen: Seen { leaf: number, version },
-            stamp,
-        })
+        berth.latch.still(version).then_some(View { pairs, edge, seen: Seen { leaf: at.leaf, version }, stamp })
     }
 }
 
@@ -222,7 +230,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         seal: Seal,
     ) -> Result<Option<Old>> {
         for _ in 0..MOST_SPLITS {
-            let taken = self.take(root, stay, probe);
+            let taken = self.take(root, stay, probe)?;
             let mut pen = self.quill.cut(stay);
             match taken.leaf.insert(&taken.berth.beside, self.lens(), &mut pen, probe, payload) {
                 Ok(old) => {
@@ -249,7 +257,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let taken = self.take(root, stay, probe);
+        let taken = self.take(root, stay, probe)?;
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);
@@ -284,8 +292,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     }
 
     fn uproot(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
-        self.abandon(root, stay, freed);
-        Ok(())
+        self.abandon(root, stay, freed)
     }
 
     fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {

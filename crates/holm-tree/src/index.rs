@@ -72,10 +72,9 @@ pub enum Toward<'a, K: Keys> {
 pub struct View<K: Keys> {
     /// Its pairs in order.
     pub pairs: Pairs,
-    /// Where its range starts; `None`: at the lowest key.
-    pub low: Option<K::Fence>,
-    /// Where its range ends; `None`: nowhere.
-    pub high: Option<K::Fence>,
+    /// Where a scan goes on: the end of the leaf's range or, going backwards, its start; `None`: that was the last
+    /// leaf.
+    pub edge: Option<K::Fence>,
     /// When it was seen.
     pub seen: Seen,
     /// As in [`Sighting`].

@@ -139,9 +139,15 @@ impl Pairs {
         self.len = 0;
     }
 
-    /// Sorts by key.
+    /// Sorts by key: by head first, and only runs of equal heads by what they lead to.
     pub fn sort<K: Keys>(&mut self, keys: &K) {
-        self.slots[..self.len].sort_unstable_by(|a, b| keys.order(*a, *b));
+        let slots = &mut self.slots[..self.len];
+        slots.sort_unstable_by_key(|slot| slot.head);
+        if slots.windows(2).any(|pair| pair[0].head == pair[1].head) {
+            for run in slots.chunk_by_mut(|a, b| a.head == b.head) {
+                run.sort_unstable_by(|a, b| keys.order(*a, *b));
+            }
+        }
     }
 }
 
@@ -163,6 +169,18 @@ pub trait Leaf: Persistent + Sized {
 
     /// The payload of a key.
     fn get<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64>;
+
+    /// Asks the CPU for the first line of the block: what [`Leaf::aim`] reads.
+    fn approach(&self) {
+        holm_search::prefetch(self);
+    }
+
+    /// Asks the CPU for the lines of the block that [`Leaf::get`] will read, having read the first one. Of all of them,
+    /// unless the design knows better.
+    fn aim<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) {
+        let _ = (beside, lens, probe);
+        holm_search::prefetch_lines(self);
+    }
 
     /// A payload that [`Leaf::get`] will probably have to look at, found without looking at any record.
     fn glance<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {

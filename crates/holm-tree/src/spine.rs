@@ -8,7 +8,7 @@ use crate::design::Design;
 use crate::index::{Root, Toward};
 use crate::inner::{Inner, mark_of};
 use crate::keys::Keys;
-use crate::latch::Version;
+use crate::latch::{Latch, Version};
 use crate::slab::Slab;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::texts::Texts;
@@ -93,6 +93,59 @@ impl<D: Design> Spine<D> {
         Reached { twig, version, leaf: twig.child(position) }
     }
 
+    /// The way down for a scan, with the one fence that it goes on from: the end of the leaf's range, or its start when
+    /// going backwards.
+    pub(crate) fn glide<K: Keys>(
+        &self,
+        root: &Root,
+        toward: &Toward<'_, K>,
+    ) -> Option<(Reached<'_, D>, Option<K::Fence>)> {
+        let rooted = root.latch.read()?;
+        let top = root.top.load(Relaxed);
+        let (mut level, mut number) = (top >> 32, top as u32);
+        let mut parent: (&Latch, Version) = (&root.latch, rooted);
+        // The lowest branch that has a fence on the wanted side; most often the twig has one and this is not needed.
+        let mut fenced: Option<(&D::Branch, Version, usize)> = None;
+        let side = |position: usize, len: usize| match toward {
+            Toward::Holding(_) => (position < len).then_some(position),
+            Toward::Below(_) | Toward::Last => position.checked_sub(1),
+        };
+        while level > 1 {
+            let node = self.branches.get(number)?;
+            let version = node.latch().read()?;
+            if !parent.0.still(parent.1) {
+                return None;
+            }
+            let position = self.choose(node, toward);
+            if let Some(index) = side(position, node.len()) {
+                fenced = Some((node, version, index));
+            }
+            (parent, number, level) = ((node.latch(), version), node.child(position), level - 1);
+        }
+        let twig = self.twigs.get(number)?;
+        let version = twig.latch().read()?;
+        if !parent.0.still(parent.1) {
+            return None;
+        }
+        let position = self.choose(twig, toward);
+        let edge = match side(position, twig.len()) {
+            Some(index) => Some(self.fence_toward(twig, index, toward)),
+            None => fenced.map(|(node, _, index)| self.fence_toward(node, index, toward)),
+        };
+        if fenced.is_some_and(|(node, version, _)| !node.latch().still(version)) {
+            return None;
+        }
+        Some((Reached { twig, version, leaf: twig.child(position) }, edge))
+    }
+
+    fn fence_toward<I: Inner, K: Keys>(&self, node: &I, index: usize, toward: &Toward<'_, K>) -> K::Fence {
+        match toward {
+            Toward::Holding(probe) | Toward::Below(probe) => node.fence::<K>(&self.texts, index, *probe),
+            // On the right edge nothing is left out of heads, so the lowest key will do for a probe.
+            Toward::Last => node.fence::<K>(&self.texts, index, K::probe(&K::Fence::default())),
+        }
+    }
+
     fn choose<I: Inner, K: Keys>(&self, node: &I, toward: &Toward<'_, K>) -> usize {
         match toward {
             Toward::Holding(probe) => node.route::<K>(self.search, &self.texts, *probe),
@@ -141,12 +194,7 @@ impl<D: Design> Spine<D> {
     }
 
     fn narrow<I: Inner, K: Keys>(&self, node: &I, position: usize, toward: &Toward<'_, K>, range: &mut Range<K>) {
-        let lowest = K::Fence::default();
-        let fence = |index| match toward {
-            Toward::Holding(probe) | Toward::Below(probe) => node.fence::<K>(&self.texts, index, *probe),
-            // On the right edge nothing is left out of heads, so the lowest key will do for a probe.
-            Toward::Last => node.fence::<K>(&self.texts, index, K::probe(&lowest)),
-        };
+        let fence = |index| self.fence_toward(node, index, toward);
         if position > 0 {
             range.0 = Some(fence(position - 1));
         }

@@ -36,7 +36,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 return Ok(());
             }
             if !stay.valid() {
-                stay.renew();
+                stay.renew()?;
             }
             back_off(&mut turn);
         }
@@ -165,7 +165,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Gives up every leaf of a tree that nobody uses any more.
-    pub(crate) fn abandon(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) {
+    pub(crate) fn abandon(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
         let space = &self.quill.pool().space;
         let mut edge = K::Fence::default();
         let mut turn = 0;
@@ -178,7 +178,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             };
             if !stay.valid() {
                 taken.held.undo();
-                stay.renew();
+                stay.renew()?;
                 continue;
             }
             let mut pairs = Pairs::default();
@@ -188,7 +188,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             space.retire_block(stay.epoch(), taken.number);
             match path.leaf.1 {
                 Some(high) => edge = high,
-                None => return,
+                None => return Ok(()),
             }
         }
     }

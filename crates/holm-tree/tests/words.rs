@@ -34,7 +34,7 @@ impl Grove {
         loop {
             let view = self.index.view(root, Toward::Holding(edge));
             all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
-            match view.high {
+            match view.edge {
                 Some(high) => edge = high,
                 None => return all,
             }
@@ -95,7 +95,7 @@ fn backwards_views_meet_every_pair() {
     let mut view = grove.index.view(&root, Toward::Last);
     loop {
         all.extend(view.pairs.iter().rev().map(|slot| slot.head));
-        match view.low {
+        match view.edge {
             Some(low) => view = grove.index.view(&root, Toward::Below(low)),
             None => break,
         }

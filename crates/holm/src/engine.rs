@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::keys::{Probe, Records};
+use crate::keys::{Bounds, Probe, Records};
 use crate::options::Builder;
 use crate::slice::Slice;
 use crate::{batch, record};
@@ -12,7 +12,7 @@ use holm_medium::superblock::{Geometry, State};
 use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, Pool, Recovery, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
-use holm_tree::{Index, Root, Seal, View, designs};
+use holm_tree::{Index, Keys, Root, Seal, Slot, View, designs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -42,6 +42,7 @@ pub(crate) struct Engine {
     pub(crate) recovery: Recovery,
     pub(crate) intents: batch::Intents,
     pub(crate) path: PathBuf,
+    pub(crate) keys: Records,
     keeper: Mutex<Option<Keeper>>,
     lay: Lay,
     read_only: bool,
@@ -87,7 +88,8 @@ impl Engine {
         let pool = quill.pool().clone();
         let search = Search::detect();
         let keys = Records { image: pool.medium_image(), search };
-        let index = designs::open(&builder.design, quill.clone(), keys, search).expect("the name was looked up above");
+        let index =
+            designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
         let rebuilt = index.rebuild(cut, active, builder.threads)?;
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
         let until = rebuilt.latest.max(recovery.epoch);
@@ -102,6 +104,7 @@ impl Engine {
             recovery,
             intents: batch::Intents::default(),
             path: path.into(),
+            keys,
             keeper: Mutex::new(Some(keeper)),
             lay: if defers { Lay::Deferred } else { Lay::Flushed },
             read_only: false,
@@ -122,7 +125,8 @@ impl Engine {
         let quill = Arc::new(Pool::look(medium, recovery.epoch + 1)?);
         let search = Search::detect();
         let keys = Records { image: quill.pool().medium_image(), search };
-        let index = designs::open(&builder.design, quill.clone(), keys, search).expect("the superblock names a design");
+        let index =
+            designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the superblock names a design");
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.
         let keeper = Keeper::looking(remains);
@@ -134,6 +138,7 @@ impl Engine {
             recovery,
             intents: batch::Intents::default(),
             path: path.into(),
+            keys,
             keeper: Mutex::new(Some(keeper)),
             lay: Lay::Deferred,
             read_only: true,
@@ -246,27 +251,47 @@ impl Engine {
         }
     }
 
-    /// Copies a view's records; `None` if it no longer stands.
-    pub(crate) fn copy_leaf(&self, view: View<Records>) -> Result<Option<Leafful>> {
-        let image = self.ground.image();
-        let total = view.pairs.iter().map(|slot| record::extent(slot.payload).1 as usize).sum();
-        let mut words: Vec<u64> = Vec::with_capacity(total);
-        let mut spans = Vec::with_capacity(view.pairs.len());
-        for slot in view.pairs.iter() {
-            let Some(record) = record::words(image, slot.payload) else { continue };
-            let Some(header) = record::Header::read(record) else { continue };
-            spans.push((words.len() * 8 + 8, header.key, header.value));
-            words.extend(record.iter().map(holm_medium::Word::read));
+    /// Copies the records of a view that lie in a range into one buffer, from the near end on and no more than a scan's
+    /// share of them; `None` if the view no longer stands.
+    pub(crate) fn copy_part(&self, view: &View<Records>, range: Bounds<'_>, forward: bool) -> Result<Option<Leafful>> {
+        let (start, end) = self.keys.within(&view.pairs, range);
+        let words_of = |at: usize| record::extent(view.pairs[at].payload).1 as usize;
+        let (mut total, mut part) = (0, if forward { start..start } else { end..end });
+        // At least one, however large it is.
+        while part.len() < end - start && (part.is_empty() || total < SHARE_WORDS) {
+            if forward {
+                total += words_of(part.end);
+                part.end += 1;
+            } else {
+                part.start -= 1;
+                total += words_of(part.start);
+            }
         }
+        let rest =
+            if forward { (part.end < end).then_some(part.end) } else { (part.start > start).then_some(part.start) };
+        let rest = rest.and_then(|at| self.keys.key(view.pairs[at]));
+        let leafful = self.copy_out(&view.pairs[part], total, rest);
         if !self.index.still(view.seen) {
             return Ok(None);
         }
         self.admit(view.stamp)?;
-        let words: Arc<[u64]> = words.into();
-        let items = spans
-            .into_iter()
-            .map(|(at, key, value)| (Slice::new(words.clone(), at, key), Slice::new(words.clone(), at + key, value)));
-        Ok(Some(Leafful { items: items.collect(), low: view.low, high: view.high }))
+        Ok(Some(leafful))
+    }
+
+    fn copy_out(&self, slots: &[Slot], total: usize, rest: Option<Vec<u8>>) -> Leafful {
+        // One allocation for a leaf's worth: zeroed, then filled, for what is shared cannot be filled afterwards.
+        let mut words: Arc<[u64]> = std::iter::repeat_n(0, total).collect();
+        let room = Arc::get_mut(&mut words).expect("nobody else has it yet");
+        let mut spans = Vec::with_capacity(slots.len());
+        let mut at = 0;
+        for slot in slots {
+            let Some(record) = record::words(&self.keys.image, slot.payload) else { continue };
+            let Some(header) = record::Header::read(record) else { continue };
+            spans.push(Span { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 });
+            self.keys.search.copy(holm_medium::atomics(record), &mut room[at..at + record.len()]);
+            at += record.len();
+        }
+        Leafful { words, spans, rest }
     }
 
     /// Stops the threads and leaves a clean database; a second call does nothing.
@@ -284,11 +309,40 @@ impl Drop for Engine {
     }
 }
 
-/// A leaf's worth of records.
+/// Where a record lies in a leaf's copy, in bytes.
+#[derive(Clone, Copy)]
+struct Span {
+    at: usize,
+    key: u32,
+    value: u32,
+}
+
+/// The share of a leaf that is copied at once: beyond it, large values are copied as they are asked for.
+const SHARE_WORDS: usize = 32 << 10;
+
+/// A leaf's worth of records in one buffer, in the order of their keys.
 pub(crate) struct Leafful {
-    pub(crate) items: Vec<(Slice, Slice)>,
-    pub(crate) low: Option<Vec<u8>>,
-    pub(crate) high: Option<Vec<u8>>,
+    words: Arc<[u64]>,
+    spans: Vec<Span>,
+    /// Where the leaf's next share begins (or, going backwards, ends), if this was not all of it.
+    pub(crate) rest: Option<Vec<u8>>,
+}
+
+impl Leafful {
+    pub(crate) fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    pub(crate) fn key(&self, index: usize) -> &[u8] {
+        let span = self.spans[index];
+        &bytemuck::cast_slice(&self.words)[span.at..span.at + span.key as usize]
+    }
+
+    pub(crate) fn pair(&self, index: usize) -> (Slice, Slice) {
+        let Span { at, key, value } = self.spans[index];
+        let (key, value) = (key as usize, value as usize);
+        (Slice::new(self.words.clone(), at, key), Slice::new(self.words.clone(), at + key, value))
+    }
 }
 
 fn cut_of(opened: &holm_medium::Opened) -> Cut {

@@ -5,12 +5,11 @@
 
 use crate::engine::{Engine, Leafful, Tree};
 use crate::error::Result;
-use crate::keys::{Probe, Records};
+use crate::keys::{Bounds, Probe, Records};
 use crate::slice::Slice;
 use holm_tree::{Index, Toward};
-use std::collections::VecDeque;
 use std::iter::FusedIterator;
-use std::ops::{Bound, RangeBounds};
+use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
 type Pair = (Slice, Slice);
@@ -20,16 +19,23 @@ type Pair = (Slice, Slice);
 pub struct Iter {
     engine: Arc<Engine>,
     tree: Arc<Tree>,
-    /// What is still to come, from both ends.
+    /// What is still to come, as far as whole leaves go; the ends' own leaves say the rest.
     low: Bound<Vec<u8>>,
     high: Bound<Vec<u8>>,
-    front: VecDeque<Pair>,
-    back: VecDeque<Pair>,
-    /// Where the next leaf of each end is looked for; `None`: there is none.
-    ahead: Option<Edge>,
-    behind: Option<Edge>,
+    front: End,
+    back: End,
 }
 
+/// One end of an iterator: the leaf it is in, and where it goes on.
+#[derive(Default)]
+struct End {
+    leaf: Option<Leafful>,
+    /// Positions of the leaf that are still to be given.
+    left: Range<usize>,
+    next: Option<Edge>,
+}
+
+/// Where the next leaf is looked for.
 enum Edge {
     /// The leaf that holds this key.
     Holding(Vec<u8>),
@@ -39,7 +45,9 @@ enum Edge {
 }
 
 impl Edge {
-    fn view(&self, engine: &Engine, tree: &Tree) -> Result<Leafful> {
+    /// A leaf's share of a range, and where a scan goes on.
+    fn leaf(&self, engine: &Engine, tree: &Tree, range: Bounds<'_>) -> Result<(Leafful, Option<Edge>)> {
+        let forward = matches!(self, Edge::Holding(_));
         loop {
             let toward: Toward<'_, Records> = match self {
                 Edge::Holding(key) => Toward::Holding(Probe::new(key)),
@@ -47,10 +55,25 @@ impl Edge {
                 Edge::Last => Toward::Last,
             };
             let view = Index::view(&*engine.index, &tree.root, toward);
-            if let Some(leafful) = engine.copy_leaf(view)? {
-                return Ok(leafful);
+            if let Some(mut leafful) = engine.copy_part(&view, range, forward)? {
+                let next = match leafful.rest.take() {
+                    Some(key) if forward => Some(Edge::Holding(key)),
+                    // Backwards, the share ends above the lowest pair that was copied.
+                    Some(_) => (leafful.len() > 0).then(|| Edge::Below(leafful.key(0).to_vec())),
+                    None if forward => view.edge.map(Edge::Holding),
+                    None => view.edge.map(Edge::Below),
+                };
+                return Ok((leafful, next));
             }
         }
+    }
+}
+
+impl End {
+    /// The key of the pair that this end gave last, if its leaf still has it.
+    fn given(&self, at: Option<usize>) -> Option<&[u8]> {
+        let (leaf, at) = self.leaf.as_ref().zip(at)?;
+        (at < leaf.len()).then(|| leaf.key(at))
     }
 }
 
@@ -58,21 +81,21 @@ impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(engine: Arc<Engine>, tree: Arc<Tree>, range: impl RangeBounds<K>) -> Self {
         let own = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
         let (low, high) = (own(range.start_bound()), own(range.end_bound()));
-        let ahead = match &low {
+        let mut iter = Iter { engine, tree, low, high, front: End::default(), back: End::default() };
+        if iter.is_empty_range() {
+            return iter;
+        }
+        iter.front.next = Some(match &iter.low {
             Bound::Included(key) | Bound::Excluded(key) => Edge::Holding(key.clone()),
             Bound::Unbounded => Edge::Holding(Vec::new()),
-        };
-        let behind = match &high {
-            // The key itself may be in the range: look for the leaf that would hold it.
-            Bound::Included(key) => Edge::Holding(key.clone()),
+        });
+        iter.back.next = Some(match &iter.high {
+            // The key itself may be in the range: it starts in the leaf that would hold it. That leaf's edge is its
+            // end, so the backward walk begins below the key's successor instead.
+            Bound::Included(key) => Edge::Below([key, &[0][..]].concat()),
             Bound::Excluded(key) => Edge::Below(key.clone()),
             Bound::Unbounded => Edge::Last,
-        };
-        let (front, back) = (VecDeque::new(), VecDeque::new());
-        let mut iter = Iter { engine, tree, low, high, front, back, ahead: Some(ahead), behind: Some(behind) };
-        if iter.is_empty_range() {
-            (iter.ahead, iter.behind) = (None, None);
-        }
+        });
         iter
     }
 
@@ -88,75 +111,92 @@ impl Iter {
     /// Every pair of a tree, for the catalog.
     pub(crate) fn all_of(engine: &Engine, tree: &Arc<Tree>) -> Result<Vec<Pair>> {
         let mut all = Vec::new();
-        let mut edge = Edge::Holding(Vec::new());
-        loop {
-            let leafful = edge.view(engine, tree)?;
-            all.extend(leafful.items);
-            match leafful.high {
-                Some(high) => edge = Edge::Holding(high),
-                None => return Ok(all),
-            }
+        let mut edge = Some(Edge::Holding(Vec::new()));
+        while let Some(at) = edge {
+            let low = match &at {
+                Edge::Holding(key) | Edge::Below(key) => Bound::Included(&key[..]),
+                Edge::Last => Bound::Unbounded,
+            };
+            let (leaf, next) = at.leaf(engine, tree, (low, Bound::Unbounded))?;
+            all.extend((0..leaf.len()).map(|index| leaf.pair(index)));
+            edge = next;
         }
+        Ok(all)
     }
 
-    fn contains(&self, key: &[u8]) -> bool {
-        let above = match &self.low {
-            Bound::Included(low) => key >= &low[..],
-            Bound::Excluded(low) => key > &low[..],
-            Bound::Unbounded => true,
-        };
-        above
-            && match &self.high {
-                Bound::Included(high) => key <= &high[..],
-                Bound::Excluded(high) => key < &high[..],
-                Bound::Unbounded => true,
-            }
+    fn bounds(&self) -> Bounds<'_> {
+        (self.low.as_ref().map(|low| &low[..]), self.high.as_ref().map(|high| &high[..]))
     }
 
-    /// Whether a leaf that starts there is past the end.
-    fn is_past(&self, start: &[u8]) -> bool {
+    /// Whether nothing of the range lies at or above an edge.
+    fn is_past(&self, edge: &[u8]) -> bool {
         match &self.high {
-            Bound::Included(high) => start > &high[..],
-            Bound::Excluded(high) => start >= &high[..],
+            Bound::Included(high) => edge > &high[..],
+            Bound::Excluded(high) => edge >= &high[..],
             Bound::Unbounded => false,
         }
     }
 
-    /// Whether a leaf that ends there is before the beginning.
-    fn is_before(&self, end: &[u8]) -> bool {
+    /// Whether nothing of the range lies below an edge.
+    fn is_before(&self, edge: &[u8]) -> bool {
         match &self.low {
-            Bound::Included(low) | Bound::Excluded(low) => end <= &low[..],
+            Bound::Included(low) | Bound::Excluded(low) => edge <= &low[..],
             Bound::Unbounded => false,
         }
     }
 
-    fn fill_front(&mut self) -> Result<()> {
-        while self.front.is_empty()
-            && let Some(edge) = self.ahead.take()
+    /// Brings the front to a leaf that still has something to give.
+    fn advance(&mut self) -> Result<()> {
+        while self.front.left.is_empty()
+            && let Some(edge) = self.front.next.take()
         {
-            let leafful = edge.view(&self.engine, &self.tree)?;
-            self.front = leafful.items.into_iter().filter(|(key, _)| self.contains(key)).collect();
-            self.ahead = leafful.high.filter(|high| !self.is_past(high)).map(Edge::Holding);
+            if let (Edge::Holding(edge), Some(_)) = (&edge, &self.front.leaf) {
+                // All below the edge has been given.
+                self.low = Bound::Included(edge.clone());
+            }
+            let (leaf, next) = edge.leaf(&self.engine, &self.tree, self.bounds())?;
+            self.front.left = 0..leaf.len();
+            self.front.leaf = Some(leaf);
+            self.front.next = next.filter(|next| !matches!(next, Edge::Holding(edge) if self.is_past(edge)));
         }
         Ok(())
     }
 
-    fn fill_back(&mut self) -> Result<()> {
-        while self.back.is_empty()
-            && let Some(edge) = self.behind.take()
+    /// The same for the back.
+    fn retreat(&mut self) -> Result<()> {
+        while self.back.left.is_empty()
+            && let Some(edge) = self.back.next.take()
         {
-            let leafful = edge.view(&self.engine, &self.tree)?;
-            self.back = leafful.items.into_iter().filter(|(key, _)| self.contains(key)).collect();
-            self.behind = leafful.low.filter(|low| !self.is_before(low)).map(Edge::Below);
+            if let (Edge::Below(edge), Some(_)) = (&edge, &self.back.leaf) {
+                self.high = Bound::Excluded(edge.clone());
+            }
+            let (leaf, next) = edge.leaf(&self.engine, &self.tree, self.bounds())?;
+            self.back.left = 0..leaf.len();
+            self.back.leaf = Some(leaf);
+            self.back.next = next.filter(|next| !matches!(next, Edge::Below(edge) if self.is_before(edge)));
         }
         Ok(())
     }
 
-    fn stop<T>(&mut self, result: Result<T>) -> Option<Result<T>> {
-        (self.ahead, self.behind) = (None, None);
-        self.front.clear();
-        self.back.clear();
-        Some(result)
+    /// Whether the two ends have met at this key: the other end has given it already, or one beyond it.
+    fn met(&self, key: &[u8], from_front: bool) -> bool {
+        if from_front {
+            // Everything at and above what the back gave last is taken.
+            match self.back.given(Some(self.back.left.end).filter(|_| self.back.leaf.is_some())) {
+                Some(taken) => key >= taken,
+                None => false,
+            }
+        } else {
+            match self.front.given(self.front.left.start.checked_sub(1)) {
+                Some(taken) => key <= taken,
+                None => false,
+            }
+        }
+    }
+
+    fn stop<T>(&mut self, last: Option<T>) -> Option<T> {
+        (self.front, self.back) = (End::default(), End::default());
+        last
     }
 }
 
@@ -164,54 +204,43 @@ impl Iterator for Iter {
     type Item = Result<(Slice, Slice)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Err(error) = self.fill_front() {
-                return self.stop(Err(error));
-            }
-            let pair = self.front.pop_front()?;
-            // The other end may have been here meanwhile.
-            if self.contains(&pair.0) {
-                remember(&mut self.low, &pair.0);
-                return Some(Ok(pair));
-            }
+        if self.front.left.is_empty()
+            && let Err(error) = self.advance()
+        {
+            return self.stop(Some(Err(error)));
         }
+        let index = self.front.left.next()?;
+        let leaf = self.front.leaf.as_ref()?;
+        if self.back.leaf.is_some() && (self.met(leaf.key(index), true) || self.is_past(leaf.key(index))) {
+            return self.stop(None);
+        }
+        Some(Ok(leaf.pair(index)))
     }
 }
 
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Err(error) = self.fill_back() {
-                return self.stop(Err(error));
-            }
-            let pair = self.back.pop_back()?;
-            if self.contains(&pair.0) {
-                remember(&mut self.high, &pair.0);
-                return Some(Ok(pair));
-            }
+        if self.back.left.is_empty()
+            && let Err(error) = self.retreat()
+        {
+            return self.stop(Some(Err(error)));
         }
+        let index = self.back.left.next_back()?;
+        let leaf = self.back.leaf.as_ref()?;
+        let key = leaf.key(index);
+        let below = matches!(&self.low, Bound::Included(low) if key < &low[..]);
+        if self.front.leaf.is_some() && (self.met(key, false) || below) {
+            return self.stop(None);
+        }
+        Some(Ok(leaf.pair(index)))
     }
-}
-
-/// The last key given is the new bound; its buffer is used again.
-fn remember(bound: &mut Bound<Vec<u8>>, key: &[u8]) {
-    let mut buffer = match std::mem::replace(bound, Bound::Unbounded) {
-        Bound::Included(buffer) | Bound::Excluded(buffer) => buffer,
-        Bound::Unbounded => Vec::new(),
-    };
-    buffer.clear();
-    buffer.extend_from_slice(key);
-    *bound = Bound::Excluded(buffer);
 }
 
 impl FusedIterator for Iter {}
 
 impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Iter")
-            .field("keyspace", &self.tree.name)
-            .field("low", &self.low)
-            .field("high", &self.high)
-            .finish()
+        let (name, low, high) = (&self.tree.name, &self.low, &self.high);
+        f.debug_struct("Iter").field("keyspace", name).field("low", low).field("high", high).finish()
     }
 }

@@ -5,6 +5,7 @@ use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
 use holm_tree::{Keys, Slot};
 use std::cmp::Ordering;
+use std::ops::Bound;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,7 +23,11 @@ impl<'a> Probe<'a> {
     }
 }
 
+/// A range of byte strings.
+pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
 /// Slots hold heads and lead to records of an image.
+#[derive(Clone)]
 pub(crate) struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
@@ -60,6 +65,24 @@ impl Records {
             }
         }
         Some(len.cmp(&bytes.len()))
+    }
+}
+
+impl Records {
+    /// The positions of sorted slots that lie in a range: first, and one past the last. Of slots that race, anything.
+    pub(crate) fn within(&self, slots: &[Slot], range: Bounds<'_>) -> (usize, usize) {
+        let against = |slot: &Slot, bytes| self.compare_whole(slot.payload, bytes).unwrap_or(Ordering::Equal);
+        let start = match range.0 {
+            Bound::Included(low) => slots.partition_point(|slot| against(slot, low).is_lt()),
+            Bound::Excluded(low) => slots.partition_point(|slot| against(slot, low).is_le()),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.1 {
+            Bound::Included(high) => slots.partition_point(|slot| against(slot, high).is_le()),
+            Bound::Excluded(high) => slots.partition_point(|slot| against(slot, high).is_lt()),
+            Bound::Unbounded => slots.len(),
+        };
+        (start, end.max(start))
     }
 }
 

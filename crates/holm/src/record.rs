@@ -98,8 +98,7 @@ pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
 }
 
 /// Copies key and value out. They count only once the leaf that led here has been validated.
-#[inline]
-pub(crate) fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
+fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
     let words = words(image, payload)?;
     let header = Header::read(words)?;
     let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();

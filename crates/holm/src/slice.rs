@@ -14,7 +14,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Slice {
     words: Arc<[u64]>,
-    start: u32,
+    start: usize,
     len: u32,
 }
 
@@ -22,7 +22,7 @@ impl Slice {
     /// `len` bytes from byte `start` of the words, which hold bytes in little-endian order.
     pub(crate) fn new(words: Arc<[u64]>, start: usize, len: usize) -> Self {
         debug_assert!(start + len <= words.len() * 8);
-        Slice { words, start: start as u32, len: len as u32 }
+        Slice { words, start, len: len as u32 }
     }
 }
 
@@ -30,7 +30,7 @@ impl Deref for Slice {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[self.start as usize..(self.start + self.len) as usize]
+        &bytemuck::cast_slice(&self.words)[self.start..self.start + self.len as usize]
     }
 }
 

@@ -1,4 +1,5 @@
-//! The two threads that keep a database on files: the ticker, and the housekeeper for births and checkpoints.
+//! The three threads that keep a database on files: the ticker, the housekeeper for births and back-pressure, and the
+//! checkpointer, which alone waits for data files.
 //!
 //! Writers make no system call on a put. Whatever fails in a thread here poisons the clock, so that nothing is
 //! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
@@ -23,8 +24,11 @@ use std::time::{Duration, Instant};
 /// How long at most a change waits for a checkpoint.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// How often the housekeeper looks around even if nobody rings.
+/// How often the checkpointer looks around even if nobody asks.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// How often the housekeeper looks at what is dirty.
+const WATCH: Duration = Duration::from_millis(10);
 
 /// When epochs end by themselves. Whoever waits for one is never kept until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,9 +77,13 @@ pub(super) struct Shared {
     journal: Mutex<Journal>,
     checkpointed: Condvar,
     bell: Arc<Bell>,
+    /// Asks for a checkpoint.
+    asked: Bell,
     pace: Pace,
     defers: bool,
     stop: AtomicBool,
+    /// The first failure of the session.
+    failed: Mutex<Option<MediumError>>,
     /// Dirty work since the last checkpoint, by the ticker's record count.
     at_checkpoint: AtomicU64,
 }
@@ -101,8 +109,9 @@ impl Shared {
         self.journal.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(super) fn ring(&self) {
-        self.bell.ring();
+    /// Asks for a checkpoint.
+    pub(super) fn ask(&self) {
+        self.asked.ring();
     }
 
     pub(super) fn checkpoint_done(&self) {
@@ -115,12 +124,14 @@ impl Shared {
     }
 
     pub(super) fn refuse_if_failed(&self) -> Result<()> {
-        self.pool.clock.poisoned().map_or(Ok(()), |error| Err(error.clone()))
+        let failed = self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
     }
 
     /// Nothing more is acknowledged, and the next open is told.
     pub(super) fn fail(&self, error: &MediumError) {
         ::log::error!("holm: {}: {error}; nothing more is accepted", self.pool.medium.dir.display());
+        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
         self.pool.clock.poison(error);
         let path = pool_path(&self.pool.medium.dir);
         let mut journal = self.journal();
@@ -144,7 +155,7 @@ pub struct Keeper {
     /// Held for its lock.
     _looking: Option<Remains>,
     ticker: Option<JoinHandle<()>>,
-    housekeeper: Option<JoinHandle<()>>,
+    others: Vec<JoinHandle<()>>,
 }
 
 /// What [`Opened`] leaves for the keeper once its medium has gone into a pool.
@@ -204,9 +215,11 @@ impl Keeper {
             journal: Mutex::new(journal),
             checkpointed: Condvar::new(),
             bell,
+            asked: Bell::default(),
             pace,
             defers,
             stop: AtomicBool::new(false),
+            failed: Mutex::new(None),
             at_checkpoint: AtomicU64::new(0),
         });
         let spawn = |name: &str, work: fn(&Shared)| {
@@ -215,13 +228,13 @@ impl Keeper {
             thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);
-        let housekeeper = Some(spawn("holm-house", keep_house)?);
-        Ok(Keeper { shared: Some(shared), _looking: None, ticker, housekeeper })
+        let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", take_checkpoints)?];
+        Ok(Keeper { shared: Some(shared), _looking: None, ticker, others })
     }
 
     /// Keeps nothing but the lock of a database that is only looked at.
     pub fn looking(remains: Remains) -> Keeper {
-        Keeper { shared: None, _looking: Some(remains), ticker: None, housekeeper: None }
+        Keeper { shared: None, _looking: Some(remains), ticker: None, others: Vec::new() }
     }
 
     /// What keeping house has cost so far.
@@ -247,8 +260,9 @@ impl Keeper {
             let _ = thread.join();
         }
         shared.stop.store(true, Ordering::SeqCst);
-        shared.ring();
-        if let Some(thread) = self.housekeeper.take() {
+        shared.bell.ring();
+        shared.asked.ring();
+        for thread in self.others.drain(..) {
             let _ = thread.join();
         }
     }
@@ -283,33 +297,46 @@ impl Drop for Keeper {
     }
 }
 
-/// Births ahead of the writers, and checkpoints when the log asks for one or much time has passed.
+/// Births ahead of the writers, and back-pressure: when more is dirty than the log can take at once, whoever would
+/// write more waits until an epoch has gone out. Memory stays bounded however slow the disk is.
 fn keep_house(shared: &Shared) {
+    let limit = shared.journal().log.maximum() / 2;
+    let mut held = false;
+    while !shared.stop.load(Ordering::SeqCst) {
+        shared.bell.wait(WATCH);
+        if let Err(error) = shared.pool.medium.grow_ahead() {
+            // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
+            ::log::warn!("holm: {}: {error}", shared.pool.medium.dir.display());
+        }
+        let full = shared.pool.clock.dirty_bytes() > limit;
+        if full != held {
+            held = full;
+            shared.pool.clock.hold_back(held);
+            shared.house().held_back.fetch_add(u64::from(held), Ordering::Relaxed);
+        }
+        if held {
+            shared.pool.clock.nudge();
+        }
+    }
+    shared.pool.clock.hold_back(false);
+}
+
+/// Checkpoints when the log asks for one or much time has passed.
+fn take_checkpoints(shared: &Shared) {
     let mut last = Instant::now();
     while !shared.stop.load(Ordering::SeqCst) {
-        let bell = shared.bell.lock();
-        if !*bell {
-            drop(shared.bell.heard.wait_timeout(bell, LOOK_AROUND));
-        } else {
-            drop(bell);
-        }
-        *shared.bell.lock() = false;
-        if let Err(error) = shared.pool().medium.grow_ahead() {
-            // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
-            ::log::warn!("holm: {}: {error}", shared.pool().medium.dir.display());
-        }
-        if shared.pool().clock.poisoned().is_some() {
+        shared.asked.wait(LOOK_AROUND);
+        if shared.refuse_if_failed().is_err() {
             continue;
         }
+        let records = shared.house().records.load(Ordering::Relaxed);
         let due = {
             let journal = shared.journal();
-            let records = shared.house().records.load(Ordering::Relaxed);
             let half_full = journal.log.used_bytes() > journal.log.maximum() / 2;
             let idle = last.elapsed() > CHECKPOINT_EVERY && records > shared.at_checkpoint.load(Ordering::Relaxed);
             journal.log.is_other_needed() || half_full || idle
         };
         if due {
-            let records = shared.house().records.load(Ordering::Relaxed);
             if let Err(error) = checkpoint::take(shared, State::Dirty) {
                 shared.fail(&error);
                 continue;

@@ -11,6 +11,9 @@ use crate::log::RecordBuffer;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
+/// Beyond this a record's buffer is given back.
+const LARGE_RECORD: u64 = 32 << 20;
+
 /// Ends epochs until the clock is stopped; the last one after that.
 pub(super) fn run(shared: &Shared) {
     let mut record = RecordBuffer::new();
@@ -18,9 +21,17 @@ pub(super) fn run(shared: &Shared) {
     loop {
         let stopped = shared.pool().clock.sleep(shared.pace().interval().map(|interval| last + interval));
         last = Instant::now();
-        if let Err(error) = tick(shared, &mut record) {
+        if shared.refuse_if_failed().is_err() {
+            // Another thread has met a failure: nothing is acknowledged after it.
+            return;
+        }
+        if let Err(error) = tick(shared, &mut record, stopped) {
             shared.fail(&error);
             return;
+        }
+        if record.padded_len() > LARGE_RECORD {
+            // One large value must not keep its memory for ever.
+            record = RecordBuffer::new();
         }
         if stopped {
             return;
@@ -29,10 +40,14 @@ pub(super) fn run(shared: &Shared) {
 }
 
 /// One epoch's end.
-fn tick(shared: &Shared, record: &mut RecordBuffer) -> Result<()> {
+fn tick(shared: &Shared, record: &mut RecordBuffer, last: bool) -> Result<()> {
     let clock = &shared.pool().clock;
     let started = Instant::now();
-    let ended = if shared.defers() {
+    let ended = if last {
+        let ended = clock.shut("it was closed");
+        collect(shared, record, ended);
+        ended
+    } else if shared.defers() {
         let ended = clock.raise();
         let cut = started.elapsed();
         shared.house().longest_cut_ns.fetch_max(cut.as_nanos() as u64, Relaxed);
@@ -70,21 +85,19 @@ fn append(shared: &Shared, record: &mut RecordBuffer) -> Result<()> {
         match journal.log.append(record) {
             Err(full) if full.is_log_full() => {
                 if journal.log.is_other_needed() {
-                    // The disk cannot keep up: whoever writes waits, and memory stays bounded.
-                    shared.house().held_back.fetch_add(1, Relaxed);
-                    shared.ring();
+                    shared.ask();
                     journal = shared.wait_for_checkpoint(journal);
                     shared.refuse_if_failed()?;
                 } else {
                     journal.switch()?;
-                    shared.ring();
+                    shared.ask();
                 }
             }
             Err(error) => return Err(error),
             Ok(()) => {
                 journal.epoch = record.epoch();
                 if journal.log.used_bytes() > journal.log.maximum() / 2 && !journal.log.is_other_needed() {
-                    shared.ring();
+                    shared.ask();
                 }
                 return Ok(());
             }

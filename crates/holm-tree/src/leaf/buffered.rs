@@ -233,6 +233,14 @@ impl Leaf for Buffered {
     }
 
     #[inline]
+    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
+        let candidates = self.candidates(lens, probe);
+        if candidates != 0 {
+            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
+        }
+    }
+
+    #[inline]
     fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         let candidates = self.candidates(lens, probe);
         (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
