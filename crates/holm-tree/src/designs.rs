@@ -60,6 +60,8 @@ macro_rules! designs {
 designs! { $
     /// BD+Tree: durability by epochs. The default of the store.
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
+    fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

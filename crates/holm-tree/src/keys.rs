@@ -18,8 +18,19 @@ pub struct Slot {
     pub payload: u64,
 }
 
+/// Which word of a slot no two slots of a leaf share: designs that shift pairs tell by it a pair from its own copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The head, and slots are in ascending order of it. Every word may be a head, and every word a payload.
+    Head,
+    /// The payload, and it is never zero: the location of a record. Heads may be equal.
+    Payload,
+}
+
 /// What slots stand for, how they compare with a probe, and what separates them.
 pub trait Keys: Send + Sync + 'static {
+    /// Which word of a slot is unique within its leaf.
+    const UNIQUE: Role = Role::Payload;
     /// A key that is looked for.
     type Probe<'a>: Copy;
     /// A key that is kept: a separator, the end of a range. The default is the lowest key of all.
@@ -75,6 +86,7 @@ pub trait Keys: Send + Sync + 'static {
 pub struct Words;
 
 impl Keys for Words {
+    const UNIQUE: Role = Role::Head;
     type Probe<'a> = u64;
     type Fence = u64;
 

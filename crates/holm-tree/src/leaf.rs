@@ -6,6 +6,7 @@
 
 pub mod blackhole;
 pub mod buffered;
+pub mod fast_fair;
 
 use crate::keys::{Keys, Slot};
 use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
@@ -196,7 +197,8 @@ pub trait Leaf: Persistent + Sized {
         false
     }
 
-    /// Bytes that heads leave out.
+    /// Bytes that heads leave out. Zero in linked designs: a rebuild puts empty leaves between two whose ranges are
+    /// bounded by what they leave out, and no chain would lead to those.
     fn skip(&self) -> usize {
         0
     }
@@ -297,6 +299,12 @@ pub trait Leaf: Persistent + Sized {
         right: Option<&Self>,
     ) {
         let _ = (beside, lens, pen, right);
+    }
+
+    /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
+    /// that are passed over so hold nothing, and are free once the pen has fenced.
+    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+        let _ = (pen, next);
     }
 
     /// Derives the volatile side anew, the durable one being sound.

@@ -27,6 +27,6 @@ pub use audit::Audit;
 pub use design::Design;
 pub use forest::Forest;
 pub use index::{Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
-pub use keys::{Keys, Slot, Words};
+pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Held, Latch, Version};
 pub use slab::Slab;
