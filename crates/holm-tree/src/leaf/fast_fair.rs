@@ -183,7 +183,7 @@ impl FastFair {
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots with it.
     ///
     /// The last slot gets the mark zero, and the one behind it has that already: so whenever a leaf shrinks to one pair,
-    /// slots 1 and 2 both end it. `format` and `split` start with as much, and inserts keep it.
+    /// slots 1 and 2 both end it. `format` starts with as much, a split leaves more pairs than two, inserts keep it.
     fn close<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, at: usize, end: usize) {
         for to in at..end {
             if to + 1 < end {
@@ -355,8 +355,9 @@ impl Leaf for FastFair {
         let count = Self::count(beside);
         let middle = count / 2;
         let key = |slot: usize| lens.keys.key(self.slot(slot));
-        // No key where a record is gone, which only damage could bring about: the forest reports a leaf that stays full.
-        let ends = middle.checked_sub(1).and_then(|last| key(last).zip(key(middle)));
+        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
+        // reports a leaf that stays full.
+        let ends = (count == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
             return Split { left: own, right: None };
         };

@@ -1,0 +1,92 @@
+//! Keys of bytes over a table in memory, as a store would have them in records: heads of eight bytes, which may be
+//! equal, and payloads that lead to the whole key.
+
+use holm_tree::{Keys, Slot};
+use std::cmp::Ordering;
+use std::sync::{Arc, RwLock};
+
+#[derive(Clone, Default)]
+pub struct Names(Arc<RwLock<Vec<Vec<u8>>>>);
+
+impl Names {
+    /// Lays a record; no two have one payload, and none has zero.
+    pub fn lay(&self, key: &[u8]) -> u64 {
+        let mut records = self.0.write().expect("no panic under it");
+        records.push(key.to_vec());
+        records.len() as u64
+    }
+
+    /// What a payload leads to.
+    pub fn read(&self, payload: u64) -> Option<Vec<u8>> {
+        let records = self.0.read().expect("no panic under it");
+        records.get((payload as usize).checked_sub(1)?).cloned()
+    }
+}
+
+impl Keys for Names {
+    type Probe<'a> = &'a [u8];
+    type Fence = Vec<u8>;
+
+    fn probe(fence: &Vec<u8>) -> &[u8] {
+        fence
+    }
+    fn fence(probe: &[u8]) -> Vec<u8> {
+        probe.to_vec()
+    }
+    fn head(probe: &[u8], skip: usize) -> u64 {
+        let rest = probe.get(skip..).unwrap_or_default();
+        let mut head = [0; 8];
+        head.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        u64::from_be_bytes(head)
+    }
+    fn print(probe: &[u8]) -> u8 {
+        probe.iter().fold(0, |print, byte| print ^ byte)
+    }
+    fn is(&self, slot: Slot, probe: &[u8]) -> bool {
+        self.compare(slot, 0, probe) == Ordering::Equal
+    }
+    fn compare(&self, slot: Slot, skip: usize, probe: &[u8]) -> Ordering {
+        let by_head = slot.head.cmp(&Self::head(probe, skip));
+        by_head.then_with(|| self.read(slot.payload).as_deref().cmp(&Some(probe)))
+    }
+    fn order(&self, a: Slot, b: Slot) -> Ordering {
+        a.head.cmp(&b.head).then_with(|| self.read(a.payload).cmp(&self.read(b.payload)))
+    }
+    fn key(&self, slot: Slot) -> Option<Vec<u8>> {
+        self.read(slot.payload)
+    }
+    fn rehead(&self, slot: Slot, skip: usize) -> Option<u64> {
+        self.read(slot.payload).map(|key| Self::head(&key, skip))
+    }
+    fn separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
+        let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
+        high[..high.len().min(same + 1)].to_vec()
+    }
+    fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
+        // The last byte in common may differ within the range, where the upper end is just beyond it.
+        high.map_or(0, |high| low.iter().zip(high).take_while(|(a, b)| a == b).count())
+    }
+    fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {
+        (fence.len() > skip + 8 || fence.last() == Some(&0)).then_some(fence)
+    }
+    fn from_text(text: &[u8]) -> Vec<u8> {
+        text.to_vec()
+    }
+    fn from_head(probe: &[u8], skip: usize, head: u64) -> Vec<u8> {
+        let bytes = head.to_be_bytes();
+        let kept = 8 - bytes.iter().rev().take_while(|byte| **byte == 0).count();
+        [probe.get(..skip).unwrap_or(probe), &bytes[..kept]].concat()
+    }
+    fn beyond(key: &Vec<u8>, skip: usize) -> Option<Vec<u8>> {
+        let mut end = key.get(..skip)?.to_vec();
+        while end.pop_if(|byte| *byte == 0xff).is_some() {}
+        *end.last_mut()? += 1;
+        Some(end)
+    }
+    fn shares(key: &Vec<u8>, other: &Vec<u8>, skip: usize) -> bool {
+        key.get(..skip).is_some_and(|start| other.starts_with(start))
+    }
+    fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
+        key[..count.min(key.len())].to_vec()
+    }
+}
