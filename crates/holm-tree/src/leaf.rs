@@ -305,6 +305,7 @@ pub trait Leaf: Persistent + Sized {
     /// that are passed over so hold nothing, and are free once the pen has fenced.
     fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
         let _ = (pen, next);
+        assert!(!Self::CARD.linked, "leaves passed over would be given out while the chain still leads to them");
     }
 
     /// Derives the volatile side anew, the durable one being sound.

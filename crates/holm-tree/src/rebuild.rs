@@ -15,7 +15,7 @@ use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Home, Leaf, Pairs};
 use crate::reach::Reach;
 use crate::slab::Slab;
-use holm_medium::{Area, BLOCK, Epoch, Medium, MediumError, Result};
+use holm_medium::{Area, BLOCK, Epoch, Medium, MediumError, Pen, Result};
 use std::sync::Mutex;
 use std::thread;
 
@@ -124,23 +124,57 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live], epoch: Epoch) -> Result<Vec<Live>> {
     let mut reached = Vec::new();
     let mut pen = forest.quill.cut_at(epoch);
-    for &(first, keyspace, _) in live.iter().filter(|live| live.2) {
-        let mut at = first;
-        let start = reached.len();
-        while at != 0 {
-            if reached.len() - start > live.len() {
-                return Err(damaged(at, "the chain of leaves", "a circle", "an end"));
-            }
-            let (leaf, berth) = forest.block(at)?;
-            let next = leaf.next();
-            let right = (next != 0).then(|| forest.leaf(next)).flatten();
-            leaf.mend(&berth.beside, forest.lens(), &mut pen, right);
-            reached.push((at, keyspace, at == first));
-            at = next;
-        }
+    for &first in live.iter().filter(|live| live.2) {
+        chain(forest, live, first, &mut pen, &mut reached)?;
     }
+    // Before what was passed over is given out as free: else a crash keeps a chain that leads into somebody's leaf.
     pen.fence();
     Ok(reached)
+}
+
+/// One chain. Empty leaves are taken out of it: the tree has no place for them, so nobody would ever fill or free them.
+/// The first one stays, for all that is known of the chain hangs on it.
+fn chain<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    live: &[Live],
+    (first, keyspace, _): Live,
+    pen: &mut Pen<'_, M>,
+    reached: &mut Vec<Live>,
+) -> Result<()> {
+    let mut left: Option<&D::Leaf> = None;
+    let mut pairs = Pairs::default();
+    let mut at = first;
+    let mut steps = 0;
+    while at != 0 {
+        steps += 1;
+        if steps > live.len() {
+            return Err(damaged(at, "the chain of leaves", "a circle", "an end"));
+        }
+        // `live` is in ascending order of numbers.
+        let known = live.binary_search_by_key(&at, |live| live.0).is_ok_and(|index| live[index].1 == keyspace);
+        if !known {
+            return Err(damaged(at, "the chain of leaves", "a block that is no leaf of the keyspace", "one that is"));
+        }
+        let (leaf, berth) = forest.block(at)?;
+        let next = leaf.next();
+        let right = (next != 0).then(|| forest.leaf(next)).flatten();
+        leaf.mend(&berth.beside, forest.lens(), pen, right);
+        leaf.rederive(&berth.beside, forest.lens());
+        pairs.clear();
+        leaf.live(&berth.beside, &mut pairs);
+        if at == first || !pairs.is_empty() {
+            if let Some(left) = left.filter(|left| left.next() != at) {
+                left.relink(pen, at);
+            }
+            reached.push((at, keyspace, at == first));
+            left = Some(leaf);
+        }
+        at = next;
+    }
+    if let Some(left) = left.filter(|left| left.next() != 0) {
+        left.relink(pen, 0);
+    }
+    Ok(())
 }
 
 fn damaged(number: u32, what: &'static str, found: &str, expected: &str) -> MediumError {
@@ -177,7 +211,8 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
                 Some(ends.ok_or_else(|| damaged(number, "a slot's payload", "no record behind it", "a record"))?)
             }
-            _ => None,
+            // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
+            _ => (D::Leaf::CARD.linked && first).then(Default::default),
         };
         found.push(Found { number, keyspace, first, skip: leaf.skip(), pairs: pairs.len(), ends });
     }
