@@ -66,12 +66,18 @@ fn mixed(i: u64) -> u64 {
     i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
+/// The key of a turn.
+type Order = fn(u64) -> u64;
+
 /// Orders in which keys arrive, the least and the greatest among them.
-const ORDERS: [(&str, fn(u64) -> u64); 5] = [
+const ORDERS: [(&str, Order); 5] = [
     ("ascending", |i| i),
     ("descending", |i| u64::MAX - i),
     ("random", mixed),
-    ("clustered", |i| if i.is_multiple_of(50) { [0, u64::MAX][i as usize / 50 % 2] } else { (i % 7) << 60 | i / 7 }),
+    (
+        "clustered",
+        |i| if i.is_multiple_of(50) { [0, u64::MAX][i as usize / 50 % 2] } else { ((i % 7) << 60) | (i / 7) },
+    ),
     ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
 ];
 

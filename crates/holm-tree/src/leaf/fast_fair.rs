@@ -16,15 +16,15 @@
 //!
 //! **Which slots count.** Slot 0 counts if and only if `FRONT` is set: the paper's reserved pointer left of slot 0
 //! would be a legal key here, and a bit in the same line costs no flush. A later slot whose mark equals that of a left
-//! neighbour that counts is in transit. Otherwise a mark of zero ends the pairs. No legal pair is lost: payloads that are
-//! marks are not zero, and the key zero can only lie in slot 0. If it lies there, a zero in slot 1 reads as "in transit"
-//! and the zero that ends the pairs is sought in slot 2; it is there even if the key zero is alone, see
-//! [`FastFair::close`].
+//! neighbour that counts is in transit. Otherwise a mark of zero ends the pairs. No legal pair is lost: payloads that
+//! are marks are not zero, and the key zero can only lie in slot 0. If it lies there, a zero in slot 1 reads as "in
+//! transit" and the zero that ends the pairs is sought in slot 2; it is there even if the key zero is alone, see
+//! `close`.
 //!
 //! Nothing of this is asked by readers: their count of slots is volatile, kept beside the block, and they validate the
-//! forest's latch, so that the paper's switch counter is not needed either. Only [`Leaf::mend`] looks for marks: it, and
-//! not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the stores to
-//! it.
+//! forest's latch, so that the paper's switch counter is not needed either. Only [`Leaf::mend`] looks for marks: it,
+//! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
+//! stores to it.
 
 use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
@@ -182,8 +182,9 @@ impl FastFair {
 
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots with it.
     ///
-    /// The last slot gets the mark zero, and the one behind it has that already: so whenever a leaf shrinks to one pair,
-    /// slots 1 and 2 both end it. `format` starts with as much, a split leaves more pairs than two, inserts keep it.
+    /// The last slot gets the mark zero, and the one behind it has that already: so whenever a leaf shrinks to one
+    /// pair, slots 1 and 2 both end it. `format` starts with as much, a split leaves more pairs than two, inserts keep
+    /// it.
     fn close<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, at: usize, end: usize) {
         for to in at..end {
             if to + 1 < end {
@@ -243,10 +244,11 @@ impl FastFair {
     }
 
     /// Payloads that are marks must be unique and not zero: a shift would lose a pair that no crash has touched.
-    fn check_mark<K: Keys>(&self, count: usize, payload: u64) {
+    fn check_mark<K: Keys>(&self, count: usize, at: usize, payload: u64) {
         if K::UNIQUE == Role::Payload {
             assert!(payload != 0, "a payload of zero leads to no record");
-            debug_assert!(self.pairs[..count].iter().all(|pair| pair.payload.read() != payload), "a payload twice");
+            let differs = |slot: usize| self.pairs[slot].payload.read() != payload;
+            debug_assert!((0..count).all(|slot| slot == at || differs(slot)), "a payload twice in one leaf");
         }
     }
 }
@@ -309,9 +311,9 @@ impl Leaf for FastFair {
         if found.is_err() && count == CAPACITY {
             return Err(Full);
         }
-        self.check_mark::<K>(count, payload);
         match found {
             Ok(at) => {
+                self.check_mark::<K>(count, at, payload);
                 let old = self.pairs[at].payload.read();
                 // The commit word.
                 pen.write(&self.pairs[at].payload, payload);
@@ -319,6 +321,7 @@ impl Leaf for FastFair {
                 Ok(Some(Old { payload: old, young: false }))
             }
             Err(at) => {
+                self.check_mark::<K>(count, count, payload);
                 self.open::<M, K>(pen, count, at, Slot { head: K::head(probe, 0), payload });
                 beside.store(count as u32 + 1, Relaxed);
                 Ok(None)

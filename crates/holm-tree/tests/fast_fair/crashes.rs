@@ -345,7 +345,8 @@ fn a_flush_left_out_is_missed() {
         check(18, &[act], 0..0);
     }
     // Without its last flush a removal over several lines is still recovered; but not if the pair goes that, in the
-    // line before, tells the last one that its first slot is in transit. (A third removal would miss the second one's last flush.)
+    // line before, tells the last one that its first slot is in transit. (A third removal would miss the second one's
+    // last flush.)
     check(18, &[gone(1), gone(31)], 6..7);
     check(18, &[gone(15), gone(31)], 4..5);
     // So is a truncation, until the right leaf changes. The last lines of the fresh block hold no pair.

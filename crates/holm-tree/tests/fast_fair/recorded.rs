@@ -86,8 +86,8 @@ struct Line {
     durable: usize,
 }
 
-/// Visits every image that a crash during `events` may leave of `start`, and says of each how many operations had returned
-/// and whether another had begun.
+/// Visits every image that a crash during `events` may leave of `start`, and says of each how many operations had
+/// returned and whether another had begun.
 pub fn crash(start: &Words, events: &[Event], mut visit: impl FnMut(&Words, usize, bool)) {
     let mut done = 0;
     let mut lines: BTreeMap<usize, Line> = BTreeMap::new();
