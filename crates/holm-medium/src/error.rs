@@ -158,7 +158,7 @@ impl fmt::Display for MediumError {
             MediumError::NoSpace { doing, path } => write!(f, "no space left while {doing} {}", path.display()),
             MediumError::Locked { path } => write!(f, "{} is in use by another process or handle", path.display()),
             MediumError::Foreign { path, found, expected } => {
-                write!(f, "{} is not a Holm file: it begins with {found}, expected {expected}", path.display())
+                write!(f, "{} is not one of Holm's: found {found}, expected {expected}", path.display())
             }
             MediumError::Version { found, supported } => {
                 write!(f, "the files are of format version {found}, this program supports version {supported}")

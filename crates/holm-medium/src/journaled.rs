@@ -167,6 +167,11 @@ impl Journaled {
     /// Makes `len` bytes of an area accessible, on disk first: a full disk is found here, as an error, never as a
     /// fault.
     pub(crate) fn grow_to(&self, area: Area, least: u64) -> Result<()> {
+        if self.image.area(area).backing() == Backing::FileReadOnly {
+            // Only looked at: what a rebuild needs to add stays in memory.
+            let grown = self.image.area(area).grow(least.next_multiple_of(4096) as usize, None);
+            return grown.map_err(|error| MediumError::io("growing", &area_path(&self.dir, area), error));
+        }
         let mut lens = self.growth.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let old = self.image.area(area).len() as u64;
         if old >= least {

@@ -74,6 +74,12 @@ pub trait Keys: Send + Sync + 'static {
     fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
     /// The first `count` bytes of a key as a fence.
     fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
+    /// At open, of every payload found: whether what it leads to is what was written, where there is reason to doubt
+    /// it.
+    fn sound(&self, payload: u64) -> bool {
+        let _ = payload;
+        true
+    }
     /// Offset and length in words of the record that a payload leads to.
     fn extent(payload: u64) -> Option<(u64, u32)> {
         let _ = payload;

@@ -204,6 +204,9 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             {
                 return Err(damaged(number, "a slot's payload", "a record outside the record area", "one inside"));
             }
+            if !forest.keys.sound(slot.payload) {
+                return Err(damaged(number, "a slot's record", "one that has lost writes", "what was logged or later"));
+            }
         }
         pairs.sort(&forest.keys);
         let ends = match (pairs.first(), pairs.last()) {

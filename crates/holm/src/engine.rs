@@ -9,7 +9,7 @@ use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
-use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, Pool, Recovery, Stay};
+use holm_medium::{BLOCK, Clock, Found, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
 use holm_tree::{Index, Keys, Root, Seal, Slot, View, designs};
@@ -48,6 +48,13 @@ pub(crate) struct Engine {
     read_only: bool,
 }
 
+/// What came of an attempt to open.
+enum Raised {
+    Up(Arc<Engine>),
+    /// What had been kept turned out to have lost writes; the database is marked, and is to be opened again.
+    Distrusted,
+}
+
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Database").field("path", &self.path).field("design", &self.index.design()).finish()
@@ -80,17 +87,42 @@ impl Engine {
             return Err(Error::Unsupported { what });
         }
         let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
-        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer))?;
+        match Self::raise(path, &builder, &geometry, newer, defers)? {
+            Raised::Up(engine) => Ok(engine),
+            Raised::Distrusted => match Self::raise(path, &builder, &geometry, newer, defers)? {
+                Raised::Up(engine) => Ok(engine),
+                Raised::Distrusted => unreachable!("a marked database is cut, not kept"),
+            },
+        }
+    }
+
+    fn raise(
+        path: &Path,
+        builder: &Builder,
+        geometry: &Geometry,
+        newer: fn(&[u64; 8], &[u64; 8]) -> bool,
+        defers: bool,
+    ) -> Result<Raised> {
+        let mut opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, newer))?;
         let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
+        let doubted = std::mem::take(&mut opened.logged).into();
         let (medium, remains) = opened.part();
         let active = recovery.epoch + 1;
         let quill = Arc::new(Pool::open(medium, active)?);
         let pool = quill.pool().clone();
         let search = Search::detect();
-        let keys = Records { image: pool.medium_image(), search };
+        let keys = Records { image: pool.medium_image(), search, doubted };
         let index =
             designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
-        let rebuilt = index.rebuild(cut, active, builder.threads)?;
+        let rebuilt = match index.rebuild(cut, active, builder.threads) {
+            Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
+                // The death of a process alone leaves nothing like this: the page cache has lost writes.
+                log::warn!("holm: {}: the tail is not kept: {error}", path.display());
+                remains.distrust(path)?;
+                return Ok(Raised::Distrusted);
+            }
+            rebuilt => rebuilt?,
+        };
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
         let until = rebuilt.latest.max(recovery.epoch);
         pool.clock.restart(until + 1);
@@ -112,7 +144,7 @@ impl Engine {
         engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
-        Ok(Arc::new(engine))
+        Ok(Raised::Up(Arc::new(engine)))
     }
 
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {
@@ -124,7 +156,7 @@ impl Engine {
         let (medium, remains) = opened.part();
         let quill = Arc::new(Pool::look(medium, recovery.epoch + 1)?);
         let search = Search::detect();
-        let keys = Records { image: quill.pool().medium_image(), search };
+        let keys = Records { image: quill.pool().medium_image(), search, doubted: Arc::default() };
         let index =
             designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the superblock names a design");
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
@@ -225,6 +257,8 @@ impl Engine {
     #[inline]
     pub(crate) fn admit(&self, stamp: u64) -> Result<()> {
         if self.durability == Durability::Strict && !self.read_only {
+            // A design that knows no epochs cannot say when a leaf changed last: it may have been just now.
+            let stamp = if self.lay == Lay::Flushed { self.clock().active() } else { stamp };
             self.clock().wait_durable(stamp)?;
         }
         Ok(())

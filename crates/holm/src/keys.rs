@@ -31,6 +31,8 @@ pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 pub(crate) struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
+    /// Runs of the record area (offset, bytes), in order, whose records are verified when they are found at open.
+    pub(crate) doubted: Arc<[(u64, u64)]>,
 }
 
 /// Eight bytes from there on, as a number that orders as they do; zeros past the end.
@@ -169,6 +171,12 @@ impl Keys for Records {
     }
     fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
+    }
+    fn sound(&self, payload: u64) -> bool {
+        let (offset, words) = record::extent(payload);
+        let after = self.doubted.partition_point(|(start, _)| *start < offset + u64::from(words) * 8);
+        let touched = after.checked_sub(1).is_some_and(|at| self.doubted[at].0 + self.doubted[at].1 > offset);
+        !touched || record::verify(&self.image, payload).is_ok()
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
         Some(record::extent(payload))

@@ -167,6 +167,18 @@ pub struct Remains {
     clean: bool,
 }
 
+impl Remains {
+    /// Marks the database, durably: what the page cache kept is not what was stored. The next open cuts history at the
+    /// last synced epoch.
+    ///
+    /// # Errors
+    /// The superblock file's.
+    pub fn distrust(mut self, dir: &Path) -> Result<()> {
+        self.superblock.state = State::Poisoned;
+        self.superblock.write(&*self.file, &pool_path(dir))
+    }
+}
+
 impl Opened {
     /// The medium, and what the keeper will want.
     pub fn part(self) -> (Journaled, Remains) {
@@ -277,10 +289,14 @@ impl Keeper {
         shared.refuse_if_failed()?;
         let space = &shared.pool.space;
         let used = [u64::from(space.block_frontier()) * BLOCK, space.record_frontier()];
+        let pending = shared.journal().log.is_other_needed();
         shared
             .pool
             .medium
             .shrink(used)
+            // A half that waits for its checkpoint gets it first: a clean database's log begins in a half without
+            // records.
+            .and_then(|()| if pending { checkpoint::take(shared, State::Dirty) } else { Ok(()) })
             .and_then(|()| checkpoint::take(shared, State::Clean))
             .and_then(|()| {
                 let mut journal = shared.journal();

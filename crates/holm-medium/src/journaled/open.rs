@@ -78,6 +78,9 @@ pub struct Opened {
     pub(crate) log: LogOptions,
     /// Where the log goes on, once what was found is durable in the data files.
     pub(crate) next: Position,
+    /// Runs of the record area (offset, bytes), in order, that were logged since the last checkpoint, if the tail was
+    /// kept: what lies there must be verified, for no epoch is written on it.
+    pub logged: Vec<(u64, u64)>,
 }
 
 impl Opened {
@@ -162,7 +165,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let medium = Journaled::new(vfs, dir, image, files, kind)?;
     let next = log.position();
     let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0 };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
 }
 
 /// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
@@ -190,7 +193,7 @@ pub fn open_read_only(
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0 };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
@@ -303,6 +306,7 @@ fn settle(
         }
     }
     let mut next = superblock.log_start.position();
+    let mut logged = Vec::new();
     let mut recovery = Recovery {
         found: if clean { Found::Clean } else { Found::Kept },
         epoch: superblock.epoch,
@@ -311,7 +315,7 @@ fn settle(
     };
     if !clean {
         if doubt.is_none() {
-            let seen = compare(&medium, &superblock, options)?;
+            let seen = compare(&medium, &superblock, options, &mut logged)?;
             if let Some(why) = seen {
                 superblock.state = State::Poisoned;
                 superblock.write(&*pool, &pool_path(&medium.dir))?;
@@ -326,7 +330,21 @@ fn settle(
             recovery.found = Found::Cut { why };
         }
     }
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next })
+    let logged = merged(logged);
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged })
+}
+
+/// Runs in order, those that touch joined.
+fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    runs.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (start, len) in runs {
+        match joined.last_mut() {
+            Some(last) if start <= last.0 + last.1 => last.1 = last.1.max(start + len - last.0),
+            _ => joined.push((start, len)),
+        }
+    }
+    joined
 }
 
 /// Reads the log; with `restore` every logged line is put back as its last record has it.
@@ -354,11 +372,19 @@ fn replay_into(medium: &Journaled, superblock: &Superblock, restore: bool) -> Re
 }
 
 /// Compares the image with what was logged since the checkpoint; a reason if a leaf line has gone back in time.
-fn compare(medium: &Journaled, superblock: &Superblock, options: &JournaledOptions) -> Result<Option<String>> {
+fn compare(
+    medium: &Journaled,
+    superblock: &Superblock,
+    options: &JournaledOptions,
+    logged: &mut Vec<(u64, u64)>,
+) -> Result<Option<String>> {
     let mut older = None;
     replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
-        let (area, _) = crate::loc::parts(loc);
-        if older.is_some() || area != Area::Leaves {
+        let (area, offset) = crate::loc::parts(loc);
+        if area == Area::Records {
+            logged.push((offset, bytes.len() as u64));
+        }
+        if older.is_some() || area == Area::Records {
             return Ok(());
         }
         for (index, line) in bytes.as_chunks::<64>().0.iter().enumerate() {
@@ -367,9 +393,9 @@ fn compare(medium: &Journaled, superblock: &Superblock, options: &JournaledOptio
             if !at.is_multiple_of(crate::space::BLOCK) || at < crate::space::BLOCK {
                 continue;
             }
-            let logged: [u64; 8] = std::array::from_fn(|i| u64::from_le_bytes(line.as_chunks::<8>().0[i]));
+            let wanted: [u64; 8] = std::array::from_fn(|i| u64::from_le_bytes(line.as_chunks::<8>().0[i]));
             let found = medium.image.words(at, 8).map(|words| std::array::from_fn(|i| words[i].read()));
-            if !found.is_some_and(|found| (options.newer)(&logged, &found)) {
+            if !found.is_some_and(|found| (options.newer)(&wanted, &found)) {
                 older = Some(format!(
                     "the page cache has lost writes: block {} of epoch {epoch}",
                     at / crate::space::BLOCK

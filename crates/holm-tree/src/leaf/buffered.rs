@@ -16,7 +16,7 @@
 //! **Power loss** cuts at an epoch: the state of each leaf then is the word with the greatest tag up to the cut. **The
 //! death of the process** keeps every store in program order (the `visible` model), so each operation must also be one
 //! commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
-//! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see [`Buffered::supersede`]).
+//! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see `supersede`).
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
