@@ -1,3 +1,31 @@
-//! holm-proof.
+//! The proving ground: what is promised, tried.
+//!
+//! A [`Recorded`] medium keeps every store, flush and fence of a run; [`Crashes`] derives the images that a crash may
+//! leave; [`explore()`] opens each, recovers it, judges it by the naive [`History`], and goes on from it. Designs do
+//! not write tests: they qualify for those in [`scenarios`]. No crate that ships depends on this one.
+#![forbid(unsafe_code)]
 
+mod crashes;
 pub mod disk;
+mod explore;
+mod grove;
+mod inspect;
+mod model;
+pub mod mutants;
+mod recorded;
+pub mod scenarios;
+pub mod script;
+mod snapshot;
+mod trace;
+mod verdict;
+
+pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency};
+pub use explore::{Plan, explore, trace};
+pub use grove::{Grove, Ticker, advance, capacity};
+pub use inspect::inspect;
+pub use model::{Contents, History, Standing, Step};
+pub use recorded::Recorded;
+pub use script::Script;
+pub use snapshot::Snapshot;
+pub use trace::{Entry, Event, Mark, Order, Place, Site, sites};
+pub use verdict::{Report, Violation};

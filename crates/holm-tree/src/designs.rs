@@ -65,3 +65,40 @@ designs! { $
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }
+
+/// Designs with known bugs, which the proof must catch, and the one without. In no list, and in no build that ships.
+#[cfg(feature = "canary")]
+pub mod canaries {
+    use crate::design::Design;
+    use crate::inner::Sorted;
+    use crate::leaf::canary::Canary;
+
+    macro_rules! canaries {
+        ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
+            $(
+                $(#[$doc])*
+                #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
+                pub struct $name;
+                impl Design for $name {
+                    const NAME: &'static str = stringify!($name);
+                    type Leaf = Canary<$bug>;
+                    type Twig = Sorted<8>;
+                    type Branch = Sorted<8>;
+                }
+            )*
+        };
+    }
+
+    canaries! {
+        /// No bug: passes everything.
+        canary_0: 0;
+        /// The pair is not flushed.
+        canary_1: 1;
+        /// The bitmap is published before the pair.
+        canary_2: 2;
+        /// Two words must change together.
+        canary_3: 3;
+        /// Truncated before the link is durable.
+        canary_4: 4;
+    }
+}

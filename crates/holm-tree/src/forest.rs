@@ -129,7 +129,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 
     /// Block and berth of a number just taken.
     pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &Berth<D::Leaf>)> {
-        let pair = self.leaf(number).zip(self.berths.reach(number));
+        // The block first: a damaged link names any number, and no berth is made for one that has no block.
+        let pair = self.leaf(number).and_then(|leaf| Some((leaf, self.berths.reach(number)?)));
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
     }
 

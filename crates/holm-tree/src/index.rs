@@ -47,6 +47,13 @@ pub struct Seen {
     pub(crate) version: Version,
 }
 
+impl Seen {
+    /// The number of the leaf that was looked at.
+    pub fn leaf(self) -> u32 {
+        self.leaf
+    }
+}
+
 /// The answer of a leaf, and when it gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sighting {

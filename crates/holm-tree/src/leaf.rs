@@ -6,6 +6,8 @@
 
 pub mod blackhole;
 pub mod buffered;
+#[cfg(feature = "canary")]
+pub mod canary;
 pub mod fast_fair;
 
 use crate::keys::{Keys, Slot};

@@ -208,13 +208,25 @@ fn a_visitors_error_ends_the_replay() {
 }
 
 #[test]
-fn the_log_keeps_its_bounds() {
+fn a_record_larger_than_a_half_has_one_to_itself() {
     let disk = logged(0, true);
     let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
     let mut huge = RecordBuffer::new();
-    huge.push(0, &vec![1; 64 << 10]);
-    assert!(matches!(log.append(&mut huge), Err(MediumError::TooLarge { limit: 65_536, .. })));
-    assert_eq!(log.capacity(), 16 << 10);
+    huge.begin(1);
+    huge.push(0, &vec![1; 100 << 10]);
+    log.append(&mut huge).expect("nothing else is in the half");
+    assert!(log.append(&mut record_of(2)).is_err_and(|error| error.is_log_full()));
+    log.switch().expect("the other half was never used");
+    log.append(&mut record_of(2)).expect("there is room in the other half");
+    assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "but not for that one");
+    let seen = replay(&disk, &dir(), &UUID, LogStart::FIRST, |_, _, _| Ok(())).expect("nothing is damaged");
+    assert_eq!((seen.records, seen.last_epoch), (2, Some(2)));
+}
+
+#[test]
+fn the_log_keeps_its_bounds() {
+    let disk = logged(0, true);
+    let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
     let mut epoch = 0;
     let error = loop {
         match log.append(&mut record_of(epoch + 1)) {

@@ -73,7 +73,8 @@ impl Leaf for Blackhole {
     ) -> Result<Fate> {
         Ok(match self.home.read() {
             0 => Fate::Free,
-            home => Fate::Live { keyspace: home as u32 - 1, first: false },
+            // Wrapping: any bits may lie here after damage.
+            home => Fate::Live { keyspace: (home as u32).wrapping_sub(1), first: false },
         })
     }
 }

@@ -1,0 +1,145 @@
+//! Explores random scripts beyond the suite, seed after seed, until the time is up; ends with 1 at the first violation.
+//!
+//! Every seed is a script, two models of persistency for the first crash and the later ones, and all that is drawn from
+//! many images: so a violation is repeated by its design, its models and its seed.
+
+#![forbid(unsafe_code)]
+
+use clap::Parser;
+use holm_proof::scenarios::owed;
+use holm_proof::{Persistency, Plan, Report, Violation, capacity, explore, script};
+use holm_tree::designs::{self, canaries};
+use holm_tree::{Design, leaf::Leaf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Crashes random scripts everywhere, recovers, judges, and crashes again.
+#[derive(Parser)]
+struct Arguments {
+    /// One design only; canaries may be named too.
+    #[arg(long)]
+    design: Option<String>,
+    /// The first seed.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// How long to explore.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// What was looked at and found, as JSON.
+    #[arg(long)]
+    json: bool,
+    /// What a violation names: design:first:later:seed.
+    #[arg(long)]
+    replay: Option<String>,
+}
+
+/// One seed of one design: the models are drawn from it unless they are given.
+struct Case {
+    seed: u64,
+    models: Option<(Persistency, Persistency)>,
+    deadline: Option<Instant>,
+}
+
+fn case<D: Design>(case: &Case) -> Result<Report, Box<Violation>> {
+    let owed: Vec<_> = owed::<D>().collect();
+    let draw = |number: u64| owed[number as usize % owed.len()];
+    let (first, later) = case.models.unwrap_or((draw(case.seed), draw(case.seed / 3)));
+    let plan = Plan { later, deadline: case.deadline, ..Plan::thorough(first, case.seed) };
+    explore::<D>(&script::random(case.seed, capacity::<D>()), &plan).map_err(|mut violation| {
+        violation.replay = Some(format!("{}:{first}:{later}:{}", D::NAME, case.seed));
+        violation
+    })
+}
+
+macro_rules! by_name {
+    ($($name:ident)*) => {
+        /// Every design that keeps what it is given.
+        fn names() -> Vec<&'static str> {
+            let all = [$((stringify!($name), <designs::$name as Design>::Leaf::CARD.keeps)),*];
+            all.into_iter().filter(|(_, keeps)| *keeps).map(|(name, _)| name).collect()
+        }
+
+        fn run(name: &str, it: &Case) -> Option<Result<Report, Box<Violation>>> {
+            Some(match name {
+                $(stringify!($name) => case::<designs::$name>(it),)*
+                "canary_0" => case::<canaries::canary_0>(it),
+                "canary_1" => case::<canaries::canary_1>(it),
+                "canary_2" => case::<canaries::canary_2>(it),
+                "canary_3" => case::<canaries::canary_3>(it),
+                "canary_4" => case::<canaries::canary_4>(it),
+                _ => return None,
+            })
+        }
+    };
+}
+
+holm_tree::for_each_design!(by_name);
+
+fn replayed(text: &str) -> Option<(String, Case)> {
+    let [design, first, later, seed] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
+    let model = |name: &str| Persistency::ALL.into_iter().find(|model| model.name() == name);
+    let models = Some((model(first)?, model(later)?));
+    Some((design.into(), Case { seed: seed.parse().ok()?, models, deadline: None }))
+}
+
+/// Explores until the time is up: what was looked at, how many seeds, and what was found.
+fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>), String> {
+    let mut total = Report::default();
+    if let Some(replay) = &arguments.replay {
+        let (design, it) = replayed(replay).ok_or("a replay reads design:first:later:seed")?;
+        let found = run(&design, &it).ok_or(format!("no design is called {design}"))?;
+        return Ok(match found {
+            Ok(report) => (report, 1, None),
+            Err(violation) => (total, 1, Some(violation)),
+        });
+    }
+    let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
+    let names: Vec<&str> = match &arguments.design {
+        Some(name) => vec![name],
+        None => names(),
+    };
+    let mut seeds = 0;
+    while Instant::now() < deadline {
+        let seed = arguments.seed + seeds;
+        seeds += 1;
+        for name in &names {
+            let it = Case { seed, models: None, deadline: Some(deadline) };
+            match run(name, &it).ok_or(format!("no design is called {name}"))? {
+                Ok(report) => total += report,
+                Err(violation) => return Ok((total, seeds, Some(violation))),
+            }
+        }
+    }
+    Ok((total, seeds, None))
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let (report, seeds, violation) = match survey(&arguments) {
+        Ok(done) => done,
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            return ExitCode::from(2);
+        }
+    };
+    if arguments.json {
+        let text = serde_json::json!({
+            "seeds": seeds,
+            "images": report.images,
+            "judged": report.judged,
+            "windows": report.windows,
+            "sampled": report.sampled,
+            "second_crashes": report.rounds,
+            "violation": violation.as_ref().map(ToString::to_string),
+            "replay": violation.as_ref().and_then(|violation| violation.replay.clone()),
+        });
+        println!("{text}");
+    } else {
+        println!("{seeds} seeds: {report}");
+        match &violation {
+            Some(violation) => println!("{violation}"),
+            None => println!("no violation"),
+        }
+    }
+    if violation.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}

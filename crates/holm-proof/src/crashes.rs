@@ -1,0 +1,307 @@
+//! The images that a crash may leave, derived from a trace.
+//!
+//! What persists together is a *cell*: a line or a word, by the model. Each cell has the contents it may be found with,
+//! its *takes*; an image is one take for each cell. A flush followed by a fence of the same thread makes what a cell
+//! held at the flush the least it can be found with. Nothing here knows trees, or recovers anything.
+
+mod line;
+mod visible;
+mod word;
+
+use crate::snapshot::Snapshot;
+use crate::trace::{Entry, Event};
+use holm_medium::LINE;
+use rand::Rng;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Which stores a crash may lose.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Persistency {
+    /// Of each line a prefix of its stores persists: x86.
+    Line,
+    /// Each word persists on its own.
+    Word,
+    /// Only the process dies: every store is there, in program order.
+    Visible,
+}
+
+impl Persistency {
+    /// All three.
+    pub const ALL: [Persistency; 3] = [Persistency::Line, Persistency::Word, Persistency::Visible];
+
+    /// The name on command lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Persistency::Line => "line",
+            Persistency::Word => "word",
+            Persistency::Visible => "visible",
+        }
+    }
+
+    fn cell(self, loc: u64) -> u64 {
+        match self {
+            Persistency::Line => line::cell(loc),
+            Persistency::Word => word::cell(loc),
+            Persistency::Visible => visible::cell(loc),
+        }
+    }
+}
+
+impl fmt::Display for Persistency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How far a window is enumerated.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Up to so many images, all of them.
+    pub exhaustive: usize,
+    /// Beyond that, besides the extremes and each cell alone: at most so many pairs of cells.
+    pub pairs: usize,
+    /// And so many images at random.
+    pub random: usize,
+}
+
+/// A store that may still be lost.
+#[derive(Clone, Copy)]
+struct Pending {
+    event: usize,
+    loc: u64,
+    value: u64,
+    filled: bool,
+}
+
+/// One content that a cell may be found with.
+struct Take {
+    words: Vec<(u64, u64)>,
+    change: u64,
+    /// The first store to this cell that is not in it.
+    lost: Option<usize>,
+}
+
+/// What a crash may leave at one moment of a trace.
+pub struct Crashes {
+    persistency: Persistency,
+    durable: Snapshot,
+    content: u64,
+    cells: BTreeMap<u64, Vec<Pending>>,
+    flushed: BTreeMap<u32, BTreeMap<u64, usize>>,
+}
+
+/// How an enumeration went.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Every image was visited.
+    Whole,
+    /// There were too many.
+    Sampled,
+}
+
+/// One image of a window: a take for each cell.
+pub struct Choice<'a> {
+    durable: &'a Snapshot,
+    cells: &'a [Vec<Take>],
+    picks: &'a [usize],
+    /// A hash of its content; equal for equal images of one trace.
+    pub content: u64,
+}
+
+impl Choice<'_> {
+    fn takes(&self) -> impl Iterator<Item = &Take> {
+        self.cells.iter().zip(self.picks).map(|(takes, pick)| &takes[*pick])
+    }
+
+    /// The image itself.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut left = self.durable.clone();
+        for take in self.takes() {
+            take.words.iter().for_each(|(loc, value)| left.set(*loc, *value));
+        }
+        left
+    }
+
+    /// The first store that is not in it.
+    pub fn lost(&self) -> Option<usize> {
+        self.takes().filter_map(|take| take.lost).min()
+    }
+}
+
+fn mix(loc: u64, value: u64) -> u64 {
+    let mixed = (loc ^ value.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ value;
+    (mixed ^ mixed >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9) ^ loc
+}
+
+impl Crashes {
+    /// Before the first event of a trace, all of `base` is durable.
+    pub fn new(persistency: Persistency, base: Snapshot) -> Self {
+        Crashes { persistency, durable: base, content: 0, cells: BTreeMap::new(), flushed: BTreeMap::new() }
+    }
+
+    /// Takes the next event in.
+    pub fn pass(&mut self, event: usize, entry: &Entry) {
+        if self.persistency == Persistency::Visible {
+            // In program order: before anything else happens, what was stored is there.
+            let cells = std::mem::take(&mut self.cells);
+            cells.into_values().flatten().for_each(|pending| self.keep(pending));
+        }
+        match &entry.event {
+            Event::Write { loc, value } => self.store(Pending { event, loc: *loc, value: *value, filled: false }),
+            Event::Fill { loc, values } => {
+                for (index, value) in values.iter().enumerate() {
+                    self.store(Pending { event, loc: loc + index as u64 * 8, value: *value, filled: true });
+                }
+            }
+            Event::Flush { line } => {
+                self.flushed.entry(entry.thread).or_default().insert(*line, event);
+            }
+            Event::Fence => self.fence(entry.thread),
+            Event::Scratch { .. } | Event::Mark(_) => {}
+        }
+    }
+
+    fn store(&mut self, pending: Pending) {
+        self.cells.entry(self.persistency.cell(pending.loc)).or_default().push(pending);
+    }
+
+    fn keep(&mut self, pending: Pending) {
+        self.content ^= mix(pending.loc, self.durable.word(pending.loc)) ^ mix(pending.loc, pending.value);
+        self.durable.set(pending.loc, pending.value);
+    }
+
+    /// A fence completes the flushes of its own thread, and of no other.
+    fn fence(&mut self, thread: u32) {
+        for (line, flushed) in self.flushed.remove(&thread).unwrap_or_default() {
+            let (first, last) = (line * LINE, line * LINE + LINE - 8);
+            for cell in self.persistency.cell(first)..=self.persistency.cell(last) {
+                let Some(mut pending) = self.cells.remove(&cell) else { continue };
+                let later = pending.split_off(pending.partition_point(|pending| pending.event < flushed));
+                pending.into_iter().for_each(|pending| self.keep(pending));
+                if !later.is_empty() {
+                    self.cells.insert(cell, later);
+                }
+            }
+        }
+    }
+
+    /// Stores of this cell in their order; of words filled at once also each alone, and all but each.
+    fn takes(&self, pending: &[Pending]) -> Vec<Take> {
+        let mut now: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut takes = vec![self.take(&now, Some(pending[0].event))];
+        for (group, next) in groups(pending) {
+            let before = now.clone();
+            now.extend(group.iter().map(|pending| (pending.loc, pending.value)));
+            if group.len() > 1 {
+                for one in group {
+                    let mut alone = before.clone();
+                    alone.insert(one.loc, one.value);
+                    takes.push(self.take(&alone, Some(one.event)));
+                    let mut without = now.clone();
+                    match before.get(&one.loc) {
+                        Some(value) => without.insert(one.loc, *value),
+                        None => without.remove(&one.loc),
+                    };
+                    takes.push(self.take(&without, Some(one.event)));
+                }
+            }
+            let take = self.take(&now, next);
+            match takes.last_mut() {
+                // The store changed nothing: whoever finds it cannot know whether it happened.
+                Some(last) if last.change == take.change => *last = take,
+                _ => takes.push(take),
+            }
+        }
+        takes
+    }
+
+    fn take(&self, words: &BTreeMap<u64, u64>, lost: Option<usize>) -> Take {
+        let changes = words.iter().map(|(loc, value)| mix(*loc, self.durable.word(*loc)) ^ mix(*loc, *value));
+        let change = changes.fold(0, |sum, change| sum ^ change);
+        Take { words: words.iter().map(|(loc, value)| (*loc, *value)).collect(), change, lost }
+    }
+
+    /// Visits the images that a crash may leave now: all, if they are few, else a choice of them.
+    ///
+    /// # Errors
+    /// The visitor's first.
+    pub fn visit<E>(
+        &self,
+        bounds: &Bounds,
+        random: &mut impl Rng,
+        mut visitor: impl FnMut(&Choice<'_>) -> Result<(), E>,
+    ) -> Result<Extent, E> {
+        let cells: Vec<_> = self.cells.values().map(|pending| self.takes(pending)).collect();
+        let mut show = |picks: &[usize]| {
+            let changes = cells.iter().zip(picks).map(|(takes, pick)| takes[*pick].change);
+            let content = changes.fold(self.content, |sum, change| sum ^ change);
+            visitor(&Choice { durable: &self.durable, cells: &cells, picks, content })
+        };
+        let lens: Vec<_> = cells.iter().map(Vec::len).collect();
+        let images = lens.iter().try_fold(1usize, |product, len| product.checked_mul(*len));
+        if images.is_some_and(|images| images <= bounds.exhaustive) {
+            every(&lens, &mut show)?;
+            return Ok(Extent::Whole);
+        }
+        some(&lens, bounds, random, &mut show)?;
+        Ok(Extent::Sampled)
+    }
+}
+
+/// Runs of stores that persist in any order among themselves, each with the event that follows it.
+fn groups(pending: &[Pending]) -> Vec<(&[Pending], Option<usize>)> {
+    let runs: Vec<_> = pending.chunk_by(|a, b| a.filled && b.filled && a.event == b.event).collect();
+    let next = runs.iter().skip(1).map(|run| Some(run[0].event)).chain([None]);
+    runs.iter().copied().zip(next).collect()
+}
+
+fn every<E>(lens: &[usize], show: &mut impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
+    let mut picks = vec![0; lens.len()];
+    loop {
+        show(&picks)?;
+        let Some(place) = picks.iter().zip(lens).position(|(pick, len)| pick + 1 < *len) else { return Ok(()) };
+        picks[..place].fill(0);
+        picks[place] += 1;
+    }
+}
+
+/// All old, all new, each cell alone against the rest, pairs of cells, and some at random.
+fn some<E>(
+    lens: &[usize],
+    bounds: &Bounds,
+    random: &mut impl Rng,
+    show: &mut impl FnMut(&[usize]) -> Result<(), E>,
+) -> Result<(), E> {
+    let old = vec![0; lens.len()];
+    let new: Vec<_> = lens.iter().map(|len| len - 1).collect();
+    show(&old)?;
+    show(&new)?;
+    for rest in [&old, &new] {
+        let mut picks = rest.clone();
+        for (place, len) in lens.iter().enumerate() {
+            for pick in 0..*len {
+                picks[place] = pick;
+                show(&picks)?;
+            }
+            picks[place] = rest[place];
+        }
+    }
+    let pairs = (0..lens.len()).flat_map(|first| (first + 1..lens.len()).map(move |second| (first, second)));
+    let all = lens.len() * lens.len().saturating_sub(1) / 2;
+    for (first, second) in pairs.step_by(all.div_ceil(bounds.pairs.max(1)).max(1)) {
+        for (rest, other) in [(&old, &new), (&new, &old)] {
+            let mut picks = rest.clone();
+            (picks[first], picks[second]) = (other[first], other[second]);
+            show(&picks)?;
+        }
+    }
+    for _ in 0..bounds.random {
+        let picks: Vec<_> = lens.iter().map(|len| random.random_range(0..*len)).collect();
+        show(&picks)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

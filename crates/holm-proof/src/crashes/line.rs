@@ -1,0 +1,8 @@
+//! Lines persist as prefixes of their stores, each line on its own: x86, whose stores to one line stay in order.
+
+use holm_medium::LINE;
+
+/// What persists together.
+pub(super) fn cell(loc: u64) -> u64 {
+    loc / LINE
+}

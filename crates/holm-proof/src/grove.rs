@@ -1,0 +1,224 @@
+//! A tree of one design over a recorded pool: planted, or revived from what a crash left.
+
+use crate::crashes::Persistency;
+use crate::model::{Contents, History, Step};
+use crate::recorded::Recorded;
+use crate::script::Script;
+use crate::snapshot::Snapshot;
+use crate::trace::{Mark, Site};
+use holm_medium::{Area, BLOCK, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
+use holm_search::Search;
+use holm_tree::leaf::{Cut, Leaf};
+use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
+
+/// Ends an epoch and marks in the trace when it has declared it durable.
+pub type Ticker = fn(&Quill<Recorded>) -> Result<()>;
+
+/// The pool's own way to end an epoch.
+///
+/// # Errors
+/// The pool's.
+pub fn advance(quill: &Quill<Recorded>) -> Result<()> {
+    let ended = quill.advance()?;
+    quill.pool().medium.mark(Mark::Published(ended));
+    Ok(())
+}
+
+/// The most pairs of one leaf of a design, where scripts ask.
+pub fn capacity<D: Design>() -> usize {
+    D::Leaf::CAPACITY.min(holm_tree::leaf::MOST_PAIRS)
+}
+
+/// A tree with the pool it stands on.
+pub struct Grove<D: Design> {
+    quill: Arc<Quill<Recorded>>,
+    forest: Forest<Recorded, D, Words>,
+    root: Root,
+    ticker: Ticker,
+}
+
+fn corrupt(what: &'static str, found: String, expected: String) -> MediumError {
+    MediumError::Corrupt { path: "leaves".into(), offset: 0, what, found, expected }
+}
+
+impl<D: Design> Grove<D> {
+    /// An empty tree with a script's past done to it, all of it durable; the book is open from here on. Gives what it
+    /// holds.
+    ///
+    /// # Errors
+    /// The pool's; `Corrupt` for an answer that is not the model's.
+    pub fn plant(script: &Script, ticker: Ticker, without: &BTreeSet<Site>) -> Result<(Self, History)> {
+        let medium = Recorded::new([script.blocks * BLOCK as usize, 64]);
+        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
+        let mut grove = Grove { quill, forest, root, ticker: advance };
+        let mut history = History::from(&vec![]);
+        for step in script.past.iter().chain([&Step::Tick]) {
+            grove.step(*step, &mut history)?;
+        }
+        grove.ticker = ticker;
+        grove.medium().leave_out(without);
+        grove.medium().keep(true);
+        Ok((grove, History::from(history.now())))
+    }
+
+    /// Opens what a crash left and recovers it; recovery is in the trace. After the death of a process the pool's word
+    /// is brought up to the epochs that are visible, as whoever opens a pool must do before new operations take labels.
+    ///
+    /// # Errors
+    /// Recovery's.
+    pub fn revive(left: &Snapshot, crash: Persistency, ticker: Ticker, without: &BTreeSet<Site>) -> Result<Self> {
+        let durable = left.durable();
+        let visible = crash == Persistency::Visible;
+        // Operations run at most two epochs ahead of the durable one; those that are kept keep their labels.
+        let active = if visible { durable + 3 } else { durable + 1 };
+        let quill = Arc::new(Recorded::from_image(left, active)?);
+        let medium = &quill.pool().medium;
+        medium.leave_out(without);
+        medium.keep(true);
+        let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
+        let cut = if visible { Cut::Visible } else { Cut::At(durable) };
+        let mut rebuilt = forest.rebuild(cut, active, 1)?;
+        if rebuilt.latest >= active {
+            return Err(corrupt("the latest epoch", rebuilt.latest.to_string(), format!("less than {active}")));
+        }
+        if visible {
+            let mut pen = quill.cut_at(active);
+            let root = quill.pool().root()?;
+            pen.write(&root.durable, active - 1);
+            pen.persist(&root.durable);
+        }
+        let root = match rebuilt.roots.pop() {
+            Some(root) => root,
+            // A tree of nothing but an empty leaf is found as no tree at all.
+            None => forest.plant(&mut quill.clock().check_in()?, 1)?,
+        };
+        quill.pool().medium.mark(Mark::Recovered);
+        Ok(Grove { quill, forest, root, ticker })
+    }
+
+    /// The medium, for its trace.
+    pub fn medium(&self) -> &Recorded {
+        &self.quill.pool().medium
+    }
+
+    /// The cache's view.
+    pub fn image(&self) -> &Image {
+        self.quill.image()
+    }
+
+    /// A pen of the active epoch, for who damages images.
+    pub fn pen(&self) -> Pen<'_, Recorded> {
+        self.quill.cut_at(self.active())
+    }
+
+    /// The active epoch.
+    pub fn active(&self) -> Epoch {
+        self.quill.clock().active()
+    }
+
+    /// The last epoch declared durable.
+    pub fn published(&self) -> Epoch {
+        self.quill.clock().durable()
+    }
+
+    /// The tree, for those who look at it.
+    pub fn tree(&self) -> (&Forest<Recorded, D, Words>, &Root) {
+        (&self.forest, &self.root)
+    }
+
+    /// Recovers again without a crash, the pool's word being what it is.
+    ///
+    /// # Errors
+    /// Recovery's.
+    pub fn recover_again(&mut self, crash: Persistency) -> Result<()> {
+        let cut = if crash == Persistency::Visible { Cut::Visible } else { Cut::At(self.published()) };
+        let mut rebuilt = self.forest.rebuild(cut, self.active(), 1)?;
+        self.root = match rebuilt.roots.pop() {
+            Some(root) => root,
+            None => self.forest.plant(&mut self.quill.clock().check_in()?, 1)?,
+        };
+        Ok(())
+    }
+
+    /// Does a step, and tells the history.
+    ///
+    /// # Errors
+    /// The pool's; `Corrupt` for an answer that is not the model's.
+    pub fn step(&self, step: Step, history: &mut History) -> Result<()> {
+        let (answer, label) = match step {
+            Step::Put(key, payload) => {
+                let mut stay = self.quill.clock().check_in()?;
+                let old = self.forest.put(&self.root, &mut stay, key, payload, None)?;
+                (old.map(|old| old.payload), stay.epoch())
+            }
+            Step::Remove(key) => {
+                let mut stay = self.quill.clock().check_in()?;
+                let old = self.forest.remove(&self.root, &mut stay, key, None)?;
+                (old.map(|old| old.payload), stay.epoch())
+            }
+            Step::Tick => {
+                let ended = self.active();
+                // By a thread of its own, as in a store: its fences complete no flush of those who work.
+                let ticked = thread::scope(|scope| scope.spawn(|| (self.ticker)(&self.quill)).join());
+                ticked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                (None, ended)
+            }
+        };
+        let expected = history.apply(step, label);
+        if D::Leaf::CARD.keeps && answer != expected {
+            return Err(corrupt("the answer", format!("{answer:?} to {step:?}"), format!("{expected:?}")));
+        }
+        Ok(())
+    }
+
+    /// Does the steps one after the other, each between its marks.
+    ///
+    /// # Errors
+    /// As for [`Grove::step`].
+    pub fn run(&self, steps: &[Step], history: &mut History) -> Result<()> {
+        for (number, step) in steps.iter().enumerate() {
+            self.medium().mark(Mark::Begun(number));
+            self.step(*step, history)?;
+            self.medium().mark(Mark::Returned(number));
+        }
+        Ok(())
+    }
+
+    /// Every pair, and the number of every leaf, from left to right.
+    ///
+    /// # Errors
+    /// `Corrupt` if there are more leaves than blocks.
+    pub fn contents(&self) -> Result<(Contents, Vec<u32>)> {
+        let most = self.image().area(Area::Leaves).len() / BLOCK as usize;
+        let (mut pairs, mut leaves, mut edge) = (vec![], vec![], 0);
+        loop {
+            let view = self.forest.view(&self.root, Toward::Holding(edge));
+            pairs.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
+            leaves.push(view.seen.leaf());
+            match view.edge {
+                Some(high) if leaves.len() < most => edge = high,
+                Some(_) => return Err(corrupt("leaves of the tree", leaves.len().to_string(), format!("< {most}"))),
+                None => return Ok((pairs, leaves)),
+            }
+        }
+    }
+
+    /// Every block that the pool would give out before it grows.
+    ///
+    /// # Errors
+    /// The pool's.
+    pub fn free_blocks(&self) -> Result<Vec<u32>> {
+        let pool = self.quill.pool();
+        let count = pool.space.free_blocks();
+        let taken: Result<Vec<_>> =
+            (0..count).map(|_| pool.space.take_block(&pool.medium, holm_medium::LAST_EPOCH)).collect();
+        let taken = taken?;
+        taken.iter().rev().for_each(|block| pool.space.return_block(*block));
+        Ok(taken)
+    }
+}

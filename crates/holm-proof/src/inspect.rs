@@ -1,0 +1,76 @@
+//! What must be true of every tree that has been recovered, whatever the crash: found by looking, and by going on.
+
+use crate::crashes::Persistency;
+use crate::grove::Grove;
+use crate::model::{Contents, History, Step};
+use crate::trace::Event;
+use holm_medium::Result;
+use holm_tree::leaf::Leaf;
+use holm_tree::{Design, Index};
+
+/// Payloads of the operations that go on after a recovery: no script uses them.
+const LATER: u64 = 1 << 48;
+
+/// Looks at a revived tree and works with it; gives what it held. The tree is another one afterwards.
+///
+/// # Errors
+/// In words, the first thing that is wrong.
+pub fn inspect<D: Design>(grove: &mut Grove<D>, crash: Persistency) -> std::result::Result<Contents, String> {
+    let (found, leaves) = said(grove.contents())?;
+    sound(grove)?;
+    for block in said(grove.free_blocks())? {
+        if leaves.contains(&block) {
+            return Err(format!("block {block} is a leaf of the tree, and free"));
+        }
+    }
+    again(grove, crash, &found)?;
+    if D::Leaf::CARD.keeps {
+        go_on(grove, &found)?;
+    }
+    Ok(found)
+}
+
+fn said<T>(result: Result<T>) -> std::result::Result<T, String> {
+    result.map_err(|error| error.to_string())
+}
+
+/// The tree's own audit: every key found can be got, lies in its leaf's range, and comes once.
+fn sound<D: Design>(grove: &Grove<D>) -> std::result::Result<(), String> {
+    let (forest, root) = grove.tree();
+    let faults = forest.audit(root).faults;
+    if faults.is_empty() { Ok(()) } else { Err(format!("the audit says: {}", faults.join("; "))) }
+}
+
+/// Recovery has nothing left to do, and finds the same.
+fn again<D: Design>(grove: &mut Grove<D>, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
+    let trace = grove.medium().take();
+    said(grove.recover_again(crash))?;
+    let wrote = grove.medium().take();
+    let planted = found.is_empty();
+    if let Some(entry) = wrote.iter().find(|entry| matches!(entry.event, Event::Write { .. } | Event::Fill { .. }))
+        && !planted
+    {
+        return Err(format!("a second recovery still had to write: {entry}; the first made {} events", trace.len()));
+    }
+    let (anew, _) = said(grove.contents())?;
+    if anew != *found {
+        return Err(format!("a second recovery found other contents: {anew:?} after {found:?}"));
+    }
+    Ok(())
+}
+
+/// One more operation of each kind.
+fn go_on<D: Design>(grove: &Grove<D>, found: &Contents) -> std::result::Result<(), String> {
+    let mut history = History::from(found);
+    let last = found.last().map_or(10, |pair| pair.0);
+    let middle = found.get(found.len() / 2).map_or(10, |pair| pair.0);
+    let steps = [Step::Put(last + 5, LATER), Step::Put(middle, LATER + 1), Step::Remove(last), Step::Put(4, LATER + 2)];
+    for step in steps {
+        said(grove.step(step, &mut history))?;
+    }
+    let (now, _) = said(grove.contents())?;
+    if now != *history.now() {
+        return Err(format!("after {steps:?} the tree holds {now:?}, expected {:?}", history.now()));
+    }
+    sound(grove)
+}

@@ -1,0 +1,133 @@
+//! A medium that keeps a trace: every store, flush and fence, each with its thread and its line of source.
+//!
+//! The image is the cache's view; what is durable is derived from the trace, by `crashes`. The medium promises to
+//! change nothing that an algorithm can observe. Any store, flush or fence can be left out by its site, which makes a
+//! mutant of the algorithm without touching it.
+
+use crate::snapshot::Snapshot;
+use crate::trace::{Entry, Event, Mark, Place, Site};
+use holm_medium::{Area, Epoch, Image, Medium, MediumError, Pool, Quill, Result, Scratch, Word};
+use std::collections::BTreeSet;
+use std::panic::Location;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+static THREADS: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    static THREAD: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What is kept.
+#[derive(Default)]
+struct Book {
+    open: bool,
+    entries: Vec<Entry>,
+    scratch: BTreeSet<u64>,
+    without: BTreeSet<Site>,
+}
+
+/// A heap image of fixed size and the trace of what was done to it.
+pub struct Recorded {
+    image: Arc<Image>,
+    book: Mutex<Book>,
+}
+
+impl Recorded {
+    /// Zeroed memory of so many bytes for each area; the book is closed.
+    pub fn new(bytes: [usize; 2]) -> Self {
+        Recorded { image: Arc::new(Image::heap(bytes[0], bytes[1])), book: Mutex::default() }
+    }
+
+    /// A pool over what a crash left, its active epoch being `active`. What was laid into it is not in the trace.
+    ///
+    /// # Errors
+    /// `NoSpace` where not even the pool's block fits.
+    pub fn from_image(left: &Snapshot, active: Epoch) -> Result<Quill<Recorded>> {
+        let quill = Pool::open(Recorded::new(left.bytes()), active)?;
+        left.lay(&mut quill.cut_at(active), quill.pool().medium.image());
+        Ok(quill)
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Leaves these out from now on: no such flush or fence is done, and no such store ever becomes durable, though the
+    /// process that made it sees it.
+    pub fn leave_out(&self, sites: &BTreeSet<Site>) {
+        self.book().without = sites.clone();
+    }
+
+    /// Opens or closes the book: events are kept while it is open.
+    pub fn keep(&self, open: bool) {
+        self.book().open = open;
+    }
+
+    /// Takes what has been kept so far.
+    pub fn take(&self) -> Vec<Entry> {
+        std::mem::take(&mut self.book().entries)
+    }
+
+    /// Every location that was ever written as scratch, also while the book was closed.
+    pub fn scratch(&self) -> BTreeSet<u64> {
+        self.book().scratch.clone()
+    }
+
+    /// Something the harness wants to find in the trace.
+    #[track_caller]
+    pub fn mark(&self, mark: Mark) {
+        self.push(Event::Mark(mark), Location::caller());
+    }
+
+    fn push(&self, event: Event, place: Place) {
+        let mut book = self.book();
+        if !book.open || event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
+            return;
+        }
+        book.entries.push(Entry { event, thread: THREAD.with(|thread| *thread), place });
+    }
+}
+
+impl Medium for Recorded {
+    fn image(&self) -> &Arc<Image> {
+        &self.image
+    }
+
+    #[track_caller]
+    fn wrote(&self, word: &Word, value: u64) {
+        self.push(Event::Write { loc: self.image.locate(word), value }, Location::caller());
+    }
+
+    #[track_caller]
+    fn filled(&self, words: &[Word]) {
+        if let [first, ..] = words {
+            let values = words.iter().map(Word::read).collect();
+            self.push(Event::Fill { loc: self.image.locate(first), values }, Location::caller());
+        }
+    }
+
+    #[track_caller]
+    fn scratched(&self, word: &Scratch, _: u64) {
+        let loc = self.image.locate_scratch(word);
+        self.book().scratch.insert(loc);
+        self.push(Event::Scratch { loc }, Location::caller());
+    }
+
+    #[track_caller]
+    fn flush(&self, line: u64) {
+        self.push(Event::Flush { line }, Location::caller());
+    }
+
+    #[track_caller]
+    fn fence(&self) {
+        self.push(Event::Fence, Location::caller());
+    }
+
+    fn grow(&self, area: Area, len: u64) -> Result<()> {
+        if len <= self.image.area(area).len() as u64 {
+            return Ok(());
+        }
+        Err(MediumError::NoSpace { doing: "growing a recorded image", path: format!("{area:?}").into() })
+    }
+}

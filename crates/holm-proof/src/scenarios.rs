@@ -1,0 +1,85 @@
+//! What every design must do: one property per file, each a function of the design, each in the name of a test.
+//!
+//! A scenario gives what it looked at, in words, or what is wrong. `for_each_scenario!` pairs them with a design, so
+//! that a new file and a line below are run for every design there is.
+
+mod agrees_with_a_map;
+mod flushes_what_it_writes;
+mod never_panics_on_torn_bits;
+mod readers_beside_a_writer;
+mod survives_a_crash_in_recovery;
+mod survives_every_crash;
+mod survives_restructuring;
+
+pub use agrees_with_a_map::agrees_with_a_map;
+pub use flushes_what_it_writes::flushes_what_it_writes;
+pub use never_panics_on_torn_bits::never_panics_on_torn_bits;
+pub use readers_beside_a_writer::readers_beside_a_writer;
+pub use survives_a_crash_in_recovery::survives_a_crash_in_recovery;
+pub use survives_every_crash::{
+    survives_every_crash_by_line, survives_every_crash_by_word, survives_every_death_of_the_process,
+};
+pub use survives_restructuring::{
+    survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
+};
+
+use crate::crashes::Persistency;
+use crate::explore::{Plan, explore};
+use crate::script::Script;
+use crate::verdict::Report;
+use holm_tree::Design;
+use holm_tree::leaf::Leaf;
+
+/// What was looked at, or what is wrong.
+pub type Verdict = Result<String, String>;
+
+/// Calls a macro with a design's path and the names of all scenarios.
+#[macro_export]
+macro_rules! for_each_scenario {
+    ($then:path, $design:path) => {
+        $then! {
+            $design;
+            agrees_with_a_map
+            flushes_what_it_writes
+            never_panics_on_torn_bits
+            readers_beside_a_writer
+            survives_a_crash_in_recovery
+            survives_every_crash_by_line
+            survives_every_crash_by_word
+            survives_every_death_of_the_process
+            survives_merges
+            survives_refreshes
+            survives_reuse
+            survives_root_growth
+            survives_splits
+        }
+    };
+}
+
+/// The models of persistency that a design must survive, by its card.
+pub fn owed<D: Design>() -> impl Iterator<Item = Persistency> {
+    Persistency::ALL.into_iter().filter(|persistency| excuse::<D>(*persistency).is_none())
+}
+
+/// Why a design need not survive a model.
+pub fn excuse<D: Design>(persistency: Persistency) -> Option<&'static str> {
+    (persistency == Persistency::Word && D::Leaf::CARD.needs_line_order)
+        .then_some("excused: the card says that the stores to a line must persist in order")
+}
+
+/// Explores scripts under each model that a design owes.
+fn all_owed<D: Design>(scripts: &[Script], plan: fn(Persistency) -> Plan) -> Verdict {
+    let mut said = String::new();
+    for persistency in owed::<D>() {
+        said += &format!("{persistency}: {}\n", all::<D>(scripts, &plan(persistency))?);
+    }
+    Ok(said)
+}
+
+fn all<D: Design>(scripts: &[Script], plan: &Plan) -> Result<Report, String> {
+    let mut total = Report::default();
+    for script in scripts {
+        total += explore::<D>(script, plan).map_err(|violation| violation.to_string())?;
+    }
+    Ok(total)
+}

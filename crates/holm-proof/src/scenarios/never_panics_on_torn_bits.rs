@@ -1,0 +1,77 @@
+//! Any bits whatever: a reader that raced, and a recovery over damaged blocks, end, and do not panic.
+
+use super::Verdict;
+use crate::crashes::Persistency;
+use crate::grove::{Grove, advance, capacity};
+use crate::script::random;
+use crate::snapshot::Snapshot;
+use holm_medium::{Area, BLOCK, Loc};
+use holm_search::Search;
+use holm_tree::leaf::{Leaf, Lens, Pairs};
+use holm_tree::{Design, Index, Words};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+use std::collections::BTreeSet;
+
+/// Damages some words of a sound image: a bit, the whole word, or a copy of another.
+fn damage(random: &mut Pcg64, sound: &Snapshot) -> Snapshot {
+    let mut left = sound.clone();
+    let words = left.bytes()[0] as u64 / 8;
+    let first = BLOCK / 8;
+    let most = if random.random_bool(0.5) { 4 } else { 40 };
+    for _ in 0..random.random_range(1..most) {
+        let at = random.random_range(first..words) * 8;
+        // Metadata first: whole lines of pairs are dull, and the first line of a block is not.
+        let at = if random.random_bool(0.5) { at / BLOCK * BLOCK + at % 64 } else { at };
+        let other = left.word(random.random_range(first..words) * 8);
+        let value = match random.random_range(0..5) {
+            0 => left.word(at) ^ 1 << random.random_range(0..64),
+            1 => random.random(),
+            2 => random.random_range(0..100),
+            3 => u64::MAX,
+            _ => other,
+        };
+        left.set(at, value);
+    }
+    left
+}
+
+/// Reads whatever is there, leaf by leaf and then as a tree. That it returns is the answer.
+///
+/// # Errors
+/// Where the sound tree itself cannot be made.
+pub fn never_panics_on_torn_bits<D: Design>() -> Verdict {
+    let mut draw = Pcg64::seed_from_u64(3);
+    let lens = Lens { keys: &Words, search: Search::detect() };
+    let mut refused = 0;
+    let images = 1_500;
+    let script = random(1, capacity::<D>());
+    let (grove, history) = Grove::<D>::plant(&script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
+    let sound = Snapshot::of(grove.image());
+    for image in 0..images {
+        let left = damage(&mut draw, &sound);
+        let crash = if image % 2 == 0 { Persistency::Line } else { Persistency::Visible };
+        left.lay(&mut grove.pen(), grove.image());
+        let beside = <D::Leaf as Leaf>::Beside::default();
+        for number in 1..script.blocks as u64 {
+            let Some(leaf) = grove.image().at::<D::Leaf>(Loc::new(Area::Leaves, number * BLOCK)) else { continue };
+            leaf.rederive(&beside, lens);
+            leaf.live(&beside, &mut Pairs::default());
+            for probe in [3, 30, 90, u64::MAX] {
+                let _ = (leaf.get(&beside, lens, probe), leaf.glance(&beside, lens, probe));
+            }
+            let _ = (leaf.sparse(), leaf.skip(), leaf.stamp(), leaf.next());
+        }
+        match Grove::<D>::revive(&left, crash, advance, &BTreeSet::new()) {
+            Ok(revived) => {
+                let (forest, root) = revived.tree();
+                let _ = forest.audit(root);
+                for (key, _) in history.now() {
+                    let _ = forest.get(root, *key);
+                }
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    Ok(format!("{images} images, of which recovery refused {refused}"))
+}

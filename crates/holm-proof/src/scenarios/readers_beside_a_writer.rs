@@ -1,0 +1,82 @@
+//! Readers that race with a writer never see a payload that was not stored under the key, nor a key out of its order.
+
+use super::Verdict;
+use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool};
+use holm_search::Search;
+use holm_tree::leaf::Leaf;
+use holm_tree::{Design, Forest, Index, Toward, Words};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const KEYS: u64 = 400;
+const ROUNDS: u64 = 10_000;
+/// Passes over all keys that the writer lets the readers make at the least.
+const PASSES: u64 = 40;
+
+/// One writer that puts and removes, one that ends epochs, two that read.
+///
+/// # Errors
+/// What a reader must not have seen.
+pub fn readers_beside_a_writer<D: Design>() -> Verdict {
+    let said = |error: holm_medium::MediumError| error.to_string();
+    let quill = Pool::open(Mapped::heap(4 << 20, 64, MappedOptions::default()), FIRST_EPOCH).map_err(said)?;
+    let quill = Arc::new(quill);
+    let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
+    let root = forest.plant(&mut quill.clock().check_in().map_err(said)?, 1).map_err(said)?;
+    let done = AtomicBool::new(false);
+    let passes = AtomicU64::new(0);
+    // The key is in the upper half of every payload that is stored under it.
+    let belongs = |key: u64, payload: u64| payload >> 32 == key;
+    let read = || -> Result<u64, String> {
+        let mut seen = 0;
+        while !done.load(Ordering::Relaxed) {
+            for key in 1..=KEYS {
+                if let Some(payload) = forest.get(&root, key).payload
+                    && !belongs(key, payload)
+                {
+                    return Err(format!("get({key}) saw {payload:#x}"));
+                }
+                seen += 1;
+            }
+            passes.fetch_add(1, Ordering::Relaxed);
+            let view = forest.view(&root, Toward::Holding(seen % KEYS));
+            let sorted = view.pairs.is_sorted_by(|a, b| a.head < b.head);
+            if !sorted || view.pairs.iter().any(|slot| !belongs(slot.head, slot.payload)) {
+                return Err(format!("a view saw {:?}", &view.pairs[..]));
+            }
+        }
+        Ok(seen)
+    };
+    let write = || -> Result<(), String> {
+        let mut i = 0;
+        while i < ROUNDS || passes.load(Ordering::Relaxed) < PASSES && i < 1_000 * ROUNDS {
+            i += 1;
+            let key = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % KEYS + 1;
+            let mut stay = quill.clock().check_in().map_err(said)?;
+            if i % 3 == 2 {
+                forest.remove(&root, &mut stay, key, None).map_err(said)?;
+            } else {
+                forest.put(&root, &mut stay, key, key << 32 | i, None).map_err(said)?;
+            }
+            drop(stay);
+            if i % 64 == 0 {
+                quill.advance().map_err(said)?;
+            }
+        }
+        Ok(())
+    };
+    let (wrote, seen) = std::thread::scope(|scope| {
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        let wrote = write();
+        done.store(true, Ordering::Relaxed);
+        let seen = readers.map(|reader| reader.join().unwrap_or_else(|_| Err("a reader panicked".into())));
+        (wrote, seen)
+    });
+    wrote?;
+    let [first, second] = seen;
+    let faults = forest.audit(&root).faults;
+    if D::Leaf::CARD.keeps && !faults.is_empty() {
+        return Err(faults.join("; "));
+    }
+    Ok(format!("{} reads", first? + second?))
+}

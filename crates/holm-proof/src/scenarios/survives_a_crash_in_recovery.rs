@@ -1,0 +1,26 @@
+//! Crashed, and crashed again: within the recovery, and in the epochs after it, whose numbers were in use before.
+//!
+//! What the first crash took must not come back with the second; also where the one is the loss of power and the other
+//! the death of the process.
+
+use super::{Verdict, all, all_owed};
+use crate::crashes::Persistency;
+use crate::explore::Plan;
+use crate::grove::capacity;
+use crate::script::{change, merge, random, split};
+use holm_tree::Design;
+
+/// Two crashes.
+///
+/// # Errors
+/// The violation.
+pub fn survives_a_crash_in_recovery<D: Design>() -> Verdict {
+    let capacity = capacity::<D>();
+    let scripts = [change(), split(capacity), merge(capacity), random(2, capacity)];
+    let mut said = all_owed::<D>(&scripts, Plan::twice)?;
+    for (first, later) in [(Persistency::Visible, Persistency::Line), (Persistency::Line, Persistency::Visible)] {
+        let report = all::<D>(&scripts, &Plan::mixed(first, later))?;
+        said += &format!("{first}, then {later}: {report}\n");
+    }
+    Ok(said)
+}

@@ -1,0 +1,186 @@
+//! What is done to a small tree while it is recorded: named scripts for each change of structure, and random ones.
+//!
+//! Payloads are unique within a script and never zero, because some designs tell a pair in transit by that.
+
+use crate::model::Step;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// A tree's past, which is durable, and what is then done under record.
+#[derive(Clone, Debug)]
+pub struct Script {
+    /// What it is about.
+    pub name: String,
+    /// Before the recording.
+    pub past: Vec<Step>,
+    /// Recorded.
+    pub steps: Vec<Step>,
+    /// Leaf blocks of the image.
+    pub blocks: usize,
+}
+
+/// Blocks that a tree of one or two leaves needs, versions and ticks included.
+const SMALL: usize = 24;
+
+/// Steps with payloads of their own.
+#[derive(Default)]
+struct Writer {
+    steps: Vec<Step>,
+    payload: u64,
+}
+
+impl Writer {
+    fn from(payload: u64) -> Self {
+        Writer { steps: vec![], payload }
+    }
+    fn put(mut self, key: u64) -> Self {
+        self.payload += 1;
+        self.steps.push(Step::Put(key, self.payload));
+        self
+    }
+    fn puts(self, keys: impl IntoIterator<Item = u64>) -> Self {
+        keys.into_iter().fold(self, Writer::put)
+    }
+    fn remove(mut self, key: u64) -> Self {
+        self.steps.push(Step::Remove(key));
+        self
+    }
+    fn removes(self, keys: impl IntoIterator<Item = u64>) -> Self {
+        keys.into_iter().fold(self, Writer::remove)
+    }
+    fn tick(mut self) -> Self {
+        self.steps.push(Step::Tick);
+        self
+    }
+}
+
+fn script(name: &str, past: Writer, steps: Writer, blocks: usize) -> Script {
+    Script { name: name.into(), past: past.steps, steps: steps.steps, blocks }
+}
+
+fn past() -> Writer {
+    Writer::from(1_000)
+}
+
+fn steps() -> Writer {
+    Writer::from(2_000)
+}
+
+/// The named scripts, for leaves that hold so many pairs.
+pub fn named(capacity: usize) -> Vec<Script> {
+    vec![change(), split(capacity), split_within(capacity), refresh(), merge(capacity), regrow(capacity)]
+}
+
+/// Puts, updates and removals in one leaf, at both ends and within.
+pub fn change() -> Script {
+    let steps = steps().put(50).put(5).put(30).tick().remove(20).put(90).put(30).tick().put(20).remove(5).tick();
+    script("change", past().puts([10, 20, 40, 60, 80]), steps.put(40).remove(90).put(90), SMALL)
+}
+
+/// A leaf runs full, with a tick before, within and after.
+pub fn split(capacity: usize) -> Script {
+    let full = (1..capacity as u64).map(|i| i * 10);
+    script("split", past().puts(full), steps().put(55).put(155).tick().put(57).put(205).tick().put(3), SMALL)
+}
+
+/// A leaf that has neighbours on both sides splits.
+pub fn split_within(capacity: usize) -> Script {
+    let keys = (1..=2 * capacity as u64).map(|i| i * 100);
+    let middle = capacity as u64 * 75;
+    let within = (1..capacity as u64 / 2).map(|i| middle + i);
+    script("split_within", past().puts(keys).puts(within).tick(), steps().puts(middle + 50..middle + 56).tick(), SMALL)
+}
+
+/// Old versions fill a leaf of few pairs, whatever the design does about that.
+pub fn refresh() -> Script {
+    // Three versions of each are more than a leaf has slots, and too few pairs for a split.
+    let keys = || (1..=12).map(|i| i * 10);
+    let steps = steps().puts(keys()).tick().puts(keys()).puts(keys()).tick().puts(keys()).remove(30).put(35);
+    script("refresh", past().puts(keys()).tick().puts(keys()), steps, SMALL)
+}
+
+/// Two leaves lose pairs until they fit into one.
+pub fn merge(capacity: usize) -> Script {
+    let keys = |upto: usize| (1..=upto as u64).map(|i| i * 10);
+    let half = capacity as u64 / 2;
+    let few = (1..=half - 6).chain(half + 3..=2 * half - 4).map(|i| i * 10);
+    let rest = (half - 5..half + 3).map(|i| i * 10);
+    let past = past().puts(keys(capacity + 1)).tick().removes(few).tick();
+    script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
+}
+
+/// Blocks that splits have given up are used again, epochs later.
+pub fn regrow(capacity: usize) -> Script {
+    let keys = |step: u64| (1..=capacity as u64).map(move |i| i * step);
+    let past = past().puts(keys(10)).put(15).tick().tick();
+    let more = |from: u64| (from..).filter(|key| !key.is_multiple_of(10)).take(capacity / 2);
+    let steps = steps().puts(more(16)).tick().put(9).puts(more(71)).tick().removes([16, 17]);
+    script("regrow", past, steps, SMALL)
+}
+
+/// The root grows while leaves split: a twig's 64 children are exceeded on the way.
+pub fn grow_root(capacity: usize) -> Script {
+    let half = capacity as u64 / 2;
+    let grown = 63 * half;
+    let step = |writer: Writer, key: u64| {
+        let writer = writer.put(key * 10);
+        if key.is_multiple_of(40) { writer.tick() } else { writer }
+    };
+    let before = (1..=grown).fold(past(), step);
+    let after = (grown + 1..=grown + 4 * half).fold(steps(), step);
+    script("grow_root", before, after, 200)
+}
+
+/// A few dozen operations on a key space that is twice as large as a leaf.
+pub fn random(seed: u64, capacity: usize) -> Script {
+    let mut random = Pcg64::seed_from_u64(seed);
+    let keys: Vec<u64> = (1..=(2 * capacity as u64)).map(|i| i * 3).collect();
+    let mut pick = |writer: Writer, puts: u32, removes: u32| {
+        let key = *keys.choose(&mut random).unwrap_or(&3);
+        match random.random_range(0..100) {
+            at if at < puts => writer.put(key),
+            at if at < puts + removes => writer.remove(key),
+            _ => writer.tick(),
+        }
+    };
+    let (long, puts) = (seed % 4, 40 + (seed % 7) as u32 * 8);
+    let before = (0..(1 + long) * capacity as u64 / 2).fold(past(), |writer, _| pick(writer, 85, 10));
+    let after = (0..14).fold(steps(), |writer, _| pick(writer, puts, 80 - puts.min(75)));
+    script(&format!("random {seed}"), before, after, 48)
+}
+
+/// What is done after a recovery, so that a second crash has something to undo: one change of each kind near what is
+/// there, in epochs of their own; in every other round also so many puts that blocks given up are used again.
+pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<Step> {
+    let middle = contents.get(contents.len() / 2).map_or(50, |pair| pair.0);
+    let last = contents.last().map_or(60, |pair| pair.0);
+    let writer = Writer::from((round + 1) << 32);
+    if round.is_multiple_of(2) {
+        // Into the lowest leaf: what its neighbours say of the blocks used here is put to the test.
+        let low = contents.iter().take(contents.len() / 3).flat_map(|pair| pair.0 + 1..pair.0 + 7);
+        return writer.puts(low.take(capacity)).tick().put(last + 9).tick().steps;
+    }
+    let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
+    writer.remove(last).put(1).tick().put(2).steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn payloads_are_unique_and_scripts_repeat() {
+        for seed in 0..20 {
+            let script = random(seed, 28);
+            assert_eq!(script.steps, random(seed, 28).steps);
+            let puts = script.past.iter().chain(&script.steps).filter_map(|step| match step {
+                Step::Put(_, payload) => Some(*payload),
+                _ => None,
+            });
+            let puts: Vec<_> = puts.collect();
+            assert_eq!(puts.iter().collect::<BTreeSet<_>>().len(), puts.len());
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The words of an image, copied out: what a crash leaves, before anybody opens it.
+
+use holm_medium::{Area, Epoch, Image, Medium, Pen, parts};
+
+/// Both areas, word by word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    areas: [Vec<u64>; 2],
+}
+
+impl Snapshot {
+    /// All of an image as the cache holds it.
+    pub fn of(image: &Image) -> Self {
+        let copy = |area: Area| {
+            let words = image.words(area.at(0), image.area(area).len() / 8);
+            words.unwrap_or_default().iter().map(holm_medium::Word::read).collect()
+        };
+        Snapshot { areas: Area::ALL.map(copy) }
+    }
+
+    /// Bytes of each area.
+    pub fn bytes(&self) -> [usize; 2] {
+        [self.areas[0].len() * 8, self.areas[1].len() * 8]
+    }
+
+    /// The word at a location; 0 outside.
+    pub fn word(&self, loc: u64) -> u64 {
+        let (area, offset) = parts(loc);
+        self.areas[area as usize].get(offset as usize / 8).copied().unwrap_or(0)
+    }
+
+    /// Changes the word at a location, if it lies inside.
+    pub fn set(&mut self, loc: u64, value: u64) {
+        let (area, offset) = parts(loc);
+        if let Some(word) = self.areas[area as usize].get_mut(offset as usize / 8) {
+            *word = value;
+        }
+    }
+
+    /// The epoch that the pool's first word says is durable.
+    pub fn durable(&self) -> Epoch {
+        self.word(Area::Leaves.at(0))
+    }
+
+    /// Lays all words into an image at least as large.
+    pub fn lay<M: Medium>(&self, pen: &mut Pen<'_, M>, image: &Image) {
+        for area in Area::ALL {
+            let words = &self.areas[area as usize];
+            if let Some(place) = image.words(area.at(0), words.len()) {
+                pen.fill(place, words.iter().copied());
+            }
+        }
+    }
+}

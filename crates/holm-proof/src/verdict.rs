@@ -1,0 +1,88 @@
+//! What an exploration has to say: how much it looked at, or the first thing that is wrong.
+
+use crate::trace::Site;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// How much was looked at.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Images opened, recovered and inspected; equal ones of one trace count once.
+    pub images: u64,
+    /// Images judged, each against what had been promised at its moment.
+    pub judged: u64,
+    /// Moments at which the crash was tried.
+    pub windows: u64,
+    /// Of them, those with too many images to visit all.
+    pub sampled: u64,
+    /// Traces that began with the recovery from a crash.
+    pub rounds: u64,
+    /// Every store, flush and fence that was gone through, by its place.
+    pub sites: BTreeSet<Site>,
+}
+
+impl std::ops::AddAssign for Report {
+    fn add_assign(&mut self, other: Report) {
+        self.images += other.images;
+        self.judged += other.judged;
+        self.windows += other.windows;
+        self.sampled += other.sampled;
+        self.rounds += other.rounds;
+        self.sites.extend(other.sites);
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Report { images, judged, windows, sampled, rounds, .. } = self;
+        write!(
+            f,
+            "{images} images, {judged} judgements, {windows} windows ({sampled} sampled), {rounds} second crashes"
+        )
+    }
+}
+
+/// Something that must not be, and how to see it again.
+#[derive(Clone, Debug)]
+pub struct Violation {
+    /// The design.
+    pub design: &'static str,
+    /// The script, and the rounds of recovery before.
+    pub script: String,
+    /// The model of persistency.
+    pub persistency: &'static str,
+    /// The operation that was under way or had last returned.
+    pub operation: String,
+    /// The event before which the crash came.
+    pub event: String,
+    /// The first store that was lost.
+    pub lost: String,
+    /// What is wrong.
+    pub wrong: String,
+    /// What might have been found.
+    pub expected: String,
+    /// What was found.
+    pub found: String,
+    /// Arguments of the program that repeat it, where it was found by seed.
+    pub replay: Option<String>,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} does not survive ({}, script {})", self.design, self.persistency, self.script)?;
+        writeln!(f, "  operation:  {}", self.operation)?;
+        writeln!(f, "  crash:      {}", self.event)?;
+        writeln!(f, "  first lost: {}", self.lost)?;
+        writeln!(f, "  wrong:      {}", self.wrong)?;
+        writeln!(f, "  expected:   {}", self.expected)?;
+        write!(f, "  found:      {}", self.found)?;
+        match &self.replay {
+            Some(replay) => {
+                write!(f, "\n  repeat:     cargo run --release -p holm-proof --bin crash -- --replay {replay}")
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Violation {}

@@ -1,0 +1,35 @@
+//! Every design against every scenario: `design::scenario`.
+
+use holm_proof::scenarios;
+
+macro_rules! tests {
+    ($design:path; $($scenario:ident)*) => {
+        $(
+            #[test]
+            fn $scenario() {
+                match scenarios::$scenario::<$design>() {
+                    Ok(said) => println!("{said}"),
+                    Err(wrong) => panic!("{wrong}"),
+                }
+            }
+        )*
+    };
+}
+
+macro_rules! designs {
+    ($($name:ident)*) => {
+        $(
+            mod $name {
+                use super::scenarios;
+                holm_proof::for_each_scenario!(tests, holm_tree::designs::$name);
+            }
+        )*
+    };
+}
+
+holm_tree::for_each_design!(designs);
+
+mod canary_0 {
+    use super::scenarios;
+    holm_proof::for_each_scenario!(tests, holm_tree::designs::canaries::canary_0);
+}
