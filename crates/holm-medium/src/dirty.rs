@@ -41,20 +41,32 @@ impl Dirty {
         }
     }
 
-    /// Marks a line (location divided by 64). Any thread that has checked in to the epoch may mark.
+    /// Marks a run of lines (location divided by 64). Any thread that has checked in to the epoch may mark.
     #[inline]
-    pub fn mark(&self, line: u64) {
-        let (area, offset) = parts(line * LINE);
+    pub fn mark(&self, first: u64, count: u64) {
+        let mut line = first;
+        let end = first + count;
+        // A block at a time: a record of a few lines touches one or two.
+        while line < end {
+            let from = line % LINES_PER_BLOCK;
+            let lines = (LINES_PER_BLOCK - from).min(end - line);
+            self.mark_block(line * LINE, ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8);
+            line += lines;
+        }
+    }
+
+    #[inline]
+    fn mark_block(&self, loc: u64, lines: u8) {
+        let (area, offset) = parts(loc);
         let block = (offset / (LINE * LINES_PER_BLOCK)) as usize;
-        let bit = 1u8 << (line % LINES_PER_BLOCK);
         let chunk = self.areas[area as usize][block / BLOCKS_PER_CHUNK].get_or_init(Chunk::new);
         let block = block % BLOCKS_PER_CHUNK;
         let mask = &chunk.masks[block];
-        if mask.load(Relaxed) & bit != 0 {
+        if mask.load(Relaxed) & lines == lines {
             return;
         }
         // Two records of different threads may share a block, hence the read-modify-write.
-        mask.fetch_or(bit, Relaxed);
+        mask.fetch_or(lines, Relaxed);
         let (summary, bit) = (&chunk.summary[block / 64], 1u64 << (block % 64));
         if summary.load(Relaxed) & bit == 0 {
             summary.fetch_or(bit, Relaxed);
@@ -122,14 +134,15 @@ mod tests {
 
     #[test]
     fn every_mark_is_drained_once_in_runs() {
-        let dirty = Dirty::new([1 << 26, 1 << 26]);
+        let dirty = Dirty::new([1 << 27, 1 << 26]);
         let records = Area::Records.at(0) / LINE;
         for line in [0, 1, 7, 8, 9, 300_000, records + 5, records + 6, 500_000, 1, 8] {
-            dirty.mark(line);
+            dirty.mark(line, 1);
         }
+        dirty.mark(1_000_005, 20);
         let mut runs = vec![];
         dirty.drain(|first, count| runs.push((first, count)));
-        assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (records + 5, 2)]);
+        assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (1_000_005, 20), (records + 5, 2)]);
         dirty.drain(|_, _| panic!("nothing is left"));
     }
 }

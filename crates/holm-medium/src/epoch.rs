@@ -169,10 +169,10 @@ impl Clock {
         self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Marks a line as written in an epoch; the caller has checked in to it.
+    /// Marks a run of lines as written in an epoch; the caller has checked in to it.
     #[inline]
-    pub fn mark(&self, epoch: Epoch, line: u64) {
-        self.dirty[(epoch & 1) as usize].mark(line);
+    pub fn mark(&self, epoch: Epoch, first: u64, count: u64) {
+        self.dirty[(epoch & 1) as usize].mark(first, count);
     }
 
     /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.

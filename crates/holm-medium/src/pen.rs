@@ -94,12 +94,11 @@ impl<M: Medium> Pen<'_, M> {
     #[track_caller]
     pub fn flush<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);
+        if M::DEFERS {
+            return self.clock.mark(self.epoch, first, count);
+        }
         for line in first..first + count {
-            if M::DEFERS {
-                self.clock.mark(self.epoch, line);
-            } else {
-                self.medium.flush(line);
-            }
+            self.medium.flush(line);
         }
     }
 
@@ -125,9 +124,7 @@ impl<M: Medium> Pen<'_, M> {
     #[inline]
     pub fn defer<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);
-        for line in first..first + count {
-            self.clock.mark(self.epoch, line);
-        }
+        self.clock.mark(self.epoch, first, count);
     }
 
     /// [`Pen::defer`] for a run of words.
@@ -135,9 +132,8 @@ impl<M: Medium> Pen<'_, M> {
     pub fn defer_words(&mut self, words: &[Word]) {
         if let [first, ..] = words {
             let from = self.medium.image().locate(first);
-            for line in from / LINE..=(from + words.len() as u64 * 8 - 1) / LINE {
-                self.clock.mark(self.epoch, line);
-            }
+            let last = (from + words.len() as u64 * 8 - 1) / LINE;
+            self.clock.mark(self.epoch, from / LINE, last - from / LINE + 1);
         }
     }
 

@@ -189,12 +189,12 @@ impl Buffered {
             let pair = &self.pairs[index];
             pen.write(&pair.head, head.unwrap_or(slot.head));
             pen.write(&pair.payload, slot.payload);
-            pen.defer(pair);
             prints[index / 8] |= u64::from(*print) << (index % 8 * 8);
         }
         for (word, value) in self.prints.iter().zip(prints) {
             pen.write(word, value);
         }
+        pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
         self.set_home(pen, home, kin);
         self.publish(pen, (1u32 << pairs.len()) - 1);
