@@ -11,11 +11,11 @@
 
 use crate::dirty::Dirty;
 use crate::error::{MediumError, Result};
+use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use thread_local::ThreadLocal;
 
 /// A tick of the clock; 36 bits of it fit a leaf's tag: 10.9 years at 5 ms.
 pub type Epoch = u64;
@@ -47,7 +47,7 @@ struct Bell {
 pub struct Clock {
     active: CachePadded<AtomicU64>,
     durable: CachePadded<AtomicU64>,
-    seats: ThreadLocal<Seat>,
+    seats: PerThread<Seat>,
     dirty: [Dirty; 2],
     /// Held shared by batches, which must not see a tick from their first operation to their last.
     hold: RwLock<()>,
@@ -63,7 +63,7 @@ impl Clock {
         Clock {
             active: CachePadded::new(AtomicU64::new(active)),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
-            seats: ThreadLocal::new(),
+            seats: PerThread::new(),
             dirty: [Dirty::new(reserved), Dirty::new(reserved)],
             hold: RwLock::new(()),
             bell: Mutex::default(),
@@ -84,7 +84,7 @@ impl Clock {
     pub fn active(&self) -> Epoch {
         loop {
             match self.active.load(Ordering::SeqCst) {
-                CLOSED => std::thread::yield_now(),
+                CLOSED => yield_now(),
                 active => return active,
             }
         }
@@ -115,7 +115,7 @@ impl Clock {
             let epoch = self.active.load(Ordering::SeqCst);
             if epoch == CLOSED {
                 seat.0.store(IDLE, Ordering::SeqCst);
-                std::thread::yield_now();
+                yield_now();
                 continue;
             }
             // Sequentially consistent on both sides: whoever raises the clock either sees this seat taken, or this
@@ -185,9 +185,9 @@ impl Clock {
                 // A writer that the scheduler has put aside needs this core more than we do.
                 turns += 1;
                 if turns < 64 {
-                    std::hint::spin_loop();
+                    spin_loop();
                 } else {
-                    std::thread::sleep(Duration::from_micros(50));
+                    sleep(Duration::from_micros(50));
                 }
             }
         }
