@@ -1,3 +1,4 @@
 //! holm-proof.
 
 pub mod disk;
+pub mod history;
