@@ -73,6 +73,9 @@ fn parallel<T: Sync, R: Send>(
     work: impl Fn(&[T]) -> Result<Vec<R>> + Sync,
 ) -> Result<Vec<R>> {
     let part = all.len().div_ceil(threads.max(1)).max(1024);
+    if part >= all.len() {
+        return work(all);
+    }
     let mut joined = Vec::with_capacity(all.len());
     thread::scope(|scope| {
         let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(|| work(part))).collect();

@@ -2,9 +2,10 @@
 //! and roots, and through merges. Whatever a finished put has put, later gets see, and the audit at the end is clean.
 
 use crate::explore::{caught, explore};
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay, Word};
 use holm_search::Search;
 use holm_tree::inner::Sorted;
+use holm_tree::leaf::Cut;
 use holm_tree::leaf::buffered::Buffered;
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
 use shuttle::thread;
@@ -27,17 +28,37 @@ struct Grove {
     root: Root,
     /// What finished operations have left, key by key; a key that is being written is not there to be compared.
     settled: Mutex<BTreeMap<u64, Option<u64>>>,
+    /// Every operation with its label, written down before it checks out; of one key, in its order.
+    labelled: Mutex<Vec<(Epoch, u64, Option<u64>)>>,
+}
+
+type Pairs = BTreeMap<u64, u64>;
+
+fn bare() -> (Arc<Quill<Mapped>>, Forest<Mapped, Tiny, Words>) {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let quill = Arc::new(Pool::open(Mapped::heap(24 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
+    (quill.clone(), Forest::new(quill, Words, Search::all_available()[0]))
+}
+
+fn pairs(forest: &Forest<Mapped, Tiny, Words>, root: &Root) -> Pairs {
+    let mut all = BTreeMap::new();
+    let mut edge = 0;
+    loop {
+        let view = forest.view(root, Toward::Holding(edge));
+        all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
+        match view.high {
+            Some(high) => edge = high,
+            None => return all,
+        }
+    }
 }
 
 impl Grove {
     /// With these keys in it, each its own payload.
     fn new(keys: impl Iterator<Item = u64>) -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let medium = Mapped::heap(64 << 10, 4 << 10, options);
-        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-        let forest = Forest::new(quill.clone(), Words, Search::all_available()[0]);
+        let (quill, forest) = bare();
         let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
-        let grove = Grove { quill, forest, root, settled: Mutex::default() };
+        let grove = Grove { quill, forest, root, settled: Mutex::default(), labelled: Mutex::default() };
         keys.for_each(|key| grove.put(key, key));
         grove
     }
@@ -50,10 +71,15 @@ impl Grove {
         }
     }
 
+    fn label(&self, stay: &Stay<'_>, key: u64, payload: Option<u64>) {
+        self.labelled.lock().expect("no panic").push((stay.epoch(), key, payload));
+    }
+
     fn put(&self, key: u64, payload: u64) {
         let before = self.settle(key, None).flatten();
         let mut stay = self.quill.clock().check_in().expect("sound");
         let old = self.forest.put(&self.root, &mut stay, key, payload, None).expect("memory");
+        self.label(&stay, key, Some(payload));
         assert_eq!(old.map(|old| old.payload), before, "what put {key} found");
         self.settle(key, Some(Some(payload)));
     }
@@ -62,6 +88,7 @@ impl Grove {
         let before = self.settle(key, None).flatten();
         let mut stay = self.quill.clock().check_in().expect("sound");
         let old = self.forest.remove(&self.root, &mut stay, key, None).expect("memory");
+        self.label(&stay, key, None);
         assert_eq!(old.map(|old| old.payload), before, "what remove {key} found");
         self.settle(key, Some(None));
     }
@@ -80,22 +107,56 @@ impl Grove {
         self.quill.advance().expect("sound");
     }
 
-    /// Everything in order, and an audit.
+    /// A crash: another pool finds these words, as many of each as had reached the medium, and recovers to the cut.
+    fn recovered(words: Vec<u64>, cut: Cut, epoch: Epoch) -> Pairs {
+        let (quill, forest) = bare();
+        let image = quill.image().words(0, words.len()).expect("they came from an image of that size");
+        quill.cut_at(epoch).fill(image, words.into_iter());
+        let rebuilt = forest.rebuild(cut, epoch, 1).expect("sound leaves");
+        rebuilt.roots.first().map(|root| pairs(&forest, root)).unwrap_or_default()
+    }
+
+    /// The leaf area word by word, which takes a while; and the epoch that was durable all that time, if one was. Any
+    /// word may reach the medium at any time, so what was copied is what a crash at the end of it could have left.
+    fn photograph(&self) -> Option<(Vec<u64>, Epoch)> {
+        let durable = self.quill.clock().durable();
+        let blocks = self.quill.space().block_frontier() as usize;
+        let image = self.quill.image().words(0, blocks * 64).expect("blocks lie in the image");
+        let words = image.iter().map(Word::read).collect();
+        (self.quill.clock().durable() == durable).then_some((words, durable))
+    }
+
+    /// What was labelled with this epoch or an earlier one.
+    fn as_of(&self, epoch: Epoch) -> Pairs {
+        let labelled = self.labelled.lock().expect("no panic");
+        let mut pairs = BTreeMap::new();
+        for (_, key, payload) in labelled.iter().filter(|(label, ..)| *label <= epoch) {
+            match payload {
+                Some(payload) => pairs.insert(*key, *payload),
+                None => pairs.remove(key),
+            };
+        }
+        pairs
+    }
+
+    /// Power is lost while the others work.
+    fn lose_power(&self) {
+        if let Some((words, durable)) = self.photograph() {
+            let found = Self::recovered(words, Cut::At(durable), durable + 1);
+            assert_eq!(found, self.as_of(durable), "power lost after epoch {durable}");
+        }
+    }
+
+    /// Everything is there, in order, also after the death of the process and after a loss of power; and an audit.
     fn end(&self) {
         let settled = self.settled.lock().expect("no panic").clone();
-        let kept: Vec<_> = settled.into_iter().filter_map(|(key, payload)| Some((key, payload?))).collect();
-        let mut all = Vec::new();
-        let mut edge = 0;
-        loop {
-            let view = self.forest.view(&self.root, Toward::Holding(edge));
-            all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
-            match view.high {
-                Some(high) => edge = high,
-                None => break,
-            }
-        }
-        assert_eq!(all, kept);
+        let kept: Pairs = settled.into_iter().filter_map(|(key, payload)| Some((key, payload?))).collect();
+        assert_eq!(pairs(&self.forest, &self.root), kept);
         assert_eq!(self.forest.audit(&self.root).faults, Vec::<String>::new());
+        self.lose_power();
+        let (words, _) = self.photograph().expect("nobody ticks");
+        let found = Self::recovered(words, Cut::Visible, self.quill.clock().active());
+        assert_eq!(found, kept, "the process died");
     }
 }
 
@@ -117,13 +178,13 @@ fn split() {
 
 #[test]
 fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
-    explore(200, split);
+    explore(1_500, split);
 }
 
 /// A full leaf of a full twig that is the root: its split needs the twig's, and that needs a new root.
 #[test]
 fn a_root_splits_among_writers_and_a_reader() {
-    explore(40, || {
+    explore(800, || {
         let grove = Grove::new((0..14 * 7 + 28).map(|key| key * 10));
         thread::scope(|scope| {
             scope.spawn(|| [1_201, 11].into_iter().for_each(|key| grove.put(key, 1)));
@@ -137,7 +198,7 @@ fn a_root_splits_among_writers_and_a_reader() {
 /// Two leaves, one about to be sparse: writers meet in the merge, one with a pair for the leaf that gives way.
 #[test]
 fn leaves_merge_among_writers_a_reader_and_a_tick() {
-    explore(200, || {
+    explore(1_500, || {
         let grove = Grove::new((0..29).map(|key| key * 10));
         (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
         thread::scope(|scope| {
@@ -156,7 +217,7 @@ fn leaves_merge_among_writers_a_reader_and_a_tick() {
 /// A leaf of which every slot is pinned by the two epochs before: room comes from refreshing it, not from splitting.
 #[test]
 fn versions_fill_a_leaf_among_writers_and_ticks() {
-    explore(100, || {
+    explore(500, || {
         let grove = Grove::new((0..9).map(|key| key * 10));
         thread::scope(|scope| {
             scope.spawn(|| (0..3).for_each(|_| grove.tick()));
@@ -168,6 +229,23 @@ fn versions_fill_a_leaf_among_writers_and_ticks() {
                     }
                 });
             }
+        });
+        grove.end();
+    });
+}
+
+/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there whole,
+/// and nothing else is.
+#[test]
+fn power_is_lost_among_writers_and_ticks() {
+    explore(600, || {
+        let grove = Grove::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        thread::scope(|scope| {
+            scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
+            scope.spawn(|| (230..240).for_each(|key| grove.put(key, 1)));
+            scope.spawn(|| (0..3).for_each(|_| grove.tick()));
+            scope.spawn(|| (0..2).for_each(|_| grove.lose_power()));
         });
         grove.end();
     });
