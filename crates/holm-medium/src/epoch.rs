@@ -11,7 +11,7 @@
 
 use crate::dirty::Dirty;
 use crate::error::{MediumError, Result};
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
@@ -105,9 +105,20 @@ impl Clock {
         if let Some(error) = self.poison.get() {
             return Err(error.clone());
         }
-        let seat = self.seats.get_or_default();
+        let seat = self.seats.get().unwrap_or_else(|| self.sit());
         let epoch = self.announce(seat);
         Ok(Stay { clock: self, seat, epoch })
+    }
+
+    /// A seat for a thread that has none yet.
+    #[cold]
+    fn sit(&self) -> &Seat {
+        let seat = self.seats.get_or_default();
+        // Against the fence of `wait_for_seats`: either whoever raises the clock meets this seat, or this thread sees
+        // the clock raised. The seat's own stores don't order the list that it is found in, and a cut could miss the
+        // first operation of a thread.
+        fence(Ordering::SeqCst);
+        seat
     }
 
     fn announce(&self, seat: &Seat) -> Epoch {
@@ -175,6 +186,8 @@ impl Clock {
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
+        // After the clock has been raised and before the seats are listed; see `sit`.
+        fence(Ordering::SeqCst);
         for seat in self.seats.iter() {
             let mut turns = 0;
             loop {
