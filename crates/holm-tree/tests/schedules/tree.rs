@@ -181,18 +181,29 @@ fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
     explore(1_500, split);
 }
 
+/// Splits below a full twig. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one full.
+fn split_above(leaves: u64) {
+    let keys = (leaves - 1) * 14 + 28;
+    let grove = Grove::new((0..keys).map(|key| key * 10));
+    let low = (keys - 8) * 10;
+    thread::scope(|scope| {
+        scope.spawn(|| [low + 1, 11].into_iter().for_each(|key| grove.put(key, 1)));
+        scope.spawn(|| [low + 2, low + 3].into_iter().for_each(|key| grove.put(key, 2)));
+        scope.spawn(|| [low + 1, 0, low + 50, low - 150].into_iter().for_each(|key| grove.get(key)));
+    });
+    grove.end();
+}
+
 /// A full leaf of a full twig that is the root: its split needs the twig's, and that needs a new root.
 #[test]
 fn a_root_splits_among_writers_and_a_reader() {
-    explore(800, || {
-        let grove = Grove::new((0..14 * 7 + 28).map(|key| key * 10));
-        thread::scope(|scope| {
-            scope.spawn(|| [1_201, 11].into_iter().for_each(|key| grove.put(key, 1)));
-            scope.spawn(|| [1_202, 1_203].into_iter().for_each(|key| grove.put(key, 2)));
-            scope.spawn(|| [1_201, 0, 1_250, 700].into_iter().for_each(|key| grove.get(key)));
-        });
-        grove.end();
-    });
+    explore(800, || split_above(8));
+}
+
+/// The same below a branch: the first twig has four leaves since the root split, the second one is full again.
+#[test]
+fn a_twig_splits_among_writers_and_a_reader() {
+    explore(600, || split_above(12));
 }
 
 /// Two leaves, one about to be sparse: writers meet in the merge, one with a pair for the leaf that gives way.
