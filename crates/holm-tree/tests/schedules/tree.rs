@@ -245,6 +245,37 @@ fn versions_fill_a_leaf_among_writers_and_ticks() {
     });
 }
 
+/// A split or merge that began before a tick meets what was written to its leaves after it: it may not carry that into
+/// the epoch that ended.
+fn overtaken(grove: &Grove, first: impl Fn() + Send, second: impl Fn() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(first);
+        scope.spawn(second);
+        scope.spawn(|| {
+            grove.tick();
+            grove.lose_power();
+        });
+    });
+    grove.end();
+}
+
+#[test]
+fn a_split_is_overtaken_by_a_tick() {
+    explore(2_000, || {
+        let grove = Grove::new((0..28).map(|key| key * 10));
+        overtaken(&grove, || grove.put(5, 1), || grove.remove(20));
+    });
+}
+
+#[test]
+fn a_merge_is_overtaken_by_a_tick() {
+    explore(1_500, || {
+        let grove = Grove::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        overtaken(&grove, || grove.remove(70), || grove.remove(280));
+    });
+}
+
 /// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there whole,
 /// and nothing else is.
 #[test]
