@@ -1,4 +1,4 @@
-//! The project's verbs: `cargo xtask check | crash | power-cut | bench | new-leaf`.
+//! The project's verbs: `cargo xtask check | crash | schedules | miri | power-cut | bench | new-leaf`.
 //!
 //! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
 //! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod new_leaf;
+mod proofs;
 
 use std::path::Path;
 use std::process::Command;
@@ -21,6 +22,14 @@ enum Verb {
     Check,
     /// Explores the crashes of designs; every failure prints the seed that repeats it.
     Crash(Crash),
+    /// Explores schedules of latch, clock, slab and tree; every failure prints the schedule that repeats it.
+    Schedules(proofs::Schedules),
+    /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
+    Miri {
+        /// Runs of each test that differ in schedule and in what weak memory shows.
+        #[arg(long, default_value_t = 1)]
+        seeds: u64,
+    },
     /// Cuts the power of a pool of real files, again and again; arguments go to the program itself.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
@@ -72,6 +81,8 @@ fn main() -> Result<()> {
     match Verb::parse() {
         Verb::Check => check(),
         Verb::Crash(crash) => run_program("holm-proof", Some("crash"), &crash.arguments()),
+        Verb::Schedules(settings) => proofs::schedules(&settings),
+        Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::PowerCut(rest) => run_program("holm-proof", Some("power-cut"), &rest.arguments),
         Verb::Bench(rest) => run_program("holm-rivals", None, &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
@@ -85,7 +96,8 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
-    cargo(&["test", "--package", "xtask"], &[])
+    cargo(&["test", "--package", "xtask"], &[])?;
+    proofs::schedules(&proofs::Schedules::default())
 }
 
 fn run_program(package: &str, program: Option<&str>, arguments: &[String]) -> Result<()> {

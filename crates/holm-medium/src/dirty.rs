@@ -5,11 +5,12 @@
 //! epoch's end walks the summaries, 4 KiB of them for each 16 MiB of image that was touched.
 
 use crate::loc::{Area, LINE, parts};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 const LINES_PER_BLOCK: u64 = 8;
-const BLOCKS_PER_CHUNK: usize = 1 << 15;
+/// Few where schedules are explored or each step is interpreted: a chunk is made anew for every run.
+const BLOCKS_PER_CHUNK: usize = if cfg!(any(shuttle, miri)) { 1 << 7 } else { 1 << 15 };
 const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * LINES_PER_BLOCK * LINE;
 
 struct Chunk {

@@ -11,11 +11,11 @@
 
 use crate::dirty::Dirty;
 use crate::error::{MediumError, Result};
+use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use thread_local::ThreadLocal;
 
 /// A tick of the clock; 36 bits of it fit a leaf's tag: 10.9 years at 5 ms.
 pub type Epoch = u64;
@@ -49,7 +49,7 @@ pub struct Clock {
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
-    seats: ThreadLocal<Seat>,
+    seats: PerThread<Seat>,
     dirty: [Dirty; 2],
     /// Held shared by batches, which must not see a tick from their first operation to their last.
     hold: RwLock<()>,
@@ -72,7 +72,7 @@ impl Clock {
             active: CachePadded::new(AtomicU64::new(active)),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
-            seats: ThreadLocal::new(),
+            seats: PerThread::new(),
             dirty: [Dirty::new(reserved), Dirty::new(reserved)],
             hold: RwLock::new(()),
             bell: Mutex::default(),
@@ -113,9 +113,20 @@ impl Clock {
         if self.gate.load(Ordering::Relaxed) != OPEN {
             self.wait_at_gate()?;
         }
-        let seat = self.seats.get_or_default();
+        let seat = self.seats.get().unwrap_or_else(|| self.sit());
         let epoch = self.announce(seat)?;
         Ok(Stay { clock: self, seat, epoch })
+    }
+
+    /// A seat for a thread that has none yet.
+    #[cold]
+    fn sit(&self) -> &Seat {
+        let seat = self.seats.get_or_default();
+        // Against the fence of `wait_for_seats`: either whoever raises the clock meets this seat, or this thread sees
+        // the clock raised. The seat's own stores don't order the list that it is found in, and a cut could miss the
+        // first operation of a thread.
+        fence(Ordering::SeqCst);
+        seat
     }
 
     #[cold]
@@ -152,7 +163,7 @@ impl Clock {
             if epoch == CLOSED {
                 seat.0.store(IDLE, Ordering::SeqCst);
                 self.wait_at_gate()?;
-                std::thread::yield_now();
+                yield_now();
                 continue;
             }
             // Sequentially consistent on both sides: whoever raises the clock either sees this seat taken, or this
@@ -226,6 +237,8 @@ impl Clock {
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
+        // After the clock has been raised and before the seats are listed; see `sit`.
+        fence(Ordering::SeqCst);
         for seat in self.seats.iter() {
             let mut turns = 0;
             loop {
@@ -236,9 +249,9 @@ impl Clock {
                 // A writer that the scheduler has put aside needs this core more than we do.
                 turns += 1;
                 if turns < 64 {
-                    std::hint::spin_loop();
+                    spin_loop();
                 } else {
-                    std::thread::sleep(Duration::from_micros(50));
+                    sleep(Duration::from_micros(50));
                 }
             }
         }

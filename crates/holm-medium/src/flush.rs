@@ -2,14 +2,14 @@
 //!
 //! Stable Rust has an intrinsic for neither `clwb` nor `clflushopt`; the folder holds a few lines of assembly for each.
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(miri, not(target_arch = "x86_64")))]
 mod portable;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(not(miri), target_arch = "x86_64"))]
 mod x86_64;
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(any(miri, not(target_arch = "x86_64")))]
 use portable as machine;
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(not(miri), target_arch = "x86_64"))]
 use x86_64 as machine;
 
 use crate::word::Word;

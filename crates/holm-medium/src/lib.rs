@@ -29,6 +29,7 @@ mod pool;
 mod region;
 mod space;
 pub mod superblock;
+mod sync;
 pub mod vfs;
 mod word;
 

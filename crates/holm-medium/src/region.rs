@@ -37,7 +37,8 @@ pub struct Region {
     /// Bytes of the file that are mapped; at least `len`, for pages are mapped and born before anybody may store there.
     mapped: AtomicUsize,
     backing: Backing,
-    heap: Option<Box<[AtomicU64]>>,
+    /// The whole allocation, owned. Not a box: to move one is to claim that nobody else points into it.
+    heap: Option<NonNull<[AtomicU64]>>,
 }
 
 // SAFETY: the memory is reached only as atomics, `len` is an atomic, and mapping calls are serialised by the callers'
@@ -51,8 +52,11 @@ impl Region {
     pub fn heap(bytes: usize) -> Self {
         let words = bytes.div_ceil(8) + 8;
         let heap: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        let skip = heap.as_ptr().align_offset(64);
-        let base = NonNull::from(&heap[skip]).cast();
+        let heap = NonNull::from(Box::leak(heap));
+        let first = heap.cast::<AtomicU64>();
+        // SAFETY: there are eight words more than asked for, so the next start of a line lies inside, and what is asked
+        // for fits behind it.
+        let base = unsafe { first.add(first.align_offset(64)) }.cast();
         let (len, mapped) = (AtomicUsize::new(bytes & !7), AtomicUsize::new(0));
         Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, heap: Some(heap) }
     }
@@ -231,9 +235,12 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if self.heap.is_none() {
-            // SAFETY: the whole reservation is ours; whoever could hold a reference into it borrowed from this region.
-            let _ = unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) };
+        match self.heap {
+            // SAFETY: it came from a box, and nobody else frees it; whoever could hold a reference into it borrowed from
+            // this region.
+            Some(heap) => drop(unsafe { Box::from_raw(heap.as_ptr()) }),
+            // SAFETY: the whole reservation is ours; as for references, as above.
+            None => drop(unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) }),
         }
     }
 }

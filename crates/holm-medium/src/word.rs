@@ -3,6 +3,7 @@
 //! Anyone may read a word at any time; only a pen may change one. There is no way to change a word in here that is
 //! visible outside this crate, so "readers have nothing in their hands to write with" is a matter of types.
 
+use crate::sync::step;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Eight durable bytes: the unit of failure atomicity, of observation, and of Rust atomicity.
@@ -19,6 +20,7 @@ impl Word {
     /// The word as the cache holds it now.
     #[inline]
     pub fn read(&self) -> u64 {
+        step();
         self.0.load(Ordering::Relaxed)
     }
 
@@ -26,6 +28,7 @@ impl Word {
     /// reorders plain and relaxed ones, a run of release stores stays as written, and on x86 each is a plain `mov`.
     #[inline]
     pub(crate) fn set(&self, value: u64) {
+        step();
         self.0.store(value, Ordering::Release);
     }
 
@@ -40,11 +43,13 @@ impl Scratch {
     /// The word as the cache holds it now.
     #[inline]
     pub fn read(&self) -> u64 {
+        step();
         self.0.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn set(&self, value: u64) {
+        step();
         self.0.store(value, Ordering::Release);
     }
 }

@@ -9,6 +9,7 @@ mod crashes;
 pub mod disk;
 mod explore;
 mod grove;
+pub mod history;
 mod inspect;
 mod model;
 pub mod mutants;

@@ -3,6 +3,7 @@
 use super::{Inner, Mark};
 use crate::latch::Latch;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use crate::sync::rank;
 use holm_search::Search;
 
 /// `8 * LINES - 1` separators, `8 * LINES` children.
@@ -72,11 +73,11 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
     }
     #[inline]
     fn rank(&self, search: Search, head: u64) -> usize {
-        search.rank(self.heads.as_flattened(), self.len(), head)
+        rank(search, self.heads.as_flattened(), self.len(), head)
     }
     #[inline]
     fn rank_below(&self, search: Search, head: u64) -> usize {
-        search.rank_below(self.heads.as_flattened(), self.len(), head)
+        head.checked_sub(1).map_or(0, |before| self.rank(search, before))
     }
 
     fn rewrite(&self, skip: usize, marks: &[Mark], children: &[u32]) {

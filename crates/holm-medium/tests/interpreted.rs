@@ -1,0 +1,86 @@
+//! The clock on real threads, for Miri: which of its orderings are too weak shows only where stores may arrive late.
+
+use holm_medium::{Clock, FIRST_EPOCH};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+fn clock() -> Clock {
+    Clock::new(FIRST_EPOCH, [1 << 14, 1 << 14])
+}
+
+/// A thread checks in for the first time while the clock is raised: its seat is new, and must be seen all the same.
+#[test]
+fn a_new_seat_is_seen_by_whoever_raises() {
+    for _ in 0..if cfg!(miri) { 20 } else { 300 } {
+        let clock = clock();
+        let (ended, left) = (AtomicU64::new(0), AtomicBool::new(false));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let stay = clock.check_in().expect("sound");
+                // Long enough for the other thread to end this epoch, if it does not wait as it should.
+                let still_in = (0..100).map(|_| ended.load(Relaxed)).inspect(|_| thread::yield_now()).max();
+                let still_in = still_in.unwrap_or_default();
+                assert!(still_in < stay.epoch(), "epoch {still_in} ended with somebody in it");
+                left.store(true, Relaxed);
+                drop(stay);
+            });
+            scope.spawn(|| {
+                let raised = clock.raise();
+                // Whoever was in the ended epoch has left for good, and shows it.
+                ended.store(raised, Relaxed);
+                clock.publish(raised);
+            });
+        });
+        assert!(left.into_inner());
+    }
+}
+
+/// Marks are relaxed; the check-out and the seat are what carries them to the one who drains.
+#[test]
+fn marks_arrive_with_the_check_out() {
+    let clock = clock();
+    let ticks = if cfg!(miri) { 12 } else { 300 };
+    let marked: Vec<AtomicU64> = (0..ticks + FIRST_EPOCH + 2).map(|_| AtomicU64::new(0)).collect();
+    thread::scope(|scope| {
+        for thread in 0..2 {
+            let (clock, marked) = (&clock, &marked);
+            scope.spawn(move || {
+                while clock.active() < FIRST_EPOCH + ticks {
+                    let stay = clock.check_in().expect("sound");
+                    clock.mark(stay.epoch(), thread * 2, 1);
+                    marked[stay.epoch() as usize].fetch_or(1 << thread, Relaxed);
+                    drop(stay);
+                    thread::yield_now();
+                }
+            });
+        }
+        scope.spawn(|| {
+            for _ in 0..ticks {
+                let ended = clock.raise();
+                let mut drained = 0;
+                clock.drain(ended, |first, _| drained |= 1 << (first / 2));
+                assert_eq!(drained, marked[ended as usize].load(Relaxed), "the marks of epoch {ended}");
+                clock.publish(ended);
+            }
+        });
+    });
+}
+
+#[test]
+fn waiters_wake() {
+    let clock = clock();
+    thread::scope(|scope| {
+        let ticker = scope.spawn(|| {
+            while !clock.sleep(None) {
+                clock.publish(clock.raise());
+            }
+        });
+        for _ in 0..3 {
+            let epoch = clock.check_in().expect("sound").epoch();
+            clock.wait_durable(epoch).expect("sound");
+            clock.paused(|| ());
+        }
+        clock.stop();
+        ticker.join().expect("no panic");
+    });
+}

@@ -1,0 +1,124 @@
+//! Labels: every mark is drained with its own epoch, nobody is left in an epoch that has ended, and labels rise along
+//! the order in which latches are taken.
+
+use crate::explore::{caught, explore};
+use crate::{clock, note};
+use holm_medium::{Clock, Epoch};
+use shuttle::thread;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+#[derive(Default)]
+struct Ledger {
+    inside: BTreeMap<Epoch, u32>,
+    marked: BTreeMap<Epoch, BTreeSet<u64>>,
+    next: u64,
+}
+
+/// What a writer does wrong, if anything.
+#[derive(Clone, Copy, PartialEq)]
+enum Writer {
+    Sound,
+    MarksAfterCheckingOut,
+    LabelsAsBefore,
+}
+
+fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
+    let stay = clock.check_in().expect("sound");
+    let epoch = stay.epoch();
+    *note(ledger).inside.entry(epoch).or_default() += 1;
+    for _ in 0..2 {
+        let line = {
+            let mut ledger = note(ledger);
+            ledger.next += 1;
+            let line = ledger.next * 3;
+            ledger.marked.entry(epoch).or_default().insert(line);
+            line
+        };
+        match writer {
+            Writer::Sound => clock.mark(stay.epoch(), line, 1),
+            Writer::LabelsAsBefore => clock.mark(epoch - 1, line, 1),
+            Writer::MarksAfterCheckingOut => {}
+        }
+    }
+    *note(ledger).inside.entry(epoch).or_default() -= 1;
+    drop(stay);
+    if writer == Writer::MarksAfterCheckingOut {
+        let line = note(ledger).next * 3;
+        clock.mark(epoch, line, 1);
+    }
+}
+
+fn tick(clock: &Clock, ledger: &Mutex<Ledger>) {
+    let ended = clock.raise();
+    let inside = note(ledger).inside.get(&ended).copied().unwrap_or_default();
+    assert_eq!(inside, 0, "somebody is still in the ended epoch {ended}");
+    let mut drained = BTreeSet::new();
+    clock.drain(ended, |first, count| drained.extend(first..first + count));
+    let marked = note(ledger).marked.remove(&ended).unwrap_or_default();
+    assert_eq!(drained, marked, "the marks of epoch {ended}");
+    clock.publish(ended);
+}
+
+fn marks(writer: Writer) {
+    let (clock, ledger) = (clock(), Mutex::default());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..2).for_each(|_| write(&clock, &ledger, writer)));
+        }
+        scope.spawn(|| (0..3).for_each(|_| tick(&clock, &ledger)));
+    });
+    (0..2).for_each(|_| tick(&clock, &ledger));
+    assert!(note(&ledger).marked.is_empty(), "marks that no epoch drained");
+}
+
+#[test]
+fn every_mark_is_drained_with_its_own_epoch_and_nobody_is_left_in_it() {
+    explore(1_500, || marks(Writer::Sound));
+}
+
+#[test]
+fn a_mark_made_after_checking_out_is_caught() {
+    caught(1_500, "the marks of epoch", || marks(Writer::MarksAfterCheckingOut));
+}
+
+#[test]
+fn a_mark_under_another_label_is_caught() {
+    caught(1_500, "the marks of epoch", || marks(Writer::LabelsAsBefore));
+}
+
+/// Lock, then validate: the order of the labels in which a latch was taken. Here the latch is a lock.
+fn order(validates: bool) {
+    let clock = clock();
+    let taken = shuttle::sync::Mutex::new(Vec::new());
+    let write = || {
+        let mut stay = clock.check_in().expect("sound");
+        loop {
+            let mut taken = taken.lock().expect("no panic");
+            if !validates || stay.valid() {
+                taken.push(stay.epoch());
+                return;
+            }
+            drop(taken);
+            stay.renew().expect("an open clock");
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| (0..2).for_each(|_| write()));
+        }
+        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+    });
+    let taken = taken.lock().expect("no panic");
+    assert!(taken.is_sorted(), "labels fall along the order of latches: {taken:?}");
+}
+
+#[test]
+fn labels_rise_along_the_order_of_latches() {
+    explore(1_500, || order(true));
+}
+
+#[test]
+fn a_writer_that_does_not_validate_is_caught() {
+    caught(1_500, "labels fall", || order(false));
+}

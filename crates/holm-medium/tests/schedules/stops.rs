@@ -1,0 +1,118 @@
+//! Stops: a batch that holds the clock sees one epoch, and a look under a pause sees no writer inside.
+
+use crate::clock;
+use crate::explore::{caught, explore};
+use holm_medium::Clock;
+use shuttle::thread;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+fn batch(holds: bool) {
+    let clock = clock();
+    let operate = || {
+        let mut stay = clock.check_in().expect("sound");
+        if !stay.valid() {
+            stay.renew().expect("an open clock");
+        }
+        stay.epoch()
+    };
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let _hold = holds.then(|| clock.hold());
+                let (first, last) = (operate(), operate());
+                assert_eq!(first, last, "a batch saw two epochs");
+            });
+        }
+        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+        scope.spawn(|| clock.paused(|| ()));
+    });
+}
+
+#[test]
+fn a_batch_that_holds_sees_one_epoch() {
+    explore(1_500, || batch(true));
+}
+
+#[test]
+fn a_batch_that_does_not_hold_is_caught() {
+    caught(1_500, "a batch saw two epochs", || batch(false));
+}
+
+/// How somebody looks at what writers are doing.
+#[derive(Clone, Copy)]
+enum Look {
+    Paused,
+    Stopped,
+    Boldly,
+}
+
+fn look(clock: &Clock, look: Look, inside: &AtomicI32) {
+    let nobody = || assert_eq!(inside.load(Relaxed), 0, "a writer is inside");
+    match look {
+        Look::Paused => clock.paused(nobody),
+        Look::Stopped => {
+            let ended = clock.raise_stopped(|_| nobody());
+            clock.publish(ended);
+        }
+        Look::Boldly => nobody(),
+    }
+}
+
+fn pauses(kind: Look) {
+    let (clock, inside) = (clock(), AtomicI32::new(0));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                for _ in 0..2 {
+                    let mut stay = clock.check_in().expect("sound");
+                    inside.fetch_add(1, Relaxed);
+                    clock.mark(stay.epoch(), 1, 1);
+                    while !stay.valid() {
+                        // Who renews has let go of everything.
+                        inside.fetch_sub(1, Relaxed);
+                        stay.renew().expect("an open clock");
+                        inside.fetch_add(1, Relaxed);
+                    }
+                    clock.mark(stay.epoch(), 2, 1);
+                    inside.fetch_sub(1, Relaxed);
+                }
+            });
+        }
+        scope.spawn(|| (0..2).for_each(|_| look(&clock, kind, &inside)));
+    });
+}
+
+#[test]
+fn a_look_under_a_pause_sees_no_writer() {
+    explore(1_500, || pauses(Look::Paused));
+}
+
+#[test]
+fn a_copy_between_epochs_sees_no_writer() {
+    explore(1_500, || pauses(Look::Stopped));
+}
+
+#[test]
+fn a_look_without_a_pause_is_caught() {
+    caught(1_500, "a writer is inside", || pauses(Look::Boldly));
+}
+
+/// One thread ticks, another pauses, a batch holds: all of them end, and the clock has moved as often as it was raised.
+#[test]
+fn ticks_pauses_and_batches_do_not_lock_each_other_out() {
+    explore(1_500, || {
+        let clock = clock();
+        let start = clock.active();
+        thread::scope(|scope| {
+            scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+            scope.spawn(|| clock.paused(|| ()));
+            scope.spawn(|| {
+                let _hold = clock.hold();
+                drop(clock.check_in().expect("sound"));
+            });
+            scope.spawn(|| drop(clock.check_in().expect("sound")));
+        });
+        assert_eq!(clock.active(), start + 2);
+        assert_eq!(clock.durable(), start + 1);
+    });
+}

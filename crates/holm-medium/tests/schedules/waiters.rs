@@ -1,0 +1,107 @@
+//! Waiters: woken by what they wait for, by the pool's failure and by its end, never too early and never not at all.
+//! A wake-up that is lost shows as a deadlock, which the scheduler reports.
+
+use crate::clock;
+use crate::explore::{caught, explore};
+use holm_medium::{Clock, MediumError};
+use shuttle::thread;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Ticks until stopped; `recorded` is what a medium would have made durable.
+fn tick(clock: &Clock, recorded: &AtomicU64, early: bool) {
+    while !clock.sleep(None) {
+        let ended = clock.raise();
+        if early {
+            clock.publish(ended);
+        }
+        thread::yield_now();
+        recorded.store(ended, Relaxed);
+        if !early {
+            clock.publish(ended);
+        }
+    }
+}
+
+fn waits(early: bool) {
+    let (clock, recorded) = (clock(), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let ticker = scope.spawn(|| tick(&clock, &recorded, early));
+        let waiters = [(); 2].map(|()| {
+            scope.spawn(|| {
+                let epoch = clock.check_in().expect("sound").epoch();
+                clock.wait_durable(epoch).expect("sound");
+                assert!(recorded.load(Relaxed) >= epoch, "woken before the epoch was durable");
+                assert!(clock.durable() >= epoch, "woken for nothing");
+            })
+        });
+        waiters.into_iter().for_each(|waiter| waiter.join().expect("no panic"));
+        clock.stop();
+        ticker.join().expect("no panic");
+    });
+}
+
+#[test]
+fn a_waiter_returns_once_its_epoch_is_durable() {
+    explore(1_500, || waits(false));
+}
+
+#[test]
+fn an_epoch_published_too_early_is_caught() {
+    caught(1_500, "woken before the epoch was durable", || waits(true));
+}
+
+#[test]
+fn poison_wakes_every_waiter_and_bars_the_door() {
+    explore(1_500, || {
+        let clock = clock();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let waited = clock.wait_durable(clock.active());
+                    assert!(matches!(waited, Err(MediumError::Poisoned { .. })), "{waited:?}");
+                });
+            }
+            scope.spawn(|| clock.poison(&MediumError::Unsupported { what: "a test's failure" }));
+        });
+        assert!(matches!(clock.check_in().err(), Some(MediumError::Poisoned { .. })));
+        assert!(clock.poisoned().is_some());
+    });
+}
+
+#[test]
+fn a_stop_wakes_waiters_and_the_one_who_ticks() {
+    explore(1_500, || {
+        let clock = clock();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let far = clock.active() + 3;
+                if clock.wait_durable(far).is_ok() {
+                    assert!(clock.durable() >= far, "the ticks came before the stop");
+                }
+            });
+            scope.spawn(|| {
+                while !clock.sleep(None) {
+                    clock.publish(clock.raise());
+                }
+            });
+            scope.spawn(|| clock.stop());
+        });
+    });
+}
+
+#[test]
+fn a_nudge_is_never_lost() {
+    explore(1_500, || {
+        let clock = clock();
+        let start = clock.active();
+        thread::scope(|scope| {
+            let ticker = scope.spawn(|| {
+                assert!(!clock.sleep(None));
+                clock.publish(clock.raise());
+            });
+            clock.nudge();
+            ticker.join().expect("no panic");
+        });
+        assert_eq!(clock.durable(), start);
+    });
+}

@@ -1,0 +1,159 @@
+//! Histories of concurrent calls, and whether some order explains them.
+//!
+//! A history is linearizable if every call can be given an instant between its beginning and its end such that, in the
+//! order of these instants, each saw what a map would have shown it (Herlihy and Wing). Keys of a map do not influence
+//! one another, so each key is checked alone, which keeps the search short. The search is Wing and Gong's: choose a
+//! call that nothing unexplained precedes, let the register answer it, go on; Lowe's memory of what was already tried
+//! makes it end.
+//!
+//! A call without an end is under way when the history stops: it may have happened, at any time, or not at all.
+//! Scans are not judged here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+/// The most calls of one key that a history may have.
+pub const MOST_CALLS: usize = 128;
+
+/// What was asked of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Its value.
+    Get,
+    /// To have this value from now on.
+    Put(u64),
+    /// To have none.
+    Remove,
+}
+
+/// A call and its answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The key.
+    pub key: u64,
+    /// What was asked.
+    pub action: Action,
+    /// The value that was there before; of a call without an end, nobody knows.
+    pub saw: Option<u64>,
+    /// When it began.
+    pub began: u64,
+    /// When it ended, if it did.
+    pub ended: Option<u64>,
+}
+
+/// Why no order explains a history.
+#[derive(Clone, Debug)]
+pub enum Fault {
+    /// What was seen of this key can't be put in any order.
+    Unexplained {
+        /// The key.
+        key: u64,
+        /// The longest order that was found.
+        explained: Vec<Call>,
+        /// The calls that do not fit behind it.
+        left: Vec<Call>,
+    },
+    /// More calls of this key than can be judged.
+    TooLong {
+        /// The key.
+        key: u64,
+        /// How many there are; at most [`MOST_CALLS`] can be judged.
+        calls: usize,
+    },
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::TooLong { key, calls } => write!(out, "key {key}: {calls} calls, at most {MOST_CALLS} expected"),
+            Fault::Unexplained { key, explained, left } => {
+                writeln!(out, "key {key}: no order explains what was seen; the best one so far:")?;
+                explained.iter().try_for_each(|call| writeln!(out, "  {call:?}"))?;
+                writeln!(out, "behind it none of these fits:")?;
+                left.iter().try_for_each(|call| writeln!(out, "  {call:?}"))
+            }
+        }
+    }
+}
+
+/// Gives out the instants of a history, all different.
+#[derive(Default)]
+pub struct Recorder(AtomicU64);
+
+impl Recorder {
+    /// Makes a call and writes down when it began, when it ended and what it saw.
+    pub fn call(&self, key: u64, action: Action, make: impl FnOnce() -> Option<u64>) -> Call {
+        let began = self.0.fetch_add(1, SeqCst);
+        let saw = make();
+        Call { key, action, saw, began, ended: Some(self.0.fetch_add(1, SeqCst)) }
+    }
+}
+
+/// Whether some order explains a history that began with an empty map. Exponential in the number of calls that overlap
+/// one another, linear in the others.
+///
+/// # Errors
+/// The first [`Fault`], by key.
+pub fn check(history: &[Call]) -> Result<(), Fault> {
+    let mut keys: BTreeMap<u64, Vec<Call>> = BTreeMap::new();
+    history.iter().for_each(|call| keys.entry(call.key).or_default().push(*call));
+    for (key, mut calls) in keys {
+        if calls.len() > MOST_CALLS {
+            return Err(Fault::TooLong { key, calls: calls.len() });
+        }
+        calls.sort_unstable_by_key(|call| call.began);
+        let mut search = Search { calls: &calls, tried: HashSet::new(), order: Vec::new(), best: Vec::new() };
+        if !search.explain(0, None) {
+            let left =
+                (0..calls.len()).filter(|index| !search.best.contains(index)).map(|index| calls[index]).collect();
+            return Err(Fault::Unexplained {
+                key,
+                explained: search.best.iter().map(|index| calls[*index]).collect(),
+                left,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The search over the calls of one key.
+struct Search<'a> {
+    calls: &'a [Call],
+    /// Which calls had been explained, and what the register held then: led nowhere.
+    tried: HashSet<(u128, Option<u64>)>,
+    order: Vec<usize>,
+    best: Vec<usize>,
+}
+
+impl Search<'_> {
+    /// Explains all calls that are not in `done`, the register holding `value`. Recursion is as deep as there are calls.
+    fn explain(&mut self, done: u128, value: Option<u64>) -> bool {
+        let calls = self.calls;
+        let left = || calls.iter().enumerate().filter(move |(index, _)| done >> index & 1 == 0);
+        // Whatever begins after the first end of an unexplained call comes after that call.
+        let Some(limit) = left().filter_map(|(_, call)| call.ended).min() else { return true };
+        if !self.tried.insert((done, value)) {
+            return false;
+        }
+        if self.order.len() > self.best.len() {
+            self.best.clone_from(&self.order);
+        }
+        for (index, call) in left().take_while(|(_, call)| call.began < limit) {
+            if call.ended.is_some() && call.saw != value {
+                continue;
+            }
+            let next = match call.action {
+                Action::Get => value,
+                Action::Put(put) => Some(put),
+                Action::Remove => None,
+            };
+            self.order.push(index);
+            if self.explain(done | 1 << index, next) {
+                return true;
+            }
+            self.order.pop();
+        }
+        false
+    }
+}

@@ -1,0 +1,9 @@
+//! Linearizability: the checker against histories that are known to be good or bad, then the buffered tree against the
+//! checker.
+
+#![forbid(unsafe_code)]
+
+#[path = "linear/buffered.rs"]
+mod buffered;
+#[path = "linear/checker.rs"]
+mod checker;

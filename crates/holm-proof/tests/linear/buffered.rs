@@ -1,0 +1,103 @@
+//! The buffered tree on real threads: short histories of a few keys, in leaves that fill, split, empty and merge
+//! meanwhile, under a clock that ticks.
+
+use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_proof::history::{Action, Call, Recorder, check};
+use holm_search::Search;
+use holm_tree::{Index, Root, Words, designs};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+const THREADS: u64 = 3;
+const KEYS: u64 = 3;
+const CALLS: u64 = 30;
+
+struct Grove {
+    quill: Arc<Quill<Mapped>>,
+    index: Box<dyn Index<Words>>,
+    root: Root,
+}
+
+impl Grove {
+    fn new() -> Self {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let medium = Mapped::heap(4 << 20, 4 << 10, options);
+        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
+        let index = designs::open("buffered", quill.clone(), Words, Search::detect()).expect("a design of that name");
+        let root = index.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
+        Grove { quill, index, root }
+    }
+
+    fn act(&self, key: u64, action: Action) -> Option<u64> {
+        if action == Action::Get {
+            return self.index.get(&self.root, key).payload;
+        }
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        let old = match action {
+            Action::Put(value) => self.index.put(&self.root, &mut stay, key, value, None),
+            _ => self.index.remove(&self.root, &mut stay, key, None),
+        };
+        old.expect("memory").map(|old| old.payload)
+    }
+
+    /// One thread's part: calls to the few keys that are written down, among others that move the leaves about.
+    fn take_part(&self, recorder: &Recorder, base: u64, thread: u64, seed: u64) -> Vec<Call> {
+        let mut random = Pcg64::seed_from_u64(seed * THREADS + thread);
+        let mut calls = Vec::new();
+        for step in 0..CALLS {
+            let key = base + random.random_range(0..KEYS) * 20;
+            let action = match random.random_range(0..8) {
+                0..3 => Action::Put(base + thread * CALLS + step),
+                3..6 => Action::Get,
+                _ => Action::Remove,
+            };
+            calls.push(recorder.call(key, action, || self.act(key, action)));
+            // Neighbours that nobody else touches: a first half of the time put, then removed.
+            let other = base + 1 + thread + step % (CALLS / 2) * 4;
+            self.act(other, if step < CALLS / 2 { Action::Put(0) } else { Action::Remove });
+        }
+        calls
+    }
+}
+
+#[test]
+fn every_history_has_an_order() {
+    let grove = Grove::new();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                grove.quill.advance().expect("sound");
+                thread::yield_now();
+            }
+        });
+        for seed in 0..300 {
+            let (recorder, barrier) = (Recorder::default(), Barrier::new(THREADS as usize));
+            let base = seed % 40 * 100;
+            for key in 0..KEYS {
+                grove.act(base + key * 20, Action::Remove);
+            }
+            let history: Vec<_> = thread::scope(|scope| {
+                let part = |thread| {
+                    let (grove, recorder, barrier) = (&grove, &recorder, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        grove.take_part(recorder, base, thread, seed)
+                    })
+                };
+                let parts: Vec<_> = (0..THREADS).map(part).collect();
+                parts.into_iter().flat_map(|part| part.join().expect("no panic")).collect()
+            });
+            assert_eq!(history.len() as u64, THREADS * CALLS);
+            if let Err(fault) = check(&history) {
+                done.store(true, Relaxed);
+                panic!("seed {seed}: {fault}");
+            }
+        }
+        done.store(true, Relaxed);
+    });
+    assert_eq!(grove.index.audit(&grove.root).faults, Vec::<String>::new());
+}

@@ -1,0 +1,132 @@
+//! The checker rejects what no order explains, and accepts what one does, however unlikely.
+
+use holm_proof::history::{Action, Call, Fault, MOST_CALLS, check};
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+/// A call from one instant to another; the key is 1.
+fn call(action: Action, saw: Option<u64>, began: u64, ended: u64) -> Call {
+    Call { key: 1, action, saw, began, ended: Some(ended) }
+}
+
+fn get(saw: Option<u64>, began: u64, ended: u64) -> Call {
+    call(Action::Get, saw, began, ended)
+}
+
+fn put(value: u64, saw: Option<u64>, began: u64, ended: u64) -> Call {
+    call(Action::Put(value), saw, began, ended)
+}
+
+fn remove(saw: Option<u64>, began: u64, ended: u64) -> Call {
+    call(Action::Remove, saw, began, ended)
+}
+
+fn under_way(action: Action, began: u64) -> Call {
+    Call { key: 1, action, saw: None, began, ended: None }
+}
+
+#[test]
+fn bad_histories_are_rejected() {
+    let bad: &[(&str, &[Call])] = &[
+        ("a value that nobody put", &[get(Some(7), 0, 1)]),
+        ("a finished put is not seen", &[put(1, None, 0, 1), get(None, 2, 3)]),
+        ("a value from the future", &[get(Some(1), 0, 1), put(1, None, 2, 3)]),
+        ("an old value after a new one", &[put(1, None, 0, 1), put(2, Some(1), 2, 3), get(Some(1), 4, 5)]),
+        ("a removed value comes back", &[put(1, None, 0, 1), remove(Some(1), 2, 3), get(Some(1), 4, 5)]),
+        ("two puts replace the same value", &[put(1, None, 0, 1), put(2, Some(1), 2, 9), put(3, Some(1), 3, 8)]),
+        ("two removes take the same value", &[put(1, None, 0, 1), remove(Some(1), 2, 9), remove(Some(1), 3, 8)]),
+        ("two first puts", &[put(1, None, 0, 9), put(2, None, 1, 8)]),
+        ("two readers see a put and then do not", &[put(1, None, 0, 9), get(Some(1), 1, 2), get(None, 3, 4)]),
+        (
+            "two readers disagree on the order of puts",
+            &[put(1, None, 0, 20), put(2, Some(1), 1, 21), get(Some(2), 2, 3), get(Some(1), 4, 5)],
+        ),
+        ("a remove finds nothing beside a put that was there", &[put(1, None, 0, 1), remove(None, 2, 3)]),
+        ("a lost update", &[put(1, None, 0, 5), put(2, None, 1, 6), get(Some(2), 7, 8)]),
+        ("a put claims to have replaced its own value", &[put(1, Some(1), 0, 1)]),
+        (
+            "a call under way is seen, and then is not",
+            &[under_way(Action::Put(1), 0), get(Some(1), 1, 2), get(None, 3, 4)],
+        ),
+        ("a call under way is seen before it began", &[get(Some(1), 0, 1), under_way(Action::Put(1), 2)]),
+        (
+            "a remove under way explains one loss, not two",
+            &[under_way(Action::Remove, 0), put(1, None, 1, 2), get(None, 3, 4), put(2, None, 5, 6), get(None, 7, 8)],
+        ),
+    ];
+    for (name, history) in bad {
+        assert!(matches!(check(history), Err(Fault::Unexplained { key: 1, .. })), "accepted: {name}");
+    }
+}
+
+#[test]
+fn good_histories_are_accepted() {
+    let good: &[(&str, &[Call])] = &[
+        ("nothing at all", &[]),
+        ("one after the other", &[put(1, None, 0, 1), get(Some(1), 2, 3), remove(Some(1), 4, 5), get(None, 6, 7)]),
+        ("a get beside a put sees it", &[put(1, None, 0, 3), get(Some(1), 1, 2)]),
+        ("a get beside a put does not see it", &[put(1, None, 0, 3), get(None, 1, 2)]),
+        ("the later call comes first", &[put(1, Some(2), 0, 9), put(2, None, 1, 8), get(Some(1), 10, 11)]),
+        ("a call under way has happened", &[under_way(Action::Put(1), 0), get(None, 1, 2), get(Some(1), 3, 4)]),
+        ("a call under way has not", &[under_way(Action::Put(1), 0), get(None, 1, 2), put(2, None, 3, 4)]),
+        (
+            "three at once in a ring",
+            &[put(1, Some(3), 0, 9), put(2, Some(1), 1, 8), put(3, None, 2, 7), get(Some(2), 10, 11)],
+        ),
+        (
+            "a remove between two reads",
+            &[put(1, None, 0, 1), remove(Some(1), 2, 9), get(Some(1), 3, 4), get(None, 5, 6)],
+        ),
+    ];
+    for (name, history) in good {
+        if let Err(fault) = check(history) {
+            panic!("rejected: {name}: {fault}");
+        }
+    }
+    let keys = [put(1, None, 0, 1), Call { key: 2, ..get(None, 2, 3) }];
+    assert!(check(&keys).is_ok(), "keys do not influence one another");
+}
+
+/// A history made from its own explanation: calls happen in some order, and each spreads around its instant.
+fn explained(random: &mut Pcg64, calls: u64) -> Vec<Call> {
+    let (mut value, mut history) = (None, Vec::new());
+    for instant in 1..=calls {
+        let action = match random.random_range(0..4) {
+            0 | 1 => Action::Put(instant),
+            2 => Action::Get,
+            _ => Action::Remove,
+        };
+        // Instants a hundred apart, so that calls of a spread up to three hundred overlap a few others.
+        let (before, after) = (random.random_range(1..300), random.random_range(1..300));
+        history.push(call(action, value, (instant * 100 + 300) - before, instant * 100 + 300 + after));
+        value = match action {
+            Action::Get => value,
+            Action::Put(put) => Some(put),
+            Action::Remove => None,
+        };
+    }
+    history.shuffle(random);
+    history
+}
+
+#[test]
+fn histories_made_from_an_order_are_accepted_and_spoilt_ones_are_not() {
+    for seed in 0..300 {
+        let mut random = Pcg64::seed_from_u64(seed);
+        let mut history = explained(&mut random, 60);
+        if let Err(fault) = check(&history) {
+            panic!("seed {seed}: {fault}");
+        }
+        let spoilt = random.random_range(0..history.len());
+        history[spoilt].saw = Some(1_000);
+        assert!(check(&history).is_err(), "seed {seed}: call {spoilt} saw what nobody put");
+    }
+}
+
+#[test]
+fn a_history_that_is_too_long_is_refused() {
+    let long: Vec<_> = (0..=MOST_CALLS as u64).map(|at| get(None, at * 2, at * 2 + 1)).collect();
+    assert!(check(&long[1..]).is_ok());
+    assert!(matches!(check(&long), Err(Fault::TooLong { key: 1, calls }) if calls == MOST_CALLS + 1));
+}

@@ -1,0 +1,17 @@
+//! Schedules of the tree's volatile side, from the latch up to a whole forest at tiny size, under every order of steps
+//! that a few seeds draw. Beside each promise stands a caller or a double that breaks it, and must be caught.
+//!
+//! `cargo xtask schedules` runs these; without `--cfg shuttle` there is nothing here.
+
+#![cfg(shuttle)]
+#![forbid(unsafe_code)]
+
+#[path = "../../holm-medium/tests/schedules/explore.rs"]
+mod explore;
+
+#[path = "schedules/latch.rs"]
+mod latch;
+#[path = "schedules/slab.rs"]
+mod slab;
+#[path = "schedules/tree.rs"]
+mod tree;

@@ -1,0 +1,310 @@
+//! A whole forest at tiny size: writers, a reader and ticks over two to nine leaves, through splits of leaves, twigs
+//! and roots, and through merges. Whatever a finished put has put, later gets see, and the audit at the end is clean.
+
+use crate::explore::{caught, explore};
+use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay, Word};
+use holm_search::Search;
+use holm_tree::inner::Sorted;
+use holm_tree::leaf::Cut;
+use holm_tree::leaf::buffered::Buffered;
+use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use shuttle::thread;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// The default design with eight children a node.
+struct Tiny;
+
+impl Design for Tiny {
+    const NAME: &'static str = "tiny";
+    type Leaf = Buffered;
+    type Twig = Sorted<1>;
+    type Branch = Sorted<1>;
+}
+
+struct Grove {
+    quill: Arc<Quill<Mapped>>,
+    forest: Forest<Mapped, Tiny, Words>,
+    root: Root,
+    /// What finished operations have left, key by key; a key that is being written is not there to be compared.
+    settled: Mutex<BTreeMap<u64, Option<u64>>>,
+    /// Every operation with its label, written down before it checks out; of one key, in its order.
+    labelled: Mutex<Vec<(Epoch, u64, Option<u64>)>>,
+}
+
+type Pairs = BTreeMap<u64, u64>;
+
+fn bare() -> (Arc<Quill<Mapped>>, Forest<Mapped, Tiny, Words>) {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let quill = Arc::new(Pool::open(Mapped::heap(24 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
+    (quill.clone(), Forest::new(quill, Words, Search::all_available()[0]))
+}
+
+fn pairs(forest: &Forest<Mapped, Tiny, Words>, root: &Root) -> Pairs {
+    let mut all = BTreeMap::new();
+    let mut edge = 0;
+    loop {
+        let view = forest.view(root, Toward::Holding(edge));
+        all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
+        match view.high {
+            Some(high) => edge = high,
+            None => return all,
+        }
+    }
+}
+
+impl Grove {
+    /// With these keys in it, each its own payload.
+    fn new(keys: impl Iterator<Item = u64>) -> Self {
+        let (quill, forest) = bare();
+        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
+        let grove = Grove { quill, forest, root, settled: Mutex::default(), labelled: Mutex::default() };
+        keys.for_each(|key| grove.put(key, key));
+        grove
+    }
+
+    fn settle(&self, key: u64, payload: Option<Option<u64>>) -> Option<Option<u64>> {
+        let mut settled = self.settled.lock().expect("no panic");
+        match payload {
+            Some(payload) => settled.insert(key, payload),
+            None => settled.remove(&key),
+        }
+    }
+
+    fn label(&self, stay: &Stay<'_>, key: u64, payload: Option<u64>) {
+        self.labelled.lock().expect("no panic").push((stay.epoch(), key, payload));
+    }
+
+    fn put(&self, key: u64, payload: u64) {
+        let before = self.settle(key, None).flatten();
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        let old = self.forest.put(&self.root, &mut stay, key, payload, None).expect("memory");
+        self.label(&stay, key, Some(payload));
+        assert_eq!(old.map(|old| old.payload), before, "what put {key} found");
+        self.settle(key, Some(Some(payload)));
+    }
+
+    fn remove(&self, key: u64) {
+        let before = self.settle(key, None).flatten();
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        let old = self.forest.remove(&self.root, &mut stay, key, None).expect("memory");
+        self.label(&stay, key, None);
+        assert_eq!(old.map(|old| old.payload), before, "what remove {key} found");
+        self.settle(key, Some(None));
+    }
+
+    /// Gets a key; what it should be is known only if nobody wrote to it meanwhile.
+    fn get(&self, key: u64) {
+        let known = || self.settled.lock().expect("no panic").get(&key).copied();
+        let before = known();
+        let payload = self.forest.get(&self.root, key).payload;
+        if before.is_some() && before == known() {
+            assert_eq!(payload, before.flatten(), "what get {key} found");
+        }
+    }
+
+    fn tick(&self) {
+        self.quill.advance().expect("sound");
+    }
+
+    /// A crash: another pool finds these words, as many of each as had reached the medium, and recovers to the cut.
+    fn recovered(words: Vec<u64>, cut: Cut, epoch: Epoch) -> Pairs {
+        let (quill, forest) = bare();
+        let image = quill.image().words(0, words.len()).expect("they came from an image of that size");
+        quill.cut_at(epoch).fill(image, words.into_iter());
+        let rebuilt = forest.rebuild(cut, epoch, 1).expect("sound leaves");
+        rebuilt.roots.first().map(|root| pairs(&forest, root)).unwrap_or_default()
+    }
+
+    /// The leaf area word by word, which takes a while; and the epoch that was durable all that time, if one was. Any
+    /// word may reach the medium at any time, so what was copied is what a crash at the end of it could have left.
+    fn photograph(&self) -> Option<(Vec<u64>, Epoch)> {
+        let durable = self.quill.clock().durable();
+        let blocks = self.quill.space().block_frontier() as usize;
+        let image = self.quill.image().words(0, blocks * 64).expect("blocks lie in the image");
+        let words = image.iter().map(Word::read).collect();
+        (self.quill.clock().durable() == durable).then_some((words, durable))
+    }
+
+    /// What was labelled with this epoch or an earlier one.
+    fn as_of(&self, epoch: Epoch) -> Pairs {
+        let labelled = self.labelled.lock().expect("no panic");
+        let mut pairs = BTreeMap::new();
+        for (_, key, payload) in labelled.iter().filter(|(label, ..)| *label <= epoch) {
+            match payload {
+                Some(payload) => pairs.insert(*key, *payload),
+                None => pairs.remove(key),
+            };
+        }
+        pairs
+    }
+
+    /// Power is lost while the others work.
+    fn lose_power(&self) {
+        if let Some((words, durable)) = self.photograph() {
+            let found = Self::recovered(words, Cut::At(durable), durable + 1);
+            assert_eq!(found, self.as_of(durable), "power lost after epoch {durable}");
+        }
+    }
+
+    /// Everything is there, in order, also after the death of the process and after a loss of power; and an audit.
+    fn end(&self) {
+        let settled = self.settled.lock().expect("no panic").clone();
+        let kept: Pairs = settled.into_iter().filter_map(|(key, payload)| Some((key, payload?))).collect();
+        assert_eq!(pairs(&self.forest, &self.root), kept);
+        assert_eq!(self.forest.audit(&self.root).faults, Vec::<String>::new());
+        self.lose_power();
+        let (words, _) = self.photograph().expect("nobody ticks");
+        let found = Self::recovered(words, Cut::Visible, self.quill.clock().active());
+        assert_eq!(found, kept, "the process died");
+    }
+}
+
+/// One leaf, two slots short of full: two writers and a tick meet in its split, a reader passes through.
+fn split() {
+    let grove = Grove::new((0..26).map(|key| key * 10));
+    thread::scope(|scope| {
+        scope.spawn(|| [31, 32].into_iter().for_each(|key| grove.put(key, 1)));
+        scope.spawn(|| {
+            grove.put(201, 2);
+            grove.remove(0);
+            grove.put(10, 3);
+        });
+        scope.spawn(|| [31, 201, 130, 10].into_iter().for_each(|key| grove.get(key)));
+        scope.spawn(|| grove.tick());
+    });
+    grove.end();
+}
+
+#[test]
+fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
+    explore(1_500, split);
+}
+
+/// Splits below a full twig. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one full.
+fn split_above(leaves: u64) {
+    let keys = (leaves - 1) * 14 + 28;
+    let grove = Grove::new((0..keys).map(|key| key * 10));
+    let low = (keys - 8) * 10;
+    thread::scope(|scope| {
+        scope.spawn(|| [low + 1, 11].into_iter().for_each(|key| grove.put(key, 1)));
+        scope.spawn(|| [low + 2, low + 3].into_iter().for_each(|key| grove.put(key, 2)));
+        scope.spawn(|| [low + 1, 0, low + 50, low - 150].into_iter().for_each(|key| grove.get(key)));
+    });
+    grove.end();
+}
+
+/// A full leaf of a full twig that is the root: its split needs the twig's, and that needs a new root.
+#[test]
+fn a_root_splits_among_writers_and_a_reader() {
+    explore(800, || split_above(8));
+}
+
+/// The same below a branch: the first twig has four leaves since the root split, the second one is full again.
+#[test]
+fn a_twig_splits_among_writers_and_a_reader() {
+    explore(600, || split_above(12));
+}
+
+/// Two leaves, one about to be sparse: writers meet in the merge, one with a pair for the leaf that gives way.
+#[test]
+fn leaves_merge_among_writers_a_reader_and_a_tick() {
+    explore(1_500, || {
+        let grove = Grove::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        thread::scope(|scope| {
+            scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
+            scope.spawn(|| {
+                grove.put(221, 1);
+                grove.remove(220);
+            });
+            scope.spawn(|| [70, 220, 130, 280].into_iter().for_each(|key| grove.get(key)));
+            scope.spawn(|| grove.tick());
+        });
+        grove.end();
+    });
+}
+
+/// A leaf of which every slot is pinned by the two epochs before: room comes from refreshing it, not from splitting.
+#[test]
+fn versions_fill_a_leaf_among_writers_and_ticks() {
+    explore(500, || {
+        let grove = Grove::new((0..9).map(|key| key * 10));
+        thread::scope(|scope| {
+            scope.spawn(|| (0..3).for_each(|_| grove.tick()));
+            for thread in 0..2 {
+                let grove = &grove;
+                scope.spawn(move || {
+                    for round in 1..4 {
+                        (0..4).for_each(|key| grove.put((key * 2 + thread) * 10, round));
+                    }
+                });
+            }
+        });
+        grove.end();
+    });
+}
+
+/// A split or merge that began before a tick meets what was written to its leaves after it: it may not carry that into
+/// the epoch that ended.
+fn overtaken(grove: &Grove, first: impl Fn() + Send, second: impl Fn() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(first);
+        scope.spawn(second);
+        scope.spawn(|| {
+            grove.tick();
+            grove.lose_power();
+        });
+    });
+    grove.end();
+}
+
+#[test]
+fn a_split_is_overtaken_by_a_tick() {
+    explore(2_000, || {
+        let grove = Grove::new((0..28).map(|key| key * 10));
+        overtaken(&grove, || grove.put(5, 1), || grove.remove(20));
+    });
+}
+
+#[test]
+fn a_merge_is_overtaken_by_a_tick() {
+    explore(1_500, || {
+        let grove = Grove::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        overtaken(&grove, || grove.remove(70), || grove.remove(280));
+    });
+}
+
+/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there whole,
+/// and nothing else is.
+#[test]
+fn power_is_lost_among_writers_and_ticks() {
+    explore(600, || {
+        let grove = Grove::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        thread::scope(|scope| {
+            scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
+            scope.spawn(|| (230..240).for_each(|key| grove.put(key, 1)));
+            scope.spawn(|| (0..3).for_each(|_| grove.tick()));
+            scope.spawn(|| (0..2).for_each(|_| grove.lose_power()));
+        });
+        grove.end();
+    });
+}
+
+/// A reader that follows a pointer and does not ask whether the leaf still stands: what it read may have moved.
+#[test]
+fn a_reader_that_does_not_ask_is_caught() {
+    caught(200, "seen at once", || {
+        let grove = Grove::new((0..4).map(|key| key * 10));
+        thread::scope(|scope| {
+            scope.spawn(|| [0, 10].into_iter().for_each(|key| grove.put(key, 77)));
+            scope.spawn(|| {
+                let first = grove.forest.get(&grove.root, 0);
+                let second = grove.forest.get(&grove.root, 10);
+                assert!(first.payload == Some(77) || second.payload != Some(77), "not what was seen at once");
+            });
+        });
+    });
+}
