@@ -69,7 +69,6 @@ impl Engine {
         let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
-            None if self.is_read_only() => return Ok(()),
             None => self.plant(CATALOG)?,
         };
         let own = Tree::new("", own);
@@ -89,7 +88,6 @@ impl Engine {
             greatest = greatest.max(number);
             let root = match roots.remove(&number) {
                 Some(root) => root,
-                None if self.is_read_only() => continue,
                 None => self.plant(number)?,
             };
             self.catalog.add(Tree::new(name, root));
