@@ -22,15 +22,8 @@ pub(crate) enum Family {
     Numbers,
 }
 
-pub(crate) const ALL: [Family; 7] = [
-    Family::Letters,
-    Family::Ties,
-    Family::Paths,
-    Family::Runs,
-    Family::High,
-    Family::Noise,
-    Family::Numbers,
-];
+pub(crate) const ALL: [Family; 7] =
+    [Family::Letters, Family::Ties, Family::Paths, Family::Runs, Family::High, Family::Noise, Family::Numbers];
 
 impl Family {
     pub(crate) fn key(self, chance: &mut Chance) -> Vec<u8> {
