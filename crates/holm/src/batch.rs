@@ -10,7 +10,6 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use holm_medium::{Area, Ground, INTENTS, Lay, MediumError, Stay};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// The most bytes of keys and values in one batch: it must fit one epoch's record.
@@ -97,9 +96,7 @@ impl Batch {
         let engine = &*self.engine;
         let hold = engine.clock().hold();
         let mut stay = engine.check_in()?;
-        if let Some(gone) = self.operations.iter().find(|operation| operation.tree.dropped.load(Ordering::Relaxed)) {
-            return Err(Error::Dropped { keyspace: gone.tree.name.clone() });
-        }
+        self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
         // All records first: want of space is found before anything has been done.
         let payloads = lay_all(engine, &stay, &self.operations)?;
         let intent = match Intent::lay(engine, &stay, &self.operations) {

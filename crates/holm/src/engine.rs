@@ -9,12 +9,13 @@ use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
-use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, Pool, Recovery, Stay};
+use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
-use holm_tree::{Index, Root, Seal, View, designs};
+use holm_tree::{Index, Root, Seal, Slot, View, designs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 /// The kind of keys that the superblock names: byte strings with records.
@@ -31,6 +32,17 @@ impl Tree {
     pub(crate) fn new(name: &str, root: Root) -> Arc<Self> {
         Arc::new(Tree { name: name.into(), root, dropped: AtomicBool::new(false) })
     }
+
+    /// Refuses a keyspace that has been dropped. A writer asks once it has checked in: dropping sets the mark and then
+    /// waits for the epoch to end, so whoever it did not wait for sees the mark. A reader asks once it has copied what
+    /// it tells: leaves that are given up may be another keyspace's by then.
+    #[inline]
+    pub(crate) fn alive(&self) -> Result<()> {
+        if self.dropped.load(SeqCst) {
+            return Err(Error::Dropped { keyspace: self.name.clone() });
+        }
+        Ok(())
+    }
 }
 
 /// An open database.
@@ -43,6 +55,7 @@ pub(crate) struct Engine {
     pub(crate) intents: batch::Intents,
     pub(crate) path: PathBuf,
     keeper: Mutex<Option<Keeper>>,
+    closed: AtomicBool,
     lay: Lay,
     read_only: bool,
 }
@@ -79,7 +92,9 @@ impl Engine {
             return Err(Error::Unsupported { what });
         }
         let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
-        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer))?;
+        let opening = |error| Error::opening(path, builder.create, error);
+        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
+        let opened = opened.map_err(opening)?;
         let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
         let (medium, remains) = opened.part();
         let active = recovery.epoch + 1;
@@ -93,7 +108,8 @@ impl Engine {
         let until = rebuilt.latest.max(recovery.epoch);
         pool.clock.restart(until + 1);
         let pending = batch::pending(&*quill, cut == Cut::Visible)?;
-        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers)?;
+        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers);
+        let keeper = keeper.map_err(opening)?;
         let engine = Engine {
             index,
             ground: quill,
@@ -103,6 +119,7 @@ impl Engine {
             intents: batch::Intents::default(),
             path: path.into(),
             keeper: Mutex::new(Some(keeper)),
+            closed: AtomicBool::new(false),
             lay: if defers { Lay::Deferred } else { Lay::Flushed },
             read_only: false,
         };
@@ -115,7 +132,8 @@ impl Engine {
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let newer = designs::newer(&builder.design).unwrap_or(|_, _| true);
         let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
-        let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer))?;
+        let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
+        let opened = opened.map_err(|error| Error::opening(path, false, error))?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
         let (medium, remains) = opened.part();
@@ -135,6 +153,7 @@ impl Engine {
             intents: batch::Intents::default(),
             path: path.into(),
             keeper: Mutex::new(Some(keeper)),
+            closed: AtomicBool::new(false),
             lay: Lay::Deferred,
             read_only: true,
         };
@@ -157,7 +176,13 @@ impl Engine {
 
     /// Checks in, refusing where nothing may be written.
     pub(crate) fn check_in(&self) -> Result<Stay<'_>> {
-        Ok(self.clock().check_in()?)
+        let stay = self.clock().check_in()?;
+        // After checking in: closing sets the mark and then waits for all who are in, so whoever it did not wait for
+        // sees the mark. A store later than that would change what the clean mark vouches for.
+        if self.closed.load(SeqCst) {
+            return Err(Error::Poisoned(MediumError::Poisoned { why: "the database was closed".into() }));
+        }
+        Ok(stay)
     }
 
     /// Lays a record; its payload.
@@ -233,11 +258,13 @@ impl Engine {
             let value = sighting.payload.map(|payload| record::copy_value(image, payload));
             match value {
                 None => {
+                    tree.alive()?;
                     self.admit(sighting.stamp)?;
                     return Ok(None);
                 }
                 // A record is freed only by changing its leaf: an unchanged leaf vouches for the copy.
                 Some(Some(value)) if self.index.still(sighting.seen) => {
+                    tree.alive()?;
                     self.admit(sighting.stamp)?;
                     return Ok(Some(value));
                 }
@@ -246,13 +273,59 @@ impl Engine {
         }
     }
 
-    /// Copies a view's records; `None` if it no longer stands.
-    pub(crate) fn copy_leaf(&self, view: View<Records>) -> Result<Option<Leafful>> {
+    /// Copies a view's records, or of large ones as many wanted ones as a copy may hold; `None` if the view no longer
+    /// stands.
+    pub(crate) fn copy_leaf(
+        &self,
+        view: View<Records>,
+        end: End,
+        wanted: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<Option<Leafful>> {
+        let total: usize = view.pairs.iter().map(|slot| record::extent(slot.payload).1 as usize).sum();
+        if total <= LEAFFUL_WORDS {
+            return self.copy_pairs(&view, &view.pairs, view.low.clone(), view.high.clone());
+        }
         let image = self.ground.image();
-        let total = view.pairs.iter().map(|slot| record::extent(slot.payload).1 as usize).sum();
+        let keyed = view.pairs.iter().filter_map(|slot| Some((record::copy_key(image, slot.payload)?, *slot)));
+        let mut keyed: Vec<_> = keyed.filter(|(key, _)| wanted(key)).collect();
+        if end == End::Back {
+            keyed.reverse();
+        }
+        let mut words = 0;
+        let fits = keyed.iter().take_while(|(_, slot)| {
+            words += record::extent(slot.payload).1 as usize;
+            words <= LEAFFUL_WORDS
+        });
+        // One in any case, however large.
+        let count = fits.count().max(1).min(keyed.len());
+        let (mut low, mut high) = (view.low.clone(), view.high.clone());
+        if count < keyed.len() {
+            // The rest is the next leafful, or the one before.
+            match end {
+                End::Front => high = Some(keyed[count].0.clone()),
+                End::Back => low = Some(keyed[count - 1].0.clone()),
+            }
+        }
+        keyed.truncate(count);
+        if end == End::Back {
+            keyed.reverse();
+        }
+        let slots: Vec<_> = keyed.into_iter().map(|(_, slot)| slot).collect();
+        self.copy_pairs(&view, &slots, low, high)
+    }
+
+    fn copy_pairs(
+        &self,
+        view: &View<Records>,
+        slots: &[Slot],
+        low: Option<Vec<u8>>,
+        high: Option<Vec<u8>>,
+    ) -> Result<Option<Leafful>> {
+        let image = self.ground.image();
+        let total = slots.iter().map(|slot| record::extent(slot.payload).1 as usize).sum();
         let mut words: Vec<u64> = Vec::with_capacity(total);
-        let mut spans = Vec::with_capacity(view.pairs.len());
-        for slot in view.pairs.iter() {
+        let mut spans = Vec::with_capacity(slots.len());
+        for slot in slots {
             let Some(record) = record::words(image, slot.payload) else { continue };
             let Some(header) = record::Header::read(record) else { continue };
             spans.push((words.len() * 8 + 8, header.key, header.value));
@@ -266,11 +339,13 @@ impl Engine {
         let items = spans
             .into_iter()
             .map(|(at, key, value)| (Slice::new(words.clone(), at, key), Slice::new(words.clone(), at + key, value)));
-        Ok(Some(Leafful { items: items.collect(), low: view.low, high: view.high }))
+        Ok(Some(Leafful { items: items.collect(), low, high }))
     }
 
-    /// Stops the threads and leaves a clean database; a second call does nothing.
+    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
     pub(crate) fn close(&self) -> Result<()> {
+        self.closed.store(true, SeqCst);
+        self.clock().paused(|| ());
         let keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         keeper.map_or(Ok(()), Keeper::close).map_err(Error::from)
     }
@@ -284,7 +359,17 @@ impl Drop for Engine {
     }
 }
 
-/// A leaf's worth of records.
+/// The most words of one copy of several records: a leaf of large values is told in parts.
+const LEAFFUL_WORDS: usize = 1 << 17;
+
+/// Which end of a range a walk comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Front,
+    Back,
+}
+
+/// A leaf's worth of records, or a part of it: what lies between `low` and `high`.
 pub(crate) struct Leafful {
     pub(crate) items: Vec<(Slice, Slice)>,
     pub(crate) low: Option<Vec<u8>>,

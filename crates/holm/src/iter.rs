@@ -3,10 +3,10 @@
 //! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began
 //! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
 
-use crate::engine::{Engine, Leafful, Tree};
+use crate::engine::{End, Engine, Leafful, Tree};
 use crate::error::Result;
 use crate::keys::{Probe, Records};
-use crate::slice::Slice;
+use crate::slice::{Slice, show};
 use holm_tree::{Index, Toward};
 use std::collections::VecDeque;
 use std::iter::FusedIterator;
@@ -39,7 +39,9 @@ enum Edge {
 }
 
 impl Edge {
-    fn view(&self, engine: &Engine, tree: &Tree) -> Result<Leafful> {
+    /// What of a leaf is wanted: all of it, or of large records as many as one copy may hold, from the end that the
+    /// walk comes from.
+    fn view(&self, engine: &Engine, tree: &Tree, end: End, wanted: impl Fn(&[u8]) -> bool) -> Result<Leafful> {
         loop {
             let toward: Toward<'_, Records> = match self {
                 Edge::Holding(key) => Toward::Holding(Probe::new(key)),
@@ -47,7 +49,9 @@ impl Edge {
                 Edge::Last => Toward::Last,
             };
             let view = Index::view(&*engine.index, &tree.root, toward);
-            if let Some(leafful) = engine.copy_leaf(view)? {
+            if let Some(leafful) = engine.copy_leaf(view, end, &wanted)? {
+                // Asked after copying: see `Tree::alive`.
+                tree.alive()?;
                 return Ok(leafful);
             }
         }
@@ -90,7 +94,7 @@ impl Iter {
         let mut all = Vec::new();
         let mut edge = Edge::Holding(Vec::new());
         loop {
-            let leafful = edge.view(engine, tree)?;
+            let leafful = edge.view(engine, tree, End::Front, |_| true)?;
             all.extend(leafful.items);
             match leafful.high {
                 Some(high) => edge = Edge::Holding(high),
@@ -134,7 +138,7 @@ impl Iter {
         while self.front.is_empty()
             && let Some(edge) = self.ahead.take()
         {
-            let leafful = edge.view(&self.engine, &self.tree)?;
+            let leafful = edge.view(&self.engine, &self.tree, End::Front, |key| self.contains(key))?;
             self.front = leafful.items.into_iter().filter(|(key, _)| self.contains(key)).collect();
             self.ahead = leafful.high.filter(|high| !self.is_past(high)).map(Edge::Holding);
         }
@@ -145,7 +149,7 @@ impl Iter {
         while self.back.is_empty()
             && let Some(edge) = self.behind.take()
         {
-            let leafful = edge.view(&self.engine, &self.tree)?;
+            let leafful = edge.view(&self.engine, &self.tree, End::Back, |key| self.contains(key))?;
             self.back = leafful.items.into_iter().filter(|(key, _)| self.contains(key)).collect();
             self.behind = leafful.low.filter(|low| !self.is_before(low)).map(Edge::Below);
         }
@@ -206,12 +210,21 @@ fn remember(bound: &mut Bound<Vec<u8>>, key: &[u8]) {
 
 impl FusedIterator for Iter {}
 
+/// A key, shown as a slice is.
+struct Shown<'a>(&'a [u8]);
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        show(self.0, f)
+    }
+}
+
 impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Iter")
             .field("keyspace", &self.tree.name)
-            .field("low", &self.low)
-            .field("high", &self.high)
+            .field("low", &self.low.as_ref().map(|key| Shown(key)))
+            .field("high", &self.high.as_ref().map(|key| Shown(key)))
             .finish()
     }
 }

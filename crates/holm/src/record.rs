@@ -106,6 +106,15 @@ pub(crate) fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
     Some((Slice::new(copy.clone(), 8, header.key), Slice::new(copy, 8 + header.key, header.value)))
 }
 
+/// Copies the key alone.
+pub(crate) fn copy_key(image: &Image, payload: u64) -> Option<Vec<u8>> {
+    let words = words(image, payload)?;
+    let len = Header::read(words)?.key;
+    let mut key: Vec<u8> = words[1..].iter().take(len.div_ceil(8)).flat_map(|word| word.read().to_le_bytes()).collect();
+    key.truncate(len);
+    Some(key)
+}
+
 /// Copies the value out.
 #[inline]
 pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
