@@ -61,6 +61,11 @@ pub(crate) fn on_disk(path: &Path) -> u64 {
     files.map(|file| file.and_then(|file| file.metadata()).expect("a file").blocks() * 512).sum()
 }
 
+/// Bytes of the two data files, the log left out.
+pub(crate) fn data_bytes(path: &Path) -> u64 {
+    ["leaves", "records"].iter().map(|name| std::fs::metadata(path.join(name)).expect("there").len()).sum()
+}
+
 /// Copies a folder's files, as a crash of the machine might find them.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a new folder");

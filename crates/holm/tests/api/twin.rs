@@ -82,11 +82,6 @@ impl Twin {
         assert_eq!(self.space().remove(key).expect("sound"), self.map.remove(key).is_some(), "remove {key:?}");
     }
 
-    /// A key that is there, if any.
-    pub(crate) fn present(&self, chance: &mut Chance) -> Option<Vec<u8>> {
-        self.map.keys().nth(chance.below(self.map.len().max(1))).cloned()
-    }
-
     /// Changes and questions by chance.
     pub(crate) fn stir(&mut self, family: Family, operations: usize, chance: &mut Chance) {
         for _ in 0..operations {
