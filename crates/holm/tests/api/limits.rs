@@ -39,7 +39,7 @@ fn keys_up_to_64_kib() {
     let space = db.keyspace("s").expect("a name");
     assert_sound(&db);
     longest.truncate(MAX_KEY);
-    assert_eq!(space.prefix(&longest[..MAX_KEY - 1]).rev().next().expect("there").expect("sound").1.to_vec(), [59]);
+    assert_eq!(space.prefix(&longest[..MAX_KEY - 1]).next_back().expect("there").expect("sound").1.to_vec(), [59]);
     assert_eq!(space.get(&longest).expect("sound").as_deref(), Some(&[59][..]));
 }
 

@@ -22,7 +22,7 @@ fn agrees(family: Family, seed: u64, operations: usize) {
 
 #[test]
 fn few_letters() {
-    (0..3).for_each(|seed| agrees(Family::Letters, seed, 3000));
+    (0..2).for_each(|seed| agrees(Family::Letters, seed, 2500));
 }
 
 #[test]
@@ -32,38 +32,38 @@ fn ties_at_the_heads_boundary() {
 
 #[test]
 fn long_common_prefixes() {
-    (0..3).for_each(|seed| agrees(Family::Paths, seed, 3000));
+    (0..2).for_each(|seed| agrees(Family::Paths, seed, 1500));
 }
 
 #[test]
 fn each_a_prefix_of_the_next() {
-    (0..3).for_each(|seed| agrees(Family::Runs, seed, 2500));
+    (0..2).for_each(|seed| agrees(Family::Runs, seed, 1000));
 }
 
 #[test]
 fn prefixes_of_the_greatest_byte() {
-    (0..3).for_each(|seed| agrees(Family::High, seed, 2500));
+    (0..2).for_each(|seed| agrees(Family::High, seed, 1200));
 }
 
 #[test]
 fn noise() {
-    (0..2).for_each(|seed| agrees(Family::Noise, seed, 4000));
+    (0..2).for_each(|seed| agrees(Family::Noise, seed, 3000));
 }
 
 #[test]
 fn numbers() {
-    (0..2).for_each(|seed| agrees(Family::Numbers, seed, 4000));
+    (0..2).for_each(|seed| agrees(Family::Numbers, seed, 2500));
 }
 
 /// Kinds take turns, so that ranges that share much lie beside ranges that share nothing.
 #[test]
 fn all_kinds_in_one_tree() {
-    for seed in 100..104 {
+    for seed in 100..102 {
         let mut chance = Chance::new(seed);
         let mut twin = Twin::new();
         for _ in 0..3 {
             for family in families::ALL {
-                twin.stir(family, 700, &mut chance);
+                twin.stir(family, 400, &mut chance);
             }
             twin.assert_equal();
             twin.reopen(&mut chance);
@@ -200,6 +200,24 @@ fn every_range_of_awkward_neighbours() {
         }
     }
     twin.assert_equal();
+}
+
+/// A leaf that no single copy may hold is told in parts, from either end.
+#[test]
+fn leaves_of_large_values() {
+    let mut chance = Chance::new(15);
+    let mut twin = Twin::new();
+    for number in 0..60u8 {
+        let len = *chance.pick(&[0, 10, 150_000, 400_000, 1_200_000]);
+        twin.insert(vec![b'k', number], vec![number; len]);
+    }
+    twin.assert_equal();
+    for _ in 0..40 {
+        let (low, high) = (chance.below(60) as u8, chance.below(61) as u8);
+        let (low, high) = (vec![b'k', low.min(high)], vec![b'k', low.max(high)]);
+        let expected: Vec<_> = twin.map.range(low.clone()..high.clone()).collect();
+        crate::twin::walk(twin.space().range(low..high), &expected, &mut chance);
+    }
 }
 
 #[test]

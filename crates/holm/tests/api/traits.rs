@@ -77,7 +77,7 @@ impl FromNothing for Error {
 #[test]
 fn slices_are_byte_strings() {
     let (a, b) = (Slice::from(&b"a"[..]), Slice::from(b"ab".to_vec()));
-    assert!(a < b && a == b"a"[..] && b == &b"ab"[..] && a == a.clone() && a != b);
+    assert!(a < b && a == b"a"[..] && <Slice as PartialEq<&[u8]>>::eq(&b, &&b"ab"[..]) && a == a.clone() && a != b);
     assert_eq!(Vec::from(b.clone()), b"ab");
     assert_eq!((a.len(), a.as_ref(), Slice::from(vec![]).is_empty()), (1, &b"a"[..], true));
     let set: HashSet<Slice> = [a, b].into_iter().collect();
