@@ -180,6 +180,52 @@ fn a_cut_leaves_a_prefix() {
     }
 }
 
+/// Pairs move to other leaves when theirs is split or merged; until an epoch has ended, a cut may bring the old leaves
+/// back, and what they lead to must still be there.
+#[test]
+fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
+    for thinned in [false, true] {
+        let folder = folder();
+        let (db, space) = open(Durability::OnSync, folder.path());
+        let numbers = || (0..6000u32).step_by(4);
+        numbers().for_each(|number| space.insert(number.to_be_bytes(), "before").expect("room"));
+        drop(space);
+        // Into the data files, so that no log puts back what is overwritten in them.
+        db.close().expect("a sound close");
+        let (_db, space) = open(Durability::OnSync, folder.path());
+        // Splits everywhere, or merges; then half of what was moved is removed and half overwritten.
+        if thinned {
+            numbers().filter(|number| number % 16 != 0).for_each(|number| {
+                assert!(space.remove(number.to_be_bytes()).expect("sound"));
+            });
+        } else {
+            numbers().for_each(|number| space.insert((number + 1).to_be_bytes(), "middle").expect("room"));
+        }
+        for number in numbers() {
+            if number % 8 == 0 {
+                assert!(space.remove(number.to_be_bytes()).is_ok());
+            } else {
+                space.insert(number.to_be_bytes(), "second").expect("room");
+            }
+            space.insert((number + 2).to_be_bytes(), "after!").expect("room");
+        }
+        let (_dead, dead) = after_a_cut(folder.path());
+        let there = dead.keyspace("s").expect("a name");
+        if there.get(4u32.to_be_bytes()).expect("sound").as_deref() == Some(b"before") {
+            assert!(numbers().all(|number| there.contains_key(number.to_be_bytes()).expect("sound")));
+        }
+        for pair in there.iter() {
+            let (key, value) = pair.expect("sound");
+            let wanted: &[&[u8]] = match key[3] % 4 {
+                0 => &[b"before", b"second"],
+                1 => &[b"middle"],
+                _ => &[b"after!"],
+            };
+            assert!(wanted.contains(&&*value), "{key:?} {value:?}");
+        }
+    }
+}
+
 /// A record larger than the log may grow to is a record all the same.
 #[test]
 fn large_epochs_survive_a_cut() {

@@ -11,6 +11,7 @@ mod dropping;
 mod durability;
 mod errors;
 mod families;
+mod full;
 mod gaps;
 mod limits;
 mod model;
