@@ -418,12 +418,13 @@ impl Leaf for Buffered {
         match cut {
             Cut::Visible => return self.recover_visible(pen, peer),
             Cut::At(cut) => {
-                for word in &self.states {
-                    let tag = State::unpack(word.read()).tag;
-                    if tag > cut + 2 {
-                        let expected = format!("at most {}, two after the last durable epoch", cut + 2);
-                        return Err(Self::damage(own, "an epoch's tag", tag.to_string(), expected));
-                    }
+                let tags = self.states.each_ref().map(|word| State::unpack(word.read()).tag);
+                // Not by how much they are beyond: epochs in which nothing changed leave no record, however many pass.
+                if let Some(least) = tags.into_iter().min().filter(|least| *least > cut) {
+                    let expected = format!("at most {cut}, for only two epochs with changes go without a record");
+                    return Err(Self::damage(own, "the least of three epochs' tags", least.to_string(), expected));
+                }
+                for (word, tag) in self.states.iter().zip(tags) {
                     if tag > cut {
                         // Scrubbed for good: the clock starts again where history was cut, and a word of a lost epoch
                         // would come back to life when that epoch's number is used again.
