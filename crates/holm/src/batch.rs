@@ -114,8 +114,9 @@ impl Batch {
             };
             if let Err(error) = result {
                 // Half done, and there is no way back: nothing may be acknowledged on top of it.
-                engine.clock().poison(&MediumError::Poisoned { why: format!("a batch was cut short: {error}") });
-                return Err(error);
+                let why = format!("a batch was cut short: {error}");
+                engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
+                return Err(Error::Poisoned(MediumError::Poisoned { why }));
             }
         }
         intent.clear(engine, &stay);
