@@ -226,6 +226,22 @@ fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
     }
 }
 
+/// Epochs in which nothing changes leave no record, and what comes after many of them is cut like anything else.
+#[test]
+fn a_cut_after_idle_epochs() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    space.insert("k", "synced").expect("room");
+    (0..9).for_each(|_| db.sync().expect("a disk"));
+    let records = db.stats().log_records;
+    space.insert("k", "perhaps lost").expect("room");
+    space.insert("l", "perhaps lost").expect("room");
+    assert!(records < 9, "nine syncs, of which eight had nothing to record: {records}");
+    let (_dead, dead) = after_a_cut(folder.path());
+    let value = dead.keyspace("s").and_then(|space| space.get("k")).expect("sound").expect("synced");
+    assert!(*value == *b"synced" || *value == *b"perhaps lost");
+}
+
 /// A record larger than the log may grow to is a record all the same.
 #[test]
 fn large_epochs_survive_a_cut() {
