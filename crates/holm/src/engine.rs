@@ -177,8 +177,8 @@ impl Engine {
     /// Checks in, refusing where nothing may be written.
     pub(crate) fn check_in(&self) -> Result<Stay<'_>> {
         let stay = self.clock().check_in()?;
-        // After checking in: closing sets the mark and then waits for all who are in, so whoever it did not wait for
-        // sees the mark. A store later than that would change what the clean mark vouches for.
+        // After checking in: closing sets the mark and then ends the epoch, which waits for all who are in it. Whoever
+        // it does not wait for sees the mark. A store later than that would change what the clean mark vouches for.
         if self.closed.load(SeqCst) {
             return Err(Error::Poisoned(MediumError::Poisoned { why: "the database was closed".into() }));
         }
@@ -345,7 +345,6 @@ impl Engine {
     /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
     pub(crate) fn close(&self) -> Result<()> {
         self.closed.store(true, SeqCst);
-        self.clock().paused(|| ());
         let keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         keeper.map_or(Ok(()), Keeper::close).map_err(Error::from)
     }
