@@ -1,6 +1,6 @@
 //! Keyspaces that go, come back, and never mix with others.
 
-use crate::tools::{Chance, assert_sound, data_bytes, folder, relaxed};
+use crate::tools::{Chance, Stop, assert_sound, data_bytes, folder, relaxed};
 use holm::{Database, Error, Keyspace};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -86,6 +86,7 @@ fn dropping_beside_writers_and_readers() {
     let db = Database::open(folder.path()).expect("new");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = Stop(&stop);
         for thread in 0..3u64 {
             let (db, stop) = (&db, &stop);
             scope.spawn(move || {
@@ -118,7 +119,6 @@ fn dropping_beside_writers_and_readers() {
         for _ in 0..60 {
             db.drop_keyspace("shared").expect("a disk");
         }
-        stop.store(true, SeqCst);
     });
     assert_sound(&db);
     db.close().expect("a sound close");

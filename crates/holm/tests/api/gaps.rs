@@ -16,9 +16,9 @@ fn key(shared: usize, group: u8, member: &[u8]) -> Vec<u8> {
 
 const GROUPS: u8 = 30;
 
-/// Keeps what lies in the middle of every third group and so in leaves that promise to share the group's bytes; all
-/// that lay between them is gone. Leaves are left fuller than a merge would take, and edges are drawn by chance, so
-/// that some of them are a leaf's.
+/// Keeps what lies in the middle of every third group (which of three, `shared` says) and so in leaves that promise to
+/// share the group's bytes; all that lay between them is gone. Leaves are left fuller than a merge would take, and
+/// edges are drawn by chance, so that some of them are a leaf's.
 fn thinned(shared: usize, chance: &mut Chance) -> Twin {
     let mut twin = Twin::new();
     let late: Vec<u8> = (0..100).filter(|member| member % 2 == 1).collect();
@@ -35,7 +35,9 @@ fn thinned(shared: usize, chance: &mut Chance) -> Twin {
     let edges: Vec<_> = (0..GROUPS).map(|_| (chance.below(30) as u8, 60 + chance.below(40) as u8)).collect();
     for group in 0..GROUPS {
         let (low, high) = edges[usize::from(group)];
-        for member in (0..100).filter(|member| member % 4 != 3 && (group % 3 != 0 || !(low..high).contains(member))) {
+        for member in (0..100)
+            .filter(|member| member % 4 != 3 && (usize::from(group) % 3 != shared % 3 || !(low..high).contains(member)))
+        {
             twin.remove(&key(shared, group, &[member]));
         }
     }

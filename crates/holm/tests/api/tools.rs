@@ -2,6 +2,7 @@
 
 use holm::{Database, Durability};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tempfile::TempDir;
 
 /// A seeded generator, equal on every platform.
@@ -36,6 +37,15 @@ impl Chance {
 
     pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
         (0..len).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// Tells other threads to stop when it goes, a failed assertion included: else they, and the test, would run for ever.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
     }
 }
 
