@@ -182,8 +182,8 @@ impl Log {
     ///
     /// [`MediumError::LogFull`] if the half has no room under its maximum: switch, or wait for the checkpoint.
     /// [`MediumError::TooLarge`] for a record of 4 GiB. [`MediumError::NoSpace`] if the disk is full. The log is
-    /// unharmed by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After any other
-    /// error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
+    /// unharmed by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After
+    /// any other error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
     pub fn append(&mut self, record: &mut RecordBuffer) -> Result<()> {
         self.refuse_if_poisoned()?;
         let bytes = record.padded_len();
