@@ -184,6 +184,10 @@ impl Journaled {
         if len < least {
             return Err(MediumError::TooLarge { what: "an area", found: least, limit: region.reserved() as u64 });
         }
+        if region.backing() == Backing::FileReadOnly {
+            // Nothing reaches the file: whoever only looks keeps what the rebuild adds to himself.
+            return region.grow(len as usize, None).map_err(io);
+        }
         let file = &self.files[area as usize];
         if lens[area as usize] < len {
             file.allocate(old.min(lens[area as usize]), len - old.min(lens[area as usize])).map_err(io)?;

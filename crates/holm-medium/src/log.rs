@@ -175,18 +175,19 @@ impl Log {
         Ok(())
     }
 
-    /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows.
+    /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows, and
+    /// beyond it for a single record that would fit nowhere else: an epoch of large values is one record.
     ///
     /// # Errors
     ///
     /// [`MediumError::LogFull`] if the half has no room under its maximum: switch, or wait for the checkpoint.
-    /// [`MediumError::TooLarge`] from 4 GiB on. [`MediumError::NoSpace`] if the disk is full. The log is unharmed
-    /// by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After any other
-    /// error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
+    /// [`MediumError::TooLarge`] for a record of 4 GiB. [`MediumError::NoSpace`] if the disk is full. The log is
+    /// unharmed by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After
+    /// any other error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
     pub fn append(&mut self, record: &mut RecordBuffer) -> Result<()> {
         self.refuse_if_poisoned()?;
         let bytes = record.padded_len();
-        let limit = u64::from(u32::MAX);
+        let limit = u64::from(u32::MAX) / PAGE * PAGE;
         if bytes > limit {
             return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
         }
@@ -221,7 +222,7 @@ impl Log {
         let maximum = self.options.maximum.max(needed);
         let half = &mut self.halves[usize::from(self.at.half)];
         let old = half.capacity;
-        let new = needed.max(old.saturating_mul(2)).min(maximum).next_multiple_of(PAGE);
+        let new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(PAGE);
         let written = half.file.allocate(old, new - old).and_then(|()| zero_fill(&*half.file, old, new));
         if let Err(error) = written {
             return Err(self.fail_writing("growing a log half", error));
@@ -282,6 +283,11 @@ impl Log {
         self.active().capacity
     }
 
+    /// Bytes of the half that is not being written.
+    pub fn spare_capacity(&self) -> u64 {
+        self.inactive().capacity
+    }
+
     /// Bytes of a half at creation.
     pub fn initial(&self) -> u64 {
         self.options.initial
@@ -313,8 +319,8 @@ impl Log {
         self.poisoned.is_some()
     }
 
-    /// Gives space back: cuts the half that is not being written to `max_bytes` (a page at least). Does nothing while
-    /// that half is still needed.
+    /// Gives space back: cuts the half that is not being written to `max_bytes` (a page at least), and the other one
+    /// too while no record lies in it. Does nothing to a half that is still needed.
     ///
     /// # Errors
     ///
@@ -322,17 +328,20 @@ impl Log {
     pub fn trim(&mut self, max_bytes: u64) -> Result<()> {
         self.refuse_if_poisoned()?;
         let keep = (max_bytes / PAGE * PAGE).max(PAGE);
-        let half = &mut self.halves[usize::from(1 - self.at.half)];
-        if self.other_needed || half.capacity <= keep {
-            return Ok(());
+        for (index, half) in self.halves.iter_mut().enumerate() {
+            let needed = if index == usize::from(self.at.half) { self.at.offset > 0 } else { self.other_needed };
+            if needed || half.capacity <= keep {
+                continue;
+            }
+            let cut = half.file.set_len(keep).and_then(|()| half.file.sync_all());
+            half.capacity = keep;
+            if let Err(error) = cut {
+                let error = MediumError::io("trimming a log half", &half.path, error);
+                self.poisoned = Some(error.to_string());
+                return Err(error);
+            }
         }
-        let cut = half.file.set_len(keep).and_then(|()| half.file.sync_all());
-        half.capacity = keep;
-        cut.map_err(|error| {
-            let error = MediumError::io("trimming a log half", &half.path, error);
-            self.poisoned = Some(error.to_string());
-            error
-        })
+        Ok(())
     }
 
     fn active(&self) -> &Half {

@@ -23,7 +23,8 @@ pub enum Backing {
     Anonymous,
     /// Extents of a file, shared with the page cache.
     File,
-    /// Extents of a file, to look at only: what is stored stays in this process, and the file is never changed.
+    /// Extents of a file, to look at only: what is stored there, to fill a gap between leaves, say, stays in this
+    /// process, and what lies beyond the file's end is anonymous.
     FileReadOnly,
     /// Extents of a DAX file, synchronously mapped (`MAP_SYNC`): stores are durable once flushed.
     Dax,
@@ -109,13 +110,16 @@ impl Region {
             let end = len.next_multiple_of(4096);
             self.map(mapped, end, file)?;
             self.mapped.store(end, Ordering::Release);
-        } else if self.backing == Backing::FileReadOnly && len > mapped {
-            // Beyond a file that must not grow: memory of our own.
-            let (end, protection) = (len.next_multiple_of(4096), ProtFlags::READ | ProtFlags::WRITE);
-            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
-            // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
-            unsafe { mm::mmap_anonymous(self.address(mapped), end - mapped, protection, flags)? };
-            self.mapped.store(end, Ordering::Release);
+        }
+        if self.backing == Backing::FileReadOnly && file.is_none() {
+            let (from, end) = (self.mapped.load(Ordering::Acquire), len.next_multiple_of(4096));
+            if end > from {
+                let protection = ProtFlags::READ | ProtFlags::WRITE;
+                let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
+                // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
+                unsafe { mm::mmap_anonymous(self.address(from), end - from, protection, flags)? };
+                self.mapped.store(end, Ordering::Release);
+            }
         }
         Ok(())
     }
@@ -133,7 +137,7 @@ impl Region {
     fn map(&self, from: usize, end: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         let kind = match self.backing {
-            Backing::FileReadOnly => MapFlags::PRIVATE,
+            Backing::FileReadOnly => MapFlags::PRIVATE | MapFlags::NORESERVE,
             Backing::Dax => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
             _ => MapFlags::SHARED,
         };

@@ -194,7 +194,10 @@ impl Space {
     /// Frees a record's space from epoch `epoch` on.
     pub fn retire_record(&self, epoch: Epoch, offset: u64, words: u32) {
         self.record_bytes.fetch_sub(u64::from(words) * 8, Relaxed);
-        self.nib().retired.push_back((epoch, offset, words));
+        let mut nib = self.nib();
+        nib.retired.push_back((epoch, offset, words));
+        // Here too, and not only when this thread takes: one that does nothing but remove would keep all of it.
+        self.ripen(&mut nib, epoch);
     }
 
     /// Frees space that no cut can see any more or yet: a record that was never published, or one created and replaced

@@ -10,7 +10,6 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use holm_medium::{Area, Ground, INTENTS, Lay, MediumError, Stay};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// The most bytes of keys and values in one batch: it must fit one epoch's record.
@@ -97,9 +96,7 @@ impl Batch {
         let engine = &*self.engine;
         let hold = engine.clock().hold();
         let mut stay = engine.check_in()?;
-        if let Some(gone) = self.operations.iter().find(|operation| operation.tree.dropped.load(Ordering::Relaxed)) {
-            return Err(Error::Dropped { keyspace: gone.tree.name.clone() });
-        }
+        self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
         // All records first: want of space is found before anything has been done.
         let payloads = lay_all(engine, &stay, &self.operations)?;
         let intent = match Intent::lay(engine, &stay, &self.operations) {
@@ -117,8 +114,9 @@ impl Batch {
             };
             if let Err(error) = result {
                 // Half done, and there is no way back: nothing may be acknowledged on top of it.
-                engine.clock().poison(&MediumError::Poisoned { why: format!("a batch was cut short: {error}") });
-                return Err(error);
+                let why = format!("a batch was cut short: {error}");
+                engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
+                return Err(Error::Poisoned(MediumError::Poisoned { why }));
             }
         }
         intent.clear(engine, &stay);

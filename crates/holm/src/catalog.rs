@@ -140,8 +140,10 @@ impl Engine {
         let mut stay = self.check_in()?;
         self.remove(&own, &mut stay, name.as_bytes(), None)?;
         tree.dropped.store(true, Ordering::SeqCst);
-        let label = stay.epoch();
         drop(stay);
+        // Read after the mark was set, and not the label of the removal: the clock may have been raised in between, and
+        // a writer of the next epoch may have missed the mark.
+        let label = self.clock().active();
         self.catalog.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(name);
         drop(numbers);
         // Once this epoch is over, every writer that had not seen the mark is out.

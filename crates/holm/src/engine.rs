@@ -31,6 +31,17 @@ impl Tree {
     pub(crate) fn new(name: &str, root: Root) -> Arc<Self> {
         Arc::new(Tree { name: name.into(), root, dropped: AtomicBool::new(false) })
     }
+
+    /// Refuses a keyspace that has been dropped. A writer asks once it has checked in: dropping sets the mark and then
+    /// waits for the epoch to end, so whoever it did not wait for sees the mark. A reader asks once it has copied what
+    /// it tells: leaves that are given up may be another keyspace's by then.
+    #[inline]
+    pub(crate) fn alive(&self) -> Result<()> {
+        if self.dropped.load(SeqCst) {
+            return Err(Error::Dropped { keyspace: self.name.clone() });
+        }
+        Ok(())
+    }
 }
 
 /// An open database.
@@ -103,7 +114,9 @@ impl Engine {
         newer: fn(&[u64; 8], &[u64; 8]) -> bool,
         defers: bool,
     ) -> Result<Raised> {
-        let mut opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, newer))?;
+        let opening = |error| Error::opening(path, builder.create, error);
+        let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, newer));
+        let mut opened = opened.map_err(opening)?;
         let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
         let doubted = std::mem::take(&mut opened.logged).into();
         let (medium, remains) = opened.part();
@@ -127,7 +140,8 @@ impl Engine {
         let until = rebuilt.latest.max(recovery.epoch);
         pool.clock.restart(until + 1);
         let pending = batch::pending(&*quill, cut == Cut::Visible)?;
-        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers)?;
+        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers);
+        let keeper = keeper.map_err(opening)?;
         let engine = Engine {
             index,
             ground: quill,
@@ -150,7 +164,8 @@ impl Engine {
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let newer = designs::newer(&builder.design).unwrap_or(|_, _| true);
         let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
-        let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer))?;
+        let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
+        let opened = opened.map_err(|error| Error::opening(path, false, error))?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
         let (medium, remains) = opened.part();
@@ -272,11 +287,13 @@ impl Engine {
             let value = sighting.payload.map(|payload| record::copy_value(image, payload));
             match value {
                 None => {
+                    tree.alive()?;
                     self.admit(sighting.stamp)?;
                     return Ok(None);
                 }
                 // A record is freed only by changing its leaf: an unchanged leaf vouches for the copy.
                 Some(Some(value)) if self.index.still(sighting.seen) => {
+                    tree.alive()?;
                     self.admit(sighting.stamp)?;
                     return Ok(Some(value));
                 }
@@ -328,7 +345,7 @@ impl Engine {
         Leafful { words, spans, rest }
     }
 
-    /// Stops the threads and leaves a clean database; a second call does nothing.
+    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
     pub(crate) fn close(&self) -> Result<()> {
         let keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
         keeper.map_or(Ok(()), Keeper::close).map_err(Error::from)

@@ -1,8 +1,9 @@
 //! What can go wrong, for whoever embeds Holm.
 
 use holm_medium::MediumError;
+use holm_medium::superblock::pool_path;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -63,12 +64,29 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What opening met: a file that is not there is either the whole database, or damage to it.
+    pub(crate) fn opening(dir: &Path, create: bool, error: MediumError) -> Self {
+        match error {
+            MediumError::Io { ref source, ref path, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                if path == dir && create {
+                    // It was to be made, and the folder that it was to be made in is not there.
+                    return Error::Io(error);
+                }
+                if path == dir || *path == pool_path(dir) {
+                    return Error::NotFound { path: dir.into() };
+                }
+                let (what, found, expected) = ("a file of the database", "nothing".into(), "the file".into());
+                Error::Corrupt(MediumError::Corrupt { path: path.clone(), offset: 0, what, found, expected })
+            }
+            other => other.into(),
+        }
+    }
+}
+
 impl From<MediumError> for Error {
     fn from(error: MediumError) -> Self {
         match error {
-            MediumError::Io { ref source, ref path, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                Error::NotFound { path: path.clone() }
-            }
             MediumError::NoSpace { .. } => Error::NoSpace(error),
             MediumError::Corrupt { .. } => Error::Corrupt(error),
             MediumError::Foreign { .. } => Error::Foreign(error),

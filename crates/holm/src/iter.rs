@@ -6,7 +6,7 @@
 use crate::engine::{Engine, Leafful, Tree};
 use crate::error::Result;
 use crate::keys::{Bounds, Probe, Records};
-use crate::slice::Slice;
+use crate::slice::{Slice, show};
 use holm_tree::{Index, Toward};
 use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
@@ -56,6 +56,8 @@ impl Edge {
             };
             let view = Index::view(&*engine.index, &tree.root, toward);
             if let Some(mut leafful) = engine.copy_part(&view, range, forward)? {
+                // Asked after copying: see `Tree::alive`.
+                tree.alive()?;
                 let next = match leafful.rest.take() {
                     Some(key) if forward => Some(Edge::Holding(key)),
                     // Backwards, the share ends above the lowest pair that was copied.
@@ -238,9 +240,21 @@ impl DoubleEndedIterator for Iter {
 
 impl FusedIterator for Iter {}
 
+/// A key, shown as a slice is.
+struct Shown<'a>(&'a [u8]);
+
+impl std::fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        show(self.0, f)
+    }
+}
+
 impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (name, low, high) = (&self.tree.name, &self.low, &self.high);
-        f.debug_struct("Iter").field("keyspace", name).field("low", low).field("high", high).finish()
+        f.debug_struct("Iter")
+            .field("keyspace", &self.tree.name)
+            .field("low", &self.low.as_ref().map(|key| Shown(key)))
+            .field("high", &self.high.as_ref().map(|key| Shown(key)))
+            .finish()
     }
 }

@@ -10,7 +10,6 @@ use crate::{MAX_KEY, MAX_VALUE};
 use std::cell::RefCell;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 thread_local! {
     /// Where records are laid out before they are laid down.
@@ -59,14 +58,6 @@ impl Keyspace {
         &self.tree.name
     }
 
-    #[inline]
-    fn alive(&self) -> Result<()> {
-        if self.tree.dropped.load(Ordering::Relaxed) {
-            return Err(Error::Dropped { keyspace: self.tree.name.clone() });
-        }
-        Ok(())
-    }
-
     /// Puts a value under a key, replacing what was there. O(log n). Durable as the database's mode says.
     ///
     /// # Errors
@@ -76,7 +67,7 @@ impl Keyspace {
         limit(key, value)?;
         let engine = &*self.engine;
         let mut stay = engine.check_in()?;
-        self.alive()?;
+        self.tree.alive()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = engine.lay(&stay, key, value, buffer);
             if buffer.capacity() > 1 << 17 {
@@ -97,7 +88,6 @@ impl Keyspace {
     /// `Dropped`; in strict mode `Poisoned`, if what was seen cannot be made durable.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.alive()?;
         self.engine.get(&self.tree, key.as_ref())
     }
 
@@ -107,7 +97,6 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.alive()?;
         let probes: Vec<_> = keys.iter().map(|key| Probe::new(key.as_ref())).collect();
         let mut sightings = Vec::with_capacity(keys.len());
         self.engine.index.get_many(&self.tree.root, &probes, &mut sightings);
@@ -127,7 +116,9 @@ impl Keyspace {
                 Some(_) => self.engine.get(&self.tree, key.as_ref()),
             }
         });
-        found.collect()
+        let found = found.collect();
+        self.tree.alive()?;
+        found
     }
 
     /// Whether the key is there.
@@ -135,8 +126,8 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.alive()?;
         let sighting = self.engine.index.get(&self.tree.root, Probe::new(key.as_ref()));
+        self.tree.alive()?;
         self.engine.admit(sighting.stamp)?;
         Ok(sighting.payload.is_some())
     }
@@ -149,7 +140,7 @@ impl Keyspace {
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let engine = &*self.engine;
         let mut stay = engine.check_in()?;
-        self.alive()?;
+        self.tree.alive()?;
         let removed = engine.remove(&self.tree, &mut stay, key.as_ref(), None)?;
         let label = stay.epoch();
         drop(stay);

@@ -23,6 +23,19 @@ pub struct Builder {
     pub(crate) threads: usize,
 }
 
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("durability", &self.durability)
+            .field("memory", &self.memory)
+            .field("design", &self.design)
+            .field("create", &self.create)
+            .field("capacity", &self.capacity)
+            .field("log_bytes", &self.log_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Default for Builder {
     fn default() -> Self {
         Builder {

@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct Slice {
     words: Arc<[u64]>,
     start: usize,
-    len: u32,
+    len: usize,
 }
 
 impl Slice {
     /// `len` bytes from byte `start` of the words, which hold bytes in little-endian order.
     pub(crate) fn new(words: Arc<[u64]>, start: usize, len: usize) -> Self {
         debug_assert!(start + len <= words.len() * 8);
-        Slice { words, start, len: len as u32 }
+        Slice { words, start, len }
     }
 }
 
@@ -30,7 +30,7 @@ impl Deref for Slice {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[self.start..self.start + self.len as usize]
+        &bytemuck::cast_slice(&self.words)[self.start..self.start + self.len]
     }
 }
 
@@ -78,9 +78,18 @@ impl Hash for Slice {
     }
 }
 
+/// Of a longer slice, so many bytes are shown.
+const SHOWN: usize = 64;
+
+/// A byte string as the language writes it; of a long one its beginning and its length.
+pub(crate) fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    write!(f, "b\"{}\"", bytes[..bytes.len().min(SHOWN)].escape_ascii())?;
+    if bytes.len() > SHOWN { write!(f, ".. ({} bytes)", bytes.len()) } else { Ok(()) }
+}
+
 impl fmt::Debug for Slice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b\"{}\"", self.escape_ascii())
+        show(self, f)
     }
 }
 

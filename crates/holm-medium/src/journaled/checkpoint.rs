@@ -51,7 +51,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     // And only now may the old half be overwritten.
     journal.log.release();
     let keep = (shared.pool().space.record_frontier() / 64).max(journal.log.initial());
-    if state == State::Clean || journal.log.capacity() > 8 * keep {
+    if state == State::Clean || journal.log.spare_capacity() > 8 * keep {
         journal.log.trim(keep)?;
     }
     shared.house().checkpoints.fetch_add(1, Relaxed);

@@ -134,9 +134,15 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
     }
     let files = [open_area(&*vfs, dir, Area::Leaves, How::CREATE)?, open_area(&*vfs, dir, Area::Records, How::CREATE)?];
-    for file in &files {
-        // What a creation that died here left behind is no database: its superblock was never written.
-        file.set_len(0).map_err(making)?;
+    for (file, area) in files.iter().zip(Area::ALL) {
+        // A creation that died here left them empty, for they grow after the superblock is written. Data without a
+        // superblock is a database that has lost it, and must not be taken for a new one.
+        let len = file.len().map_err(making)?;
+        if len > 0 {
+            let (found, expected) = (format!("{len} bytes and no superblock"), "a superblock, or nothing".into());
+            let (path, what) = (area_path(dir, area), "a data file");
+            return Err(MediumError::Corrupt { path, offset: 0, what, found, expected });
+        }
     }
     let mut uuid = [0; 16];
     getrandom::fill(&mut uuid).map_err(|error| making(std::io::Error::other(error.to_string())))?;

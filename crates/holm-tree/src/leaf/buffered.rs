@@ -20,6 +20,7 @@
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
+use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
 
 const SLOTS: usize = 28;
@@ -53,6 +54,26 @@ persistent! {
         prints: [Word; 4],
         home: Word,
         pairs: [Pair; 28],
+    }
+}
+
+/// Slots whose pairs came from another leaf by a split or merge and were not stored here since.
+///
+/// The states of the leaf they came from may still be chosen by a crash, and this leaf's own say nothing of them: taken
+/// for pairs of this very epoch, their records would be used again while a cut could bring them back. Volatile, for
+/// after a crash every pair is of an epoch before the active one.
+#[derive(Default)]
+pub struct Moved(AtomicU32);
+
+impl Moved {
+    fn contains(&self, index: usize) -> bool {
+        self.0.load(Relaxed) >> index & 1 == 1
+    }
+    fn set(&self, bits: u32) {
+        self.0.store(bits, Relaxed);
+    }
+    fn forget(&self, index: usize) {
+        self.set(self.0.load(Relaxed) & !(1 << index));
     }
 }
 
@@ -176,6 +197,7 @@ impl Buffered {
     /// Fills a fresh block with pairs and publishes them, uncommitted: `kin` names the leaf it stems from.
     fn settle<M: Medium, K: Keys>(
         &self,
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         pairs: &[(Slot, u8, usize)],
@@ -195,6 +217,7 @@ impl Buffered {
             pen.write(word, value);
         }
         pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
+        moved.set((1u32 << pairs.len()) - 1);
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
         self.set_home(pen, home, kin);
         self.publish(pen, (1u32 << pairs.len()) - 1);
@@ -225,15 +248,15 @@ impl Leaf for Buffered {
         keeps: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Beside = Moved;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         self.find(lens, probe).map(|(_, payload)| payload)
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
+    fn aim<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) {
         let candidates = self.candidates(lens, probe);
         if candidates != 0 {
             holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
@@ -241,12 +264,12 @@ impl Leaf for Buffered {
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn glance<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         let candidates = self.candidates(lens, probe);
         (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn live(&self, _: &Moved, out: &mut Pairs) {
         let mut bits = self.now().bits;
         while bits != 0 {
             out.push(self.slot(bits.trailing_zeros() as usize));
@@ -271,14 +294,15 @@ impl Leaf for Buffered {
         tag(found) >= tag(logged)
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, moved: &Moved, pen: &mut Pen<'_, M>, home: Home) {
+        moved.set(0);
         self.set_home(pen, home, 0);
         self.publish(pen, 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
@@ -292,7 +316,9 @@ impl Leaf for Buffered {
             // Stored in this epoch and named by no older state: the payload itself is the commit word.
             pen.write(&self.pairs[index].payload, payload);
             pen.defer(&self.pairs[index]);
-            return Ok(Some(Old { payload: old, young: true }));
+            let young = !moved.contains(index);
+            moved.forget(index);
+            return Ok(Some(Old { payload: old, young }));
         }
         let free = !(now | older) & ALL;
         if free == 0 {
@@ -304,6 +330,7 @@ impl Leaf for Buffered {
         pen.write(&pair.head, K::head(probe, self.skip()));
         pen.defer(pair);
         self.set_print(pen, index, K::print(probe));
+        moved.forget(index);
         let gone = present.map_or(0, |(index, _)| 1 << index);
         // After the pair and its fingerprint: published first, a process that dies in between shows a pair of noise.
         self.publish(pen, now & !gone | 1 << index);
@@ -312,13 +339,13 @@ impl Leaf for Buffered {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
     ) -> Option<Old> {
         let (index, payload) = self.find(lens, probe)?;
-        let young = self.older(pen.epoch()) >> index & 1 == 0;
+        let young = self.older(pen.epoch()) >> index & 1 == 0 && !moved.contains(index);
         self.publish(pen, self.now().bits & !(1 << index));
         Some(Old { payload, young })
     }
@@ -328,7 +355,7 @@ impl Leaf for Buffered {
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        _: &(),
+        _: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
@@ -345,13 +372,13 @@ impl Leaf for Buffered {
             .then(|| lens.keys.key(pairs[middle - 1].0).zip(lens.keys.key(pairs[middle].0)))
             .flatten();
         let Some((last, first)) = halves else {
-            left.leaf.settle(lens, pen, &pairs, home, own);
+            left.leaf.settle(left.beside, lens, pen, &pairs, home, own);
             self.supersede(pen, &[left.leaf]);
             return Split { left: left.number, right: None };
         };
         let separator = K::separator(&last, &first);
-        left.leaf.settle(lens, pen, &pairs[..middle], at(range.0, Some(&separator)), own);
-        right.leaf.settle(lens, pen, &pairs[middle..], at(&separator, range.1), own);
+        left.leaf.settle(left.beside, lens, pen, &pairs[..middle], at(range.0, Some(&separator)), own);
+        right.leaf.settle(right.beside, lens, pen, &pairs[middle..], at(&separator, range.1), own);
         self.supersede(pen, &[left.leaf, right.leaf]);
         Split { left: left.number, right: Some((separator, right.number)) }
     }
@@ -374,7 +401,7 @@ impl Leaf for Buffered {
             return false;
         }
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.home() };
-        fresh.leaf.settle(lens, pen, &pairs, home, own[0]);
+        fresh.leaf.settle(fresh.beside, lens, pen, &pairs, home, own[0]);
         // Two leaves give way, and one store can empty only one: the right one first says who inherits from it, so that
         // the left one's commit word decides for both.
         right.set_kin(pen, HEIR | fresh.number);
@@ -391,7 +418,7 @@ impl Leaf for Buffered {
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &(),
+        _: &Moved,
         pen: &mut Pen<'_, M>,
         cut: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
@@ -399,12 +426,13 @@ impl Leaf for Buffered {
         match cut {
             Cut::Visible => return self.recover_visible(pen, peer),
             Cut::At(cut) => {
-                for word in &self.states {
-                    let tag = State::unpack(word.read()).tag;
-                    if tag > cut + 2 {
-                        let expected = format!("at most {}, two after the last durable epoch", cut + 2);
-                        return Err(Self::damage(own, "an epoch's tag", tag.to_string(), expected));
-                    }
+                let tags = self.states.each_ref().map(|word| State::unpack(word.read()).tag);
+                // Not by how much they are beyond: epochs in which nothing changed leave no record, however many pass.
+                if let Some(least) = tags.into_iter().min().filter(|least| *least > cut) {
+                    let expected = format!("at most {cut}, for only two epochs with changes go without a record");
+                    return Err(Self::damage(own, "the least of three epochs' tags", least.to_string(), expected));
+                }
+                for (word, tag) in self.states.iter().zip(tags) {
                     if tag > cut {
                         // Scrubbed for good: the clock starts again where history was cut, and a word of a lost epoch
                         // would come back to life when that epoch's number is used again.

@@ -1,0 +1,117 @@
+//! Batches over several keyspaces against maps, and what a batch refuses.
+
+use crate::families;
+use crate::tools::{self, Chance, assert_sound, copy, relaxed};
+use crate::twin::{Map, value};
+use holm::{Database, Durability, Error};
+
+#[test]
+fn batches_over_several_keyspaces() {
+    for seed in 0..3 {
+        let mut chance = Chance::new(seed);
+        let folder = tools::folder();
+        let mut maps = [Map::new(), Map::new(), Map::new()];
+        for family in families::ALL {
+            let db = relaxed(folder.path());
+            let spaces = ["a", "b", "c"].map(|name| db.keyspace(name).expect("a name"));
+            for _ in 0..40 {
+                let mut batch = db.batch();
+                let count = if chance.one_in(10) { 300 } else { chance.below(12) };
+                for _ in 0..count {
+                    let (at, key) = (chance.below(3), family.key(&mut chance));
+                    // Keys come twice in one batch: the later operation counts.
+                    if chance.one_in(3) {
+                        batch = batch.remove(&spaces[at], &key);
+                        maps[at].remove(&key);
+                    } else {
+                        let value = value(&key, &mut chance);
+                        batch = batch.insert(&spaces[at], &key, &value);
+                        maps[at].insert(key, value);
+                    }
+                }
+                assert_eq!((batch.len(), batch.is_empty()), (count, count == 0));
+                batch.commit().expect("room");
+                let (at, key) = (chance.below(3), family.key(&mut chance));
+                assert_eq!(spaces[at].remove(&key).expect("sound"), maps[at].remove(&key).is_some());
+            }
+            assert_sound(&db);
+            for (space, map) in spaces.iter().zip(&maps) {
+                let all: Vec<_> = map.iter().collect();
+                assert_eq!(space.len(), all.len() as u64);
+                crate::twin::walk(space.iter(), &all, &mut chance);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_refused_batch_has_done_nothing() {
+    let (folder, elsewhere) = (tools::folder(), tools::folder());
+    let (db, other) = (relaxed(folder.path()), relaxed(elsewhere.path()));
+    let (space, strange) = (db.keyspace("s").expect("a name"), other.keyspace("s").expect("a name"));
+    space.insert("a", "1").expect("room");
+    let refused = db.batch().insert(&space, "a", "2").insert(&strange, "b", "").remove(&space, "a").commit();
+    assert!(matches!(refused, Err(Error::Invalid { what }) if what.contains("another database")));
+    drop(db.batch().remove(&space, "a"));
+    assert_eq!(space.get("a").expect("sound").as_deref(), Some(&b"1"[..]));
+    assert_eq!((space.len(), strange.len()), (1, 0));
+    db.batch().commit().expect("nothing to do");
+}
+
+/// More batches at once than the pool has places for.
+#[test]
+fn many_threads_commit_at_once() {
+    let folder = tools::folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    std::thread::scope(|scope| {
+        for thread in 0..40u8 {
+            let (db, space) = (&db, &space);
+            scope.spawn(move || {
+                for round in 0..20u8 {
+                    let batch = (0..10u8).fold(db.batch(), |batch, at| batch.insert(space, [at, thread], [round]));
+                    batch.commit().expect("room");
+                }
+            });
+        }
+    });
+    assert_eq!(space.len(), 400);
+    assert!(space.iter().all(|pair| *pair.expect("sound").1 == *b"\x13"));
+    assert_sound(&db);
+}
+
+/// What a power cut might find while batches run: all of each or nothing, in the order they were acknowledged.
+#[test]
+fn a_copy_of_the_files_holds_whole_batches() {
+    let folder = tools::folder();
+    let (live, dead) = (folder.path().join("live"), folder.path().join("dead"));
+    let db = Database::builder().durability(Durability::OnSync).open(&live).expect("new");
+    let (one, two) = (db.keyspace("one").expect("a name"), db.keyspace("two").expect("a name"));
+    for round in 0..300u32 {
+        let batch = (0..30u32).fold(db.batch(), |batch, at| {
+            let key = (round * 7 + at).to_be_bytes();
+            batch.insert(&one, key, round.to_be_bytes()).insert(&two, key, round.to_be_bytes()).remove(&two, [at as u8])
+        });
+        batch.commit().expect("room");
+        if round == 200 {
+            db.sync().expect("a disk");
+        }
+    }
+    copy(&live, &dead);
+    let db = relaxed(&dead);
+    assert!(matches!(db.recovery().found, holm::Found::Cut { .. }), "copies are not trusted: {:?}", db.recovery());
+    assert_sound(&db);
+    let (one, two) = (db.keyspace("one").expect("a name"), db.keyspace("two").expect("a name"));
+    let last = one.last().expect("sound").expect("synced").1;
+    let last = u32::from_be_bytes(last.first_chunk().copied().expect("four bytes"));
+    assert!(last >= 200, "{last}");
+    let mut expected = Map::new();
+    for round in 0..=last {
+        (0..30u32)
+            .for_each(|at| drop(expected.insert((round * 7 + at).to_be_bytes().into(), round.to_be_bytes().into())));
+    }
+    let all: Vec<_> = expected.iter().collect();
+    for space in [one, two] {
+        crate::twin::walk(space.iter(), &all, &mut Chance::new(1));
+    }
+}

@@ -1,0 +1,136 @@
+//! Other processes: this very program, started once more to be one of them.
+
+use crate::tools::{assert_sound, folder};
+use holm::{Database, Durability, Error, Found};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+const PATH: &str = "HOLM_TEST_PATH";
+const PART: &str = "HOLM_TEST_PART";
+
+/// A child that has said it is ready, and that ends when its standard input does.
+struct Other {
+    child: Child,
+    ask: Option<ChildStdin>,
+    /// Kept, so that what else the child has to say finds an open end.
+    _tells: BufReader<ChildStdout>,
+    said: String,
+}
+
+impl Other {
+    fn start(part: &str, path: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().expect("a program"))
+            .args(["--exact", "children::the_other_process", "--ignored", "--nocapture", "--test-threads=1"])
+            .envs([(PATH, path.as_os_str()), (PART, part.as_ref())])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a child");
+        let ask = child.stdin.take();
+        let mut tells = BufReader::new(child.stdout.take().expect("piped"));
+        let lines = tells.by_ref().lines().map_while(Result::ok);
+        let said = lines.filter_map(|line| line.split_once("says: ").map(|(_, it)| it.into())).next();
+        Other { child, ask, _tells: tells, said: said.expect("the child says one thing") }
+    }
+
+    fn finish(mut self) {
+        drop(self.ask.take());
+        self.child.wait().expect("our own child");
+    }
+
+    fn kill(mut self) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+    }
+}
+
+/// Not a test: what a child does.
+#[test]
+#[ignore = "the part of another process"]
+fn the_other_process() {
+    let (Some(path), Ok(part)) = (std::env::var_os(PATH), std::env::var(PART)) else { return };
+    let say = |words: &str| {
+        let mut out = std::io::stdout();
+        writeln!(out, "\nsays: {words}").and_then(|()| out.flush()).expect("a listener");
+        // Until the parent lets go, or kills us.
+        let _ = std::io::stdin().read_line(&mut String::new());
+    };
+    match &*part {
+        "hold" => {
+            let db = Database::open(path).expect("nobody else");
+            say("open");
+            drop(db);
+        }
+        "try" => match Database::open(path) {
+            Err(Error::Locked(_)) => say("locked"),
+            other => say(&format!("{other:?}")),
+        },
+        "look" => {
+            let looking = Database::open_read_only(path).expect("closed");
+            say(&looking.existing_keyspace("s").expect("a catalog").map_or(0, |space| space.len()).to_string());
+        }
+        "write" => {
+            let db = Database::builder().durability(Durability::OnSync).open(path).expect("nobody else");
+            let space = db.keyspace("s").expect("a name");
+            (0..5000u32).for_each(|number| space.insert(number.to_be_bytes(), [1; 50]).expect("room"));
+            (0..5000u32).step_by(2).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
+            db.batch().insert(&space, "a", "1").insert(&space, "b", "2").commit().expect("room");
+            say("acknowledged");
+        }
+        other => panic!("no part named {other}"),
+    }
+}
+
+#[test]
+fn one_process_at_a_time_writes() {
+    let folder = folder();
+    let holder = Other::start("hold", folder.path());
+    assert_eq!(holder.said, "open");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked(_))));
+    holder.finish();
+    let db = Database::open(folder.path()).expect("let go");
+    let other = Other::start("try", folder.path());
+    assert_eq!(other.said, "locked");
+    other.finish();
+    db.close().expect("a sound close");
+}
+
+#[test]
+fn any_number_of_processes_look() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
+    db.close().expect("a sound close");
+    let looking = Database::open_read_only(folder.path()).expect("closed");
+    let others = [Other::start("look", folder.path()), Other::start("look", folder.path())];
+    others.iter().for_each(|other| assert_eq!(other.said, "1"));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "nobody writes beside one who looks");
+    others.into_iter().for_each(Other::finish);
+    drop(looking);
+    Database::open(folder.path()).expect("let go");
+}
+
+/// Acknowledged and never synced: kept, for only the process died.
+#[test]
+fn what_a_killed_process_did_is_there() {
+    let folder = folder();
+    let writer = Other::start("write", folder.path());
+    assert_eq!(writer.said, "acknowledged");
+    writer.kill();
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean(_))));
+    let db = Database::open(folder.path()).expect("it recovers");
+    assert!(db.recovery().found != Found::Clean && db.recovery().found != Found::New, "{:?}", db.recovery());
+    if db.recovery().found != Found::Kept {
+        println!("skipped: this file system's page cache is not trusted ({:?})", db.recovery());
+        return;
+    }
+    let space = db.keyspace("s").expect("a name");
+    assert_eq!(space.len(), 2502);
+    for number in 0..5000u32 {
+        assert_eq!(space.contains_key(number.to_be_bytes()).expect("sound"), number % 2 == 1, "{number}");
+    }
+    assert_eq!(space.get("b").expect("sound").as_deref(), Some(&b"2"[..]));
+    assert_sound(&db);
+}

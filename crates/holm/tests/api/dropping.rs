@@ -1,0 +1,126 @@
+//! Keyspaces that go, come back, and never mix with others.
+
+use crate::tools::{Chance, Stop, assert_sound, data_bytes, folder, relaxed};
+use holm::{Database, Error, Keyspace};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+fn fill(space: &Keyspace, count: u32, value: &[u8]) {
+    (0..count).for_each(|number| space.insert(number.to_be_bytes(), value).expect("room"));
+}
+
+#[track_caller]
+fn assert_dropped<T>(result: holm::Result<T>, name: &str) {
+    match result.map(|_| "an answer") {
+        Err(Error::Dropped { keyspace }) => assert_eq!(keyspace, name),
+        other => panic!("{other:?}, expected Dropped"),
+    }
+}
+
+#[test]
+fn handles_of_a_dropped_keyspace_refuse_everything() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let (gone, stays) = (db.keyspace("gone").expect("a name"), db.keyspace("stays").expect("a name"));
+    fill(&gone, 2000, b"gone");
+    fill(&stays, 2000, b"stays");
+    let mut begun = gone.iter();
+    assert!(begun.next().is_some() && begun.next_back().is_some());
+    let batch = db.batch().insert(&stays, "x", "").insert(&gone, "x", "");
+    assert!(db.drop_keyspace("gone").expect("a disk"));
+    assert!(!db.drop_keyspace("gone").expect("gone already"));
+    assert!(db.existing_keyspace("gone").expect("a catalog").is_none());
+    assert_dropped(gone.insert("k", "v"), "gone");
+    assert_dropped(gone.remove("k"), "gone");
+    assert_dropped(gone.get("k"), "gone");
+    assert_dropped(gone.get_many(&["k"]), "gone");
+    assert_dropped(gone.get_many::<&str>(&[]), "gone");
+    assert_dropped(gone.contains_key("k"), "gone");
+    assert_dropped(gone.first(), "gone");
+    assert_dropped(gone.last(), "gone");
+    assert_dropped(gone.iter().next().expect("an error"), "gone");
+    assert_dropped(gone.prefix([0]).next_back().expect("an error"), "gone");
+    assert_dropped(batch.commit(), "gone");
+    assert!(!stays.contains_key("x").expect("sound"), "nothing of the batch was done");
+    // What a walk had copied it may tell; then it must not lead into leaves that are another's by now.
+    let ends: Vec<_> = begun.by_ref().filter_map(Result::err).collect();
+    assert!(matches!(&ends[..], [Error::Dropped { .. }]), "{ends:?}");
+    assert!(begun.next().is_none() && begun.next_back().is_none());
+    // A new one of that name is another.
+    let again = db.keyspace("gone").expect("a name");
+    assert!(again.is_empty() && again.first().expect("sound").is_none());
+    fill(&again, 500, b"again");
+    assert_dropped(gone.get(7u32.to_be_bytes()), "gone");
+    drop((begun, gone, again, stays));
+    assert_sound(&db);
+    db.close().expect("a sound close");
+    let db = relaxed(folder.path());
+    assert_sound(&db);
+    assert_eq!(db.keyspace("gone").expect("a name").len(), 500);
+    assert_eq!(db.keyspace("stays").expect("a name").len(), 2000);
+}
+
+#[test]
+fn space_of_dropped_keyspaces_is_used_again() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let mut most = 0;
+    for round in 0..12u8 {
+        let space = db.keyspace("round").expect("a name");
+        fill(&space, 5000, &[round; 100]);
+        assert!(db.drop_keyspace("round").expect("a disk"));
+        // Two epochs later nothing can bring it back.
+        (0..3).for_each(|_| db.sync().expect("a disk"));
+        if round == 1 {
+            most = data_bytes(folder.path());
+        }
+    }
+    assert_sound(&db);
+    let now = data_bytes(folder.path());
+    assert!(now <= most * 2, "{most} bytes after two rounds, {now} after twelve");
+    assert_eq!(db.stats().records, 0);
+}
+
+#[test]
+fn dropping_beside_writers_and_readers() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        for thread in 0..3u64 {
+            let (db, stop) = (&db, &stop);
+            scope.spawn(move || {
+                let mut chance = Chance::new(thread);
+                let mine = format!("mine {thread}");
+                while !stop.load(SeqCst) {
+                    // Whoever is faster; the value tells whose it is.
+                    let shared = db.keyspace("shared").expect("a name");
+                    let own = db.keyspace(&mine).expect("a name");
+                    for _ in 0..200 {
+                        let key = (chance.below(300) as u32).to_be_bytes();
+                        own.insert(key, &mine).expect("nobody drops it");
+                        assert_eq!(own.get(key).expect("sound").as_deref(), Some(mine.as_bytes()));
+                        match shared.insert(key, "shared").and_then(|()| shared.get(key)) {
+                            Ok(value) => assert_eq!(value.as_deref(), Some(&b"shared"[..])),
+                            Err(Error::Dropped { .. }) => break,
+                            Err(other) => panic!("{other}"),
+                        }
+                        for pair in shared.range(key..).take(40) {
+                            match pair {
+                                Ok((_, value)) => assert_eq!(&*value, b"shared"),
+                                Err(Error::Dropped { .. }) => break,
+                                Err(other) => panic!("{other}"),
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        for _ in 0..60 {
+            db.drop_keyspace("shared").expect("a disk");
+        }
+    });
+    assert_sound(&db);
+    db.close().expect("a sound close");
+    assert_sound(&relaxed(folder.path()));
+}

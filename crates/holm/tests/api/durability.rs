@@ -1,0 +1,288 @@
+//! The durability table, row by row, as far as a process that lives can see it. A power cut is played by copying the
+//! files: copies are not trusted, so opening them cuts history at the last record that was synced.
+
+use crate::tools::{Chance, assert_sound, copy, folder, on_disk, relaxed};
+use holm::{Database, Durability, Found, Keyspace};
+use std::time::Duration;
+
+fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) {
+    let db = Database::builder().durability(durability).open(path).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    (db, space)
+}
+
+/// What a power cut would leave, opened.
+fn after_a_cut(live: &std::path::Path) -> (tempfile::TempDir, Database) {
+    let dead = folder();
+    copy(live, &dead.path().join("dead"));
+    let db = relaxed(&dead.path().join("dead"));
+    assert!(matches!(db.recovery().found, Found::Cut { .. }), "{:?}", db.recovery());
+    assert_sound(&db);
+    (dead, db)
+}
+
+#[test]
+fn strict_returns_when_its_epoch_is_durable() {
+    let folder = folder();
+    let (db, space) = open(Durability::Strict, folder.path());
+    for number in 0..40u32 {
+        // The label is not less than the epoch that was active before.
+        let before = db.stats().active_epoch;
+        match number % 4 {
+            0 => assert!(!space.remove("absent").expect("a disk")),
+            1 => db.batch().insert(&space, number.to_be_bytes(), "").insert(&space, "a", "").commit().expect("a disk"),
+            2 => assert!(space.remove((number - 1).to_be_bytes()).expect("a disk")),
+            _ => space.insert(number.to_be_bytes(), "v").expect("a disk"),
+        }
+        assert!(db.stats().durable_epoch >= before, "{number}: {} < {before}", db.stats().durable_epoch);
+    }
+    let (_dead, dead) = after_a_cut(folder.path());
+    let there = dead.keyspace("s").expect("a name");
+    let held = |space: &Keyspace| space.iter().map(|pair| pair.expect("sound").0.to_vec()).collect::<Vec<_>>();
+    assert_eq!(held(&there), held(&space));
+    assert_eq!(there.len(), 11);
+}
+
+#[test]
+fn strict_keyspaces_and_reads() {
+    let folder = folder();
+    let (db, space) = open(Durability::Strict, folder.path());
+    let before = db.stats().active_epoch;
+    let other = db.keyspace("other").expect("a name");
+    assert!(db.stats().durable_epoch >= before);
+    space.insert("k", 0u64.to_be_bytes()).expect("a disk");
+    std::thread::scope(|scope| {
+        // Each value is the epoch that was active before it was put, so that its label is not less.
+        let writer = scope.spawn(|| (0..50).try_for_each(|_| space.insert("k", db.stats().active_epoch.to_be_bytes())));
+        // What a read has told, no power cut takes back: it is durable by the time it is told.
+        let mut turn = 0;
+        while !writer.is_finished() {
+            turn += 1;
+            let value = match turn % 4 {
+                0 => space.get("k").expect("sound"),
+                1 => space.get_many(&["k"]).expect("sound").remove(0),
+                2 => space.first().expect("sound").map(|pair| pair.1),
+                _ => space.iter().next_back().map(|pair| pair.expect("sound").1),
+            };
+            let label = u64::from_be_bytes(value.expect("there").first_chunk().copied().expect("eight bytes"));
+            assert!(db.stats().durable_epoch >= label, "{} < {label}", db.stats().durable_epoch);
+        }
+        writer.join().expect("no panic").expect("a disk");
+    });
+    let last = space.get("k").expect("sound").expect("there");
+    let (_dead, dead) = after_a_cut(folder.path());
+    assert_eq!(dead.keyspaces().expect("a catalog"), ["default", "other", "s"]);
+    let value = dead.keyspace("s").and_then(|space| space.get("k")).expect("sound");
+    assert_eq!(value.as_deref(), Some(&*last));
+    assert!(other.is_empty());
+}
+
+#[test]
+fn strict_commits_of_many_threads_share_syncs() {
+    let folder = folder();
+    let (db, space) = open(Durability::Strict, folder.path());
+    let before = db.stats().log_records;
+    std::thread::scope(|scope| {
+        for thread in 0..16u32 {
+            let space = &space;
+            scope.spawn(move || {
+                (0..40u32).for_each(|number| space.insert((number * 16 + thread).to_be_bytes(), "").expect("a disk"));
+            });
+        }
+    });
+    let records = db.stats().log_records - before;
+    assert_eq!(space.len(), 640);
+    assert!(records >= 40, "{records} records: each thread waited forty times");
+    assert!(records < 320, "{records} records for 640 commits of 16 threads");
+}
+
+/// Without anybody asking, an operation is durable once the epoch after its own has ended.
+#[test]
+fn buffered_becomes_durable_by_itself() {
+    for durability in [Durability::default(), Durability::Buffered { interval: Duration::from_nanos(1) }] {
+        let folder = folder();
+        let (db, space) = open(durability, folder.path());
+        for number in 0..20u32 {
+            space.insert(number.to_be_bytes(), "v").expect("room");
+            let label = db.stats().active_epoch;
+            while db.stats().durable_epoch < label {
+                std::thread::yield_now();
+            }
+            assert!(db.stats().active_epoch <= db.stats().durable_epoch + 2, "no more than two epochs are open");
+        }
+        let (_dead, dead) = after_a_cut(folder.path());
+        assert_eq!(dead.keyspace("s").expect("a name").len(), 20);
+    }
+}
+
+#[test]
+fn sync_covers_all_that_was_completed_before() {
+    for durability in [Durability::OnSync, Durability::default()] {
+        let folder = folder();
+        let (db, space) = open(durability, folder.path());
+        let mut chance = Chance::new(5);
+        for round in 0..4u32 {
+            std::thread::scope(|scope| {
+                for thread in 0..3u32 {
+                    let space = &space;
+                    scope.spawn(move || {
+                        (0..500u32).for_each(|number| {
+                            space.insert([round, thread, number].map(u32::to_be_bytes).concat(), "v").expect("room");
+                        });
+                    });
+                }
+            });
+            let before = db.stats().active_epoch;
+            db.sync().expect("a disk");
+            assert!(db.stats().durable_epoch >= before);
+            // Not covered, and perhaps lost.
+            (0..chance.below(50)).for_each(|number| space.insert([number as u8], "late").expect("room"));
+            let (_dead, dead) = after_a_cut(folder.path());
+            let there = dead.keyspace("s").expect("a name");
+            assert_eq!(
+                there.iter().filter(|pair| pair.as_ref().expect("sound").0.len() == 12).count(),
+                1500 * (round as usize + 1)
+            );
+        }
+    }
+}
+
+/// Not tied to a promise, yet always a prefix: of single writes in order, no later one without the earlier.
+#[test]
+fn a_cut_leaves_a_prefix() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            (0..30_000u32).for_each(|number| {
+                space.insert(number.to_be_bytes(), "v").expect("room");
+                if number >= 100 && number % 2 == 0 {
+                    assert!(space.remove((number - 100).to_be_bytes()).expect("sound"));
+                }
+            });
+        });
+        while !writer.is_finished() {
+            db.sync().expect("a disk");
+        }
+        writer.join().expect("no panic");
+    });
+    let (_dead, dead) = after_a_cut(folder.path());
+    let there = dead.keyspace("s").expect("a name");
+    let last = there.last().expect("sound").expect("synced at least once").0;
+    let last = u32::from_be_bytes(last.first_chunk().copied().expect("four bytes"));
+    let removed = |number: u32, upto: u32| number.is_multiple_of(2) && number + 100 <= upto;
+    for number in 0..=last {
+        // The removal that belongs to the last insertion may or may not have made it.
+        if !(number.is_multiple_of(2) && number + 100 == last) {
+            let found = there.contains_key(number.to_be_bytes()).expect("sound");
+            assert_eq!(found, !removed(number, last), "{number} of {last}");
+        }
+    }
+}
+
+/// Pairs move to other leaves when theirs is split or merged; until an epoch has ended, a cut may bring the old leaves
+/// back, and what they lead to must still be there.
+#[test]
+fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
+    for thinned in [false, true] {
+        let folder = folder();
+        let (db, space) = open(Durability::OnSync, folder.path());
+        let numbers = || (0..6000u32).step_by(4);
+        numbers().for_each(|number| space.insert(number.to_be_bytes(), "before").expect("room"));
+        drop(space);
+        // Into the data files, so that no log puts back what is overwritten in them.
+        db.close().expect("a sound close");
+        let (_db, space) = open(Durability::OnSync, folder.path());
+        // Splits everywhere, or merges; then half of what was moved is removed and half overwritten.
+        if thinned {
+            numbers().filter(|number| number % 16 != 0).for_each(|number| {
+                assert!(space.remove(number.to_be_bytes()).expect("sound"));
+            });
+        } else {
+            numbers().for_each(|number| space.insert((number + 1).to_be_bytes(), "middle").expect("room"));
+        }
+        for number in numbers() {
+            if number % 8 == 0 {
+                assert!(space.remove(number.to_be_bytes()).is_ok());
+            } else {
+                space.insert(number.to_be_bytes(), "second").expect("room");
+            }
+            space.insert((number + 2).to_be_bytes(), "after!").expect("room");
+        }
+        let (_dead, dead) = after_a_cut(folder.path());
+        let there = dead.keyspace("s").expect("a name");
+        if there.get(4u32.to_be_bytes()).expect("sound").as_deref() == Some(b"before") {
+            assert!(numbers().all(|number| there.contains_key(number.to_be_bytes()).expect("sound")));
+        }
+        for pair in there.iter() {
+            let (key, value) = pair.expect("sound");
+            let wanted: &[&[u8]] = match key[3] % 4 {
+                0 => &[b"before", b"second"],
+                1 => &[b"middle"],
+                _ => &[b"after!"],
+            };
+            assert!(wanted.contains(&&*value), "{key:?} {value:?}");
+        }
+    }
+}
+
+/// Epochs in which nothing changes leave no record, and what comes after many of them is cut like anything else.
+#[test]
+fn a_cut_after_idle_epochs() {
+    let folder = folder();
+    let (db, space) = open(Durability::OnSync, folder.path());
+    space.insert("k", "synced").expect("room");
+    (0..9).for_each(|_| db.sync().expect("a disk"));
+    let records = db.stats().log_records;
+    space.insert("k", "perhaps lost").expect("room");
+    space.insert("l", "perhaps lost").expect("room");
+    assert!(records < 9, "nine syncs, of which eight had nothing to record: {records}");
+    let (_dead, dead) = after_a_cut(folder.path());
+    let value = dead.keyspace("s").and_then(|space| space.get("k")).expect("sound").expect("synced");
+    assert!(*value == *b"synced" || *value == *b"perhaps lost");
+}
+
+/// A record larger than the log may grow to is a record all the same.
+#[test]
+fn large_epochs_survive_a_cut() {
+    let folder = folder();
+    let db = Database::builder().log_bytes(2 << 20).durability(Durability::Strict).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    for number in 0..5u8 {
+        space.insert([number], vec![number; 5 << 20]).expect("a disk");
+        space.insert([number, 1], "small").expect("a disk");
+    }
+    let (_dead, dead) = after_a_cut(folder.path());
+    let there = dead.keyspace("s").expect("a name");
+    assert_eq!(there.len(), 10);
+    for number in 0..5u8 {
+        assert!(there.get([number]).expect("sound").is_some_and(|value| value.iter().all(|byte| *byte == number)));
+    }
+    assert!(on_disk(folder.path()) < 80 << 20);
+}
+
+/// The private image keeps the same promises; it loses on the death of its process what a power cut would take.
+#[test]
+fn a_private_image() {
+    let folder = folder();
+    let db = Database::builder().memory(true).open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), "v").expect("room"));
+    db.sync().expect("a disk");
+    let (_dead, dead) = after_a_cut(folder.path());
+    assert_eq!(dead.keyspace("s").expect("a name").len(), 3000);
+    (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
+    drop(space);
+    db.close().expect("a sound close");
+    for private in [false, true, false] {
+        let db = Database::builder().memory(private).open(folder.path()).expect("closed");
+        assert_eq!(db.recovery().found, Found::Clean);
+        assert_sound(&db);
+        let space = db.keyspace("s").expect("a name");
+        assert_eq!(space.first().expect("sound").expect("there").0.to_vec(), 1000u32.to_be_bytes());
+        space.insert([u8::from(private)], "more").expect("room");
+        assert!(space.remove([u8::from(private)]).expect("sound"));
+        drop(space);
+        db.close().expect("a sound close");
+    }
+}

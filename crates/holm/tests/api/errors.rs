@@ -1,0 +1,235 @@
+//! Every way in that is no way in has a name, and nothing is harmed by the attempt.
+
+use crate::tools::{assert_sound, copy, folder, relaxed};
+use holm::{Database, Durability, Error};
+use std::path::Path;
+
+/// A small closed database.
+fn made(path: &Path) {
+    let db = relaxed(path);
+    db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
+    db.close().expect("a sound close");
+}
+
+#[track_caller]
+fn assert_intact(path: &Path) {
+    let db = relaxed(path);
+    assert_eq!(db.keyspace("s").and_then(|space| space.get("k")).expect("sound").as_deref(), Some(&b"v"[..]));
+    assert_sound(&db);
+}
+
+#[test]
+fn where_there_is_none() {
+    let folder = folder();
+    for path in [folder.path().to_path_buf(), folder.path().join("absent"), folder.path().join("deep/down")] {
+        match Database::builder().create(false).open(&path) {
+            Err(Error::NotFound { path: told }) => assert_eq!(told, path),
+            other => panic!("{other:?}"),
+        }
+        match Database::open_read_only(&path) {
+            Err(Error::NotFound { path: told }) => assert_eq!(told, path),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
+    match Database::open(folder.path().join("not/to/be/made")) {
+        Err(error @ Error::Io(_)) => assert!(error.to_string().contains("not/to/be/made"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    let below = folder.path().join("made");
+    made(&below);
+    assert_intact(&below);
+    Database::builder().create(false).open(&below).expect("it is there now");
+}
+
+#[test]
+fn a_folder_of_somebody_else() {
+    let folder = folder();
+    let file = folder.path().join("thesis.tex");
+    std::fs::write(&file, "years of work").expect("room");
+    match Database::open(folder.path()) {
+        Err(error @ Error::Foreign(_)) => assert!(error.to_string().contains("thesis.tex"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was made");
+    let error = Database::open(&file).expect_err("a file is no folder");
+    assert!(!matches!(error, Error::NotFound { .. }), "{error:?}");
+    assert_eq!(std::fs::read(&file).expect("there"), b"years of work");
+}
+
+#[test]
+fn garbage_in_the_superblock() {
+    let folder = folder();
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    made(&whole);
+    let pool = std::fs::read(whole.join("pool")).expect("a superblock");
+    let with = |bytes: &[u8]| {
+        let _ = std::fs::remove_dir_all(&broken);
+        copy(&whole, &broken);
+        std::fs::write(broken.join("pool"), bytes).expect("room");
+        let looked = Database::open_read_only(&broken).expect_err("garbage");
+        let opened = Database::open(&broken).expect_err("garbage");
+        assert_eq!(std::mem::discriminant(&looked), std::mem::discriminant(&opened), "{looked:?} {opened:?}");
+        assert_eq!(std::fs::read(broken.join("pool")).expect("there"), bytes, "left as it was");
+        opened
+    };
+    assert!(matches!(with(b"not a database, but something else entirely"), Error::Foreign(_)));
+    assert!(matches!(with(&vec![0xa5; pool.len()]), Error::Foreign(_)));
+    let empty = with(b"");
+    assert!(matches!(empty, Error::Foreign(_) | Error::Corrupt(_)), "{empty:?}");
+    let short = with(&pool[..pool.len() / 3]);
+    assert!(matches!(short, Error::Foreign(_) | Error::Corrupt(_)), "{short:?}");
+    let mut flipped = pool.clone();
+    (64..pool.len()).step_by(64).for_each(|at| flipped[at] ^= 1);
+    let flipped = with(&flipped);
+    assert!(matches!(flipped, Error::Corrupt(_)), "{flipped:?}");
+    assert!(flipped.to_string().contains("expected"), "{flipped}");
+    // The version stands behind the magic and has a checksum of its own, which no format will change.
+    let mut newer = pool.clone();
+    for slot in newer.as_chunks_mut::<4096>().0.iter_mut().filter(|slot| slot.starts_with(b"HolmPool")) {
+        slot[8] = 99;
+        let sum = crc32c::crc32c(&slot[..12]);
+        slot[12..16].copy_from_slice(&sum.to_le_bytes());
+    }
+    match with(&newer) {
+        error @ Error::Version(_) => assert!(error.to_string().contains("99"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    assert_intact(&whole);
+}
+
+/// The superblock gone, the data still there: making a new database would be the end of it.
+#[test]
+fn a_lost_superblock_is_no_new_database() {
+    let folder = folder();
+    made(folder.path());
+    let kept = std::fs::read(folder.path().join("pool")).expect("there");
+    std::fs::remove_file(folder.path().join("pool")).expect("there");
+    let error = Database::open(folder.path()).expect_err("data without a superblock");
+    assert!(matches!(error, Error::Corrupt(_) | Error::Foreign(_)), "{error:?}");
+    std::fs::write(folder.path().join("pool"), kept).expect("room");
+    assert_intact(folder.path());
+}
+
+#[test]
+fn a_lost_data_file_is_damage_and_not_absence() {
+    let folder = folder();
+    for lost in ["leaves", "records", "log.0", "log.1"] {
+        let path = folder.path().join(lost);
+        made(&path);
+        std::fs::remove_file(path.join(lost)).expect("there");
+        match Database::open(&path) {
+            Err(Error::Corrupt(error)) => assert!(error.to_string().contains(lost), "{error}"),
+            other => panic!("without {lost}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn designs() {
+    let folder = folder();
+    let with = |name: &str| Database::builder().design(name);
+    let error = with("b-plus-plus").open(folder.path()).expect_err("no such design");
+    assert!(matches!(error, Error::Invalid { .. }) && error.to_string().contains("b-plus-plus"), "{error:?}");
+    // It cannot defer, and the kernel may write a shared mapping back at any time.
+    let error = with("blackhole").open(folder.path()).expect_err("a strict design on a shared image");
+    assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("blackhole"), "{error:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
+    made(folder.path());
+    match with("blackhole").memory(true).open(folder.path()) {
+        Err(error @ Error::Geometry(_)) => {
+            let told = error.to_string();
+            assert!(told.contains("buffered") && told.contains("blackhole"), "{told}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_intact(folder.path());
+}
+
+#[test]
+fn one_handle_at_a_time() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked(_))));
+    let same = db.clone();
+    drop(db);
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "a clone holds it too");
+    let space = same.keyspace("s").expect("a name");
+    let iter = space.iter();
+    drop((same, space));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "and so does an iterator");
+    drop(iter);
+    Database::open(folder.path()).expect("let go");
+}
+
+#[test]
+fn after_closing_reads_go_on_and_writes_do_not() {
+    for durability in [Durability::OnSync, Durability::default(), Durability::Strict] {
+        let folder = folder();
+        let db = Database::builder().durability(durability).open(folder.path()).expect("new");
+        let (other, space) = (db.clone(), db.keyspace("s").expect("a name"));
+        (0..150u32).for_each(|number| space.insert(number.to_be_bytes(), "v").expect("room"));
+        let prepared = db.batch().insert(&space, "late", "");
+        db.close().expect("a sound close");
+        #[track_caller]
+        fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
+            match result {
+                Err(error @ Error::Poisoned(_)) => assert!(error.to_string().contains("closed"), "{error}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        refused(space.insert("late", ""));
+        refused(space.remove(0u32.to_be_bytes()));
+        refused(prepared.commit());
+        refused(other.batch().remove(&space, 1u32.to_be_bytes()).commit());
+        refused(other.keyspace("another"));
+        refused(other.drop_keyspace("s"));
+        refused(other.sync());
+        assert_eq!(other.keyspace("s").expect("it is there").len(), 150);
+        assert_eq!(space.get(7u32.to_be_bytes()).expect("sound").as_deref(), Some(&b"v"[..]));
+        assert_eq!(space.get_many(&[7u32.to_be_bytes()]).expect("sound").len(), 1);
+        assert!(!space.contains_key("late").expect("sound"));
+        assert_eq!(space.iter().rev().filter(Result::is_ok).count(), 150);
+        assert_sound(&other);
+        other.close().expect("closed already");
+        // What was refused has not reached the files either.
+        drop(space);
+        let db = relaxed(folder.path());
+        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_eq!(db.keyspace("s").expect("a name").len(), 150);
+        assert_eq!(db.keyspaces().expect("a catalog"), ["default", "s"]);
+        assert_sound(&db);
+    }
+}
+
+#[test]
+fn a_folder_that_may_only_be_read() {
+    let folder = folder();
+    made(folder.path());
+    let permit = |mode| {
+        use std::os::unix::fs::PermissionsExt;
+        let all = ["pool", "leaves", "records", "log.0", "log.1"].map(|name| folder.path().join(name));
+        for path in all.iter().chain([&folder.path().to_path_buf()]) {
+            let bits = if path.is_dir() { mode | 0o111 } else { mode };
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).expect("our own files");
+        }
+    };
+    permit(0o444);
+    if std::fs::write(folder.path().join("probe"), "").is_ok() {
+        std::fs::remove_file(folder.path().join("probe")).expect("just made");
+        println!("skipped: this user may write whatever the permissions say");
+    } else {
+        assert!(matches!(Database::open(folder.path()), Err(Error::ReadOnly(_))));
+        assert!(matches!(Database::open(folder.path().join("below")), Err(Error::ReadOnly(_))));
+        Database::open_read_only(folder.path()).expect("it may be read");
+    }
+    permit(0o644);
+    // A file system without writers, whoever asks.
+    match Database::open("/proc/holm") {
+        Err(Error::ReadOnly(_) | Error::Io(_)) => {}
+        Err(Error::NotFound { path }) => println!("no folder can be made at {}", path.display()),
+        other => panic!("{other:?}"),
+    }
+    assert_intact(folder.path());
+}

@@ -1,0 +1,60 @@
+//! Looking at a closed database: everything is seen, nothing is changed, and what is not closed is refused.
+
+use crate::tools::{copy, folder, relaxed};
+use holm::{Database, Error};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
+    files.map(|file| (file.file_name().to_string_lossy().into(), std::fs::read(file.path()).expect("a file"))).collect()
+}
+
+#[test]
+fn everything_is_seen_and_nothing_changes() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
+    db.keyspace("empty").expect("a name");
+    drop(space);
+    db.close().expect("a sound close");
+    let before = contents(folder.path());
+    let (one, two) = (Database::open_read_only(folder.path()), Database::open_read_only(folder.path()));
+    for looking in [one.expect("closed"), two.expect("at the same time")] {
+        assert_eq!(looking.keyspaces().expect("a catalog"), ["default", "empty", "s"]);
+        assert!(looking.existing_keyspace("empty").expect("a catalog").expect("made").is_empty());
+        assert!(looking.existing_keyspace("default").expect("a catalog").expect("always there").is_empty());
+        assert!(looking.existing_keyspace("none").expect("a catalog").is_none());
+        let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
+        assert_eq!((space.name(), space.len()), ("s", 3000));
+        assert_eq!(space.get(17u32.to_be_bytes()).expect("sound").as_deref(), Some(&17u32.to_le_bytes()[..]));
+        assert!(!space.contains_key("x").expect("sound"));
+        assert_eq!(space.iter().count(), 3000);
+        assert_eq!(space.prefix([0, 0, 1]).rev().count(), 256);
+        assert_eq!(space.range(10u32.to_be_bytes()..=20u32.to_be_bytes()).count(), 11);
+        assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new());
+        assert_eq!(looking.stats().records, 3000);
+    }
+    assert_eq!(contents(folder.path()), before);
+}
+
+#[test]
+fn what_was_not_closed_is_refused() {
+    let folder = folder();
+    let (live, dead) = (folder.path().join("live"), folder.path().join("dead"));
+    let db = relaxed(&live);
+    db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
+    db.sync().expect("a disk");
+    copy(&live, &dead);
+    assert!(matches!(Database::open_read_only(&live), Err(Error::Locked(_))));
+    match Database::open_read_only(&dead) {
+        Err(error @ Error::NotClean(_)) => assert!(error.to_string().contains("dead"), "{error}"),
+        other => panic!("{other:?}"),
+    }
+    // Opened for writing once, and closed, it is looked at like any other.
+    drop(Database::open(&dead).expect("it recovers"));
+    let looking = Database::open_read_only(&dead).expect("closed now");
+    let space = looking.existing_keyspace("s").expect("a catalog").expect("synced");
+    assert_eq!(space.get("k").expect("sound").as_deref(), Some(&b"v"[..]));
+}

@@ -1,0 +1,161 @@
+//! Bytes on the disk, all files counted: small while there is little, near the data's own size, and used again.
+
+use crate::tools::{Chance, assert_sound, data_bytes, folder, on_disk, relaxed};
+use holm::{Database, Keyspace};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// A key of 23 bytes under which a value of 100 lies.
+fn key(number: u64) -> Vec<u8> {
+    format!("user{:019}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 10_000_000_000_000_000_000).into_bytes()
+}
+
+fn fill(space: &Keyspace, numbers: std::ops::Range<u64>) {
+    numbers.for_each(|number| space.insert(key(number), [number as u8; 100]).expect("room"));
+}
+
+#[test]
+fn small_databases_are_small() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let told = db.stats().disk_bytes;
+    assert!(on_disk(folder.path()) <= MIB, "new: {}", on_disk(folder.path()));
+    assert!(told.abs_diff(on_disk(folder.path())) <= 64 * KIB, "{told} told, {} there", on_disk(folder.path()));
+    db.close().expect("a sound close");
+    assert!(on_disk(folder.path()) <= MIB, "closed: {}", on_disk(folder.path()));
+    let db = Database::open(folder.path()).expect("closed");
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..1000);
+    db.sync().expect("a disk");
+    assert!(on_disk(folder.path()) <= 2 * MIB, "a thousand, open: {}", on_disk(folder.path()));
+    drop(space);
+    db.close().expect("a sound close");
+    assert!(on_disk(folder.path()) <= 2 * MIB, "a thousand, closed: {}", on_disk(folder.path()));
+    // Opening and closing costs nothing either, however often.
+    let before = on_disk(folder.path());
+    (0..5).for_each(|_| Database::open(folder.path()).and_then(Database::close).expect("closed"));
+    assert!(on_disk(folder.path()) <= before + 128 * KIB, "{before} before, {} after", on_disk(folder.path()));
+}
+
+#[test]
+fn a_loaded_database_is_hardly_larger_than_its_data() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..100_000);
+    let raw = 100_000 * 123;
+    let used = db.stats().leaf_bytes + db.stats().record_bytes;
+    drop(space);
+    db.close().expect("a sound close");
+    let found = on_disk(folder.path());
+    assert!(found <= raw * 3 / 2, "{found} bytes for {raw} ({used} in use)");
+    assert!(used <= found, "{used} in use, {found} on the disk");
+}
+
+#[test]
+fn overwriting_uses_space_again() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 0..10_000);
+    db.sync().expect("a disk");
+    let once = data_bytes(folder.path());
+    for round in 0..50u8 {
+        (0..10_000).for_each(|number| space.insert(key(number), [round; 100]).expect("room"));
+        if round % 5 == 0 {
+            db.sync().expect("a disk");
+        }
+    }
+    db.sync().expect("a disk");
+    assert_eq!(space.len(), 10_000);
+    // The live version, those of two epochs that a crash may still choose, and what was born ahead.
+    let now = data_bytes(folder.path());
+    assert!(now <= once * 4, "{once} bytes written once, {now} overwritten fifty times");
+    drop(space);
+    db.close().expect("a sound close");
+    assert!(on_disk(folder.path()) <= once * 3, "{once} bytes, {} closed", on_disk(folder.path()));
+    assert_sound(&relaxed(folder.path()));
+}
+
+#[test]
+fn values_of_changing_length_use_space_again() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let mut chance = Chance::new(3);
+    let mut once = 0;
+    for round in 0..40 {
+        for number in 0..4000u64 {
+            let len = chance.below(300);
+            space.insert(key(number), vec![1; len]).expect("room");
+        }
+        db.sync().expect("a disk");
+        if round == 0 {
+            once = data_bytes(folder.path());
+        }
+    }
+    // The live version, those of two epochs that a crash may still choose, and what was born ahead.
+    let now = data_bytes(folder.path());
+    assert!(now <= once * 4, "{once} bytes after one round, {now} after forty");
+}
+
+#[test]
+fn emptied_and_filled_with_other_keys() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let mut once = 0;
+    for round in 0..6 {
+        let numbers = round * 20_000..(round + 1) * 20_000;
+        fill(&space, numbers.clone());
+        if round == 0 {
+            once = data_bytes(folder.path());
+        }
+        numbers.for_each(|number| assert!(space.remove(key(number)).expect("sound")));
+        (0..3).for_each(|_| db.sync().expect("a disk"));
+    }
+    assert!(space.is_empty());
+    let now = data_bytes(folder.path());
+    assert!(now <= once * 2, "{once} bytes filled once, {now} filled six times");
+    let leaves = db.stats().leaves;
+    assert!(leaves < 200, "{leaves} leaves in use for nothing");
+    drop(space);
+    db.close().expect("a sound close");
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    fill(&space, 500_000..520_000);
+    drop(space);
+    db.close().expect("a sound close");
+    assert!(data_bytes(folder.path()) <= once * 2, "{once} bytes once, {} at last", data_bytes(folder.path()));
+}
+
+/// One thread puts, another takes away: what the second frees must come back to the first.
+#[test]
+fn a_queue_between_two_threads_does_not_grow() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("queue").expect("a name");
+    let (send, receive) = std::sync::mpsc::sync_channel::<u64>(200);
+    let mut early = 0;
+    std::thread::scope(|scope| {
+        let taker = space.clone();
+        scope.spawn(move || {
+            receive.iter().for_each(|number| assert!(taker.remove(number.to_be_bytes()).expect("sound")));
+        });
+        for number in 0..60_000u64 {
+            space.insert(number.to_be_bytes(), [7; 500]).expect("room");
+            send.send(number).expect("a taker");
+            if number % 200 == 0 {
+                db.sync().expect("a disk");
+            }
+            if number == 10_000 {
+                early = data_bytes(folder.path());
+            }
+        }
+        drop(send);
+    });
+    assert!(space.is_empty());
+    let now = data_bytes(folder.path());
+    assert!(now <= early * 2 + MIB, "{early} bytes after a sixth, {now} in the end");
+}

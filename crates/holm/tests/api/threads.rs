@@ -1,0 +1,263 @@
+//! Threads on keys of their own and on the same keys, with batches and scans beside them.
+
+use crate::families::Family;
+use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
+use crate::twin::{Map, walk};
+use holm::{Database, Durability, Keyspace};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+/// A key that only this thread changes.
+fn own(thread: u8, family: Family, chance: &mut Chance) -> Vec<u8> {
+    let mut key = family.key(chance);
+    key.push(thread);
+    key
+}
+
+/// Changes keys of its own, and knows at every moment what they hold.
+fn work(db: &Database, space: &Keyspace, thread: u8, operations: usize) -> Map {
+    let mut chance = Chance::new(u64::from(thread));
+    let mut map = Map::new();
+    for _ in 0..operations {
+        let family = *chance.pick(&[Family::Letters, Family::Ties, Family::Paths, Family::High, Family::Numbers]);
+        let key = own(thread, family, &mut chance);
+        match chance.below(10) {
+            0..5 => {
+                let value = chance.next().to_le_bytes().repeat(chance.below(8));
+                space.insert(&key, &value).expect("room");
+                map.insert(key, value);
+            }
+            5 | 6 => assert_eq!(space.remove(&key).expect("sound"), map.remove(&key).is_some(), "{key:?}"),
+            7 => {
+                let other = own(thread, family, &mut chance);
+                db.batch().remove(space, &other).insert(space, &key, "batch").commit().expect("room");
+                map.remove(&other);
+                map.insert(key, b"batch".to_vec());
+            }
+            8 => {
+                let mut below = key.clone();
+                below.truncate(chance.below(key.len() + 1));
+                let walked = space.range(below..=key.clone()).rev().take(30).map(|pair| pair.expect("sound").0);
+                let walked: Vec<_> = walked.collect();
+                assert!(walked.is_sorted_by(|a, b| a > b), "{walked:?}");
+            }
+            _ => assert_eq!(space.get(&key).expect("sound").map(Vec::from), map.get(&key).cloned(), "{key:?}"),
+        }
+    }
+    map
+}
+
+#[test]
+fn four_threads_lose_nothing() {
+    for (durability, operations) in [(Durability::OnSync, 12_000), (Durability::default(), 12_000)] {
+        let folder = folder();
+        let db = Database::builder().durability(durability).open(folder.path()).expect("new");
+        let space = db.keyspace("s").expect("a name");
+        let maps: Vec<Map> = thread::scope(|scope| {
+            let workers = [0, 1, 2, 3].map(|thread| {
+                let (db, space) = (&db, &space);
+                scope.spawn(move || work(db, space, thread, operations))
+            });
+            workers.into_iter().map(|worker| worker.join().expect("no panic")).collect()
+        });
+        assert_sound(&db);
+        let whole: Map = maps.into_iter().flatten().collect();
+        let all: Vec<_> = whole.iter().collect();
+        assert_eq!(space.len(), all.len() as u64);
+        walk(space.iter(), &all, &mut Chance::new(1));
+        drop(space);
+        db.close().expect("a sound close");
+        let db = relaxed(folder.path());
+        assert_sound(&db);
+        walk(db.keyspace("s").expect("a name").iter(), &all, &mut Chance::new(2));
+    }
+}
+
+/// All change the same few keys. A value says who wrote it and under which key; the counts that threads are told of
+/// insertions and removals must add up to what is there.
+#[test]
+fn the_same_keys() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let (db, space) = (&db, &space);
+            scope.spawn(move || {
+                let mut chance = Chance::new(u64::from(thread));
+                for _ in 0..15_000 {
+                    let key = Family::Ties.key(&mut chance);
+                    match chance.below(6) {
+                        0..2 => space.insert(&key, [&key[..], &[thread]].concat()).expect("room"),
+                        2 => assert!(space.remove(&key).is_ok()),
+                        3 => db
+                            .batch()
+                            .remove(space, &key)
+                            .insert(space, &key, [&key[..], &[9]].concat())
+                            .commit()
+                            .expect("room"),
+                        4 => {
+                            let keys = [key, Family::Ties.key(&mut chance)];
+                            for (key, value) in keys.iter().zip(space.get_many(&keys).expect("sound")) {
+                                assert!(value.is_none_or(|value| value.starts_with(key)));
+                            }
+                        }
+                        _ => assert!(space.get(&key).expect("sound").is_none_or(|value| value[..key.len()] == key)),
+                    }
+                }
+            });
+        }
+    });
+    assert_sound(&db);
+    let pairs: Vec<_> = space.iter().map(|pair| pair.expect("sound")).collect();
+    assert_eq!(space.len(), pairs.len() as u64, "every removal and insertion was counted once");
+    assert!(pairs.iter().all(|(key, value)| value[..key.len()] == key[..]));
+}
+
+/// Each key is there for one of the threads that would remove it, and for no other.
+#[test]
+fn a_key_is_removed_once() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    (0..20_000u32).for_each(|number| space.insert(number.to_be_bytes(), "").expect("room"));
+    let removed: u32 = thread::scope(|scope| {
+        let takers = [0, 1, 2, 3].map(|_| {
+            let space = &space;
+            scope.spawn(move || {
+                (0..20_000u32).filter(|number| space.remove(number.to_be_bytes()).expect("sound")).count() as u32
+            })
+        });
+        takers.into_iter().map(|taker| taker.join().expect("no panic")).sum()
+    });
+    assert_eq!(removed, 20_000);
+    assert!(space.is_empty() && space.first().expect("sound").is_none());
+    assert_sound(&db);
+}
+
+/// Every key that nobody touches is told once and in order, in either direction, whatever happens around it.
+#[test]
+fn walks_beside_writers_tell_every_untouched_key_once() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let mut untouched = BTreeMap::new();
+    for number in 0..6000u32 {
+        let key = [&(number / 7).to_be_bytes()[..], &[0; 9], &number.to_be_bytes(), b"!"].concat();
+        space.insert(&key, number.to_le_bytes()).expect("room");
+        untouched.insert(key, number.to_le_bytes());
+    }
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        for thread in 0..2u64 {
+            let (space, stop) = (&space, &stop);
+            scope.spawn(move || {
+                let mut chance = Chance::new(thread);
+                while !stop.load(SeqCst) {
+                    // Bursts into one place, then their removal: splits and merges all over.
+                    let place = chance.below(6000) as u32 / 7;
+                    let keys =
+                        (0..60u32).map(|at| [&place.to_be_bytes()[..], &[0; 9], &(at * 97).to_be_bytes()].concat());
+                    let keys: Vec<_> = keys.collect();
+                    keys.iter().for_each(|key| space.insert(key, key.repeat(20)).expect("room"));
+                    keys.iter().for_each(|key| assert!(space.remove(key).is_ok()));
+                }
+            });
+        }
+        let mut chance = Chance::new(7);
+        for _ in 0..60 {
+            let mut iter = space.iter();
+            let (mut front, mut back) = (Vec::new(), Vec::new());
+            let lean = chance.below(11);
+            loop {
+                let backwards = chance.below(10) < lean;
+                let Some(pair) = (if backwards { iter.next_back() } else { iter.next() }) else { break };
+                if backwards { &mut back } else { &mut front }.push(pair.expect("sound"));
+            }
+            front.extend(back.into_iter().rev());
+            assert!(front.is_sorted_by(|a, b| a.0 < b.0), "out of order, or twice");
+            // A record is used again at once when its pair comes and goes within an epoch: no copy may mix two.
+            let passing = front.iter().filter(|(key, _)| key.len() == 17);
+            passing.for_each(|(key, value)| assert!(**value == key.repeat(20), "{key:?} {value:?}"));
+            let kept: Vec<_> = front.iter().filter(|(key, _)| key.ends_with(b"!") && key.len() == 18).collect();
+            assert_eq!(kept.len(), untouched.len());
+            for ((key, value), (wanted, number)) in kept.into_iter().zip(&untouched) {
+                assert!(key[..] == wanted[..] && value[..] == number[..], "{key:?} {value:?}, expected {wanted:?}");
+            }
+        }
+    });
+    assert_sound(&db);
+}
+
+/// Closing waits for those who are writing, and whoever was told so is found again.
+#[test]
+fn closing_beside_writers() {
+    for round in 0..10 {
+        let folder = folder();
+        let db = Database::open(folder.path()).expect("new");
+        let space = db.keyspace("s").expect("a name");
+        let done: Vec<u32> = thread::scope(|scope| {
+            let writers = [0u32, 1, 2].map(|thread| {
+                let space = space.clone();
+                scope.spawn(move || {
+                    (0..u32::MAX)
+                        .find(|number| space.insert([thread, *number].map(u32::to_be_bytes).concat(), "v").is_err())
+                })
+            });
+            while space.len() < 300 * round {
+                thread::yield_now();
+            }
+            db.close().expect("a sound close");
+            writers.into_iter().map(|writer| writer.join().expect("no panic").expect("refused at last")).collect()
+        });
+        drop(space);
+        let db = relaxed(folder.path());
+        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_sound(&db);
+        let space = db.keyspace("s").expect("a name");
+        assert_eq!(space.len(), done.iter().map(|count| u64::from(*count)).sum::<u64>());
+    }
+}
+
+/// Records that come and go within an epoch are used again at once, by another key: whoever copies one meanwhile must
+/// notice, whichever way he came to it.
+#[test]
+fn no_copy_mixes_two_records() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let _stop = Stop(&stop);
+        for thread in 0..2u64 {
+            let (space, stop) = (&space, &stop);
+            scope.spawn(move || {
+                let mut chance = Chance::new(thread);
+                while !stop.load(SeqCst) {
+                    let key = [chance.below(12) as u8];
+                    space.insert(key, key.repeat(40_000)).expect("room");
+                    assert!(space.remove([chance.below(12) as u8]).is_ok());
+                }
+            });
+        }
+        let whole =
+            |key: &[u8], value: &[u8]| assert!(value.len() == 40_000 && value.iter().all(|byte| *byte == key[0]));
+        let keys: Vec<_> = (0..12u8).map(|byte| [byte]).collect();
+        for turn in 0..900 {
+            match turn % 3 {
+                0 => space.iter().for_each(|pair| pair.map(|(key, value)| whole(&key, &value)).expect("sound")),
+                1 => {
+                    let found = space.get_many(&keys).expect("sound");
+                    keys.iter().zip(found).for_each(|(key, value)| value.iter().for_each(|value| whole(key, value)));
+                }
+                _ => {
+                    let key = keys[turn % 12];
+                    space.get(key).expect("sound").iter().for_each(|value| whole(&key, value));
+                }
+            }
+        }
+    });
+    assert_sound(&db);
+}

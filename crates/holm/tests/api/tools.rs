@@ -1,0 +1,87 @@
+//! Seeded chance, throw-away folders, and the questions every test asks in the end.
+
+use holm::{Database, Durability};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use tempfile::TempDir;
+
+/// A seeded generator, equal on every platform.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// Less than `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+
+    /// One in `count`.
+    pub(crate) fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+
+    pub(crate) fn bytes(&mut self, len: usize) -> Vec<u8> {
+        (0..len).map(|_| self.next() as u8).collect()
+    }
+}
+
+/// Tells other threads to stop when it goes, a failed assertion included: else they, and the test, would run for ever.
+pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+pub(crate) fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder of our own")
+}
+
+/// A database in which nothing is synced but on demand: the fastest to test with.
+pub(crate) fn relaxed(path: &Path) -> Database {
+    Database::builder().durability(Durability::OnSync).open(path).expect("a sound database")
+}
+
+/// Verifies everything.
+#[track_caller]
+pub(crate) fn assert_sound(db: &Database) {
+    let faults = db.check().expect("a check tells, it does not fail").faults;
+    assert!(faults.is_empty(), "{} faults, the first: {:#?}", faults.len(), &faults[..faults.len().min(3)]);
+}
+
+/// Bytes that a folder's files occupy on the disk.
+pub(crate) fn on_disk(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let files = std::fs::read_dir(path).expect("a folder");
+    files.map(|file| file.and_then(|file| file.metadata()).expect("a file").blocks() * 512).sum()
+}
+
+/// Bytes of the two data files, the log left out.
+pub(crate) fn data_bytes(path: &Path) -> u64 {
+    ["leaves", "records"].iter().map(|name| std::fs::metadata(path.join(name)).expect("there").len()).sum()
+}
+
+/// Copies a folder's files, as a crash of the machine might find them.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a new folder");
+    for file in std::fs::read_dir(from).expect("a folder") {
+        let file = file.expect("a file");
+        std::fs::copy(file.path(), to.join(file.file_name())).expect("room for a copy");
+    }
+}
