@@ -276,8 +276,8 @@ fn a_merge_is_overtaken_by_a_tick() {
     });
 }
 
-/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there whole,
-/// and nothing else is.
+/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there
+/// whole, and nothing else is.
 #[test]
 fn power_is_lost_among_writers_and_ticks() {
     explore(600, || {
