@@ -240,8 +240,8 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         match self.heap {
-            // SAFETY: it came from a box, and nobody else frees it; whoever could hold a reference into it borrowed from
-            // this region.
+            // SAFETY: it came from a box, and nobody else frees it; whoever could hold a reference into it borrowed
+            // from this region.
             Some(heap) => drop(unsafe { Box::from_raw(heap.as_ptr()) }),
             // SAFETY: the whole reservation is ours; as for references, as above.
             None => drop(unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) }),

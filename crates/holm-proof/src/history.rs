@@ -127,7 +127,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Explains all calls that are not in `done`, the register holding `value`. Recursion is as deep as there are calls.
+    /// Explains all calls that are not in `done`, the register holding `value`. Recurses once per call.
     fn explain(&mut self, done: u128, value: Option<u64>) -> bool {
         let calls = self.calls;
         let left = || calls.iter().enumerate().filter(move |(index, _)| done >> index & 1 == 0);

@@ -276,8 +276,26 @@ fn a_merge_is_overtaken_by_a_tick() {
     });
 }
 
-/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there whole,
-/// and nothing else is.
+/// A block that one epoch gave up is looked for by a cut before it: the next epoch's split may not have it yet.
+#[test]
+fn a_block_is_not_used_again_while_a_cut_may_need_it() {
+    explore(2_000, || {
+        let grove = Grove::new((0..42).map(|key| key * 10).chain((0..14).map(|key| key * 10 + 5)));
+        (0..2).for_each(|_| grove.tick());
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                grove.put(1, 1);
+                grove.put(301, 1);
+            });
+            scope.spawn(|| grove.tick());
+            scope.spawn(|| grove.lose_power());
+        });
+        grove.end();
+    });
+}
+
+/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there
+/// whole, and nothing else is.
 #[test]
 fn power_is_lost_among_writers_and_ticks() {
     explore(600, || {
