@@ -15,6 +15,7 @@ use holm_tree::leaf::{Cut, Old};
 use holm_tree::{Index, Keys, Root, Seal, Slot, View, designs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 /// The kind of keys that the superblock names: byte strings with records.
