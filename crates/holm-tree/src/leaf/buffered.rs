@@ -18,7 +18,7 @@
 //! commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
 //! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see `supersede`).
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split, arrange};
 use crate::keys::{Keys, Slot};
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
@@ -190,7 +190,7 @@ impl Buffered {
         let bits = self.now().bits;
         let live = (0..SLOTS).filter(|index| bits >> index & 1 == 1);
         let mut pairs: Vec<_> = live.map(|index| (self.slot(index), self.print(index))).collect();
-        pairs.sort_unstable_by(|a, b| lens.keys.order(a.0, b.0));
+        arrange(&mut pairs, |a, b| lens.keys.order(a.0, b.0));
         pairs
     }
 
