@@ -110,6 +110,9 @@ impl Journaled {
         let mut lens = [0; 2];
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
             *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))?;
+            if kind == ImageKind::Shared && file.fd().is_none() {
+                file.stand_in(&image, area);
+            }
         }
         Ok(Journaled {
             vfs,

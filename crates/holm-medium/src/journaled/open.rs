@@ -15,7 +15,7 @@ use crate::loc::{Area, LINE};
 use crate::log::{Log, LogOptions, Position, replay};
 use crate::region::{Backing, Region};
 use crate::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
-use crate::vfs::{How, Identity, Vfs, VfsFile, boot_id, read_exact_at};
+use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
-    let reason = doubts(dir, &superblock, &files, kind)?;
+    let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, false)?);
     let medium = Journaled::new(vfs, dir, image, files, kind)?;
     settle(medium, superblock, pool, reason, options)
@@ -145,7 +145,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         geometry: geometry.clone(),
         boot_generation: 0,
         state: State::Clean,
-        boot_id: boot_id(),
+        boot_id: vfs.boot_id(),
         leaves: identity(dir, &files, Area::Leaves)?,
         records: identity(dir, &files, Area::Records)?,
         epoch: FIRST_EPOCH,
@@ -217,7 +217,7 @@ fn map(
         let len = file.len().map_err(io)?;
         let backing = backing(kind, &**file, read_only);
         let region = match backing {
-            Backing::Heap => Region::heap(options.heap[index].max(len as usize)),
+            Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
             _ => Region::reserve(options.reserve[index].max(len as usize), backing).map_err(io)?,
         };
         region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
@@ -261,6 +261,7 @@ fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
 
 /// Why an unlogged tail cannot be kept, as far as can be told without the log.
 fn doubts(
+    vfs: &dyn Vfs,
     dir: &Path,
     superblock: &Superblock,
     files: &[Box<dyn VfsFile>; 2],
@@ -268,7 +269,7 @@ fn doubts(
 ) -> Result<Option<&'static str>> {
     let same = identity(dir, files, Area::Leaves)? == superblock.leaves
         && identity(dir, files, Area::Records)? == superblock.records;
-    let boot = boot_id();
+    let boot = vfs.boot_id();
     Ok(match () {
         () if superblock.state == State::Poisoned => Some("the last session met an error and marked the database"),
         () if superblock.image == ImageKind::Private || kind == ImageKind::Private => {
