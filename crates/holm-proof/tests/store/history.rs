@@ -112,12 +112,6 @@ impl History {
         History { before, ..History::default() }
     }
 
-    /// The contents after all steps.
-    pub(crate) fn whole(&self) -> Contents {
-        let mut contents = self.before.clone();
-        self.steps.iter().for_each(|step| apply(&mut contents, step));
-        contents
-    }
 
     /// Holds what is found against every prefix that is long enough.
     pub(crate) fn expect(&self, found: &Contents, context: &str) {

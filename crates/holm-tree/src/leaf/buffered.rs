@@ -95,6 +95,13 @@ impl Buffered {
         self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
     }
 
+    /// Whether what a slot leads to came into being in this epoch, so that no cut can see it. A slot that no older state
+    /// names is not enough: a leaf born of a split or merge in this epoch has no older states, and carries pairs that
+    /// the leaf it replaced still shows to a cut.
+    fn is_young(&self, index: usize, epoch: Epoch) -> bool {
+        self.older(epoch) >> index & 1 == 0 && self.at(epoch.saturating_sub(1)).bits != 0
+    }
+
     /// The one store that commits. The oldest of three distinct tags is no state that a crash may choose while an
     /// operation of `epoch` runs: two epochs back is the second-oldest at the furthest.
     fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
@@ -284,7 +291,7 @@ impl Leaf for Buffered {
             // Stored in this epoch and named by no older state: the payload itself is the commit word.
             pen.write(&self.pairs[index].payload, payload);
             pen.defer(&self.pairs[index]);
-            return Ok(Some(Old { payload: old, young: true }));
+            return Ok(Some(Old { payload: old, young: self.is_young(index, pen.epoch()) }));
         }
         let free = !(now | older) & ALL;
         if free == 0 {
@@ -310,7 +317,7 @@ impl Leaf for Buffered {
         probe: K::Probe<'_>,
     ) -> Option<Old> {
         let (index, payload) = self.find(lens, probe)?;
-        let young = self.older(pen.epoch()) >> index & 1 == 0;
+        let young = self.is_young(index, pen.epoch());
         self.publish(pen, self.now().bits & !(1 << index));
         Some(Old { payload, young })
     }
