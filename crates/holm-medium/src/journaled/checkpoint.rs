@@ -23,6 +23,11 @@ const IN_FLIGHT: u64 = 4;
 
 /// Takes a checkpoint, if the log holds anything.
 pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
+    if state == State::Clean && shared.journal().log.is_other_needed() {
+        // The last record may have opened the other half. One checkpoint empties one half; a clean mark over the other
+        // would be believed, and what it holds forgotten.
+        take(shared, State::Dirty)?;
+    }
     let epoch = {
         let mut journal = shared.journal();
         if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() && state == State::Dirty {

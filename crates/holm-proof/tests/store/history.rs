@@ -66,7 +66,8 @@ impl Session {
         Ok(Session { db, spaces, mode, before, steps: Vec::new(), floor: 0, failed: None })
     }
 
-    /// Does one step. The first that fails may have been done all the same, or not; afterwards nothing is done.
+    /// Does one step. One refused for want of growth is none; the first other that fails may have
+    /// been done all the same, or not, and afterwards nothing is done.
     pub(crate) fn step(&mut self, changes: Vec<Change>) {
         if self.failed.is_some() {
             return;
@@ -80,6 +81,11 @@ impl Session {
         match result {
             Ok(()) if self.mode.durability == Durability::Strict => self.floor = self.steps.len(),
             Ok(()) => {}
+            // Growth was refused: nothing has been done, and nothing is wrong.
+            Err(Error::NoSpace(_) | Error::Io(_)) if self.db.sync().is_ok() => {
+                self.steps.pop();
+                self.floor = self.steps.len();
+            }
             Err(error) => self.failed = Some(error),
         }
     }
