@@ -19,7 +19,7 @@ pub mod record;
 pub mod replay;
 
 pub use record::RecordBuffer;
-pub use replay::{Replayed, replay, verify};
+pub use replay::{Replayed, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at, write_all_at, zero_fill};

@@ -1,3 +1,4 @@
 //! holm-proof.
 
+pub mod death;
 pub mod disk;

@@ -9,7 +9,7 @@ use super::keeper::Shared;
 use super::{Journaled, area_path};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
-use crate::log::replay;
+use crate::log::replay_until;
 use crate::region::{LARGE_PAGE, Region};
 use crate::superblock::{ImageKind, State, pool_path};
 use crate::vfs::write_all_at;
@@ -41,7 +41,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let medium = &shared.pool().medium;
     match medium.kind {
         ImageKind::Shared => write_back(medium)?,
-        ImageKind::Private => apply(shared, medium, epoch)?,
+        ImageKind::Private => apply(shared, medium)?,
     }
     medium.sync_data()?;
     let mut journal = shared.journal();
@@ -82,16 +82,14 @@ fn write_back(medium: &Journaled) -> Result<()> {
     Ok(())
 }
 
-/// Applies the records up to an epoch to the files.
-fn apply(shared: &Shared, medium: &Journaled, until: u64) -> Result<()> {
-    let (uuid, start) = {
+/// Applies the records of the half that is to be given up to the files.
+fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
+    let (uuid, start, end) = {
         let journal = shared.journal();
-        (journal.superblock.uuid, journal.superblock.log_start)
+        (journal.superblock.uuid, journal.superblock.log_start, journal.log.start())
     };
-    replay(&*medium.vfs, &medium.dir, &uuid, start, |epoch, loc, bytes| {
-        if epoch > until {
-            return Ok(());
-        }
+    // Only what lies before the switch: the ticker writes on behind it.
+    replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
         medium.house.write_back_bytes.fetch_add(bytes.len() as u64, Relaxed);
         write_all_at(&*medium.files[area as usize], bytes, offset)

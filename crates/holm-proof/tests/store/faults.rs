@@ -110,8 +110,11 @@ fn modes() -> [Mode; 2] {
 #[test]
 fn an_error_at_any_call() {
     for mode in modes() {
-        at_every_call(mode, Kind::Any, Fault::Eio, false, 1);
-        at_every_call(mode, Kind::Any, Fault::Eio, true, 7);
+        // Reads and writes are many and alike, page by page.
+        for (kind, stride) in [(Kind::Meta, 1), (Kind::Allocate, 1), (Kind::Write, 9), (Kind::Read, 61)] {
+            at_every_call(mode, kind, Fault::Eio, false, stride);
+        }
+        at_every_call(mode, Kind::Any, Fault::Eio, true, 97);
     }
 }
 
@@ -125,8 +128,9 @@ fn a_sync_that_fails_once_and_then_succeeds() {
 #[test]
 fn a_full_disk_at_any_call() {
     for mode in modes() {
-        at_every_call(mode, Kind::Any, Fault::NoSpace, false, 3);
-        at_every_call(mode, Kind::Write, Fault::NoSpace, true, 3);
+        at_every_call(mode, Kind::Allocate, Fault::NoSpace, true, 1);
+        at_every_call(mode, Kind::Write, Fault::NoSpace, false, 11);
+        at_every_call(mode, Kind::Any, Fault::NoSpace, true, 97);
     }
 }
 
