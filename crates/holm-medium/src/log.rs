@@ -86,7 +86,7 @@ impl Position {
 pub struct LogOptions {
     /// Bytes of a half at creation; rounded up to pages.
     pub initial: u64,
-    /// Bytes that a half may grow to; at most 8 TiB.
+    /// Bytes that a half may grow to; at most 8 TiB. A single record that is larger gets a half to itself.
     pub maximum: u64,
     /// Whether to write past the page cache where the file system allows it.
     pub direct: bool,
@@ -180,20 +180,21 @@ impl Log {
     /// # Errors
     ///
     /// [`MediumError::LogFull`] if the half has no room under its maximum: switch, or wait for the checkpoint.
-    /// [`MediumError::TooLarge`] if no half ever has. [`MediumError::NoSpace`] if the disk is full. The log is unharmed
+    /// [`MediumError::TooLarge`] beyond 4 GiB. [`MediumError::NoSpace`] if the disk is full. The log is unharmed
     /// by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After any other
     /// error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
     pub fn append(&mut self, record: &mut RecordBuffer) -> Result<()> {
         self.refuse_if_poisoned()?;
         let bytes = record.padded_len();
-        let limit = self.options.maximum.min(u64::from(u32::MAX));
+        let limit = u64::from(u32::MAX);
         if bytes > limit {
             return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
         }
         let end = self.at.offset + bytes;
         if end > self.active().capacity {
-            if end > self.options.maximum {
-                let left = self.options.maximum - self.at.offset;
+            // An epoch is one record, however much was written in it: refused for ever, it would end the session.
+            if end > self.options.maximum && self.at.offset > 0 {
+                let left = self.options.maximum.saturating_sub(self.at.offset);
                 return Err(MediumError::LogFull { path: self.active().path.clone(), needed: bytes, left });
             }
             self.grow(end)?;
@@ -217,7 +218,7 @@ impl Log {
     /// Makes room up to `needed` bytes at least. The zeros are durable before any record lies among them, so that a
     /// record's own sync never has the file's length to write as well.
     fn grow(&mut self, needed: u64) -> Result<()> {
-        let maximum = self.options.maximum;
+        let maximum = self.options.maximum.max(needed);
         let half = &mut self.halves[usize::from(self.at.half)];
         let old = half.capacity;
         let new = needed.max(old.saturating_mul(2)).min(maximum).next_multiple_of(PAGE);

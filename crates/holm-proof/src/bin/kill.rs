@@ -75,7 +75,7 @@ fn kill_all(arguments: &[String]) -> Result<(), String> {
 fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg) -> Result<(), String> {
     let mode = Mode::named(name).ok_or("no such mode")?;
     let told = |error: std::io::Error| error.to_string();
-    let round = Round::start(dir, name, Some(ledger)).map_err(told)?;
+    let round = Round::start(dir, name, Some(ledger), false).map_err(told)?;
     // Most often while it writes; sometimes while it opens, recovers or makes the database.
     if random.random_ratio(3, 4) {
         round.wait_until_open();
@@ -84,7 +84,7 @@ fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg)
     let reported = round.kill().map_err(told)?;
     if random.random_ratio(1, 3) {
         // A second child dies while it recovers what the first has left.
-        let again = Round::start(dir, name, None).map_err(told)?;
+        let again = Round::start(dir, name, None, false).map_err(told)?;
         thread::sleep(Duration::from_micros(random.random_range(0..8_000)));
         again.kill().map_err(told)?;
     }

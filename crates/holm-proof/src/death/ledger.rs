@@ -81,18 +81,15 @@ impl Ledger {
     pub fn settle(&mut self, db: &Database, least: [u64; THREADS], most: [u64; THREADS]) -> Result<(), String> {
         let shown = shown(db)?;
         let mut lasts = [0; THREADS];
-        for (thread, shown) in shown.iter().enumerate() {
-            lasts[thread] = self.settle_thread(thread, shown, least[thread], most[thread])?;
-        }
-        for (thread, shown) in shown.iter().enumerate() {
-            let neighbour = (thread + 1) % THREADS;
-            if let Some((step, seen)) = shown.iter().flatten().find(|(_, seen)| *seen > lasts[neighbour]) {
-                return Err(format!(
-                    "step {step} of thread {thread} is there, but not step {seen} of thread {neighbour}, which had \
-                     returned before it began (up to {} is)",
-                    lasts[neighbour]
-                ));
-            }
+        for thread in 0..THREADS {
+            // Whatever shows that a step of this thread had returned before it began must not be there without it. Steps
+            // that change nothing show nothing, so this is asked before a prefix is sought and not after.
+            let before = (thread + THREADS - 1) % THREADS;
+            let seen = shown[before].iter().flatten().map(|pair| pair.1).max().unwrap_or(0);
+            let least = least[thread].max(seen);
+            lasts[thread] = self.settle_thread(thread, &shown[thread], least, most[thread]).map_err(|why| {
+                format!("{why} (thread {before} had seen {seen})")
+            })?;
         }
         self.next = lasts.map(|last| last + 1);
         Ok(())

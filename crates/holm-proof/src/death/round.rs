@@ -32,13 +32,15 @@ pub struct Reported {
 
 impl Round {
     /// Starts this program again as the child: to write on from the ledger, or without one to open and do nothing.
+    /// A `quiet` one is expected to meet errors, and nobody reads of them.
     ///
     /// # Errors
     /// The operating system's.
-    pub fn start(dir: &Path, mode: &str, ledger: Option<&Ledger>) -> io::Result<Round> {
+    pub fn start(dir: &Path, mode: &str, ledger: Option<&Ledger>, quiet: bool) -> io::Result<Round> {
         let next = ledger.map_or("nothing".into(), |ledger| ledger.next.map(|next| next.to_string()).join(","));
+        let stderr = if quiet { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.arg(CHILD).arg(dir).arg(mode).arg(next).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.arg(CHILD).arg(dir).arg(mode).arg(next).stdout(Stdio::piped()).stderr(stderr).spawn()?;
         let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let last = ledger.map_or([0; THREADS], |ledger| ledger.next.map(|next| next - 1));
         let (say_opened, opened) = channel();

@@ -207,14 +207,27 @@ fn a_visitors_error_ends_the_replay() {
     assert!(matches!(outcome, Err(MediumError::TooLarge { found: 2, .. })));
 }
 
+/// However much was written in an epoch, it must find its place: refused for ever, it would end the session.
+#[test]
+fn a_record_over_the_bound_gets_a_half_to_itself() {
+    let disk = logged(0, true);
+    let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
+    log.append(&mut record_of(1)).expect("no faults");
+    let mut huge = RecordBuffer::new();
+    huge.begin(2);
+    huge.push(0, &vec![1; 200 << 10]);
+    assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "not behind another");
+    let start = log.switch().expect("the other half was never used");
+    log.append(&mut huge).expect("alone in its half");
+    assert!(log.append(&mut record_of(3)).is_err_and(|error| error.is_log_full()), "nor another behind it");
+    let seen = replay(&disk, &dir(), &UUID, start, |_, _, _| Ok(())).expect("nothing is damaged");
+    assert_eq!((seen.records, seen.bytes), (1, 200 << 10));
+}
+
 #[test]
 fn the_log_keeps_its_bounds() {
     let disk = logged(0, true);
     let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
-    let mut huge = RecordBuffer::new();
-    huge.push(0, &vec![1; 64 << 10]);
-    assert!(matches!(log.append(&mut huge), Err(MediumError::TooLarge { limit: 65_536, .. })));
-    assert_eq!(log.capacity(), 16 << 10);
     let mut epoch = 0;
     let error = loop {
         match log.append(&mut record_of(epoch + 1)) {
