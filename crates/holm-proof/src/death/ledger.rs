@@ -42,7 +42,10 @@ pub fn changes(thread: usize, step: u64) -> Vec<Change> {
 
 /// The key's name and its keyspace.
 pub fn key(thread: usize, key: usize) -> (usize, String) {
-    (key % 2, format!("{thread}/{}/{key:04}", if key.is_multiple_of(3) { "a longer front that many share" } else { "" }))
+    (
+        key % 2,
+        format!("{thread}/{}/{key:04}", if key.is_multiple_of(3) { "a longer front that many share" } else { "" }),
+    )
 }
 
 /// What a step puts under a key.
@@ -87,9 +90,9 @@ impl Ledger {
             let before = (thread + THREADS - 1) % THREADS;
             let seen = shown[before].iter().flatten().map(|pair| pair.1).max().unwrap_or(0);
             let least = least[thread].max(seen);
-            lasts[thread] = self.settle_thread(thread, &shown[thread], least, most[thread]).map_err(|why| {
-                format!("{why} (thread {before} had seen {seen})")
-            })?;
+            lasts[thread] = self
+                .settle_thread(thread, &shown[thread], least, most[thread])
+                .map_err(|why| format!("{why} (thread {before} had seen {seen})"))?;
         }
         self.next = lasts.map(|last| last + 1);
         Ok(())
@@ -99,7 +102,8 @@ impl Ledger {
     fn settle_thread(&mut self, thread: usize, shown: &Shown, least: u64, most: u64) -> Result<u64, String> {
         let state = &mut self.state[thread];
         let mut last = self.next[thread] - 1;
-        let fits = |state: &[Option<u64>]| state.iter().zip(shown).all(|(step, shown)| *step == shown.map(|pair| pair.0));
+        let fits =
+            |state: &[Option<u64>]| state.iter().zip(shown).all(|(step, shown)| *step == shown.map(|pair| pair.0));
         let mut off = state.iter().zip(shown).filter(|(step, shown)| **step != shown.map(|pair| pair.0)).count();
         while last < least || off > 0 {
             if last >= most {
@@ -130,7 +134,8 @@ fn shown(db: &Database) -> Result<Vec<Shown>, String> {
             let (space, name) = key(thread, number);
             let Ok(Some(space)) = &spaces[space] else { continue };
             let Some(found) = space.get(&name).map_err(|error| format!("getting {name}: {error}"))? else { continue };
-            let word = |at: usize| found.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+            let word =
+                |at: usize| found.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
             let (Some(step), Some(seen)) = (word(0), word(8)) else { return Err(format!("{name}: cut short")) };
             if *found != *value(step, seen, number) {
                 return Err(format!("{name}: not what step {step} put there"));

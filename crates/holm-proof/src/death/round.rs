@@ -40,7 +40,8 @@ impl Round {
         let next = ledger.map_or("nothing".into(), |ledger| ledger.next.map(|next| next.to_string()).join(","));
         let stderr = if quiet { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(std::env::current_exe()?);
-        let mut child = command.arg(CHILD).arg(dir).arg(mode).arg(next).stdout(Stdio::piped()).stderr(stderr).spawn()?;
+        let mut child =
+            command.arg(CHILD).arg(dir).arg(mode).arg(next).stdout(Stdio::piped()).stderr(stderr).spawn()?;
         let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let last = ledger.map_or([0; THREADS], |ledger| ledger.next.map(|next| next - 1));
         let (say_opened, opened) = channel();
@@ -93,13 +94,7 @@ impl Round {
 ///
 /// # Errors
 /// What does not fit, in words.
-pub fn judge(
-    dir: &Path,
-    mode: Mode,
-    ledger: &mut Ledger,
-    reported: Reported,
-    power: bool,
-) -> Result<Recovery, String> {
+pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, power: bool) -> Result<Recovery, String> {
     let db = mode.builder().open(dir).map_err(|error| format!("opening: {error}"))?;
     let recovery = db.recovery().clone();
     let report = db.check().map_err(|error| format!("checking: {error}"))?;

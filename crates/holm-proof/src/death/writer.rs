@@ -65,9 +65,10 @@ pub fn hold(dir: &Path, mode: Mode) -> Result<(), Error> {
 /// # Errors
 /// The first failure.
 pub fn write(dir: &Path, mode: Mode, next: [u64; THREADS]) -> Result<(), Error> {
-    let pipe = File::options().write(true).open("/proc/self/fd/1").map_err(|error| Error::Invalid {
-        what: format!("standard output: {error}"),
-    })?;
+    let pipe = File::options()
+        .write(true)
+        .open("/proc/self/fd/1")
+        .map_err(|error| Error::Invalid { what: format!("standard output: {error}") })?;
     let db = mode.builder().open(dir)?;
     let spaces = [db.keyspace(NAMES[0])?, db.keyspace(NAMES[1])?];
     let _ = Report { kind: Kind::Opened, thread: 0, step: 0 }.send(&pipe);

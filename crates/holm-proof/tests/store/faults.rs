@@ -137,7 +137,8 @@ fn a_full_disk_at_any_call() {
 #[test]
 fn short_transfers_change_nothing() {
     for mode in modes() {
-        for (kind, fault) in [(Kind::Write, Fault::Short(700)), (Kind::Read, Fault::Short(3)), (Kind::Any, Fault::Interrupted)]
+        for (kind, fault) in
+            [(Kind::Write, Fault::Short(700)), (Kind::Read, Fault::Short(3)), (Kind::Any, Fault::Interrupted)]
         {
             let disk = SimDisk::new();
             (0..400).step_by(2).for_each(|index| disk.fail(kind, index, fault));

@@ -30,7 +30,10 @@ impl Mode {
     pub(crate) fn all() -> Vec<Mode> {
         let buffered = Durability::Buffered { interval: Duration::from_millis(1) };
         let durabilities = [Durability::Strict, buffered, Durability::OnSync];
-        [false, true].into_iter().flat_map(|private| durabilities.map(|durability| Mode { private, durability })).collect()
+        [false, true]
+            .into_iter()
+            .flat_map(|private| durabilities.map(|durability| Mode { private, durability }))
+            .collect()
     }
 
     pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {
@@ -118,7 +121,6 @@ impl History {
         History { before, ..History::default() }
     }
 
-
     /// Holds what is found against every prefix that is long enough.
     pub(crate) fn expect(&self, found: &Contents, context: &str) {
         let mut contents = self.before.clone();
@@ -164,7 +166,11 @@ pub(crate) fn contents(db: &Database, context: &str) -> Contents {
         let Some(keyspace) = db.existing_keyspace(name).expect("looking up a name") else { continue };
         for pair in keyspace.iter() {
             let (key, value) = pair.expect("scanning");
-            assert_eq!(keyspace.get(&key).expect("getting").as_deref(), Some(&*value), "{context}: get and scan differ");
+            assert_eq!(
+                keyspace.get(&key).expect("getting").as_deref(),
+                Some(&*value),
+                "{context}: get and scan differ"
+            );
             let before = found.insert((space, key.to_vec()), value.to_vec());
             assert!(before.is_none(), "{context}: a key was found twice");
         }
