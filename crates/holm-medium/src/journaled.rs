@@ -258,6 +258,15 @@ impl Journaled {
         self.sync_data()
     }
 
+    /// How long the files are.
+    pub(crate) fn lengths(&self) -> Result<[u64; 2]> {
+        let mut both = [0; 2];
+        for (len, (file, area)) in both.iter_mut().zip(self.files.iter().zip(Area::ALL)) {
+            *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(&self.dir, area), error))?;
+        }
+        Ok(both)
+    }
+
     /// Which files these are.
     pub(crate) fn identities(&self) -> Result<[Identity; 2]> {
         let mut both = [Identity::default(); 2];

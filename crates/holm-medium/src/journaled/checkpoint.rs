@@ -43,11 +43,14 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         ImageKind::Shared => write_back(medium)?,
         ImageKind::Private => apply(shared, medium)?,
     }
+    // Measured before the sync: what grows meanwhile is not yet durable.
+    let lengths = medium.lengths()?;
     medium.sync_data()?;
     let mut journal = shared.journal();
     let start = journal.log.start();
     let superblock = &mut journal.superblock;
     (superblock.epoch, superblock.log_start, superblock.state) = (epoch, start, state);
+    superblock.lengths = lengths;
     let path = pool_path(&medium.dir);
     let mut next = journal.superblock.clone();
     // After the data: written first, a crash would start the replay behind lines that no file has.

@@ -110,6 +110,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let superblock = Superblock::read(&*pool, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
+    refuse_shortened(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, false)?);
@@ -151,6 +152,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         epoch: FIRST_EPOCH,
         log_start: log.start(),
         image: kind,
+        lengths: [0; 2],
         created_by: concat!("holm ", env!("CARGO_PKG_VERSION")).into(),
     };
     let pool = superblock.create(&*vfs, dir)?;
@@ -186,6 +188,7 @@ pub fn open_read_only(
         return Err(MediumError::NotClean { path: dir.into() });
     }
     let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
+    refuse_shortened(dir, &superblock, &files)?;
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared)?;
     let next = superblock.log_start.position();
@@ -200,6 +203,24 @@ fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn 
 
 fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Identity> {
     files[area as usize].identity().map_err(|error| MediumError::io("asking about", &area_path(dir, area), error))
+}
+
+/// A clean database is taken as it is: leaves that a shortened file lacks would be missed by nobody.
+fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+    for ((file, area), expected) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
+        let path = area_path(dir, area);
+        let found = file.len().map_err(|error| MediumError::io("measuring", &path, error))?;
+        if superblock.state == State::Clean && found < expected {
+            return Err(MediumError::Corrupt {
+                path,
+                offset: found,
+                what: "a data file's length",
+                found: format!("{found} bytes"),
+                expected: format!("{expected}, as when the database was closed"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Maps the files, or reads them into memory.
