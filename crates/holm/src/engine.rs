@@ -9,7 +9,7 @@ use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
-use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, Pool, Recovery, Stay};
+use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
 use holm_tree::{Index, Root, Seal, View, designs};
@@ -237,7 +237,8 @@ impl Engine {
                     return Ok(None);
                 }
                 // A record is freed only by changing its leaf: an unchanged leaf vouches for the copy.
-                Some(Some(value)) if self.index.still(sighting.seen) => {
+                Some(value) if self.index.still(sighting.seen) => {
+                    let value = value.ok_or_else(|| self.no_record(sighting.payload.unwrap_or_default()))?;
                     self.admit(sighting.stamp)?;
                     return Ok(Some(value));
                 }
@@ -246,20 +247,40 @@ impl Engine {
         }
     }
 
+    /// A leaf that has not changed leads to something that is no record: no race, but damage.
+    #[cold]
+    fn no_record(&self, payload: u64) -> Error {
+        let (offset, words) = record::extent(payload);
+        Error::Corrupt(MediumError::Corrupt {
+            path: self.path.join("records"),
+            offset,
+            what: "a record",
+            found: "lengths that do not fit".into(),
+            expected: format!("a key and a value in {words} words"),
+        })
+    }
+
     /// Copies a view's records; `None` if it no longer stands.
     pub(crate) fn copy_leaf(&self, view: View<Records>) -> Result<Option<Leafful>> {
         let image = self.ground.image();
         let total = view.pairs.iter().map(|slot| record::extent(slot.payload).1 as usize).sum();
         let mut words: Vec<u64> = Vec::with_capacity(total);
         let mut spans = Vec::with_capacity(view.pairs.len());
+        let mut damaged = None;
         for slot in view.pairs.iter() {
-            let Some(record) = record::words(image, slot.payload) else { continue };
-            let Some(header) = record::Header::read(record) else { continue };
+            let record = record::words(image, slot.payload);
+            let Some((record, header)) = record.and_then(|record| Some((record, record::Header::read(record)?))) else {
+                damaged = Some(slot.payload);
+                continue;
+            };
             spans.push((words.len() * 8 + 8, header.key, header.value));
             words.extend(record.iter().map(holm_medium::Word::read));
         }
         if !self.index.still(view.seen) {
             return Ok(None);
+        }
+        if let Some(payload) = damaged {
+            return Err(self.no_record(payload));
         }
         self.admit(view.stamp)?;
         let words: Arc<[u64]> = words.into();

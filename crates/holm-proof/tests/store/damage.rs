@@ -157,3 +157,26 @@ fn told(disk: &SimDisk, whole: &History, context: &str) {
         whole.expect(&contents(&db, context), context);
     }
 }
+
+/// A scan that comes by a record that is none says so and does not pass it over. A lookup compares keys, and this one
+/// has none any more; it must find an end all the same.
+#[test]
+fn a_record_with_impossible_lengths_is_damage() {
+    let disk = SimDisk::new();
+    let db = SHARED.open(&disk).expect("a sound disk");
+    let north = db.keyspace("north").expect("a new database");
+    (0..20_u32).for_each(|key| north.insert(key.to_be_bytes(), [0xAB; 40]).expect("inserting"));
+    drop(north);
+    db.close().expect("a sound disk");
+    let records = disk.contents(&file("records")).expect("it is there");
+    let value =
+        |number: u32| records.windows(8).position(|bytes| bytes == [&number.to_be_bytes()[..], &[0xAB; 4]].concat());
+    let at = value(7).expect("the record is there") - 8;
+    assert!(disk.flip(&file("records"), at + 2, 0), "64 KiB more of key than there is record");
+    let db = SHARED.open(&disk).expect("nothing is verified at open");
+    let north = db.keyspace("north").expect("it is there");
+    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt(_))));
+    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt(_)))));
+    assert_eq!(north.get(8_u32.to_be_bytes()).expect("its neighbour is sound").as_deref(), Some(&[0xAB; 40][..]));
+    assert!(!db.check().expect("checking").faults.is_empty());
+}
