@@ -7,8 +7,8 @@
 //! so that a second sync succeeds without it, as kernels do. Damage at rest is a matter of [`SimDisk::flip`],
 //! [`SimDisk::overwrite`] and [`SimDisk::truncate`]. There are no real descriptors, so nothing of it can be mapped.
 //!
-//! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`] brings
-//! pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them.
+//! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
+//! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them.
 //!
 //! Left out: permissions, holes (a file occupies its length), renaming across directories.
 

@@ -1,4 +1,4 @@
-//! `power-cut`: shuts a real file system down under a writing child, again and again, and judges what is left each time.
+//! `power-cut`: shuts a real file system down under a writing child, again and again, and judges what is left.
 //!
 //! `power-cut --cuts N --seed S [--dir FOLDER] [--same-boot]`. An ext4 image file is mounted through a loop device; the
 //! shut-down flushes neither journal nor cache, as a power cut would not, and what is mounted afterwards is what the

@@ -85,8 +85,8 @@ impl Ledger {
         let shown = shown(db)?;
         let mut lasts = [0; THREADS];
         for thread in 0..THREADS {
-            // Whatever shows that a step of this thread had returned before it began must not be there without it. Steps
-            // that change nothing show nothing, so this is asked before a prefix is sought and not after.
+            // Whatever shows that a step of this thread had returned before it began must not be there without it.
+            // Steps that change nothing show nothing, so this is asked before a prefix is sought and not after.
             let before = (thread + THREADS - 1) % THREADS;
             let seen = shown[before].iter().flatten().map(|pair| pair.1).max().unwrap_or(0);
             let least = least[thread].max(seen);

@@ -1,5 +1,5 @@
-//! Every call fails once, or from then on, or is cut short: typed errors, no hanging, and nothing acknowledged on top of
-//! a failure. On a healed disk everything is found that was promised.
+//! Every call fails once, or from then on, or is cut short: typed errors, no hanging, and nothing acknowledged on top
+//! of a failure. On a healed disk everything is found that was promised.
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error};

@@ -95,9 +95,9 @@ impl Buffered {
         self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
     }
 
-    /// Whether what a slot leads to came into being in this epoch, so that no cut can see it. A slot that no older state
-    /// names is not enough: a leaf born of a split or merge in this epoch has no older states, and carries pairs that
-    /// the leaf it replaced still shows to a cut.
+    /// Whether what a slot leads to came into being in this epoch, so that no cut can see it. That no older state names
+    /// the slot is not enough: a leaf born of a split or merge in this epoch has no older states, and carries pairs
+    /// that the leaf it replaced still shows to a cut.
     fn is_young(&self, index: usize, epoch: Epoch) -> bool {
         self.older(epoch) >> index & 1 == 0 && self.at(epoch.saturating_sub(1)).bits != 0
     }
