@@ -9,7 +9,9 @@ use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
-use holm_medium::{BLOCK, Clock, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay};
+use holm_medium::{
+    Area, BLOCK, Clock, Found, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
+};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
 use holm_tree::{Index, Root, Seal, View, designs};
@@ -88,12 +90,13 @@ impl Engine {
         let search = Search::detect();
         let keys = Records { image: pool.medium_image(), search };
         let index = designs::open(&builder.design, quill.clone(), keys, search).expect("the name was looked up above");
+        if recovery.found == Found::Kept {
+            let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
+            pool.space.withhold((blocks / BLOCK) as u32, records);
+        }
         let rebuilt = index.rebuild(cut, active, builder.threads)?;
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
-        let until = rebuilt.latest.max(recovery.epoch);
-        pool.clock.restart(until + 1);
-        let pending = batch::pending(&*quill, cut == Cut::Visible)?;
-        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers)?;
+        let mut until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
             index,
             ground: quill,
@@ -102,12 +105,27 @@ impl Engine {
             recovery,
             intents: batch::Intents::default(),
             path: path.into(),
-            keeper: Mutex::new(Some(keeper)),
+            keeper: Mutex::new(None),
             lay: if defers { Lay::Deferred } else { Lay::Flushed },
             read_only: false,
         };
-        engine.read_catalog(rebuilt.roots)?;
+        pool.clock.restart(until + 1);
+        let pending = batch::pending(&*engine.ground, cut == Cut::Visible)?;
+        if !pending.is_empty() {
+            // In the epoch in which the process died, as it would have gone on itself, and before that epoch is made
+            // durable: a power cut between the two would find half a batch that nobody finishes.
+            until = until.max(active);
+            pool.clock.restart(until);
+        }
+        // Nobody ticks yet, and nobody is told anything yet: what is read while opening waits for no epoch.
+        pool.clock.publish(pool.clock.active());
+        let orphans = engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
+        pool.clock.restart(until + 1);
+        let keeper = Keeper::start(pool.clone(), remains, until, builder.durability.pace(), defers)?;
+        *engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(keeper);
+        pool.space.release();
+        engine.tidy_catalog(&orphans)?;
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(Arc::new(engine))
     }
