@@ -64,8 +64,8 @@ impl Engine {
         Ok(self.index.plant(&mut self.check_in()?, number)?)
     }
 
-    /// At open: names from the catalog, each with the root that the rebuild found, or a new one; gives the rest, which no
-    /// name has.
+    /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
+    /// no name has.
     pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<Vec<Root>> {
         let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
