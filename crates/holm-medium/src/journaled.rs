@@ -120,6 +120,9 @@ impl Journaled {
         let mut lens = [0; 2];
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
             *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))?;
+            if kind == ImageKind::Shared && file.fd().is_none() {
+                file.stand_in(&image, area);
+            }
         }
         Ok(Journaled {
             vfs,
@@ -272,6 +275,15 @@ impl Journaled {
             }
         }
         self.sync_data()
+    }
+
+    /// How long the files are.
+    pub(crate) fn lengths(&self) -> Result<[u64; 2]> {
+        let mut both = [0; 2];
+        for (len, (file, area)) in both.iter_mut().zip(self.files.iter().zip(Area::ALL)) {
+            *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(&self.dir, area), error))?;
+        }
+        Ok(both)
     }
 
     /// Which files these are.

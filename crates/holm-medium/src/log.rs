@@ -19,7 +19,7 @@ pub mod record;
 pub mod replay;
 
 pub use record::RecordBuffer;
-pub use replay::{Replayed, replay, verify};
+pub use replay::{Replayed, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at, write_all_at, zero_fill};
@@ -86,7 +86,7 @@ impl Position {
 pub struct LogOptions {
     /// Bytes of a half at creation; rounded up to pages.
     pub initial: u64,
-    /// Bytes that a half may grow to; at most 8 TiB.
+    /// Bytes that a half may grow to; at most 8 TiB. A single record that is larger gets a half to itself.
     pub maximum: u64,
     /// Whether to write past the page cache where the file system allows it.
     pub direct: bool,

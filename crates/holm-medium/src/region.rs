@@ -62,6 +62,14 @@ impl Region {
         Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, heap: Some(heap) }
     }
 
+    /// Zeroed heap memory of which nothing is accessible until [`Region::grow`]: what stands for a file that cannot be
+    /// mapped.
+    pub fn heap_to_grow(bytes: usize) -> Self {
+        let mut region = Region::heap(bytes);
+        *region.len.get_mut() = 0;
+        region
+    }
+
     /// Reserves address space; nothing is accessible until [`Region::grow`].
     ///
     /// # Errors

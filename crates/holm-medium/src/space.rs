@@ -24,8 +24,16 @@ const CLASSES: usize = 512;
 /// A thread keeps at most so many freed bytes to itself.
 const NIB_KEEPS: u64 = 1 << 20;
 
+/// While free space is withheld: where it ends, and where the frontier would be otherwise.
+#[derive(Clone, Copy)]
+struct Withheld {
+    upto: u64,
+    frontier: u64,
+}
+
 /// Leaf blocks: all of one size, numbered; number 0 is the pool's own block.
 struct Blocks {
+    withheld: Option<Withheld>,
     frontier: u32,
     free: Vec<u32>,
     retired: VecDeque<(Epoch, u32)>,
@@ -33,6 +41,7 @@ struct Blocks {
 
 /// Record space: a frontier, runs that recovery found free, and freed records by size.
 struct Heap {
+    withheld: Option<Withheld>,
     frontier: u64,
     runs: Vec<(u64, u64)>,
     freed: Vec<Vec<u64>>,
@@ -70,9 +79,10 @@ impl Space {
     /// All free.
     pub fn new() -> Self {
         Space {
-            blocks: Mutex::new(Blocks { frontier: 1, free: Vec::new(), retired: VecDeque::new() }),
+            blocks: Mutex::new(Blocks { withheld: None, frontier: 1, free: Vec::new(), retired: VecDeque::new() }),
             // Offset 0 stays unused: a null location is no record.
             heap: Mutex::new(Heap {
+                withheld: None,
                 frontier: 64,
                 runs: Vec::new(),
                 freed: vec![Vec::new(); CLASSES],
@@ -88,11 +98,21 @@ impl Space {
     pub fn rebuilt(&self, frontier: u32, free: Vec<u32>, record_frontier: u64, runs: Vec<(u64, u64)>, live: u64) {
         let mut blocks = lock(&self.blocks);
         blocks.frontier = frontier.max(1);
+        if let Some(held) = blocks.withheld {
+            let frontier = u64::from(blocks.frontier);
+            blocks.frontier = held.upto.max(frontier) as u32;
+            blocks.withheld = Some(Withheld { upto: blocks.frontier.into(), frontier });
+        }
         blocks.free = free;
         // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
         blocks.retired.clear();
         let mut heap = lock(&self.heap);
         heap.frontier = record_frontier.max(64);
+        if let Some(held) = heap.withheld {
+            let frontier = heap.frontier;
+            heap.frontier = held.upto.max(frontier);
+            heap.withheld = Some(Withheld { upto: heap.frontier, frontier });
+        }
         heap.runs = runs;
         heap.freed.iter_mut().for_each(Vec::clear);
         heap.large.clear();
@@ -103,6 +123,38 @@ impl Space {
             nib.retired.clear();
         }
         self.record_bytes.store(live, Relaxed);
+    }
+
+    /// Before recovery, where only the process died: until what is found is durable, a loss of power may still cut
+    /// earlier, and what looks free may be in use at that cut. So nothing is taken but what lies beyond so many blocks
+    /// and record bytes: all that the files have.
+    pub fn withhold(&self, blocks: u32, records: u64) {
+        let held = |upto: u64, frontier: u64| Some(Withheld { upto: upto.max(frontier), frontier });
+        let mut own = lock(&self.blocks);
+        own.withheld = held(blocks.into(), own.frontier.into());
+        let mut heap = lock(&self.heap);
+        heap.withheld = held(records.next_multiple_of(64), heap.frontier);
+    }
+
+    /// What was withheld may be used: everything found is durable, and no cut goes back behind it.
+    pub fn release(&self) {
+        let mut blocks = lock(&self.blocks);
+        if let Some(held) = blocks.withheld.take() {
+            let (upto, frontier) = (held.upto as u32, held.frontier as u32);
+            if blocks.frontier == upto {
+                blocks.frontier = frontier;
+            } else {
+                blocks.free.splice(0..0, (frontier..upto).rev());
+            }
+        }
+        let mut heap = lock(&self.heap);
+        if let Some(held) = heap.withheld.take() {
+            if heap.frontier == held.upto {
+                heap.frontier = held.frontier;
+            } else if held.frontier < held.upto {
+                heap.runs.push((held.frontier, held.upto - held.frontier));
+            }
+        }
     }
 
     /// A leaf block for an operation labelled `label`. Taken before the label is validated: a tick in between could
@@ -118,7 +170,9 @@ impl Space {
             blocks.retired.pop_front();
             blocks.free.push(block);
         }
-        if let Some(block) = blocks.free.pop() {
+        if blocks.withheld.is_none()
+            && let Some(block) = blocks.free.pop()
+        {
             return Ok(block);
         }
         let block = blocks.frontier;
@@ -269,7 +323,8 @@ impl Heap {
     /// At least `least` bytes, `wanted` if they can be had in one piece.
     fn carve<M: Medium>(&mut self, medium: &M, least: u64, wanted: u64) -> Result<(u64, u64)> {
         // The last few runs only: a put must not walk a long list of runs that are all too short.
-        for index in (self.runs.len().saturating_sub(8)..self.runs.len()).rev() {
+        let runs = if self.withheld.is_some() { 0 } else { self.runs.len() };
+        for index in (runs.saturating_sub(8)..runs).rev() {
             let (offset, free) = self.runs[index];
             if free >= least {
                 let len = free.min(wanted);

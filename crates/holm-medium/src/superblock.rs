@@ -19,7 +19,8 @@
 //! 144  boot id                            16           zeros: unknown
 //! 160  log start: half 8, pass 8, sequence 8
 //! 184  identity of `leaves`, of `records`: device, inode, birth, file system, trusted, 8 each
-//! 264  zeros to the page's end
+//! 264  bytes of `leaves`, of `records`, 8 each: what a clean database has at least
+//! 280  zeros to the page's end
 //! ```
 //!
 //! The version has a checksum of its own: a file of a later format says so even though this program cannot check the
@@ -120,6 +121,8 @@ pub struct Superblock {
     pub log_start: LogStart,
     /// What the image's stores go to.
     pub image: ImageKind,
+    /// Bytes of `leaves` and `records` when this was written: a clean database has no log to say how long they were.
+    pub lengths: [u64; 2],
     /// The version of the program that made the database; at most [`NAME_BYTES`] bytes.
     pub created_by: String,
 }
@@ -331,6 +334,7 @@ struct Fields {
     boot_id: [u8; 16],
     log: [u64; 3],
     identities: [[u64; 5]; 2],
+    lengths: [u64; 2],
 }
 
 impl Fields {
@@ -350,6 +354,7 @@ impl Fields {
         page.bytes(&mut self.boot_id);
         self.log.iter_mut().for_each(|number| page.u64(number));
         self.identities.iter_mut().flatten().for_each(|number| page.u64(number));
+        self.lengths.iter_mut().for_each(|number| page.u64(number));
     }
 
     /// The names were seen to fit.
@@ -378,6 +383,7 @@ impl Fields {
             boot_id: block.boot_id.unwrap_or_default(),
             log: [u64::from(block.log_start.half), block.log_start.pass, block.log_start.sequence],
             identities: [of_file(&block.leaves), of_file(&block.records)],
+            lengths: block.lengths,
         }
     }
 
@@ -430,6 +436,7 @@ impl Fields {
             epoch: self.epoch,
             log_start: LogStart { half: half as u8, pass, sequence },
             image,
+            lengths: self.lengths,
             created_by: text(&self.created_by).ok_or_else(|| not_text(slot, "the version's name", &self.created_by))?,
         })
     }

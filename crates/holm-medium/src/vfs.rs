@@ -8,9 +8,12 @@
 
 #![forbid(unsafe_code)]
 
+use crate::image::Image;
+use crate::loc::Area;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 pub mod aligned;
 pub mod real;
@@ -80,6 +83,11 @@ pub trait Vfs: Send + Sync + 'static {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// The name of this boot of the machine whose page cache stands before the files; `None` if it has none to tell,
+    /// which is to be taken for another boot.
+    fn boot_id(&self) -> Option<[u8; 16]> {
+        boot_id()
+    }
 }
 
 /// An open file. Closed, and its lock given back, when dropped.
@@ -113,6 +121,9 @@ pub trait VfsFile: Send + Sync {
     fn disk_bytes(&self) -> io::Result<u64>;
     /// For mapping. `None`: no real file stands behind this one.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
+    /// Where there is no descriptor: tells the file which memory stands for its shared mapping, so that a simulated
+    /// kernel can write pages of it back whenever it likes.
+    fn stand_in(&self, _image: &Arc<Image>, _area: Area) {}
 }
 
 /// Fills `buf` from `offset`. The end of the file before that is [`io::ErrorKind::UnexpectedEof`].

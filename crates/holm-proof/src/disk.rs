@@ -7,12 +7,16 @@
 //! so that a second sync succeeds without it, as kernels do. Damage at rest is a matter of [`SimDisk::flip`],
 //! [`SimDisk::overwrite`] and [`SimDisk::truncate`]. There are no real descriptors, so nothing of it can be mapped.
 //!
-//! Left out: memory mappings, permissions, holes (a file occupies its length), renaming across directories.
+//! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
+//! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them.
+//!
+//! Left out: permissions, holes (a file occupies its length), renaming across directories.
 
 pub mod content;
 mod crash;
 pub mod faults;
 mod names;
+mod stand_in;
 
 pub use content::{SECTOR, Undecided};
 pub use faults::{Calls, Fault, Kind};
@@ -20,7 +24,9 @@ pub use faults::{Calls, Fault, Kind};
 use content::Content;
 use faults::{Faults, Order};
 use holm_medium::vfs::{How, Identity, PAGE, Vfs, VfsFile};
+use holm_medium::{Area, Image};
 use names::{Inode, Names};
+use stand_in::StandIn;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -39,6 +45,9 @@ struct State {
     names: Names,
     faults: Faults,
     locks: Vec<Lock>,
+    stand_ins: Vec<StandIn>,
+    /// How often the power has come back.
+    boots: u128,
     /// The next number of a file or a handle.
     next: u64,
     refuse_direct: bool,
@@ -248,6 +257,10 @@ impl Vfs for SimDisk {
         }
         done
     }
+
+    fn boot_id(&self) -> Option<[u8; 16]> {
+        Some((self.state().boots + 1).to_be_bytes())
+    }
 }
 
 /// An open file of a simulated disk.
@@ -405,11 +418,18 @@ impl VfsFile for SimFile {
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
+
+    fn stand_in(&self, image: &Arc<Image>, area: Area) {
+        let stand_in = StandIn { inode: self.inode, handle: self.handle, image: image.clone(), area };
+        self.disk.state().stand_ins.push(stand_in);
+    }
 }
 
 impl Drop for SimFile {
     fn drop(&mut self) {
-        self.disk.state().locks.retain(|lock| lock.handle != self.handle);
+        let mut state = self.disk.state();
+        state.locks.retain(|lock| lock.handle != self.handle);
+        state.unmap(self.handle);
     }
 }
 

@@ -64,8 +64,9 @@ impl Engine {
         Ok(self.index.plant(&mut self.check_in()?, number)?)
     }
 
-    /// At open: names from the catalog, each with the root that the rebuild found, or a new one; the rest is freed.
-    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<()> {
+    /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
+    /// no name has.
+    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<Vec<Root>> {
         let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
@@ -95,11 +96,13 @@ impl Engine {
         greatest = roots.keys().copied().fold(greatest, u32::max);
         *self.catalog.lock() = greatest;
         let _ = self.catalog.names.set(own);
-        if !self.is_read_only() {
-            roots.values().try_for_each(|root| self.uproot(root))?;
-            self.create_keyspace(DEFAULT)?;
-        }
-        Ok(())
+        Ok(roots.into_values().collect())
+    }
+
+    /// Once all that was found is durable: frees what no name has, and makes the keyspace that is always there.
+    pub(crate) fn tidy_catalog(&self, orphans: &[Root]) -> Result<()> {
+        orphans.iter().try_for_each(|root| self.uproot(root))?;
+        self.create_keyspace(DEFAULT).map(drop)
     }
 
     /// The keyspace of that name, made if it is not there.

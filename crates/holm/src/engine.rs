@@ -9,7 +9,9 @@ use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
-use holm_medium::{BLOCK, Clock, Found, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay};
+use holm_medium::{
+    Area, BLOCK, Clock, Found, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
+};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
 use holm_tree::{Index, Keys, Root, Seal, Slot, View, designs};
@@ -128,6 +130,10 @@ impl Engine {
         let keys = Records { image: pool.medium_image(), search, doubted };
         let index =
             designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
+        if recovery.found == Found::Kept {
+            let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
+            pool.space.withhold((blocks / BLOCK) as u32, records);
+        }
         let rebuilt = match index.rebuild(cut, active, builder.threads) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
                 // The death of a process alone leaves nothing like this: the page cache has lost writes.
@@ -138,11 +144,7 @@ impl Engine {
             rebuilt => rebuilt?,
         };
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
-        let until = rebuilt.latest.max(recovery.epoch);
-        pool.clock.restart(until + 1);
-        let pending = batch::pending(&*quill, cut == Cut::Visible)?;
-        let keeper = Keeper::start(pool, remains, until, builder.durability.pace(), defers);
-        let keeper = keeper.map_err(opening)?;
+        let mut until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
             index,
             ground: quill,
@@ -152,12 +154,28 @@ impl Engine {
             intents: batch::Intents::default(),
             path: path.into(),
             keys,
-            keeper: Mutex::new(Some(keeper)),
+            keeper: Mutex::new(None),
             lay: if defers { Lay::Deferred } else { Lay::Flushed },
             read_only: false,
         };
-        engine.read_catalog(rebuilt.roots)?;
+        pool.clock.restart(until + 1);
+        let pending = batch::pending(&*engine.ground, cut == Cut::Visible)?;
+        if !pending.is_empty() {
+            // In the epoch in which the process died, as it would have gone on itself, and before that epoch is made
+            // durable: a power cut between the two would find half a batch that nobody finishes.
+            until = until.max(active);
+            pool.clock.restart(until);
+        }
+        // Nobody ticks yet, and nobody is told anything yet: what is read while opening waits for no epoch.
+        pool.clock.publish(pool.clock.active());
+        let orphans = engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
+        pool.clock.restart(until + 1);
+        let keeper = Keeper::start(pool.clone(), remains, until, builder.durability.pace(), defers);
+        let keeper = keeper.map_err(opening)?;
+        *engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(keeper);
+        pool.space.release();
+        engine.tidy_catalog(&orphans)?;
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(Raised::Up(Arc::new(engine)))
     }
@@ -293,14 +311,28 @@ impl Engine {
                     return Ok(None);
                 }
                 // A record is freed only by changing its leaf: an unchanged leaf vouches for the copy.
-                Some(Some(value)) if self.index.still(sighting.seen) => {
+                Some(value) if self.index.still(sighting.seen) => {
                     tree.alive()?;
+                    let value = value.ok_or_else(|| self.no_record(sighting.payload.unwrap_or_default()))?;
                     self.admit(sighting.stamp)?;
                     return Ok(Some(value));
                 }
                 Some(_) => std::hint::spin_loop(),
             }
         }
+    }
+
+    /// A leaf that has not changed leads to something that is no record: no race, but damage.
+    #[cold]
+    fn no_record(&self, payload: u64) -> Error {
+        let (offset, words) = record::extent(payload);
+        Error::Corrupt(MediumError::Corrupt {
+            path: self.path.join("records"),
+            offset,
+            what: "a record",
+            found: "lengths that do not fit".into(),
+            expected: format!("a key and a value in {words} words"),
+        })
     }
 
     /// Copies the records of a view that lie in a range into one buffer, from the near end on and no more than a scan's
@@ -322,28 +354,29 @@ impl Engine {
         let rest =
             if forward { (part.end < end).then_some(part.end) } else { (part.start > start).then_some(part.start) };
         let rest = rest.and_then(|at| self.keys.key(view.pairs[at]));
-        let leafful = self.copy_out(&view.pairs[part], total, rest);
+        let copied = self.copy_out(&view.pairs[part], total, rest);
         if !self.index.still(view.seen) {
             return Ok(None);
         }
         self.admit(view.stamp)?;
-        Ok(Some(leafful))
+        copied.map(Some).map_err(|payload| self.no_record(payload))
     }
 
-    fn copy_out(&self, slots: &[Slot], total: usize, rest: Option<Vec<u8>>) -> Leafful {
+    /// The records of some slots in one buffer, or the payload that leads to none.
+    fn copy_out(&self, slots: &[Slot], total: usize, rest: Option<Vec<u8>>) -> Result<Leafful, u64> {
         // One allocation for a leaf's worth: zeroed, then filled, for what is shared cannot be filled afterwards.
         let mut words: Arc<[u64]> = std::iter::repeat_n(0, total).collect();
         let room = Arc::get_mut(&mut words).expect("nobody else has it yet");
         let mut spans = Vec::with_capacity(slots.len());
         let mut at = 0;
         for slot in slots {
-            let Some(record) = record::words(&self.keys.image, slot.payload) else { continue };
-            let Some(header) = record::Header::read(record) else { continue };
+            let record = record::words(&self.keys.image, slot.payload).ok_or(slot.payload)?;
+            let header = record::Header::read(record).ok_or(slot.payload)?;
             spans.push(Span { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 });
             self.keys.search.copy(holm_medium::atomics(record), &mut room[at..at + record.len()]);
             at += record.len();
         }
-        Leafful { words, spans, rest }
+        Ok(Leafful { words, spans, rest })
     }
 
     /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.

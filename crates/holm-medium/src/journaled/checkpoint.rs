@@ -9,7 +9,7 @@ use super::keeper::Shared;
 use super::{Journaled, area_path};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
-use crate::log::replay;
+use crate::log::replay_until;
 use crate::region::{LARGE_PAGE, Region};
 use crate::superblock::{ImageKind, State, pool_path};
 use crate::vfs::write_all_at;
@@ -23,6 +23,11 @@ const IN_FLIGHT: u64 = 4;
 
 /// Takes a checkpoint, if the log holds anything.
 pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
+    if state == State::Clean && shared.journal().log.is_other_needed() {
+        // The last record may have opened the other half. One checkpoint empties one half; a clean mark over the other
+        // would be believed, and what it holds forgotten.
+        take(shared, State::Dirty)?;
+    }
     let epoch = {
         let mut journal = shared.journal();
         if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() && state == State::Dirty {
@@ -36,13 +41,16 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let medium = &shared.pool().medium;
     match medium.kind {
         ImageKind::Shared => write_back(medium)?,
-        ImageKind::Private => apply(shared, medium, epoch)?,
+        ImageKind::Private => apply(shared, medium)?,
     }
+    // Measured before the sync: what grows meanwhile is not yet durable.
+    let lengths = medium.lengths()?;
     medium.sync_data()?;
     let mut journal = shared.journal();
     let start = journal.log.start();
     let superblock = &mut journal.superblock;
     (superblock.epoch, superblock.log_start, superblock.state) = (epoch, start, state);
+    superblock.lengths = lengths;
     let path = pool_path(&medium.dir);
     let mut next = journal.superblock.clone();
     // After the data: written first, a crash would start the replay behind lines that no file has.
@@ -77,16 +85,14 @@ fn write_back(medium: &Journaled) -> Result<()> {
     Ok(())
 }
 
-/// Applies the records up to an epoch to the files.
-fn apply(shared: &Shared, medium: &Journaled, until: u64) -> Result<()> {
-    let (uuid, start) = {
+/// Applies the records of the half that is to be given up to the files.
+fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
+    let (uuid, start, end) = {
         let journal = shared.journal();
-        (journal.superblock.uuid, journal.superblock.log_start)
+        (journal.superblock.uuid, journal.superblock.log_start, journal.log.start())
     };
-    replay(&*medium.vfs, &medium.dir, &uuid, start, |epoch, loc, bytes| {
-        if epoch > until {
-            return Ok(());
-        }
+    // Only what lies before the switch: the ticker writes on behind it.
+    replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
         medium.house.write_back_bytes.fetch_add(bytes.len() as u64, Relaxed);
         write_all_at(&*medium.files[area as usize], bytes, offset)

@@ -14,7 +14,7 @@ use crate::medium::Medium as _;
 use crate::pool::Pool;
 use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
-use crate::vfs::{VfsFile, boot_id};
+use crate::vfs::VfsFile;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -210,7 +210,7 @@ impl Keeper {
         }
         superblock.state = State::Dirty;
         superblock.boot_generation += 1;
-        superblock.boot_id = boot_id();
+        superblock.boot_id = medium.vfs.boot_id();
         superblock.image = medium.kind;
         (superblock.epoch, superblock.log_start) = (until, start);
         [superblock.leaves, superblock.records] = medium.identities()?;

@@ -15,7 +15,7 @@ use crate::loc::{Area, LINE};
 use crate::log::{Log, LogOptions, Position, replay};
 use crate::region::{Backing, Region};
 use crate::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
-use crate::vfs::{How, Identity, Vfs, VfsFile, boot_id, read_exact_at};
+use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
@@ -113,8 +113,9 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let superblock = Superblock::read(&*pool, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
+    refuse_shortened(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
-    let reason = doubts(dir, &superblock, &files, kind)?;
+    let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, false)?);
     let medium = Journaled::new(vfs, dir, image, files, kind)?;
     settle(medium, superblock, pool, reason, options)
@@ -154,12 +155,13 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         geometry: geometry.clone(),
         boot_generation: 0,
         state: State::Clean,
-        boot_id: boot_id(),
+        boot_id: vfs.boot_id(),
         leaves: identity(dir, &files, Area::Leaves)?,
         records: identity(dir, &files, Area::Records)?,
         epoch: FIRST_EPOCH,
         log_start: log.start(),
         image: kind,
+        lengths: [0; 2],
         created_by: concat!("holm ", env!("CARGO_PKG_VERSION")).into(),
     };
     let pool = superblock.create(&*vfs, dir)?;
@@ -195,6 +197,7 @@ pub fn open_read_only(
         return Err(MediumError::NotClean { path: dir.into() });
     }
     let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
+    refuse_shortened(dir, &superblock, &files)?;
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared)?;
     let next = superblock.log_start.position();
@@ -209,6 +212,24 @@ fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn 
 
 fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Identity> {
     files[area as usize].identity().map_err(|error| MediumError::io("asking about", &area_path(dir, area), error))
+}
+
+/// A clean database is taken as it is: leaves that a shortened file lacks would be missed by nobody.
+fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+    for ((file, area), expected) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
+        let path = area_path(dir, area);
+        let found = file.len().map_err(|error| MediumError::io("measuring", &path, error))?;
+        if superblock.state == State::Clean && found < expected {
+            return Err(MediumError::Corrupt {
+                path,
+                offset: found,
+                what: "a data file's length",
+                found: format!("{found} bytes"),
+                expected: format!("{expected}, as when the database was closed"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Maps the files, or reads them into memory.
@@ -226,7 +247,7 @@ fn map(
         let len = file.len().map_err(io)?;
         let backing = backing(kind, &**file, read_only);
         let region = match backing {
-            Backing::Heap => Region::heap(options.heap[index].max(len as usize)),
+            Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
             _ => Region::reserve(options.reserve[index].max(len as usize), backing).map_err(io)?,
         };
         region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
@@ -270,6 +291,7 @@ fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
 
 /// Why an unlogged tail cannot be kept, as far as can be told without the log.
 fn doubts(
+    vfs: &dyn Vfs,
     dir: &Path,
     superblock: &Superblock,
     files: &[Box<dyn VfsFile>; 2],
@@ -277,7 +299,7 @@ fn doubts(
 ) -> Result<Option<&'static str>> {
     let same = identity(dir, files, Area::Leaves)? == superblock.leaves
         && identity(dir, files, Area::Records)? == superblock.records;
-    let boot = boot_id();
+    let boot = vfs.boot_id();
     Ok(match () {
         () if superblock.state == State::Poisoned => Some("the last session met an error and marked the database"),
         () if superblock.image == ImageKind::Private || kind == ImageKind::Private => {

@@ -44,12 +44,43 @@ pub fn replay(
     dir: &Path,
     uuid: &[u8; 16],
     start: LogStart,
+    visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
+) -> Result<Replayed> {
+    read_on(vfs, dir, uuid, start, None, visit)
+}
+
+/// Like [`replay`], but of the records before `end` alone, all of which must be whole: for a log that is being written
+/// from `end` on meanwhile. To look for the end of such a log would be to race with its writer.
+///
+/// # Errors
+///
+/// As [`replay`].
+pub fn replay_until(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    uuid: &[u8; 16],
+    start: LogStart,
+    end: LogStart,
+    visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
+) -> Result<Replayed> {
+    read_on(vfs, dir, uuid, start, Some(end.sequence), visit)
+}
+
+fn read_on(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    uuid: &[u8; 16],
+    start: LogStart,
+    end: Option<u64>,
     mut visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
     let mut reader = Reader::open(vfs, dir, *uuid)?;
     let mut seen = Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None };
     loop {
         let at = seen.next;
+        if end == Some(at.sequence) {
+            return Ok(seen);
+        }
         let met = reader.read(at.half, at.offset)?;
         if let Met::Whole(header) = met
             && (header.pass, header.sequence) == (at.pass, at.sequence)
@@ -59,6 +90,14 @@ pub fn replay(
             seen.records += 1;
             seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(PAGE);
             seen.next.sequence += 1;
+        } else if let Some(end) = end {
+            return Err(MediumError::Corrupt {
+                path: reader.path(at.half).to_path_buf(),
+                offset: at.offset,
+                what: "a log record before the last",
+                found: met.describe(),
+                expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
+            });
         } else if let Some(next) = reader.continuation(&start, &at)? {
             seen.next = next;
         } else {

@@ -15,7 +15,8 @@ impl SimDisk {
         let named = |inode: &u64| names.current.values().any(|at| at == inode);
         let files = state.files.iter().filter(|(inode, _)| named(inode));
         let files = files.map(|(&inode, content)| (inode, content.crash(&mut choose))).collect();
-        SimDisk::of(State { names, files, next: state.next, refuse_direct: state.refuse_direct, ..State::default() })
+        let (next, boots, refuse_direct) = (state.next, state.boots + 1, state.refuse_direct);
+        SimDisk::of(State { names, files, next, boots, refuse_direct, ..State::default() })
     }
 
     /// The crash that keeps only what is durable.
@@ -71,14 +72,16 @@ impl SimDisk {
         }
     }
 
-    /// The disk as the next process finds it after this one was killed: the page cache is whole, what is undecided
-    /// stays so, locks and faults are gone, the power is on.
+    /// The disk as the next process finds it after this one was killed: the page cache is whole and has all that was
+    /// ever stored through a mapping, what is undecided stays so, locks and faults are gone, the power is on.
     pub fn kill(&self) -> SimDisk {
-        let state = self.state();
+        let mut state = self.state();
+        state.write_back(&mut |_| true);
         SimDisk::of(State {
             names: state.names.clone(),
             files: state.files.clone(),
             next: state.next,
+            boots: state.boots,
             refuse_direct: state.refuse_direct,
             ..State::default()
         })

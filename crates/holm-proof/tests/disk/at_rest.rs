@@ -207,20 +207,21 @@ fn a_visitors_error_ends_the_replay() {
     assert!(matches!(outcome, Err(MediumError::TooLarge { found: 2, .. })));
 }
 
+/// However much was written in an epoch, it must find its place: refused for ever, it would end the session.
 #[test]
-fn a_record_larger_than_a_half_has_one_to_itself() {
+fn a_record_over_the_bound_gets_a_half_to_itself() {
     let disk = logged(0, true);
     let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
+    log.append(&mut record_of(1)).expect("no faults");
     let mut huge = RecordBuffer::new();
-    huge.begin(1);
-    huge.push(0, &vec![1; 100 << 10]);
-    log.append(&mut huge).expect("nothing else is in the half");
-    assert!(log.append(&mut record_of(2)).is_err_and(|error| error.is_log_full()));
-    log.switch().expect("the other half was never used");
-    log.append(&mut record_of(2)).expect("there is room in the other half");
-    assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "but not for that one");
-    let seen = replay(&disk, &dir(), &UUID, LogStart::FIRST, |_, _, _| Ok(())).expect("nothing is damaged");
-    assert_eq!((seen.records, seen.last_epoch), (2, Some(2)));
+    huge.begin(2);
+    huge.push(0, &vec![1; 200 << 10]);
+    assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "not behind another");
+    let start = log.switch().expect("the other half was never used");
+    log.append(&mut huge).expect("alone in its half");
+    assert!(log.append(&mut record_of(3)).is_err_and(|error| error.is_log_full()), "nor another behind it");
+    let seen = replay(&disk, &dir(), &UUID, start, |_, _, _| Ok(())).expect("nothing is damaged");
+    assert_eq!((seen.records, seen.bytes), (1, 200 << 10));
 }
 
 #[test]

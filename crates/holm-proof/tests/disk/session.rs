@@ -38,6 +38,7 @@ pub(crate) fn superblock() -> Superblock {
         epoch: 0,
         log_start: LogStart::FIRST,
         image: ImageKind::Shared,
+        lengths: [4096, 65_536],
         created_by: "0.1.0".into(),
     }
 }

@@ -1,0 +1,180 @@
+//! `power-cut`: shuts a real file system down under a writing child, again and again, and judges what is left.
+//!
+//! `power-cut --cuts N --seed S [--dir FOLDER] [--same-boot]`. An ext4 image file is mounted through a loop device; the
+//! shut-down flushes neither journal nor cache, as a power cut would not, and what is mounted afterwards is what the
+//! device had. The kernel is the same afterwards, so the superblock's boot is given another name, unless `--same-boot`
+//! leaves the database to find out by itself. Needs root and a loop device; where they are missing it says so and does
+//! nothing. The call itself is made by a line of Python, for it has no safe form here.
+
+#![forbid(unsafe_code)]
+
+use holm_medium::superblock::{Superblock, pool_path};
+use holm_medium::vfs::{How, RealFs, Vfs};
+use holm_proof::death::Mode;
+use holm_proof::death::ledger::Ledger;
+use holm_proof::death::round::{CHILD, Round, child, judge};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::Duration;
+
+/// Cuts after which a mode starts over in a fresh folder.
+const LIFE: u64 = 8;
+
+/// EXT4_IOC_SHUTDOWN, without flushing the log.
+const SHUT_DOWN: &str = "import fcntl,os,struct,sys
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
+
+/// Attempts at an unmount that a dying process holds up.
+const ATTEMPTS: u32 = 100;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match arguments.split_first() {
+        Some((first, rest)) if first == CHILD => child(rest),
+        _ => cut_all(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn option(arguments: &[String], name: &str) -> Option<String> {
+    let at = arguments.iter().position(|argument| argument == name)?;
+    arguments.get(at + 1).cloned()
+}
+
+fn number(arguments: &[String], name: &str, otherwise: u64) -> Result<u64, String> {
+    let Some(text) = option(arguments, name) else { return Ok(otherwise) };
+    text.parse().map_err(|_| format!("{name} wants a number, not {text:?}"))
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
+}
+
+/// A file system of its own, unmounted when dropped.
+struct Disk {
+    image: PathBuf,
+    mount: PathBuf,
+}
+
+impl Disk {
+    fn make(root: &Path) -> Result<Disk, String> {
+        let disk = Disk { image: root.join("image"), mount: root.join("mount") };
+        let told = |error: std::io::Error| error.to_string();
+        std::fs::create_dir(&disk.mount).map_err(told)?;
+        let file = std::fs::File::create(&disk.image).map_err(told)?;
+        file.set_len(512 << 20).map_err(told)?;
+        run("mkfs.ext4", &["-q", "-F", &disk.image.to_string_lossy()])?;
+        disk.mount()?;
+        Ok(disk)
+    }
+
+    fn mount(&self) -> Result<(), String> {
+        run("mount", &["-o", "loop", &self.image.to_string_lossy(), &self.mount.to_string_lossy()])
+    }
+
+    fn shut_down(&self) -> Result<(), String> {
+        run("python3", &["-c", SHUT_DOWN, &self.mount.to_string_lossy()])
+    }
+
+    fn unmount(&self) -> Result<(), String> {
+        let mut last = Ok(());
+        for _ in 0..ATTEMPTS {
+            last = run("umount", &[&self.mount.to_string_lossy()]);
+            if last.is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        last
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = self.unmount();
+    }
+}
+
+fn cut_all(arguments: &[String]) -> Result<(), String> {
+    let cuts = number(arguments, "--cuts", 20)?;
+    let seed = number(arguments, "--seed", 1)?;
+    let same_boot = arguments.iter().any(|argument| argument == "--same-boot");
+    let root = option(arguments, "--dir").map_or_else(std::env::temp_dir, PathBuf::from);
+    let root = root.join(format!("holm-cut-{}-{seed}", std::process::id()));
+    std::fs::create_dir(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+    let disk = match Disk::make(&root) {
+        Ok(disk) => disk,
+        Err(why) => {
+            println!("skipped: no file system to cut the power of: {why}");
+            return std::fs::remove_dir_all(&root).map_err(|error| error.to_string());
+        }
+    };
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let (mut done, mut steps) = (0, 0);
+    for life in 0.. {
+        let name = Mode::NAMES[(life + seed as usize) % Mode::NAMES.len()];
+        let dir = disk.mount.join(format!("{life}-{name}"));
+        let mut ledger = Ledger::default();
+        for _ in 0..LIFE.min(cuts - done) {
+            cut_once(&disk, &dir, name, &mut ledger, &mut random, same_boot)
+                .map_err(|why| format!("seed {seed}, cut {done}, {name}: {why}"))?;
+            done += 1;
+        }
+        steps += ledger.next.iter().map(|next| next - 1).sum::<u64>();
+        if done >= cuts {
+            break;
+        }
+    }
+    drop(disk);
+    std::fs::remove_dir_all(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+    println!("{done} cuts, {steps} steps survived, no fault");
+    Ok(())
+}
+
+fn cut_once(
+    disk: &Disk,
+    dir: &Path,
+    name: &str,
+    ledger: &mut Ledger,
+    random: &mut Pcg64Mcg,
+    same_boot: bool,
+) -> Result<(), String> {
+    let mode = Mode::named(name).ok_or("no such mode")?;
+    let told = |error: std::io::Error| error.to_string();
+    let round = Round::start(dir, name, Some(ledger), true).map_err(told)?;
+    if random.random_ratio(7, 8) {
+        round.wait_until_open();
+    }
+    thread::sleep(Duration::from_micros(random.random_range(0..150_000)));
+    disk.shut_down()?;
+    let (reported, _) = round.end().map_err(told)?;
+    disk.unmount()?;
+    disk.mount()?;
+    if !same_boot {
+        boot_anew(dir)?;
+    }
+    judge(dir, mode, ledger, reported, true).map(drop)
+}
+
+/// What a power cut would have changed and this kernel has not.
+fn boot_anew(dir: &Path) -> Result<(), String> {
+    let path = pool_path(dir);
+    // A database that was not yet made has none.
+    let Ok(file) = RealFs.open(&path, How::WRITE) else { return Ok(()) };
+    let mut superblock = Superblock::read(&*file, &path).map_err(|error| error.to_string())?;
+    superblock.boot_id = Some([1; 16]);
+    superblock.write(&*file, &path).map_err(|error| error.to_string())
+}

@@ -1,0 +1,149 @@
+//! Which steps there are, and which of them a database shows.
+//!
+//! Steps follow from their numbers, so nothing but the numbers passes between child and parent. Each thread has keys of
+//! its own, spread over two keyspaces; the last thread's steps are batches across both. A value carries the number of
+//! its step and the number of its neighbour's last step that had returned before this one began: in whatever is found,
+//! that step must be there too.
+
+use holm::Database;
+
+/// Threads that write.
+pub const THREADS: usize = 3;
+
+/// Keys of each thread.
+const KEYS: usize = 600;
+
+/// The keyspaces' names.
+pub const NAMES: [&str; 2] = ["north", "south"];
+
+/// A key of a thread, and whether the step puts or removes it.
+pub type Change = (usize, bool);
+
+/// What a number stirs up; splitmix64.
+fn mixed(number: u64) -> u64 {
+    let z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}
+
+/// What a thread's step does, in order.
+pub fn changes(thread: usize, step: u64) -> Vec<Change> {
+    let seed = mixed((thread as u64) << 56 ^ step);
+    let count = if thread + 1 == THREADS { 2 + seed % 7 } else { 1 };
+    // In turns more is put and more is removed, so that leaves split and merge.
+    let put_of_eight = if step / 1500 % 3 == 2 { 2 } else { 7 };
+    let change = |index| {
+        let chance = mixed(seed ^ index << 32);
+        (chance as usize % KEYS, (chance >> 40) % 8 < put_of_eight)
+    };
+    (0..count).map(change).collect()
+}
+
+/// The key's name and its keyspace.
+pub fn key(thread: usize, key: usize) -> (usize, String) {
+    (
+        key % 2,
+        format!("{thread}/{}/{key:04}", if key.is_multiple_of(3) { "a longer front that many share" } else { "" }),
+    )
+}
+
+/// What a step puts under a key.
+pub fn value(step: u64, seen: u64, key: usize) -> Vec<u8> {
+    let chance = mixed(step ^ (key as u64) << 48);
+    let len = if chance.is_multiple_of(64) { 4000 } else { chance % 150 };
+    let mut value = [step.to_le_bytes(), seen.to_le_bytes()].concat();
+    value.resize(16 + len as usize, chance as u8);
+    value
+}
+
+/// What one thread's keys show: the step that put each, and what it had seen.
+type Shown = Vec<Option<(u64, u64)>>;
+
+/// What is known of each thread's steps.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    /// The next step of each thread.
+    pub next: [u64; THREADS],
+    /// The step that last put each key, as of `next`.
+    state: Vec<Vec<Option<u64>>>,
+}
+
+impl Default for Ledger {
+    fn default() -> Ledger {
+        Ledger { next: [1; THREADS], state: vec![vec![None; KEYS]; THREADS] }
+    }
+}
+
+impl Ledger {
+    /// Holds a database against the steps of a round: of each thread those up to `least` must be there, those up to
+    /// `most` may. Goes on from what was found.
+    ///
+    /// # Errors
+    /// What does not fit, in words.
+    pub fn settle(&mut self, db: &Database, least: [u64; THREADS], most: [u64; THREADS]) -> Result<(), String> {
+        let shown = shown(db)?;
+        let mut lasts = [0; THREADS];
+        for thread in 0..THREADS {
+            // Whatever shows that a step of this thread had returned before it began must not be there without it.
+            // Steps that change nothing show nothing, so this is asked before a prefix is sought and not after.
+            let before = (thread + THREADS - 1) % THREADS;
+            let seen = shown[before].iter().flatten().map(|pair| pair.1).max().unwrap_or(0);
+            let least = least[thread].max(seen);
+            lasts[thread] = self
+                .settle_thread(thread, &shown[thread], least, most[thread])
+                .map_err(|why| format!("{why} (thread {before} had seen {seen})"))?;
+        }
+        self.next = lasts.map(|last| last + 1);
+        Ok(())
+    }
+
+    /// The last step of a thread that is there.
+    fn settle_thread(&mut self, thread: usize, shown: &Shown, least: u64, most: u64) -> Result<u64, String> {
+        let state = &mut self.state[thread];
+        let mut last = self.next[thread] - 1;
+        let fits =
+            |state: &[Option<u64>]| state.iter().zip(shown).all(|(step, shown)| *step == shown.map(|pair| pair.0));
+        let mut off = state.iter().zip(shown).filter(|(step, shown)| **step != shown.map(|pair| pair.0)).count();
+        while last < least || off > 0 {
+            if last >= most {
+                let greatest = shown.iter().flatten().map(|pair| pair.0).max();
+                return Err(format!(
+                    "thread {thread}: no prefix between {least} and {most} steps; the greatest step shown is \
+                     {greatest:?}, {off} keys differ after the last"
+                ));
+            }
+            last += 1;
+            for (key, put) in changes(thread, last) {
+                let right = |step: Option<u64>| step == shown[key].map(|pair| pair.0);
+                off += usize::from(right(state[key]));
+                state[key] = put.then_some(last);
+                off -= usize::from(right(state[key]));
+            }
+        }
+        debug_assert!(fits(state));
+        Ok(last)
+    }
+}
+
+fn shown(db: &Database) -> Result<Vec<Shown>, String> {
+    let mut all = vec![vec![None; KEYS]; THREADS];
+    let spaces = NAMES.map(|name| db.existing_keyspace(name));
+    for (thread, keys) in all.iter_mut().enumerate() {
+        for (number, place) in keys.iter_mut().enumerate() {
+            let (space, name) = key(thread, number);
+            let Ok(Some(space)) = &spaces[space] else { continue };
+            let Some(found) = space.get(&name).map_err(|error| format!("getting {name}: {error}"))? else { continue };
+            let word =
+                |at: usize| found.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+            let (Some(step), Some(seen)) = (word(0), word(8)) else { return Err(format!("{name}: cut short")) };
+            if *found != *value(step, seen, number) {
+                return Err(format!("{name}: not what step {step} put there"));
+            }
+            *place = Some((step, seen));
+        }
+    }
+    let listed: u64 = spaces.iter().flatten().flatten().map(|space| space.iter().count() as u64).sum();
+    let got = all.iter().flatten().flatten().count() as u64;
+    if listed != got { Err(format!("{listed} pairs by scan, {got} by lookup")) } else { Ok(all) }
+}

@@ -1,0 +1,143 @@
+//! The child: writes until it is ended from outside, and reports what has returned.
+//!
+//! A report is sixteen bytes, written at once and so never torn: kind, thread, number. Standard output is the pipe.
+
+use super::Mode;
+use super::ledger::{NAMES, THREADS, changes, key, value};
+use holm::{Database, Error, Keyspace};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+/// What a report says of its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The step has returned.
+    Returned,
+    /// The step survives the loss of power.
+    Durable,
+    /// The database is open.
+    Opened,
+}
+
+/// One report.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// What it says.
+    pub kind: Kind,
+    /// Of which thread.
+    pub thread: usize,
+    /// Of which step.
+    pub step: u64,
+}
+
+impl Report {
+    fn send(self, mut to: &File) -> io::Result<()> {
+        let head = [self.kind as u8, self.thread as u8, 0, 0, 0, 0, 0, 0];
+        to.write_all(&[head, self.step.to_le_bytes()].concat())
+    }
+
+    /// The next report; `None` at the end of the pipe.
+    pub fn receive(from: &mut impl Read) -> Option<Report> {
+        let mut raw = [0; 16];
+        from.read_exact(&mut raw).ok()?;
+        let [head, step] = [0, 8].map(|at| std::array::from_fn::<u8, 8, _>(|i| raw[at + i]));
+        let kind = [Kind::Returned, Kind::Durable, Kind::Opened].into_iter().nth(head[0].into())?;
+        Some(Report { kind, thread: head[1].into(), step: u64::from_le_bytes(step) })
+    }
+}
+
+/// Opens the database, recovering it if need be, and waits to be ended.
+///
+/// # Errors
+/// Opening's.
+pub fn hold(dir: &Path, mode: Mode) -> Result<(), Error> {
+    let _db = mode.builder().open(dir)?;
+    loop {
+        thread::park();
+    }
+}
+
+/// Opens the database and writes, each thread from its next step on, until a call fails or the process is ended.
+///
+/// # Errors
+/// The first failure.
+pub fn write(dir: &Path, mode: Mode, next: [u64; THREADS]) -> Result<(), Error> {
+    let pipe = File::options()
+        .write(true)
+        .open("/proc/self/fd/1")
+        .map_err(|error| Error::Invalid { what: format!("standard output: {error}") })?;
+    let db = mode.builder().open(dir)?;
+    let spaces = [db.keyspace(NAMES[0])?, db.keyspace(NAMES[1])?];
+    let _ = Report { kind: Kind::Opened, thread: 0, step: 0 }.send(&pipe);
+    let returned = next.map(|next| AtomicU64::new(next - 1));
+    thread::scope(|scope| {
+        let steps: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (db, spaces, returned, pipe) = (&db, &spaces, &returned, &pipe);
+                scope.spawn(move || run(db, spaces, returned, thread, pipe))
+            })
+            .collect();
+        scope.spawn(|| watch(&db, &returned, &pipe));
+        steps.into_iter().filter_map(|steps| steps.join().ok()).collect()
+    })
+}
+
+fn run(
+    db: &Database,
+    spaces: &[Keyspace; 2],
+    returned: &[AtomicU64; THREADS],
+    thread: usize,
+    pipe: &File,
+) -> Result<(), Error> {
+    loop {
+        let step = returned[thread].load(SeqCst) + 1;
+        let seen = returned[(thread + 1) % THREADS].load(SeqCst);
+        let changes = changes(thread, step);
+        if let [(number, put)] = changes[..] {
+            let (space, name) = key(thread, number);
+            match put {
+                true => spaces[space].insert(name, value(step, seen, number))?,
+                false => spaces[space].remove(name).map(drop)?,
+            }
+        } else {
+            let batch = changes.iter().fold(db.batch(), |batch, &(number, put)| {
+                let (space, name) = key(thread, number);
+                match put {
+                    true => batch.insert(&spaces[space], name, value(step, seen, number)),
+                    false => batch.remove(&spaces[space], name),
+                }
+            });
+            batch.commit()?;
+        }
+        returned[thread].store(step, SeqCst);
+        if (Report { kind: Kind::Returned, thread, step }).send(pipe).is_err() {
+            return Ok(());
+        }
+    }
+}
+
+/// Reports what is durable: sometimes having asked for it, sometimes having waited for the clock alone.
+fn watch(db: &Database, returned: &[AtomicU64; THREADS], pipe: &File) {
+    for turn in 0_u64.. {
+        let steps = [0, 1, 2].map(|thread: usize| returned[thread].load(SeqCst));
+        let label = db.stats().active_epoch;
+        if turn % 4 == 3 {
+            while db.stats().durable_epoch < label {
+                thread::yield_now();
+                if db.keyspace("default").and_then(|keyspace| keyspace.remove("nothing")).is_err() {
+                    return;
+                }
+            }
+        } else if db.sync().is_err() {
+            return;
+        }
+        for (thread, step) in steps.into_iter().enumerate() {
+            if (Report { kind: Kind::Durable, thread, step }).send(pipe).is_err() {
+                return;
+            }
+        }
+    }
+}

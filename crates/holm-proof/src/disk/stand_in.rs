@@ -1,0 +1,71 @@
+//! Heap memory in the place of a shared mapping, and the kernel that writes its pages back when it likes.
+//!
+//! What a process stores through a mapping is in the page cache at once. Here it is in the heap, so it must be carried
+//! over: page by page at any time, as write-back does, in whatever version the page then has; all of it when the
+//! process dies or closes the file. Pages beyond the file's end go nowhere.
+
+use super::names::Inode;
+use super::{SimDisk, State};
+use holm_medium::vfs::PAGE;
+use holm_medium::{Area, Image};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::fmt;
+use std::sync::Arc;
+
+/// The memory that stands for a mapping of a file.
+pub(super) struct StandIn {
+    pub(super) inode: Inode,
+    pub(super) handle: u64,
+    pub(super) image: Arc<Image>,
+    pub(super) area: Area,
+}
+
+impl fmt::Debug for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandIn").field("inode", &self.inode).field("area", &self.area).finish()
+    }
+}
+
+impl State {
+    /// Carries pages that differ into the page cache, those that `choose` says.
+    pub(super) fn write_back(&mut self, choose: &mut dyn FnMut(u64) -> bool) {
+        for at in 0..self.stand_ins.len() {
+            self.write_back_one(at, choose);
+        }
+    }
+
+    fn write_back_one(&mut self, at: usize, choose: &mut dyn FnMut(u64) -> bool) {
+        let stand_in = &self.stand_ins[at];
+        let Some(content) = self.files.get_mut(&stand_in.inode) else { return };
+        if self.faults.off {
+            return;
+        }
+        let end = content.current().len().min(stand_in.image.area(stand_in.area).len());
+        for offset in (0..end).step_by(PAGE as usize) {
+            let len = (end - offset).min(PAGE as usize);
+            let words = stand_in.image.words(stand_in.area.at(offset as u64), len / 8).unwrap_or_default();
+            let page: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).collect();
+            if page != content.current()[offset..offset + page.len()] && choose(offset as u64 / PAGE) {
+                content.write(offset, &page);
+            }
+        }
+    }
+
+    /// A file is closed: what was stored through its mapping stays in the page cache.
+    pub(super) fn unmap(&mut self, handle: u64) {
+        while let Some(at) = self.stand_ins.iter().position(|stand_in| stand_in.handle == handle) {
+            self.write_back_one(at, &mut |_| true);
+            self.stand_ins.swap_remove(at);
+        }
+    }
+}
+
+impl SimDisk {
+    /// The kernel writes some pages of all mappings back, each with one chance in `of`, by seed: into the page cache,
+    /// whence the loss of power takes them sector by sector or leaves them.
+    pub fn write_back(&self, seed: u64, of: u32) {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        self.state().write_back(&mut |_| random.random_ratio(1, of));
+    }
+}

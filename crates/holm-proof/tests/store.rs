@@ -1,0 +1,20 @@
+//! The whole store on files: whatever ends a session, what is found afterwards is a prefix of what was done, not
+//! shorter than what was promised, and it works.
+//!
+//! On a simulated disk: the loss of power at any call, with sectors torn, lost and written early, and every fault at
+//! every call. On real files: the death of the process, a shut-down file system, and damage by hand.
+
+#![forbid(unsafe_code)]
+
+#[path = "store/damage.rs"]
+mod damage;
+#[path = "store/ends.rs"]
+mod ends;
+#[path = "store/faults.rs"]
+mod faults;
+#[path = "store/history.rs"]
+mod history;
+#[path = "store/power.rs"]
+mod power;
+#[path = "store/real.rs"]
+mod real;

@@ -1,0 +1,182 @@
+//! Damage at rest, and page caches that are not what they seem: found and named, never believed.
+
+use crate::history::{Contents, History, Mode, Session, contents};
+use holm::{Durability, Error, Found};
+use holm_medium::superblock::{State, Superblock, pool_path};
+use holm_medium::vfs::{How, Vfs};
+use holm_proof::disk::SimDisk;
+use std::path::{Path, PathBuf};
+
+const SHARED: Mode = Mode { private: false, durability: Durability::OnSync };
+const PRIVATE: Mode = Mode { private: true, durability: Durability::OnSync };
+
+fn put(key: u32, byte: u8) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
+    vec![(key as usize % 2, key.to_be_bytes().to_vec(), Some(vec![byte; 50]))]
+}
+
+/// A session of so many synced epochs, over nothing.
+fn written(disk: &SimDisk, mode: Mode, epochs: u32) -> Session {
+    let db = mode.open(disk).expect("a sound disk");
+    let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
+    for epoch in 0..epochs {
+        (0..20).for_each(|key| session.step(put(epoch * 20 + key, epoch as u8)));
+        session.sync();
+    }
+    session
+}
+
+fn file(name: &str) -> PathBuf {
+    Path::new("/d").join(name)
+}
+
+/// Opens, and asserts a cut whose reason has such a word and which lost nothing synced.
+fn expect_cut(disk: &SimDisk, mode: Mode, history: &History, word: &str) {
+    let db = mode.open(disk).expect("a cut is no error");
+    let Found::Cut { why } = &db.recovery().found else { panic!("{word}: {:?}", db.recovery()) };
+    assert!(why.contains(word), "{word}: {why}");
+    history.expect(&contents(&db, word), word);
+}
+
+#[test]
+fn a_flip_in_the_middle_of_the_log_is_damage() {
+    for mode in [SHARED, PRIVATE] {
+        let disk = SimDisk::new();
+        let session = written(&disk, mode, 6);
+        for (killed, disk) in [(true, disk.kill()), (false, disk.crash_to_durable())] {
+            for byte in [3, 40, 70, 500] {
+                let damaged = disk.kill();
+                assert!(damaged.flip(&file("log.0"), byte, 4), "the log is longer than that");
+                let opened = mode.open(&damaged).map(|db| db.recovery().clone());
+                assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, byte {byte}, killed {killed}: {opened:?}");
+            }
+        }
+        drop(session);
+    }
+}
+
+#[test]
+fn a_poisoned_mark_is_believed() {
+    let disk = SimDisk::new();
+    let session = written(&disk, SHARED, 3);
+    let killed = disk.kill();
+    let path = pool_path(Path::new("/d"));
+    let pool = killed.open(&path, How::WRITE).expect("it is there");
+    let mut superblock = Superblock::read(&*pool, &path).expect("it is sound");
+    superblock.state = State::Poisoned;
+    superblock.write(&*pool, &path).expect("a sound disk");
+    drop(pool);
+    expect_cut(&killed, SHARED, &session.history(), "marked");
+}
+
+/// A write-back that failed after the process died takes a page back in time, and no call says so.
+#[test]
+fn a_leaf_gone_back_in_time_is_noticed() {
+    let disk = SimDisk::new();
+    let mut session = written(&disk, SHARED, 1);
+    let old = disk.kill().contents(&file("leaves")).expect("it is there");
+    (0..20).for_each(|key| session.step(put(key, 99)));
+    session.sync();
+    let history = session.history();
+    let killed = disk.kill();
+    let new = killed.contents(&file("leaves")).expect("it is there");
+    let changed: Vec<usize> =
+        (512..old.len()).step_by(512).filter(|&at| old[at..at + 512] != new[at..at + 512]).collect();
+    assert!(!changed.is_empty());
+    for at in changed {
+        let lost = killed.kill();
+        assert!(lost.overwrite(&file("leaves"), at, &old[at..at + 512]));
+        expect_cut(&lost, SHARED, &history, "lost writes");
+        let again = SHARED.open(&lost).expect("it was mended and closed");
+        assert_eq!(again.recovery().found, Found::Clean);
+    }
+}
+
+#[test]
+fn a_copy_of_a_dirty_database_is_no_page_cache() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let builder = || holm::Database::builder().durability(Durability::OnSync).capacity(1 << 30);
+    let db = builder().open(&one).expect("an empty folder");
+    let north = db.keyspace("north").expect("a new database");
+    (0..500_u32).for_each(|key| north.insert(key.to_be_bytes(), "kept").expect("inserting"));
+    db.sync().expect("syncing");
+    std::fs::create_dir(&two).expect("a folder");
+    for entry in std::fs::read_dir(&one).expect("listing") {
+        let entry = entry.expect("listing");
+        std::fs::copy(entry.path(), two.join(entry.file_name())).expect("copying");
+    }
+    let copy = builder().open(&two).expect("a copy is a database too");
+    assert!(matches!(&copy.recovery().found, Found::Cut { why } if why.contains("copies")), "{:?}", copy.recovery());
+    assert_eq!(copy.keyspace("north").expect("it was synced").len(), 500);
+    assert_eq!(copy.check().expect("checking").faults, Vec::<String>::new());
+}
+
+/// Files cut short or overwritten with zeros: an error with a type, or a database that is right or says what is wrong.
+/// One case is beyond that: leaf blocks carry no checksum, and one of nothing but zeros is one that was never used.
+#[test]
+fn files_cut_short_or_zeroed() {
+    let disk = SimDisk::new();
+    let session = written(&disk, SHARED, 5);
+    let whole = session.history();
+    let dirty = disk.kill();
+    session.db.clone().close().expect("a sound disk");
+    drop(session);
+    for (clean, disk) in [(false, &dirty), (true, &disk.kill())] {
+        for name in ["pool", "leaves", "records", "log.0", "log.1"] {
+            let len = disk.contents(&file(name)).map_or(0, |bytes| bytes.len());
+            let damages: [(&str, Option<usize>); 6] = [
+                ("cut to nothing", Some(0)),
+                ("cut to a sector", Some(512)),
+                ("cut at an odd byte", Some(len / 2 + 7)),
+                ("cut by a page", Some(len.saturating_sub(4096))),
+                ("grown by zeros", Some(len + 4096)),
+                ("zeroed", None),
+            ];
+            for (what, cut) in damages {
+                if clean && name == "leaves" && what == "zeroed" {
+                    continue;
+                }
+                let damaged = disk.kill();
+                match cut {
+                    Some(len) => assert!(damaged.truncate(&file(name), len)),
+                    None => assert!(damaged.overwrite(&file(name), 0, &vec![0; len])),
+                }
+                told(&damaged, &whole, &format!("{name} {what}, clean: {clean}"));
+            }
+        }
+    }
+}
+
+fn told(disk: &SimDisk, whole: &History, context: &str) {
+    let db = match SHARED.open(disk) {
+        Ok(db) => db,
+        Err(Error::Corrupt(_) | Error::Foreign(_) | Error::NotClean(_) | Error::Io(_)) => return,
+        Err(error) => panic!("{context}: {error:?}"),
+    };
+    if db.check().expect("checking").faults.is_empty() {
+        whole.expect(&contents(&db, context), context);
+    }
+}
+
+/// A scan that comes by a record that is none says so and does not pass it over. A lookup compares keys, and this one
+/// has none any more; it must find an end all the same.
+#[test]
+fn a_record_with_impossible_lengths_is_damage() {
+    let disk = SimDisk::new();
+    let db = SHARED.open(&disk).expect("a sound disk");
+    let north = db.keyspace("north").expect("a new database");
+    (0..20_u32).for_each(|key| north.insert(key.to_be_bytes(), [0xAB; 40]).expect("inserting"));
+    drop(north);
+    db.close().expect("a sound disk");
+    let records = disk.contents(&file("records")).expect("it is there");
+    let value =
+        |number: u32| records.windows(8).position(|bytes| bytes == [&number.to_be_bytes()[..], &[0xAB; 4]].concat());
+    let at = value(7).expect("the record is there") - 8;
+    assert!(disk.flip(&file("records"), at + 2, 0), "64 KiB more of key than there is record");
+    let db = SHARED.open(&disk).expect("nothing is verified at open");
+    let north = db.keyspace("north").expect("it is there");
+    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt(_))));
+    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt(_)))));
+    assert_eq!(north.get(8_u32.to_be_bytes()).expect("its neighbour is sound").as_deref(), Some(&[0xAB; 40][..]));
+    assert!(!db.check().expect("checking").faults.is_empty());
+}

@@ -1,0 +1,179 @@
+//! Every call fails once, or from then on, or is cut short: typed errors, no hanging, and nothing acknowledged on top
+//! of a failure. On a healed disk everything is found that was promised.
+
+use crate::history::{Contents, History, Mode, Session, contents};
+use holm::{Durability, Error};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+
+/// What the session below did, as far as it came.
+struct Outcome {
+    history: History,
+    /// The error that ended it, or that closing met.
+    error: Option<Error>,
+}
+
+fn put(key: u32, len: usize) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
+    vec![(key as usize % 2, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
+}
+
+/// Opens, writes, syncs, fills half of the log so that a checkpoint is taken, writes on, closes.
+fn small_session(disk: &SimDisk, mode: Mode, before: Contents) -> Outcome {
+    let begun = mode.open(disk).and_then(|db| Session::begin(db, mode, before.clone()));
+    let mut session = match begun {
+        Ok(session) => session,
+        Err(error) => return Outcome { history: History::from(before), error: Some(error) },
+    };
+    (0..20).for_each(|key| session.step(put(key, 40)));
+    session.sync();
+    (20..28).for_each(|key| session.step(put(key, 80_000)));
+    session.step((30..40).flat_map(|key| put(key, 30)).collect());
+    session.sync();
+    session.step(vec![(0, 2_u32.to_be_bytes().to_vec(), None)]);
+    session.sync();
+    if session.failed.is_some() {
+        refuses_everything(&session);
+    }
+    let closed = session.db.clone().close();
+    let mut history = session.history();
+    if session.failed.is_none() && closed.is_ok() {
+        history.floor = history.steps.len();
+    }
+    Outcome { history, error: session.failed.take().or(closed.err()) }
+}
+
+/// After a failed write or sync nothing is acknowledged any more.
+fn refuses_everything(session: &Session) {
+    let keyspace = session.db.keyspace("north").expect("it was there before");
+    let refusals = [
+        session.db.sync().err(),
+        keyspace.insert("more", "of it").err(),
+        keyspace.remove("more").err(),
+        session.db.batch().insert(&keyspace, "more", "of it").commit().err(),
+    ];
+    for refusal in refusals {
+        assert!(matches!(refusal, Some(Error::Poisoned(_))), "after a failure: {refusal:?}");
+    }
+}
+
+fn at_every_call(mode: Mode, kind: Kind, fault: Fault, forever: bool, stride: usize) {
+    let whole = SimDisk::new();
+    small_session(&whole, mode, Contents::new());
+    let first = small_session(&whole, mode, Contents::new());
+    assert!(first.error.is_none(), "without faults: {:?}", first.error);
+    let calls = whole.calls().of(kind);
+    for index in (0..calls).step_by(stride) {
+        let disk = SimDisk::new();
+        let order = if forever { SimDisk::fail_from } else { SimDisk::fail };
+        order(&disk, kind, index, fault);
+        let context = format!("{mode:?}: {fault:?} at call {index} of {kind:?}, forever: {forever}");
+        let created = small_session(&disk, mode, Contents::new());
+        expect_typed(&created, &context);
+        let opened = if created.error.is_some() { created } else { small_again(&disk, mode, &created, &context) };
+        disk.heal();
+        let db = mode.open(&disk).unwrap_or_else(|error| panic!("{context}: on the healed disk: {error}"));
+        opened.history.expect(&contents(&db, &context), &context);
+        let mut session = Session::begin(db, mode, Contents::new()).expect("a healed disk");
+        session.step(put(77, 100));
+        session.sync();
+        assert!(session.failed.is_none(), "{context}: healed, and yet {:?}", session.failed);
+    }
+}
+
+/// The same once more over what the first session left.
+fn small_again(disk: &SimDisk, mode: Mode, created: &Outcome, context: &str) -> Outcome {
+    let mut before = Contents::new();
+    for (space, key, value) in created.history.steps.iter().flatten() {
+        match value {
+            Some(value) => before.insert((*space, key.clone()), value.clone()),
+            None => before.remove(&(*space, key.clone())),
+        };
+    }
+    let outcome = small_session(disk, mode, before);
+    expect_typed(&outcome, context);
+    outcome
+}
+
+fn expect_typed(outcome: &Outcome, context: &str) {
+    let typed = match &outcome.error {
+        None | Some(Error::Io(_) | Error::NoSpace(_) | Error::Poisoned(_)) => true,
+        // The fault may also meet the question whether there is a database.
+        Some(Error::Foreign(_) | Error::Corrupt(_)) => false,
+        Some(_) => false,
+    };
+    assert!(typed, "{context}: {:?}", outcome.error);
+}
+
+fn modes() -> [Mode; 2] {
+    [false, true].map(|private| Mode { private, durability: Durability::OnSync })
+}
+
+#[test]
+fn an_error_at_any_call() {
+    for mode in modes() {
+        // Reads and writes are many and alike, page by page.
+        for (kind, stride) in [(Kind::Meta, 1), (Kind::Allocate, 1), (Kind::Write, 9), (Kind::Read, 61)] {
+            at_every_call(mode, kind, Fault::Eio, false, stride);
+        }
+        at_every_call(mode, Kind::Any, Fault::Eio, true, 97);
+    }
+}
+
+#[test]
+fn a_sync_that_fails_once_and_then_succeeds() {
+    for mode in modes() {
+        at_every_call(mode, Kind::Sync, Fault::Eio, false, 1);
+    }
+}
+
+#[test]
+fn a_full_disk_at_any_call() {
+    for mode in modes() {
+        at_every_call(mode, Kind::Allocate, Fault::NoSpace, true, 1);
+        at_every_call(mode, Kind::Write, Fault::NoSpace, false, 11);
+        at_every_call(mode, Kind::Any, Fault::NoSpace, true, 97);
+    }
+}
+
+#[test]
+fn short_transfers_change_nothing() {
+    for mode in modes() {
+        for (kind, fault) in
+            [(Kind::Write, Fault::Short(700)), (Kind::Read, Fault::Short(3)), (Kind::Any, Fault::Interrupted)]
+        {
+            let disk = SimDisk::new();
+            (0..400).step_by(2).for_each(|index| disk.fail(kind, index, fault));
+            let outcome = small_session(&disk, mode, Contents::new());
+            assert!(outcome.error.is_none(), "{mode:?} {fault:?}: {:?}", outcome.error);
+            let db = mode.open(&disk).expect("short transfers are looped over");
+            outcome.history.expect(&contents(&db, "short"), "short");
+        }
+    }
+}
+
+/// Want of space for growth is no damage: the call says so, what is there stays, and with room the call succeeds.
+#[test]
+fn a_disk_too_full_to_grow() {
+    for mode in modes() {
+        let disk = SimDisk::new();
+        let db = mode.open(&disk).expect("no faults");
+        let north = db.keyspace("north").expect("no faults");
+        let key = |number: u32| number.to_be_bytes();
+        disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate), Fault::NoSpace);
+        let full = (0..10_000).find_map(|number| Some((number, north.insert(key(number), [7; 500]).err()?)));
+        let (count, error) = full.expect("a disk that is full at last");
+        assert!(matches!(error, Error::NoSpace(_)), "{error:?}");
+        assert_eq!(north.len(), u64::from(count));
+        assert_eq!(north.get(key(0)).expect("reading").as_deref(), Some(&[7; 500][..]));
+        let batch = (0..2_000).fold(db.batch(), |batch, number| batch.insert(&north, key(50_000 + number), [1; 500]));
+        assert!(matches!(batch.commit(), Err(Error::NoSpace(_))));
+        assert_eq!(north.len(), u64::from(count), "of a batch without room nothing is done");
+        assert!(north.remove(key(1)).expect("removing needs no room"));
+        disk.heal();
+        north.insert(key(90_000), [9; 500]).expect("there is room again");
+        db.sync().expect("nothing is poisoned");
+        assert_eq!(db.check().expect("checking").faults, Vec::<String>::new());
+        db.close().expect("nothing is poisoned");
+        let db = mode.open(&disk).expect("no faults");
+        assert_eq!(db.keyspace("north").expect("no faults").len(), u64::from(count));
+    }
+}

@@ -1,0 +1,212 @@
+//! What was done, in order, and which prefixes of it a database may be found at.
+//!
+//! Two keyspaces, seeded operations, unique values. A batch is one step: found half done, no prefix fits.
+
+use holm::{Batch, Database, Durability, Error, Keyspace, Result};
+use holm_proof::disk::SimDisk;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Keyspace, key, and value or removal.
+pub(crate) type Change = (usize, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type Contents = BTreeMap<(usize, Vec<u8>), Vec<u8>>;
+
+const NAMES: [&str; 2] = ["north", "south"];
+
+/// Bytes of heap for leaves and records.
+const HEAP: [usize; 2] = [1 << 20, 16 << 20];
+
+/// How a database is run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mode {
+    pub(crate) private: bool,
+    pub(crate) durability: Durability,
+}
+
+impl Mode {
+    pub(crate) fn all() -> Vec<Mode> {
+        let buffered = Durability::Buffered { interval: Duration::from_millis(1) };
+        let durabilities = [Durability::Strict, buffered, Durability::OnSync];
+        [false, true]
+            .into_iter()
+            .flat_map(|private| durabilities.map(|durability| Mode { private, durability }))
+            .collect()
+    }
+
+    pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {
+        let builder = Database::builder().durability(self.durability).memory(self.private).log_bytes(2 << 20);
+        builder.vfs(Arc::new(disk.clone()), HEAP).open("/d")
+    }
+}
+
+/// An open database and what has been done to it in this session.
+pub(crate) struct Session {
+    pub(crate) db: Database,
+    spaces: [Keyspace; 2],
+    mode: Mode,
+    before: Contents,
+    pub(crate) steps: Vec<Vec<Change>>,
+    /// So many steps must survive the loss of power.
+    pub(crate) floor: usize,
+    pub(crate) failed: Option<Error>,
+}
+
+/// What is left of a session when it has ended one way or another.
+#[derive(Default)]
+pub(crate) struct History {
+    before: Contents,
+    pub(crate) steps: Vec<Vec<Change>>,
+    pub(crate) floor: usize,
+}
+
+impl Session {
+    /// Goes on from known contents.
+    pub(crate) fn begin(db: Database, mode: Mode, before: Contents) -> Result<Session> {
+        let spaces = [db.keyspace(NAMES[0])?, db.keyspace(NAMES[1])?];
+        Ok(Session { db, spaces, mode, before, steps: Vec::new(), floor: 0, failed: None })
+    }
+
+    /// Does one step. One refused for want of growth is none; the first other that fails may have
+    /// been done all the same, or not, and afterwards nothing is done.
+    pub(crate) fn step(&mut self, changes: Vec<Change>) {
+        if self.failed.is_some() {
+            return;
+        }
+        let result = match &changes[..] {
+            [(space, key, Some(value))] => self.spaces[*space].insert(key, value),
+            [(space, key, None)] => self.spaces[*space].remove(key).map(drop),
+            all => all.iter().fold(self.db.batch(), |batch, change| self.add(batch, change)).commit(),
+        };
+        self.steps.push(changes);
+        match result {
+            Ok(()) if self.mode.durability == Durability::Strict => self.floor = self.steps.len(),
+            Ok(()) => {}
+            // Growth was refused: nothing has been done, and nothing is wrong.
+            Err(Error::NoSpace(_) | Error::Io(_)) if self.db.sync().is_ok() => {
+                self.steps.pop();
+                self.floor = self.steps.len();
+            }
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    fn add(&self, batch: Batch, (space, key, value): &Change) -> Batch {
+        match value {
+            Some(value) => batch.insert(&self.spaces[*space], key, value),
+            None => batch.remove(&self.spaces[*space], key),
+        }
+    }
+
+    pub(crate) fn sync(&mut self) {
+        if self.failed.is_some() {
+            return;
+        }
+        match self.db.sync() {
+            Ok(()) => self.floor = self.steps.len(),
+            Err(error) => self.failed = Some(error),
+        }
+    }
+
+    /// What is known of it once it is over.
+    pub(crate) fn history(&self) -> History {
+        History { before: self.before.clone(), steps: self.steps.clone(), floor: self.floor }
+    }
+}
+
+impl History {
+    pub(crate) fn from(before: Contents) -> History {
+        History { before, ..History::default() }
+    }
+
+    /// Holds what is found against every prefix that is long enough.
+    pub(crate) fn expect(&self, found: &Contents, context: &str) {
+        let mut contents = self.before.clone();
+        let mut fits = self.floor == 0 && contents == *found;
+        let mut closest = None;
+        for (index, step) in self.steps.iter().enumerate() {
+            apply(&mut contents, step);
+            if contents == *found {
+                closest = Some(index + 1);
+                fits |= index + 1 >= self.floor;
+            }
+        }
+        let (floor, steps) = (self.floor, self.steps.len());
+        assert!(
+            fits,
+            "{context}: {} pairs found are no prefix between {floor} and {steps} steps (fitting prefix: {closest:?}); \
+             {}",
+            found.len(),
+            difference(&contents, found)
+        );
+    }
+}
+
+fn difference(whole: &Contents, found: &Contents) -> String {
+    let missing = whole.iter().filter(|(key, value)| found.get(key) != Some(value)).count();
+    let odd = found.iter().filter(|(key, value)| whole.get(key) != Some(value)).count();
+    format!("of the whole history's {} pairs {missing} are not there, and {odd} found are not its", whole.len())
+}
+
+fn apply(contents: &mut Contents, step: &[Change]) {
+    for (space, key, value) in step {
+        match value {
+            Some(value) => contents.insert((*space, key.clone()), value.clone()),
+            None => contents.remove(&(*space, key.clone())),
+        };
+    }
+}
+
+/// Everything in the database, by scan and by lookup; asserts that they agree and that verification finds nothing.
+pub(crate) fn contents(db: &Database, context: &str) -> Contents {
+    let mut found = Contents::new();
+    for (space, name) in NAMES.iter().enumerate() {
+        let Some(keyspace) = db.existing_keyspace(name).expect("looking up a name") else { continue };
+        for pair in keyspace.iter() {
+            let (key, value) = pair.expect("scanning");
+            assert_eq!(
+                keyspace.get(&key).expect("getting").as_deref(),
+                Some(&*value),
+                "{context}: get and scan differ"
+            );
+            let before = found.insert((space, key.to_vec()), value.to_vec());
+            assert!(before.is_none(), "{context}: a key was found twice");
+        }
+        assert_eq!(keyspace.len() as usize, keyspace.iter().count(), "{context}: the count of {name} is off");
+    }
+    let report = db.check().expect("checking");
+    assert!(report.faults.is_empty(), "{context}: {:?} ({})", report.faults, report.recovery);
+    found
+}
+
+/// A step by seed. `thin` takes away more than it adds, so that leaves merge.
+pub(crate) fn random_step(random: &mut Pcg64Mcg, serial: &mut u64, thin: bool) -> Vec<Change> {
+    let changes = if random.random_ratio(1, 8) { random.random_range(2..12) } else { 1 };
+    (0..changes).map(|_| random_change(random, serial, thin)).collect()
+}
+
+fn random_change(random: &mut Pcg64Mcg, serial: &mut u64, thin: bool) -> Change {
+    *serial += 1;
+    let space = random.random_range(0..2);
+    let number = random.random_range(0..160_u32);
+    // Short keys, long keys, and keys that share a long front.
+    let key = match number % 4 {
+        0 => number.to_be_bytes().to_vec(),
+        1 => format!("a front that many keys share/{number:05}").into_bytes(),
+        2 => vec![number as u8; 1 + number as usize / 3],
+        _ => format!("{number}").into_bytes(),
+    };
+    if random.random_ratio(if thin { 4 } else { 1 }, 6) {
+        return (space, key, None);
+    }
+    let len = match random.random_range(0..30) {
+        0 => random.random_range(3_000..20_000),
+        1..10 => 0,
+        _ => random.random_range(0..200),
+    };
+    let mut value = serial.to_le_bytes().to_vec();
+    value.resize(8 + len, *serial as u8);
+    (space, key, Some(value))
+}

@@ -1,0 +1,156 @@
+//! Power goes at any call, with any of the unsynced sectors written and the others not; processes die in between; power
+//! goes again while the damage is mended.
+
+use crate::history::{Contents, History, Mode, Session, contents, random_step};
+use holm::Found;
+use holm_proof::disk::{Fault, Kind, SimDisk};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Sessions of one disk's life.
+const SESSIONS: u64 = 5;
+
+/// Lives of a disk, in each mode; `HOLM_LIVES` says otherwise.
+const LIVES: u64 = 15;
+
+struct Life {
+    disk: SimDisk,
+    mode: Mode,
+    random: Pcg64Mcg,
+    serial: u64,
+    /// What the last session did.
+    history: History,
+    /// Whether power was lost since the last session, or the process alone died, or neither.
+    end: End,
+    context: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Closed,
+    Killed,
+    Cut,
+}
+
+impl Life {
+    fn new(mode: Mode, seed: u64) -> Life {
+        let disk = SimDisk::new();
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        disk.refuse_direct(random.random_ratio(1, 3));
+        Life { disk, mode, random, serial: 0, history: History::default(), end: End::Closed, context: String::new() }
+    }
+
+    fn order_power_cut(&mut self, within: u64) {
+        let kind = [Kind::Any, Kind::Write, Kind::Sync][self.random.random_range(0..3)];
+        let after = self.random.random_range(0..within);
+        self.disk.fail(kind, self.disk.calls().of(kind) + after, Fault::PowerCut);
+    }
+
+    fn lose_power(&mut self) {
+        self.disk = self.disk.crash_seeded(self.random.random());
+        self.end = End::Cut;
+    }
+
+    /// Opens, losing power on the way now and then; what is there must fit.
+    fn open(&mut self) -> (holm::Database, Contents) {
+        for _ in 0..2 {
+            if self.random.random_ratio(1, 2) {
+                self.order_power_cut(60);
+            }
+            match self.mode.open(&self.disk) {
+                Ok(db) => return self.look(db),
+                Err(error) => self.context = format!("{}, cut in open ({error})", self.context),
+            }
+            self.lose_power();
+        }
+        let db = self.mode.open(&self.disk);
+        let db = db.unwrap_or_else(|error| panic!("{}: cannot be opened: {error}", self.context));
+        self.look(db)
+    }
+
+    fn look(&mut self, db: holm::Database) -> (holm::Database, Contents) {
+        let found = contents(&db, &self.context);
+        if db.recovery().found == Found::Kept {
+            // The process alone had died, between two calls.
+            self.history.floor = self.history.steps.len();
+        }
+        self.history.expect(&found, &format!("{} {:?}", self.context, db.recovery()));
+        let kept = match db.recovery().found {
+            Found::Kept => self.end == End::Killed,
+            Found::Clean => true,
+            Found::New => self.history.floor == 0,
+            Found::Cut { .. } => self.end == End::Cut || (self.end == End::Killed && self.mode.private),
+        };
+        assert!(kept, "{}: after {:?}, {:?}", self.context, self.end, db.recovery());
+        (db, found)
+    }
+
+    fn live(&mut self, session: u64) {
+        let (db, found) = self.open();
+        self.history = History::from(found.clone());
+        let Ok(mut session) = Session::begin(db, self.mode, found).map_err(|error| {
+            self.context = format!("{}, session {session} refused ({error})", self.context);
+        }) else {
+            return self.lose_power();
+        };
+        if self.random.random_ratio(1, 2) {
+            self.order_power_cut(150);
+        }
+        let thin = self.random.random_ratio(1, 3);
+        for _ in 0..self.random.random_range(1..250) {
+            session.step(random_step(&mut self.random, &mut self.serial, thin));
+            if self.random.random_ratio(1, 30) {
+                session.sync();
+            }
+            if self.random.random_ratio(1, 10) {
+                self.disk.write_back(self.random.random(), 4);
+            }
+        }
+        self.history = session.history();
+        self.finish(session);
+    }
+
+    fn finish(&mut self, session: Session) {
+        let healthy = session.failed.is_none();
+        match self.random.random_range(0..4) {
+            0 => {
+                let closed = session.db.clone().close();
+                if closed.is_ok() && healthy {
+                    self.history.floor = self.history.steps.len();
+                    self.end = End::Closed;
+                    if self.random.random_ratio(1, 2) {
+                        drop(session);
+                        self.lose_power();
+                    }
+                } else {
+                    self.lose_power();
+                }
+            }
+            1 if healthy => {
+                let after = self.disk.kill();
+                // Unless the power went in a call of the keeper's: then there was nobody left to kill.
+                if session.db.sync().is_err() {
+                    return self.lose_power();
+                }
+                (self.disk, self.end) = (after, End::Killed);
+            }
+            _ => self.lose_power(),
+        }
+    }
+}
+
+#[test]
+fn what_power_leaves_is_a_prefix() {
+    let lives = std::env::var("HOLM_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(LIVES);
+    for mode in Mode::all() {
+        for seed in 0..lives {
+            let mut life = Life::new(mode, seed);
+            for session in 0..SESSIONS {
+                life.context = format!("{mode:?} seed {seed} session {session}");
+                life.live(session);
+            }
+            life.context = format!("{mode:?} seed {seed} at the end");
+            drop(life.open());
+        }
+    }
+}
