@@ -175,9 +175,17 @@ impl Clock {
         }
     }
 
-    /// Keeps the clock from ticking while the guard lives: a batch is all of one epoch, hence all or nothing.
-    pub fn hold(&self) -> RwLockReadGuard<'_, ()> {
-        self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Keeps the clock from ticking while the guard lives: a batch is all of one epoch, hence all or nothing. Waits, as
+    /// [`Clock::check_in`] does, *before* it holds: what lets writers go on again is an epoch's end, which waits for all
+    /// who hold.
+    ///
+    /// # Errors
+    /// As [`Clock::check_in`].
+    pub fn hold(&self) -> Result<Hold<'_>> {
+        if self.gate.load(Ordering::Relaxed) != OPEN {
+            self.wait_at_gate()?;
+        }
+        Ok(Hold { clock: self, _kept: self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner()) })
     }
 
     /// Marks a run of lines as written in an epoch; the caller has checked in to it.
@@ -344,6 +352,27 @@ impl Clock {
 
     fn lock_bell(&self) -> MutexGuard<'_, Bell> {
         self.bell.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The clock does not tick while this lives.
+pub struct Hold<'a> {
+    clock: &'a Clock,
+    _kept: RwLockReadGuard<'a, ()>,
+}
+
+impl Hold<'_> {
+    /// Checks in to the epoch that is held, without waiting for the disk.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn check_in(&self) -> Result<Stay<'_>> {
+        if let Some(error) = self.clock.poison.get() {
+            return Err(error.clone());
+        }
+        let seat = self.clock.seats.get().unwrap_or_else(|| self.clock.sit());
+        let epoch = self.clock.announce(seat)?;
+        Ok(Stay { clock: self.clock, seat, epoch })
     }
 }
 

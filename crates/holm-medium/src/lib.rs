@@ -34,7 +34,7 @@ pub mod vfs;
 mod word;
 
 pub use counters::Counts;
-pub use epoch::{Clock, Epoch, FIRST_EPOCH, LAST_EPOCH, Stay};
+pub use epoch::{Clock, Epoch, FIRST_EPOCH, Hold, LAST_EPOCH, Stay};
 pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use ground::{Ground, Lay};

@@ -94,8 +94,8 @@ impl Batch {
             return Ok(());
         }
         let engine = &*self.engine;
-        let hold = engine.clock().hold();
-        let mut stay = engine.check_in()?;
+        let hold = engine.clock().hold()?;
+        let mut stay = hold.check_in()?;
         self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
         // All records first: want of space is found before anything has been done.
         let payloads = lay_all(engine, &stay, &self.operations)?;

@@ -20,6 +20,7 @@
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split, arrange};
 use crate::keys::{Keys, Slot};
+use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
 
 const SLOTS: usize = 28;
@@ -53,6 +54,26 @@ persistent! {
         prints: [Word; 4],
         home: Word,
         pairs: [Pair; 28],
+    }
+}
+
+/// Slots whose pairs came from another leaf by a split or merge and were not stored here since.
+///
+/// The states of the leaf they came from may still be chosen by a crash, and this leaf's own say nothing of them: taken
+/// for pairs of this very epoch, their records would be used again while a cut could bring them back. Volatile, for
+/// after a crash every pair is of an epoch before the active one.
+#[derive(Default)]
+pub struct Moved(AtomicU32);
+
+impl Moved {
+    fn contains(&self, index: usize) -> bool {
+        self.0.load(Relaxed) >> index & 1 == 1
+    }
+    fn set(&self, bits: u32) {
+        self.0.store(bits, Relaxed);
+    }
+    fn forget(&self, index: usize) {
+        self.set(self.0.load(Relaxed) & !(1 << index));
     }
 }
 
@@ -93,13 +114,6 @@ impl Buffered {
     /// Slots named by the states at the ends of the two epochs before.
     fn older(&self, epoch: Epoch) -> u32 {
         self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
-    }
-
-    /// Whether what a slot leads to came into being in this epoch, so that no cut can see it. That no older state names
-    /// the slot is not enough: a leaf born of a split or merge in this epoch has no older states, and carries pairs
-    /// that the leaf it replaced still shows to a cut.
-    fn is_young(&self, index: usize, epoch: Epoch) -> bool {
-        self.older(epoch) >> index & 1 == 0 && self.at(epoch.saturating_sub(1)).bits != 0
     }
 
     /// The one store that commits. The oldest of three distinct tags is no state that a crash may choose while an
@@ -183,7 +197,7 @@ impl Buffered {
     /// Fills a fresh block with pairs and publishes them, uncommitted: `kin` names the leaf it stems from.
     fn settle<M: Medium, K: Keys>(
         &self,
-        _: &(),
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         pairs: &[(Slot, u8, usize)],
@@ -203,6 +217,7 @@ impl Buffered {
             pen.write(word, value);
         }
         pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
+        moved.set((1u32 << pairs.len()) - 1);
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
         self.set_home(pen, home, kin);
         self.publish(pen, (1u32 << pairs.len()) - 1);
@@ -233,15 +248,15 @@ impl Leaf for Buffered {
         keeps: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Beside = Moved;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         self.find(lens, probe).map(|(_, payload)| payload)
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
+    fn aim<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) {
         let candidates = self.candidates(lens, probe);
         if candidates != 0 {
             holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
@@ -249,12 +264,12 @@ impl Leaf for Buffered {
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn glance<K: Keys>(&self, _: &Moved, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         let candidates = self.candidates(lens, probe);
         (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn live(&self, _: &Moved, out: &mut Pairs) {
         let mut bits = self.now().bits;
         while bits != 0 {
             out.push(self.slot(bits.trailing_zeros() as usize));
@@ -279,14 +294,15 @@ impl Leaf for Buffered {
         tag(found) >= tag(logged)
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, moved: &Moved, pen: &mut Pen<'_, M>, home: Home) {
+        moved.set(0);
         self.set_home(pen, home, 0);
         self.publish(pen, 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
@@ -300,7 +316,9 @@ impl Leaf for Buffered {
             // Stored in this epoch and named by no older state: the payload itself is the commit word.
             pen.write(&self.pairs[index].payload, payload);
             pen.defer(&self.pairs[index]);
-            return Ok(Some(Old { payload: old, young: self.is_young(index, pen.epoch()) }));
+            let young = !moved.contains(index);
+            moved.forget(index);
+            return Ok(Some(Old { payload: old, young }));
         }
         let free = !(now | older) & ALL;
         if free == 0 {
@@ -312,6 +330,7 @@ impl Leaf for Buffered {
         pen.write(&pair.head, K::head(probe, self.skip()));
         pen.defer(pair);
         self.set_print(pen, index, K::print(probe));
+        moved.forget(index);
         let gone = present.map_or(0, |(index, _)| 1 << index);
         // After the pair and its fingerprint: published first, a process that dies in between shows a pair of noise.
         self.publish(pen, now & !gone | 1 << index);
@@ -320,13 +339,13 @@ impl Leaf for Buffered {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
+        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
     ) -> Option<Old> {
         let (index, payload) = self.find(lens, probe)?;
-        let young = self.is_young(index, pen.epoch());
+        let young = self.older(pen.epoch()) >> index & 1 == 0 && !moved.contains(index);
         self.publish(pen, self.now().bits & !(1 << index));
         Some(Old { payload, young })
     }
@@ -336,7 +355,7 @@ impl Leaf for Buffered {
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        _: &(),
+        _: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
@@ -399,7 +418,7 @@ impl Leaf for Buffered {
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &(),
+        _: &Moved,
         pen: &mut Pen<'_, M>,
         cut: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
