@@ -175,9 +175,9 @@ impl Clock {
         }
     }
 
-    /// Keeps the clock from ticking while the guard lives: a batch is all of one epoch, hence all or nothing. Waits, as
-    /// [`Clock::check_in`] does, *before* it holds: what lets writers go on again is an epoch's end, which waits for all
-    /// who hold.
+    /// Keeps the clock from ticking while the guard lives: a batch is all of one epoch, hence all or nothing. Waits,
+    /// as [`Clock::check_in`] does, *before* it holds: what lets writers go on again is an epoch's end, which waits
+    /// for all who hold.
     ///
     /// # Errors
     /// As [`Clock::check_in`].

@@ -90,7 +90,8 @@ impl Database {
     /// `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the database
     /// anew.
     pub fn sync(&self) -> Result<()> {
-        // Checked in first: a database that has failed or was closed acknowledges nothing, however little there is to do.
+        // Checked in first: a database that has failed or was closed acknowledges nothing, however little there is to
+        // do.
         let label = self.engine.check_in()?.epoch();
         Ok(self.engine.clock().wait_durable(label)?)
     }
