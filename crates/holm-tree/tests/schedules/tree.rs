@@ -46,7 +46,7 @@ fn pairs(forest: &Forest<Mapped, Tiny, Words>, root: &Root) -> Pairs {
     loop {
         let view = forest.view(root, Toward::Holding(edge));
         all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
-        match view.high {
+        match view.edge {
             Some(high) => edge = high,
             None => return all,
         }
