@@ -11,7 +11,7 @@ use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
 use crate::log::replay_until;
 use crate::region::{LARGE_PAGE, Region};
-use crate::superblock::{ImageKind, State, pool_path};
+use crate::superblock::{ImageKind, State, Superblock, pool_path};
 use crate::vfs::write_all_at;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,11 +48,8 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     medium.sync_data()?;
     let mut journal = shared.journal();
     let start = journal.log.start();
-    let superblock = &mut journal.superblock;
-    (superblock.epoch, superblock.log_start, superblock.state) = (epoch, start, state);
-    superblock.lengths = lengths;
     let path = pool_path(&medium.dir);
-    let mut next = journal.superblock.clone();
+    let mut next = Superblock { epoch, log_start: start, state, lengths, ..journal.superblock.clone() };
     // After the data: written first, a crash would start the replay behind lines that no file has.
     next.write(&*journal.pool, &path)?;
     journal.superblock = next;

@@ -289,14 +289,10 @@ impl Keeper {
         shared.refuse_if_failed()?;
         let space = &shared.pool.space;
         let used = [u64::from(space.block_frontier()) * BLOCK, space.record_frontier()];
-        let pending = shared.journal().log.is_other_needed();
         shared
             .pool
             .medium
             .shrink(used)
-            // A half that waits for its checkpoint gets it first: a clean database's log begins in a half without
-            // records.
-            .and_then(|()| if pending { checkpoint::take(shared, State::Dirty) } else { Ok(()) })
             .and_then(|()| checkpoint::take(shared, State::Clean))
             .and_then(|()| {
                 let mut journal = shared.journal();

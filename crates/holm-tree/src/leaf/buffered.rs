@@ -106,11 +106,6 @@ impl Buffered {
         states.filter(|state| state.tag <= cut).max_by_key(|state| state.tag).unwrap_or(State { tag: 0, bits: 0 })
     }
 
-    /// Slots that some state a crash may still choose has named: none of them may be written.
-    fn pinned(&self, epoch: Epoch) -> u32 {
-        self.now().bits | self.older(epoch)
-    }
-
     /// Slots named by the states at the ends of the two epochs before.
     fn older(&self, epoch: Epoch) -> u32 {
         self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
@@ -484,11 +479,5 @@ impl Buffered {
             pen.flush(&self.home);
         }
         Ok(Fate::Live { keyspace: self.home().keyspace, first: false })
-    }
-
-    /// Slots no operation of this epoch may write; for tests of the slot rule.
-    #[doc(hidden)]
-    pub fn pinned_slots(&self, epoch: Epoch) -> u32 {
-        self.pinned(epoch)
     }
 }
