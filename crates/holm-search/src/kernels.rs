@@ -5,6 +5,7 @@
 //! So the calls are safe, and a level costs at most one byte.
 
 use crate::LINE_WORDS;
+use crate::search::MOST_RANKED;
 use std::sync::atomic::AtomicU64;
 
 /// One cache line of words.
@@ -24,6 +25,9 @@ pub(crate) trait Kernels: Copy {
 
     /// Bit i is set if and only if word i equals `key`. At most `WINDOW_LINES` lines.
     fn words_equal(self, lines: &[Line], key: u64) -> u64;
+
+    /// For each number how many of the first `count` are less; `count` is at most `MOST_RANKED`.
+    fn ranks(self, numbers: &[u64; MOST_RANKED], count: usize) -> [u64; MOST_RANKED];
 
     /// Copies as many words as both hold.
     fn copy(self, from: &[AtomicU64], out: &mut [u64]);

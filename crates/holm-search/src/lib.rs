@@ -34,7 +34,7 @@ mod search;
 mod x86_64;
 
 pub use prefetch::{prefetch, prefetch_lines, prefetch_write};
-pub use search::Search;
+pub use search::{MOST_RANKED, Search};
 
 /// Words in a cache line: the unit in which nodes are searched.
 pub const LINE_WORDS: usize = 8;

@@ -4,6 +4,7 @@
 //! are, so that a price compares instructions and not habits.
 
 use crate::kernels::{Kernels, Line};
+use crate::search::MOST_RANKED;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Needs nothing of the CPU, so anyone may make one.
@@ -30,6 +31,17 @@ impl Kernels for Portable {
     fn words_equal(self, lines: &[Line], key: u64) -> u64 {
         let words = lines.as_flattened().iter().enumerate();
         words.fold(0, |mask, (slot, word)| mask | u64::from(word.load(Relaxed) == key) << slot)
+    }
+
+    #[inline(always)]
+    fn ranks(self, numbers: &[u64; MOST_RANKED], count: usize) -> [u64; MOST_RANKED] {
+        let mut ranks = [0; MOST_RANKED];
+        for than in &numbers[..count] {
+            for (rank, number) in ranks.iter_mut().zip(&numbers[..count]) {
+                *rank += u64::from(than < number);
+            }
+        }
+        ranks
     }
 
     #[inline]

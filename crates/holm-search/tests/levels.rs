@@ -2,7 +2,7 @@
 //! at and beside every word, and the numbers at which a signed compare goes wrong. The oracle shares no code with the
 //! portable level, which is tested as one among the others.
 
-use holm_search::Search;
+use holm_search::{MOST_RANKED, Search};
 use std::sync::atomic::AtomicU64;
 
 /// Numbers around which compares of the wrong kind differ from the right one.
@@ -177,6 +177,21 @@ fn words_equal_sets_a_bit_for_each_word() {
                 for search in Search::all_available() {
                     assert_eq!(search.words_equal(&words, key), expected, "{}: {plain:x?}, {key:x}", search.name());
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn ranks_count_the_lesser_numbers() {
+    let mut random = Random(0x5eed);
+    for kind in 0..5 {
+        for count in 0..=MOST_RANKED {
+            let numbers: [u64; MOST_RANKED] = words(&mut random, MOST_RANKED, kind).try_into().expect("as many");
+            let ranked = &numbers[..count];
+            let wanted: Vec<_> = ranked.iter().map(|a| ranked.iter().filter(|b| *b < a).count() as u64).collect();
+            for search in Search::all_available() {
+                assert_eq!(search.ranks(&numbers, count)[..count], wanted, "{} {numbers:?} {count}", search.name());
             }
         }
     }

@@ -7,11 +7,11 @@
 use crate::audit::Audit;
 use crate::berth::Berth;
 use crate::design::Design;
-use crate::index::{Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
+use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::latch::Held;
-use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, Pairs};
+use crate::latch::{Held, Version};
+use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old};
 use crate::slab::Slab;
 use crate::spine::Spine;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -171,7 +171,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    fn try_view(&self, root: &Root, toward: &Toward<'_, K>) -> Option<View<K>> {
+    fn try_look(&self, root: &Root, toward: &Toward<'_, K>, wanted: usize, view: &mut View<K>) -> Option<()> {
         let (at, edge) = self.spine.glide::<K>(root, toward)?;
         let leaf = self.leaf(at.leaf)?;
         prefetch_lines(leaf);
@@ -180,16 +180,56 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         if !at.twig.latch().still(at.version) {
             return None;
         }
-        let mut pairs = Pairs::default();
-        leaf.live(&berth.beside, &mut pairs);
-        let stamp = leaf.stamp();
+        let step = if matches!(toward, Toward::Holding(_)) { 1 } else { -1 };
+        let next = at.beside(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.approach(number)?)));
+        view.edge = edge;
+        view.foreseen = view.ahead.seen == Seen { leaf: at.leaf, version };
+        if view.foreseen {
+            std::mem::swap(&mut view.here, &mut view.ahead);
+        } else {
+            self.glimpse(at.leaf, leaf, berth, version, &mut view.here)?;
+        }
+        view.ahead.seen = Seen::default();
+        view.ahead.pairs.clear();
+        // A scan starts in the middle of its first leaf.
+        let enough = view.here.pairs.len() / 2;
+        if let Some((number, (leaf, berth))) = next.filter(|_| wanted > enough)
+            && let Some(version) = berth.latch.read()
+            && self.glimpse(number, leaf, berth, version, &mut view.ahead).is_some()
+            && wanted > enough + view.ahead.pairs.len()
+        {
+            at.beside(2 * step).map(|number| self.approach(number));
+        }
+        Some(())
+    }
+
+    /// Copies a leaf's pairs out, in order, if nobody changes it meanwhile.
+    fn glimpse(
+        &self,
+        number: u32,
+        leaf: &D::Leaf,
+        berth: &Berth<D::Leaf>,
+        version: Version,
+        into: &mut Glimpse,
+    ) -> Option<()> {
+        into.seen = Seen::default();
+        into.pairs.begin(D::Leaf::CAPACITY);
+        leaf.live(&berth.beside, &mut into.pairs);
+        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp());
         if !berth.latch.still(version) {
             return None;
         }
-        pairs.iter().for_each(|slot| self.keys.prefetch(slot.payload));
-        pairs.sort(&self.keys);
+        into.pairs.sort(&self.keys, self.spine.search);
         // Ties of heads were decided by records: they count only if the leaf has not changed since.
-        berth.latch.still(version).then_some(View { pairs, edge, seen: Seen { leaf: at.leaf, version }, stamp })
+        berth.latch.still(version).then(|| into.seen = Seen { leaf: number, version })
+    }
+
+    /// Asks for the lines of a leaf that will be looked at soon.
+    fn approach(&self, number: u32) -> Option<(&D::Leaf, &Berth<D::Leaf>)> {
+        let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
+        prefetch_lines(leaf);
+        holm_search::prefetch(&berth.latch);
+        Some((leaf, berth))
     }
 }
 
@@ -274,13 +314,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         Ok(old)
     }
 
-    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K> {
+    fn look(&self, root: &Root, toward: Toward<'_, K>, wanted: usize, view: &mut View<K>) {
         let mut turn = 0;
-        loop {
-            match self.try_view(root, &toward) {
-                Some(view) => return view,
-                None => back_off(&mut turn),
-            }
+        while self.try_look(root, &toward, wanted, view).is_none() {
+            back_off(&mut turn);
         }
     }
 

@@ -41,7 +41,7 @@ impl Root {
 }
 
 /// When something was seen: enough to ask later whether it still stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     pub(crate) leaf: u32,
     pub(crate) version: Version,
@@ -75,17 +75,49 @@ pub enum Toward<'a, K: Keys> {
     Last,
 }
 
-/// One leaf, copied out whole at one instant.
-pub struct View<K: Keys> {
-    /// Its pairs in order.
+/// The pairs of one leaf, copied out whole at one instant.
+#[derive(Default)]
+pub struct Glimpse {
+    /// In order.
     pub pairs: Pairs,
-    /// Where a scan goes on: the end of the leaf's range or, going backwards, its start; `None`: that was the last
-    /// leaf.
-    pub edge: Option<K::Fence>,
-    /// When it was seen.
+    /// Bytes that the pairs' heads leave out.
+    pub skip: usize,
+    /// When they were seen.
     pub seen: Seen,
     /// As in [`Sighting`].
     pub stamp: Epoch,
+}
+
+/// One leaf, and where it lies.
+pub struct View<K: Keys> {
+    pub(crate) here: Glimpse,
+    /// Where a scan goes on: the end of the leaf's range or, going backwards, its start; `None`: that was the last
+    /// leaf.
+    pub edge: Option<K::Fence>,
+    /// The leaf that comes next, where it was looked at already: what to fetch meanwhile. Without pairs otherwise.
+    pub ahead: Glimpse,
+    /// Whether this leaf was the one ahead, when the view before was taken.
+    pub foreseen: bool,
+}
+
+impl<K: Keys> Default for View<K> {
+    fn default() -> Self {
+        View { here: Glimpse::default(), edge: None, ahead: Glimpse::default(), foreseen: false }
+    }
+}
+
+impl<K: Keys> View<K> {
+    /// Forgets what was seen and keeps the room: before a view of another tree, whose leaves have the same numbers.
+    pub fn forget(&mut self) {
+        (self.here.seen, self.ahead.seen, self.edge) = (Seen::default(), Seen::default(), None);
+    }
+}
+
+impl<K: Keys> std::ops::Deref for View<K> {
+    type Target = Glimpse;
+    fn deref(&self) -> &Glimpse {
+        &self.here
+    }
 }
 
 /// A word to be stored under the leaf's latch, after the commit word: how far a batch has come.
@@ -135,8 +167,16 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// As for [`Index::put`].
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>>;
-    /// Copies a leaf out.
-    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K>;
+    /// Copies a leaf out into `view`, whose room is used again. Of a scan that wants `wanted` pairs, the leaves that
+    /// come next are asked for while this one is copied.
+    fn look(&self, root: &Root, toward: Toward<'_, K>, wanted: usize, view: &mut View<K>);
+
+    /// Copies one leaf out.
+    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K> {
+        let mut view = View::default();
+        self.look(root, toward, 0, &mut view);
+        view
+    }
 
     /// Plants an empty tree.
     ///

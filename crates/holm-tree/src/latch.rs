@@ -7,7 +7,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// What a reader noted.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Version(u64);
 
 /// A version latch; starts at zero, unlatched.

@@ -10,14 +10,11 @@ pub mod buffered;
 pub mod canary;
 pub mod fast_fair;
 
-use crate::keys::{Keys, Slot};
+use crate::keys::Keys;
+pub use crate::pairs::{MOST_PAIRS, Pairs};
 use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
 use holm_search::Search;
 use serde::Serialize;
-use std::cmp::Ordering;
-
-/// The most pairs any design keeps in one leaf.
-pub const MOST_PAIRS: usize = 64;
 
 /// What a design assumes and offers; printed beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -113,64 +110,6 @@ pub enum Fate {
         /// For linked designs: the first leaf of it.
         first: bool,
     },
-}
-
-/// Live pairs, copied out.
-#[derive(Clone, Debug)]
-pub struct Pairs {
-    slots: [Slot; MOST_PAIRS],
-    len: usize,
-}
-
-impl Default for Pairs {
-    fn default() -> Self {
-        Pairs { slots: [Slot::default(); MOST_PAIRS], len: 0 }
-    }
-}
-
-impl Pairs {
-    /// Adds a pair; beyond [`MOST_PAIRS`], which only a torn count could ask for, it is dropped.
-    #[inline]
-    pub fn push(&mut self, slot: Slot) {
-        if let Some(place) = self.slots.get_mut(self.len) {
-            *place = slot;
-            self.len += 1;
-        }
-    }
-
-    /// Forgets them all.
-    pub fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// Sorts by key: by head first, and only runs of equal heads by what they lead to.
-    pub fn sort<K: Keys>(&mut self, keys: &K) {
-        let slots = &mut self.slots[..self.len];
-        slots.sort_unstable_by_key(|slot| slot.head);
-        if slots.windows(2).any(|pair| pair[0].head == pair[1].head) {
-            for run in slots.chunk_by_mut(|a, b| a.head == b.head) {
-                arrange(run, |a, b| keys.order(*a, *b));
-            }
-        }
-    }
-}
-
-/// Sorts a few things by a comparison that may contradict itself: a reader compares through records that a writer
-/// changes under it, and will throw the answer away, but must come to one. The library's sorts may panic there.
-pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
-    for end in 1..things.len() {
-        let thing = things[end];
-        let at = things[..end].partition_point(|before| order(before, &thing) != Ordering::Greater);
-        things.copy_within(at..end, at + 1);
-        things[at] = thing;
-    }
-}
-
-impl std::ops::Deref for Pairs {
-    type Target = [Slot];
-    fn deref(&self) -> &[Slot] {
-        &self.slots[..self.len]
-    }
 }
 
 /// One way to keep pairs in a block of persistent lines.
@@ -325,30 +264,5 @@ pub trait Leaf: Persistent + Sized {
     /// Derives the volatile side anew, the durable one being sound.
     fn rederive<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) {
         let _ = (beside, lens);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::cell::Cell;
-
-    #[test]
-    fn arranging_sorts_and_survives_contradictions() {
-        let mixed = |i: u64| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
-        for len in 0..MOST_PAIRS as u64 {
-            let mut things: Vec<_> = (0..len).map(mixed).collect();
-            arrange(&mut things, u64::cmp);
-            assert!(things.is_sorted());
-            let turn = Cell::new(0);
-            arrange(&mut things, |_, _| {
-                turn.set(turn.get() + 1);
-                mixed(turn.get() + len).cmp(&mixed(turn.get() + 7))
-            });
-            things.sort_unstable();
-            let mut wanted: Vec<_> = (0..len).map(mixed).collect();
-            wanted.sort_unstable();
-            assert_eq!(things, wanted, "in whatever order, each once");
-        }
     }
 }

@@ -212,7 +212,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                 return Err(damaged(number, "a slot's record", "one that has lost writes", "what was logged or later"));
             }
         }
-        pairs.sort(&forest.keys);
+        pairs.sort(&forest.keys, forest.spine.search);
         let ends = match (pairs.first(), pairs.last()) {
             (Some(low), Some(high)) => {
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));

@@ -30,6 +30,15 @@ pub(crate) struct Reached<'a, D: Design> {
     pub(crate) twig: &'a D::Twig,
     pub(crate) version: Version,
     pub(crate) leaf: u32,
+    pub(crate) position: usize,
+}
+
+impl<D: Design> Reached<'_, D> {
+    /// The leaf so many places from the one reached, if the same twig has it: a hint, asked of no latch.
+    pub(crate) fn beside(&self, places: isize) -> Option<u32> {
+        let position = self.position.checked_add_signed(places)?;
+        (position <= self.twig.len()).then(|| self.twig.child(position))
+    }
 }
 
 /// Where a range starts and where it ends; `None`: at the lowest key, and nowhere.
@@ -90,7 +99,7 @@ impl<D: Design> Spine<D> {
     #[inline]
     fn reach<'a, K: Keys>(&'a self, twig: &'a D::Twig, version: Version, probe: K::Probe<'_>) -> Reached<'a, D> {
         let position = twig.route::<K>(self.search, &self.texts, probe);
-        Reached { twig, version, leaf: twig.child(position) }
+        Reached { twig, version, leaf: twig.child(position), position }
     }
 
     /// The way down for a scan, with the one fence that it goes on from: the end of the leaf's range, or its start when
@@ -135,7 +144,7 @@ impl<D: Design> Spine<D> {
         if fenced.is_some_and(|(node, version, _)| !node.latch().still(version)) {
             return None;
         }
-        Some((Reached { twig, version, leaf: twig.child(position) }, edge))
+        Some((Reached { twig, version, leaf: twig.child(position), position }, edge))
     }
 
     fn fence_toward<I: Inner, K: Keys>(&self, node: &I, index: usize, toward: &Toward<'_, K>) -> K::Fence {

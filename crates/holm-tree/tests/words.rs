@@ -3,7 +3,7 @@
 use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
 use holm_search::Search;
 use holm_tree::leaf::Cut;
-use holm_tree::{Index, Root, Toward, Words, designs};
+use holm_tree::{Index, Root, Toward, View, Words, designs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -101,6 +101,41 @@ fn backwards_views_meet_every_pair() {
         }
     }
     assert_eq!(all, (0..5_000).rev().map(|key| key * 3).collect::<Vec<_>>());
+}
+
+/// A scan looks at the leaf that comes next while it copies one; what has changed since is looked at again.
+#[test]
+fn what_was_foreseen_counts_only_while_it_stands() {
+    let grove = grove();
+    let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
+    let mut map: BTreeMap<u64, u64> = (0..1_000).map(|key| (key * 3, key)).collect();
+    map.iter().for_each(|(key, payload)| assert_eq!(grove.put(&root, *key, *payload), None));
+    let mut view = View::default();
+    for forward in [true, false] {
+        let mut edge = if forward { 0 } else { 3_000 };
+        let (mut leaves, mut foreseen, mut changed) = (0, 0, false);
+        loop {
+            let toward = if forward { Toward::Holding(edge) } else { Toward::Below(edge) };
+            grove.index.look(&root, toward, usize::MAX, &mut view);
+            let next = view.edge.unwrap_or(if forward { u64::MAX } else { 0 });
+            let found: Vec<_> = view.pairs.iter().map(|slot| (slot.head, slot.payload)).collect();
+            let range = if forward { edge..next } else { next..edge };
+            assert_eq!(found, map.range(range).map(|(key, payload)| (*key, *payload)).collect::<Vec<_>>());
+            assert!(!(changed && view.foreseen), "it has changed since");
+            (leaves, foreseen) = (leaves + 1, foreseen + usize::from(view.foreseen));
+            changed = false;
+            if let (0, Some(slot)) = (leaves % 3, view.ahead.pairs.first()) {
+                changed = true;
+                map.insert(slot.head, slot.payload + 5_000);
+                assert_eq!(grove.put(&root, slot.head, slot.payload + 5_000), Some(slot.payload));
+            }
+            match view.edge {
+                Some(next) => edge = next,
+                None => break,
+            }
+        }
+        assert!(foreseen * 2 > leaves, "{foreseen} of {leaves} leaves were foreseen");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
-use crate::keys::{Bounds, Probe, Records};
+use crate::keys::{Probe, Records};
 use crate::options::Builder;
 use crate::slice::Slice;
 use crate::{batch, record};
@@ -14,7 +14,7 @@ use holm_medium::{
 };
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
-use holm_tree::{Index, Keys, Root, Seal, Slot, View, designs};
+use holm_tree::{Index, Root, Seal, designs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
@@ -324,7 +324,7 @@ impl Engine {
 
     /// A leaf that has not changed leads to something that is no record: no race, but damage.
     #[cold]
-    fn no_record(&self, payload: u64) -> Error {
+    pub(crate) fn no_record(&self, payload: u64) -> Error {
         let (offset, words) = record::extent(payload);
         Error::Corrupt(MediumError::Corrupt {
             path: self.path.join("records"),
@@ -333,50 +333,6 @@ impl Engine {
             found: "lengths that do not fit".into(),
             expected: format!("a key and a value in {words} words"),
         })
-    }
-
-    /// Copies the records of a view that lie in a range into one buffer, from the near end on and no more than a scan's
-    /// share of them; `None` if the view no longer stands.
-    pub(crate) fn copy_part(&self, view: &View<Records>, range: Bounds<'_>, forward: bool) -> Result<Option<Leafful>> {
-        let (start, end) = self.keys.within(&view.pairs, range);
-        let words_of = |at: usize| record::extent(view.pairs[at].payload).1 as usize;
-        let (mut total, mut part) = (0, if forward { start..start } else { end..end });
-        // At least one, however large it is.
-        while part.len() < end - start && (part.is_empty() || total < SHARE_WORDS) {
-            if forward {
-                total += words_of(part.end);
-                part.end += 1;
-            } else {
-                part.start -= 1;
-                total += words_of(part.start);
-            }
-        }
-        let rest =
-            if forward { (part.end < end).then_some(part.end) } else { (part.start > start).then_some(part.start) };
-        let rest = rest.and_then(|at| self.keys.key(view.pairs[at]));
-        let copied = self.copy_out(&view.pairs[part], total, rest);
-        if !self.index.still(view.seen) {
-            return Ok(None);
-        }
-        self.admit(view.stamp)?;
-        copied.map(Some).map_err(|payload| self.no_record(payload))
-    }
-
-    /// The records of some slots in one buffer, or the payload that leads to none.
-    fn copy_out(&self, slots: &[Slot], total: usize, rest: Option<Vec<u8>>) -> Result<Leafful, u64> {
-        // One allocation for a leaf's worth: zeroed, then filled, for what is shared cannot be filled afterwards.
-        let mut words: Arc<[u64]> = std::iter::repeat_n(0, total).collect();
-        let room = Arc::get_mut(&mut words).expect("nobody else has it yet");
-        let mut spans = Vec::with_capacity(slots.len());
-        let mut at = 0;
-        for slot in slots {
-            let record = record::words(&self.keys.image, slot.payload).ok_or(slot.payload)?;
-            let header = record::Header::read(record).ok_or(slot.payload)?;
-            spans.push(Span { at: at * 8 + 8, key: header.key as u32, value: header.value as u32 });
-            self.keys.search.copy(holm_medium::atomics(record), &mut room[at..at + record.len()]);
-            at += record.len();
-        }
-        Ok(Leafful { words, spans, rest })
     }
 
     /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
@@ -391,42 +347,6 @@ impl Drop for Engine {
         if let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.path.display());
         }
-    }
-}
-
-/// Where a record lies in a leaf's copy, in bytes.
-#[derive(Clone, Copy)]
-struct Span {
-    at: usize,
-    key: u32,
-    value: u32,
-}
-
-/// The share of a leaf that is copied at once: beyond it, large values are copied as they are asked for.
-const SHARE_WORDS: usize = 32 << 10;
-
-/// A leaf's worth of records in one buffer, in the order of their keys.
-pub(crate) struct Leafful {
-    words: Arc<[u64]>,
-    spans: Vec<Span>,
-    /// Where the leaf's next share begins (or, going backwards, ends), if this was not all of it.
-    pub(crate) rest: Option<Vec<u8>>,
-}
-
-impl Leafful {
-    pub(crate) fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    pub(crate) fn key(&self, index: usize) -> &[u8] {
-        let span = self.spans[index];
-        &bytemuck::cast_slice(&self.words)[span.at..span.at + span.key as usize]
-    }
-
-    pub(crate) fn pair(&self, index: usize) -> (Slice, Slice) {
-        let Span { at, key, value } = self.spans[index];
-        let (key, value) = (key as usize, value as usize);
-        (Slice::new(self.words.clone(), at, key), Slice::new(self.words.clone(), at + key, value))
     }
 }
 

@@ -3,11 +3,13 @@
 //! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began
 //! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
 
-use crate::engine::{Engine, Leafful, Tree};
+use crate::engine::{Engine, Tree};
 use crate::error::Result;
-use crate::keys::{Bounds, Probe, Records};
+use crate::keys::{Probe, Records};
+use crate::share::{Rest, Share, Wanted};
 use crate::slice::{Slice, show};
-use holm_tree::{Index, Toward};
+use holm_tree::{Toward, View};
+use std::cell::Cell;
 use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
@@ -16,189 +18,258 @@ type Pair = (Slice, Slice);
 
 /// An owned, double-ended iterator over pairs in the order of their keys. Holding one costs a leaf's copy at each end
 /// and pins nothing.
+///
+/// Who looks at pairs and does not keep them calls [`Iter::next_ref`] and spares a copy of each. Who knows how many are
+/// wanted says so by [`Iter::limit`]: exactly as far is then read ahead.
 pub struct Iter {
     engine: Arc<Engine>,
     tree: Arc<Tree>,
-    /// What is still to come, as far as whole leaves go; the ends' own leaves say the rest.
-    low: Bound<Vec<u8>>,
-    high: Bound<Vec<u8>>,
+    /// What is still to come lies at or above `low` and below `high`, as far as whole leaves go; the ends' own leaves
+    /// say the rest.
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+    /// Pairs that may still be given.
+    most: usize,
+    limited: bool,
     front: End,
     back: End,
+    room: Room,
 }
 
-/// One end of an iterator: the leaf it is in, and where it goes on.
+/// What an iterator copies leaves into.
 #[derive(Default)]
-struct End {
-    leaf: Option<Leafful>,
-    /// Positions of the leaf that are still to be given.
-    left: Range<usize>,
-    next: Option<Edge>,
+struct Room {
+    /// The leaf that is looked at.
+    view: View<Records>,
+    /// What each end has of its leaf.
+    front: Share,
+    back: Share,
 }
 
-/// Where the next leaf is looked for.
-enum Edge {
-    /// The leaf that holds this key.
-    Holding(Vec<u8>),
-    /// The leaf that holds the greatest keys below this one.
-    Below(Vec<u8>),
-    Last,
+thread_local! {
+    /// The room of the thread's last iterator: of short scans, allocating it would be a tenth.
+    static SPARE: Cell<Room> = Cell::default();
 }
 
-impl Edge {
-    /// A leaf's share of a range, and where a scan goes on.
-    fn leaf(&self, engine: &Engine, tree: &Tree, range: Bounds<'_>) -> Result<(Leafful, Option<Edge>)> {
-        let forward = matches!(self, Edge::Holding(_));
-        loop {
-            let toward: Toward<'_, Records> = match self {
-                Edge::Holding(key) => Toward::Holding(Probe::new(key)),
-                Edge::Below(key) => Toward::Below(Probe::new(key)),
-                Edge::Last => Toward::Last,
-            };
-            let view = Index::view(&*engine.index, &tree.root, toward);
-            if let Some(mut leafful) = engine.copy_part(&view, range, forward)? {
-                // Asked after copying: see `Tree::alive`.
-                tree.alive()?;
-                let next = match leafful.rest.take() {
-                    Some(key) if forward => Some(Edge::Holding(key)),
-                    // Backwards, the share ends above the lowest pair that was copied.
-                    Some(_) => (leafful.len() > 0).then(|| Edge::Below(leafful.key(0).to_vec())),
-                    None if forward => view.edge.map(Edge::Holding),
-                    None => view.edge.map(Edge::Below),
-                };
-                return Ok((leafful, next));
-            }
+impl Room {
+    /// As new.
+    fn take() -> Self {
+        let mut room = SPARE.take();
+        room.view.forget();
+        room.front.clear();
+        room.back.clear();
+        room
+    }
+
+    /// Leaves it to the thread's next iterator, unless large values have made it large.
+    fn leave(self) {
+        if self.front.is_small() && self.back.is_small() {
+            // While a thread is being torn down there is nobody to leave it to.
+            let _ = SPARE.try_with(|spare| spare.set(self));
         }
     }
 }
 
-impl End {
-    /// The key of the pair that this end gave last, if its leaf still has it.
-    fn given(&self, at: Option<usize>) -> Option<&[u8]> {
-        let (leaf, at) = self.leaf.as_ref().zip(at)?;
-        (at < leaf.len()).then(|| leaf.key(at))
-    }
+/// One end of an iterator: where it is in its share, and where it goes on.
+#[derive(Default)]
+struct End {
+    /// Positions of the share that are still to be given.
+    left: Range<usize>,
+    /// Whether a share has been taken.
+    begun: bool,
+    next: Next,
+}
+
+/// Where an end's next share is.
+#[derive(Default)]
+enum Next {
+    /// At the end of the range that the iterator holds.
+    Here,
+    /// Beyond this key, once all before it has been given.
+    Beyond(Vec<u8>),
+    #[default]
+    Nowhere,
+}
+
+/// The key after this one: no other lies between the two.
+fn successor(key: &[u8]) -> Vec<u8> {
+    [key, &[0]].concat()
 }
 
 impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(engine: Arc<Engine>, tree: Arc<Tree>, range: impl RangeBounds<K>) -> Self {
-        let own = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
-        let (low, high) = (own(range.start_bound()), own(range.end_bound()));
-        let mut iter = Iter { engine, tree, low, high, front: End::default(), back: End::default() };
-        if iter.is_empty_range() {
-            return iter;
-        }
-        iter.front.next = Some(match &iter.low {
-            Bound::Included(key) | Bound::Excluded(key) => Edge::Holding(key.clone()),
-            Bound::Unbounded => Edge::Holding(Vec::new()),
-        });
-        iter.back.next = Some(match &iter.high {
-            // The key itself may be in the range: it starts in the leaf that would hold it. That leaf's edge is its
-            // end, so the backward walk begins below the key's successor instead.
-            Bound::Included(key) => Edge::Below([key, &[0][..]].concat()),
-            Bound::Excluded(key) => Edge::Below(key.clone()),
-            Bound::Unbounded => Edge::Last,
-        });
-        iter
-    }
-
-    fn is_empty_range(&self) -> bool {
-        match (&self.low, &self.high) {
-            (Bound::Included(low), Bound::Included(high)) => low > high,
-            (Bound::Included(low) | Bound::Excluded(low), Bound::Excluded(high))
-            | (Bound::Excluded(low), Bound::Included(high)) => low >= high,
-            _ => false,
-        }
+        let low = match range.start_bound() {
+            Bound::Included(low) => low.as_ref().to_vec(),
+            Bound::Excluded(low) => successor(low.as_ref()),
+            Bound::Unbounded => Vec::new(),
+        };
+        let high = match range.end_bound() {
+            Bound::Included(high) => Some(successor(high.as_ref())),
+            Bound::Excluded(high) => Some(high.as_ref().to_vec()),
+            Bound::Unbounded => None,
+        };
+        let empty = high.as_ref().is_some_and(|high| low >= *high);
+        let end = || End { next: if empty { Next::Nowhere } else { Next::Here }, ..End::default() };
+        let (front, back, room) = (end(), end(), Room::take());
+        Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, room }
     }
 
     /// Every pair of a tree, for the catalog.
-    pub(crate) fn all_of(engine: &Engine, tree: &Arc<Tree>) -> Result<Vec<Pair>> {
-        let mut all = Vec::new();
-        let mut edge = Some(Edge::Holding(Vec::new()));
-        while let Some(at) = edge {
-            let low = match &at {
-                Edge::Holding(key) | Edge::Below(key) => Bound::Included(&key[..]),
-                Edge::Last => Bound::Unbounded,
-            };
-            let (leaf, next) = at.leaf(engine, tree, (low, Bound::Unbounded))?;
-            all.extend((0..leaf.len()).map(|index| leaf.pair(index)));
-            edge = next;
-        }
-        Ok(all)
-    }
-
-    fn bounds(&self) -> Bounds<'_> {
-        (self.low.as_ref().map(|low| &low[..]), self.high.as_ref().map(|high| &high[..]))
-    }
-
-    /// Whether nothing of the range lies at or above an edge.
-    fn is_past(&self, edge: &[u8]) -> bool {
-        match &self.high {
-            Bound::Included(high) => edge > &high[..],
-            Bound::Excluded(high) => edge >= &high[..],
-            Bound::Unbounded => false,
-        }
-    }
-
-    /// Whether nothing of the range lies below an edge.
-    fn is_before(&self, edge: &[u8]) -> bool {
-        match &self.low {
-            Bound::Included(low) | Bound::Excluded(low) => edge <= &low[..],
-            Bound::Unbounded => false,
-        }
-    }
-
-    /// Brings the front to a leaf that still has something to give.
-    fn advance(&mut self) -> Result<()> {
-        while self.front.left.is_empty()
-            && let Some(edge) = self.front.next.take()
-        {
-            if let (Edge::Holding(edge), Some(_)) = (&edge, &self.front.leaf) {
-                // All below the edge has been given.
-                self.low = Bound::Included(edge.clone());
+    pub(crate) fn all_of(engine: &Engine, tree: &Tree) -> Result<Vec<Pair>> {
+        let (mut all, mut low, mut view) = (Vec::new(), Vec::new(), View::default());
+        loop {
+            let mut share = Share::default();
+            let wanted = Wanted { low: &low, high: None, forward: true, most: usize::MAX };
+            let rest = take(engine, tree, wanted, 0, &mut view, &mut share)?;
+            all.extend((0..share.len()).map(|index| share.give(index)));
+            match (rest, view.edge.take()) {
+                (Rest::From(key), _) | (Rest::Nothing, Some(key)) => low = key,
+                (Rest::Nothing, None) => return Ok(all),
             }
-            let (leaf, next) = edge.leaf(&self.engine, &self.tree, self.bounds())?;
-            self.front.left = 0..leaf.len();
-            self.front.leaf = Some(leaf);
-            self.front.next = next.filter(|next| !matches!(next, Edge::Holding(edge) if self.is_past(edge)));
         }
-        Ok(())
+    }
+
+    /// Gives at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits
+    /// the least holds.
+    #[must_use]
+    pub fn limit(mut self, count: usize) -> Self {
+        (self.most, self.limited) = (self.most.min(count), true);
+        self
+    }
+
+    /// The next pair, lent until the next call. What [`Iterator::next`] gives can be kept: a copy.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`](crate::Keyspace::get); the iterator has ended then.
+    #[inline]
+    pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
+        Some(self.step()?.map(|index| self.room.front.lend(index)))
+    }
+
+    /// The next pair from the back, lent until the next call: [`Iter::next_ref`].
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
+        Some(self.step_back()?.map(|index| self.room.back.lend(index)))
+    }
+
+    /// Brings an end to a share that still has something to give.
+    fn advance(&mut self, forward: bool) -> Result<()> {
+        loop {
+            let Room { view, front, back } = &mut self.room;
+            let (end, share) = if forward { (&mut self.front, front) } else { (&mut self.back, back) };
+            if !end.left.is_empty() {
+                return Ok(());
+            }
+            match std::mem::take(&mut end.next) {
+                Next::Nowhere => return Ok(()),
+                Next::Here => {}
+                Next::Beyond(key) if forward => self.low = key,
+                Next::Beyond(key) => self.high = Some(key),
+            }
+            // How many are wanted is not known of most scans: one that has come to its second leaf will go on.
+            let ahead = if self.limited || end.begun { self.most } else { 0 };
+            let wanted = Wanted { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
+            let rest = take(&self.engine, &self.tree, wanted, ahead, view, share)?;
+            end.left = 0..share.len();
+            end.begun = true;
+            let next = match rest {
+                Rest::From(key) => Some(key),
+                Rest::Nothing => view.edge.take(),
+            };
+            let ends = |key: &Vec<u8>| match forward {
+                true => self.high.as_ref().is_some_and(|high| key >= high),
+                false => *key <= self.low,
+            };
+            end.next = next.filter(|key| !ends(key)).map_or(Next::Nowhere, Next::Beyond);
+        }
+    }
+
+    /// The position in the front's share of the next pair.
+    #[inline]
+    fn step(&mut self) -> Option<Result<usize>> {
+        if self.front.left.is_empty()
+            && self.most > 0
+            && let Err(error) = self.advance(true)
+        {
+            self.stop();
+            return Some(Err(error));
+        }
+        let index = self.front.left.next()?;
+        if self.most == 0 || self.back.begun && self.has_met(self.room.front.key(index), true) {
+            self.stop();
+            return None;
+        }
+        self.most -= 1;
+        Some(Ok(index))
     }
 
     /// The same for the back.
-    fn retreat(&mut self) -> Result<()> {
-        while self.back.left.is_empty()
-            && let Some(edge) = self.back.next.take()
+    #[inline]
+    fn step_back(&mut self) -> Option<Result<usize>> {
+        if self.back.left.is_empty()
+            && self.most > 0
+            && let Err(error) = self.advance(false)
         {
-            if let (Edge::Below(edge), Some(_)) = (&edge, &self.back.leaf) {
-                self.high = Bound::Excluded(edge.clone());
-            }
-            let (leaf, next) = edge.leaf(&self.engine, &self.tree, self.bounds())?;
-            self.back.left = 0..leaf.len();
-            self.back.leaf = Some(leaf);
-            self.back.next = next.filter(|next| !matches!(next, Edge::Below(edge) if self.is_before(edge)));
+            self.stop();
+            return Some(Err(error));
         }
-        Ok(())
+        let index = self.back.left.next_back()?;
+        if self.most == 0 || self.front.begun && self.has_met(self.room.back.key(index), false) {
+            self.stop();
+            return None;
+        }
+        self.most -= 1;
+        Some(Ok(index))
     }
 
-    /// Whether the two ends have met at this key: the other end has given it already, or one beyond it.
-    fn met(&self, key: &[u8], from_front: bool) -> bool {
+    /// Whether the other end has given this key already, or one beyond it, or has all of its leaf to itself.
+    fn has_met(&self, key: &[u8], from_front: bool) -> bool {
+        let given = |share: &Share, at: Option<usize>| at.filter(|at| *at < share.len());
         if from_front {
-            // Everything at and above what the back gave last is taken.
-            match self.back.given(Some(self.back.left.end).filter(|_| self.back.leaf.is_some())) {
-                Some(taken) => key >= taken,
-                None => false,
-            }
+            let last = given(&self.room.back, Some(self.back.left.end));
+            last.is_some_and(|at| key >= self.room.back.key(at))
+                || self.high.as_ref().is_some_and(|high| key >= &high[..])
         } else {
-            match self.front.given(self.front.left.start.checked_sub(1)) {
-                Some(taken) => key <= taken,
-                None => false,
-            }
+            let last = given(&self.room.front, self.front.left.start.checked_sub(1));
+            last.is_some_and(|at| key <= self.room.front.key(at)) || key < &self.low[..]
         }
     }
 
-    fn stop<T>(&mut self, last: Option<T>) -> Option<T> {
+    fn stop(&mut self) {
         (self.front, self.back) = (End::default(), End::default());
-        last
+    }
+}
+
+impl Drop for Iter {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.room).leave();
+    }
+}
+
+/// A share of the leaf at the near end of what is wanted, and what is left of that leaf.
+fn take(
+    engine: &Engine,
+    tree: &Tree,
+    wanted: Wanted<'_>,
+    ahead: usize,
+    view: &mut View<Records>,
+    share: &mut Share,
+) -> Result<Rest> {
+    loop {
+        let toward: Toward<'_, Records> = match wanted.high {
+            _ if wanted.forward => Toward::Holding(Probe::new(wanted.low)),
+            Some(high) => Toward::Below(Probe::new(high)),
+            None => Toward::Last,
+        };
+        engine.index.look(&tree.root, toward, ahead, view);
+        if let Some(rest) = share.refill(engine, view, wanted)? {
+            // Asked after copying: see `Tree::alive`.
+            tree.alive()?;
+            return Ok(rest);
+        }
     }
 }
 
@@ -206,35 +277,19 @@ impl Iterator for Iter {
     type Item = Result<(Slice, Slice)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.front.left.is_empty()
-            && let Err(error) = self.advance()
-        {
-            return self.stop(Some(Err(error)));
+        match self.step()? {
+            Ok(index) => Some(Ok(self.room.front.give(index))),
+            Err(error) => Some(Err(error)),
         }
-        let index = self.front.left.next()?;
-        let leaf = self.front.leaf.as_ref()?;
-        if self.back.leaf.is_some() && (self.met(leaf.key(index), true) || self.is_past(leaf.key(index))) {
-            return self.stop(None);
-        }
-        Some(Ok(leaf.pair(index)))
     }
 }
 
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
-        if self.back.left.is_empty()
-            && let Err(error) = self.retreat()
-        {
-            return self.stop(Some(Err(error)));
+        match self.step_back()? {
+            Ok(index) => Some(Ok(self.room.back.give(index))),
+            Err(error) => Some(Err(error)),
         }
-        let index = self.back.left.next_back()?;
-        let leaf = self.back.leaf.as_ref()?;
-        let key = leaf.key(index);
-        let below = matches!(&self.low, Bound::Included(low) if key < &low[..]);
-        if self.front.leaf.is_some() && (self.met(key, false) || below) {
-            return self.stop(None);
-        }
-        Some(Ok(leaf.pair(index)))
     }
 }
 
@@ -253,7 +308,7 @@ impl std::fmt::Debug for Iter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Iter")
             .field("keyspace", &self.tree.name)
-            .field("low", &self.low.as_ref().map(|key| Shown(key)))
+            .field("low", &Shown(&self.low))
             .field("high", &self.high.as_ref().map(|key| Shown(key)))
             .finish()
     }

@@ -3,9 +3,9 @@
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
-use holm_tree::{Keys, Slot};
+use holm_tree::{Keys, Slot, View};
 use std::cmp::Ordering;
-use std::ops::Bound;
+use std::ops::Range;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -22,9 +22,6 @@ impl<'a> Probe<'a> {
         Probe { bytes, print: xxh3_64(bytes) as u8 }
     }
 }
-
-/// A range of byte strings.
-pub(crate) type Bounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
 
 /// Slots hold heads and lead to records of an image.
 #[derive(Clone)]
@@ -71,20 +68,36 @@ impl Records {
 }
 
 impl Records {
-    /// The positions of sorted slots that lie in a range: first, and one past the last. Of slots that race, anything.
-    pub(crate) fn within(&self, slots: &[Slot], range: Bounds<'_>) -> (usize, usize) {
-        let against = |slot: &Slot, bytes| self.compare_whole(slot.payload, bytes).unwrap_or(Ordering::Equal);
-        let start = match range.0 {
-            Bound::Included(low) => slots.partition_point(|slot| against(slot, low).is_lt()),
-            Bound::Excluded(low) => slots.partition_point(|slot| against(slot, low).is_le()),
-            Bound::Unbounded => 0,
+    /// Asks for the records that a scan from `low` on wants of a view, judged by heads alone: what the exact answer
+    /// depends on is among them.
+    pub(crate) fn approach(&self, view: &View<Records>, low: &[u8], forward: bool, most: usize) {
+        let skipped = if forward {
+            let head = head_of(low, view.skip);
+            view.pairs.partition_point(|slot| slot.head < head)
+        } else {
+            view.pairs.len().saturating_sub(most)
         };
-        let end = match range.1 {
-            Bound::Included(high) => slots.partition_point(|slot| against(slot, high).is_le()),
-            Bound::Excluded(high) => slots.partition_point(|slot| against(slot, high).is_lt()),
-            Bound::Unbounded => slots.len(),
+        view.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
+    }
+
+    /// The positions of a view's pairs that lie at or above `low` and below `high`; no high end is `None`. Of a view
+    /// that no longer stands, anything.
+    pub(crate) fn within(&self, view: &View<Records>, low: &[u8], high: Option<&[u8]>, forward: bool) -> Range<usize> {
+        let below = |bytes| {
+            let probe = Probe { bytes, print: 0 };
+            view.pairs.partition_point(|slot| self.compare(*slot, view.skip, probe).is_lt())
         };
-        (start, end.max(start))
+        // Heads can only be compared with a key of the leaf's own range. Forward, the low end is one, for the leaf was
+        // found by it, and so is a high end below the leaf's edge. Backward, a low end above the edge is one, and a
+        // high end that is not beyond the last pair: the end of the leaf's range itself is not in it.
+        let edge = view.edge.as_deref();
+        let start = if forward || edge.is_none_or(|edge| edge < low) { below(low) } else { 0 };
+        let beyond = |high: &&[u8]| match view.pairs.last() {
+            Some(last) if !forward => self.compare_whole(last.payload, high).is_some_and(Ordering::is_lt),
+            _ => edge.is_some_and(|edge| edge <= *high),
+        };
+        let end = high.filter(|high| !beyond(high)).map_or(view.pairs.len(), below);
+        start..end.max(start)
     }
 }
 
@@ -158,7 +171,8 @@ impl Keys for Records {
         text.to_vec()
     }
     fn from_head(probe: Probe<'_>, skip: usize, head: u64) -> Vec<u8> {
-        let mut fence = probe.bytes.get(..skip).unwrap_or(probe.bytes).to_vec();
+        let mut fence = Vec::with_capacity(skip + 8);
+        fence.extend_from_slice(probe.bytes.get(..skip).unwrap_or(probe.bytes));
         let len = 8 - (head.trailing_zeros() / 8).min(8) as usize;
         fence.extend_from_slice(&head.to_be_bytes()[..len]);
         fence

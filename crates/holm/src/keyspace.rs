@@ -153,7 +153,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn first(&self) -> Result<Option<(Slice, Slice)>> {
-        self.iter().next().transpose()
+        self.iter().limit(1).next().transpose()
     }
 
     /// The pair with the greatest key.
@@ -161,7 +161,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn last(&self) -> Result<Option<(Slice, Slice)>> {
-        self.iter().next_back().transpose()
+        self.iter().limit(1).next_back().transpose()
     }
 
     /// Pairs now. O(1); exact while nobody writes.

@@ -42,6 +42,7 @@ mod keyspace;
 mod options;
 mod read_only;
 mod record;
+mod share;
 mod slice;
 mod stats;
 

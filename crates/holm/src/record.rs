@@ -9,7 +9,7 @@
 //! length. So the lines to fetch and the buffer to reserve are known one cache miss before the record is read; a length
 //! that comes out of the miss itself would stop consecutive gets from overlapping.
 
-use crate::slice::Slice;
+use crate::slice::{HERE, Slice};
 use crate::{MAX_KEY, MAX_VALUE};
 use holm_medium::{Area, Image, Word};
 use std::sync::Arc;
@@ -101,8 +101,8 @@ pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
 fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
     let words = words(image, payload)?;
     let header = Header::read(words)?;
-    let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
-    Some((Slice::new(copy.clone(), 8, header.key), Slice::new(copy, 8 + header.key, header.value)))
+    let copy: Vec<u64> = words.iter().map(|word| word.read()).collect();
+    Some((Slice::copied(&copy, 8, header.key), Slice::copied(&copy, 8 + header.key, header.value)))
 }
 
 /// Copies the value out.
@@ -110,8 +110,17 @@ fn copy(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
 pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
     let words = words(image, payload)?;
     let header = Header::read(words)?;
+    let start = 8 + header.key;
+    if header.value <= HERE {
+        // So few bytes lie in no more than five words: no buffer for them.
+        let mut near = [0; HERE.div_ceil(8) + 1];
+        for (near, word) in near.iter_mut().zip(&words[start / 8..]) {
+            *near = word.read();
+        }
+        return Slice::here(&bytemuck::cast_slice(&near)[start % 8..start % 8 + header.value]);
+    }
     let copy: Arc<[u64]> = words.iter().map(|word| word.read()).collect();
-    Some(Slice::new(copy, 8 + header.key, header.value))
+    Some(Slice::shared(copy, start, header.value))
 }
 
 /// Whether a record is what was written; a reason if not.

@@ -1,7 +1,7 @@
-//! An owned byte string that is cheap to clone: a range of a shared buffer.
+//! An owned byte string that is cheap to clone: short ones lie in the slice itself, longer ones in a shared buffer.
 //!
-//! Records are copied out in whole words, key and value together, at a length known before the record's own cache miss;
-//! the items of a scan share one buffer per leaf.
+//! What `get` finds is copied out in whole words, key and value together, at a length known before the record's own
+//! cache miss.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -10,19 +10,43 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// An immutable byte string. Cloning shares it.
+/// An immutable byte string. One of up to 30 bytes is held in the slice itself; a longer one is shared by its clones.
 #[derive(Clone)]
-pub struct Slice {
-    words: Arc<[u64]>,
-    start: usize,
-    len: usize,
+pub struct Slice(Bytes);
+
+/// The most bytes held in the slice itself: with them it is as large as with a share.
+pub(crate) const HERE: usize = 30;
+
+#[derive(Clone)]
+enum Bytes {
+    Here { len: u8, bytes: [u8; HERE] },
+    Shared { words: Arc<[u64]>, start: u32, len: usize },
 }
 
+const _: () = assert!(size_of::<Slice>() == 32);
+
 impl Slice {
-    /// `len` bytes from byte `start` of the words, which hold bytes in little-endian order.
-    pub(crate) fn new(words: Arc<[u64]>, start: usize, len: usize) -> Self {
-        debug_assert!(start + len <= words.len() * 8);
-        Slice { words, start, len }
+    /// A copy of `len` bytes from byte `start` of words that hold bytes in little-endian order.
+    #[inline]
+    pub(crate) fn copied(words: &[u64], start: usize, len: usize) -> Self {
+        let upto = start + len;
+        Self::here(&bytemuck::cast_slice(words)[start..upto])
+            .unwrap_or_else(|| Self::shared(words[start / 8..upto.div_ceil(8)].into(), start % 8, len))
+    }
+
+    /// Bytes that the slice holds itself, if they are few enough.
+    #[inline]
+    pub(crate) fn here(from: &[u8]) -> Option<Self> {
+        let mut bytes = [0; HERE];
+        bytes.get_mut(..from.len())?.copy_from_slice(from);
+        Some(Slice(Bytes::Here { len: from.len() as u8, bytes }))
+    }
+
+    /// `len` bytes from byte `start` of words that are shared. A start of four GiB and more is no place in a record.
+    #[inline]
+    pub(crate) fn shared(words: Arc<[u64]>, start: usize, len: usize) -> Self {
+        debug_assert!(start + len <= words.len() * 8 && start <= u32::MAX as usize);
+        Slice(Bytes::Shared { words, start: start as u32, len })
     }
 }
 
@@ -30,7 +54,10 @@ impl Deref for Slice {
     type Target = [u8];
     #[inline]
     fn deref(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[self.start..self.start + self.len]
+        match &self.0 {
+            Bytes::Here { len, bytes } => &bytes[..usize::from(*len)],
+            Bytes::Shared { words, start, len } => &bytemuck::cast_slice(words)[*start as usize..*start as usize + len],
+        }
     }
 }
 
@@ -95,9 +122,12 @@ impl fmt::Debug for Slice {
 
 impl From<&[u8]> for Slice {
     fn from(bytes: &[u8]) -> Self {
+        if let Some(here) = Self::here(bytes) {
+            return here;
+        }
         let mut words = vec![0u64; bytes.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Slice::new(words.into(), 0, bytes.len())
+        Slice::shared(words.into(), 0, bytes.len())
     }
 }
 

@@ -7,6 +7,7 @@
 use super::ones_below;
 use crate::kernels::{Kernels, Line};
 use crate::portable::Portable;
+use crate::search::MOST_RANKED;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 
@@ -16,6 +17,9 @@ pub(crate) struct Avx2(());
 
 /// The bit that is the sign of a signed word.
 const SIGN: u64 = 1 << 63;
+
+/// Numbers that are ranked at once.
+const HALF: usize = MOST_RANKED / 2;
 
 /// Words that one vector holds.
 const VECTOR_WORDS: usize = 4;
@@ -187,6 +191,57 @@ impl Kernels for Avx2 {
             |lines| self.equal_four(lines, key),
             |lines| self.equal_eight(lines, key)
         )
+    }
+
+    #[inline(always)]
+    fn ranks(self, numbers: &[u64; MOST_RANKED], count: usize) -> [u64; MOST_RANKED] {
+        let mut ranks = [0; MOST_RANKED];
+        let count = count.min(MOST_RANKED);
+        // Sixteen at a time: that many, their ranks and the answers of a comparison are all the registers there are.
+        for half in (0..count).step_by(HALF) {
+            // SAFETY: `self` proves the instructions; 16 numbers are read behind `half` and as many ranks written
+            // behind `out`, and `than` stays among the first `count`, of which there is one; `asm_upper` names the
+            // registers.
+            unsafe {
+                asm_upper!(
+                    "vpcmpeqd ymm0, ymm0, ymm0",
+                    "vpsllq ymm0, ymm0, 63",
+                    "vpxor ymm1, ymm0, [{half}]",
+                    "vpxor ymm2, ymm0, [{half} + 32]",
+                    "vpxor ymm3, ymm0, [{half} + 64]",
+                    "vpxor ymm4, ymm0, [{half} + 96]",
+                    "vpxor ymm5, ymm5, ymm5",
+                    "vpxor ymm6, ymm6, ymm6",
+                    "vpxor ymm7, ymm7, ymm7",
+                    "vpxor ymm8, ymm8, ymm8",
+                    "2:",
+                    "vpbroadcastq ymm9, [{than}]",
+                    "vpxor ymm9, ymm9, ymm0",
+                    "vpcmpgtq ymm10, ymm1, ymm9",
+                    "vpcmpgtq ymm11, ymm2, ymm9",
+                    "vpcmpgtq ymm12, ymm3, ymm9",
+                    "vpcmpgtq ymm13, ymm4, ymm9",
+                    "vpsubq ymm5, ymm5, ymm10",
+                    "vpsubq ymm6, ymm6, ymm11",
+                    "vpsubq ymm7, ymm7, ymm12",
+                    "vpsubq ymm8, ymm8, ymm13",
+                    "add {than}, 8",
+                    "cmp {than}, {end}",
+                    "jb 2b",
+                    "vmovdqu [{out}], ymm5",
+                    "vmovdqu [{out} + 32], ymm6",
+                    "vmovdqu [{out} + 64], ymm7",
+                    "vmovdqu [{out} + 96], ymm8",
+                    "vzeroupper",
+                    half = in(reg) numbers.as_ptr().add(half),
+                    than = inout(reg) numbers.as_ptr() => _,
+                    end = in(reg) numbers.as_ptr().add(count),
+                    out = in(reg) ranks.as_mut_ptr().add(half),
+                    options(nostack)
+                );
+            }
+        }
+        ranks
     }
 
     #[inline(always)]

@@ -7,6 +7,7 @@
 
 use super::{Avx2, ones_below};
 use crate::kernels::{Kernels, Line};
+use crate::search::MOST_RANKED;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 
@@ -143,6 +144,56 @@ impl Kernels for Avx512 {
     #[inline(always)]
     fn words_equal(self, lines: &[Line], key: u64) -> u64 {
         self.compare::<EQUAL>(lines, key)
+    }
+
+    #[inline(always)]
+    fn ranks(self, numbers: &[u64; MOST_RANKED], count: usize) -> [u64; MOST_RANKED] {
+        let mut ranks = [0; MOST_RANKED];
+        let numbers = numbers.as_ptr();
+        if count == 0 {
+            return ranks;
+        }
+        // SAFETY: `self` proves the instructions; 32 numbers are read behind `at` and as many written behind `out`, and
+        // `than` stays among the first `count`, of which there is one; all registers that are written are named.
+        unsafe {
+            asm!(
+                "vmovdqu64 zmm16, [{at}]",
+                "vmovdqu64 zmm17, [{at} + 64]",
+                "vmovdqu64 zmm18, [{at} + 128]",
+                "vmovdqu64 zmm19, [{at} + 192]",
+                "vpxord zmm20, zmm20, zmm20",
+                "vpxord zmm21, zmm21, zmm21",
+                "vpxord zmm22, zmm22, zmm22",
+                "vpxord zmm23, zmm23, zmm23",
+                "vpternlogd zmm24, zmm24, zmm24, 255",
+                "2:",
+                "vpbroadcastq zmm25, [{than}]",
+                "vpcmpnleuq k1, zmm16, zmm25",
+                "vpcmpnleuq k2, zmm17, zmm25",
+                "vpcmpnleuq k3, zmm18, zmm25",
+                "vpcmpnleuq k4, zmm19, zmm25",
+                "vpsubq zmm20{{k1}}, zmm20, zmm24",
+                "vpsubq zmm21{{k2}}, zmm21, zmm24",
+                "vpsubq zmm22{{k3}}, zmm22, zmm24",
+                "vpsubq zmm23{{k4}}, zmm23, zmm24",
+                "add {than}, 8",
+                "cmp {than}, {end}",
+                "jb 2b",
+                "vmovdqu64 [{out}], zmm20",
+                "vmovdqu64 [{out} + 64], zmm21",
+                "vmovdqu64 [{out} + 128], zmm22",
+                "vmovdqu64 [{out} + 192], zmm23",
+                at = in(reg) numbers,
+                than = inout(reg) numbers => _,
+                end = in(reg) numbers.add(count.min(MOST_RANKED)),
+                out = in(reg) ranks.as_mut_ptr(),
+                out("xmm16") _, out("xmm17") _, out("xmm18") _, out("xmm19") _, out("xmm20") _,
+                out("xmm21") _, out("xmm22") _, out("xmm23") _, out("xmm24") _, out("xmm25") _,
+                out("k1") _, out("k2") _, out("k3") _, out("k4") _,
+                options(nostack)
+            );
+        }
+        ranks
     }
 
     #[inline(always)]

@@ -18,8 +18,9 @@
 //! commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
 //! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see `supersede`).
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split, arrange};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
+use crate::pairs::arrange;
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
 

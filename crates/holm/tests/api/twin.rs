@@ -180,16 +180,28 @@ pub(crate) fn walk(iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], chance: &mut C
 fn walk_leaning(mut iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], lean: usize, chance: &mut Chance) {
     let told = format!("{iter:?}");
     let mut rest = expected.iter();
+    let mut limit = usize::MAX;
+    if chance.one_in(4) {
+        limit = chance.below(expected.len() + 3);
+        iter = iter.limit(limit);
+    }
     loop {
         let backwards = chance.below(10) < lean;
-        let (found, wanted) = if backwards { (iter.next_back(), rest.next_back()) } else { (iter.next(), rest.next()) };
-        let found = found.transpose().expect("sound");
-        let Some((key, value)) = &found else {
-            assert_eq!(wanted, None, "ended early, backwards {backwards}, {told}");
-            break;
+        let wanted = if backwards { rest.next_back() } else { rest.next() };
+        let wanted = wanted.filter(|_| limit > 0).map(|(key, value)| (&key[..], &value[..]));
+        limit = limit.saturating_sub(1);
+        // Lent or given: both ways of asking are of one walk.
+        let (lent, kept) = match (chance.one_in(2), backwards) {
+            (true, true) => (iter.next_back_ref().transpose().expect("sound"), None),
+            (true, false) => (iter.next_ref().transpose().expect("sound"), None),
+            (false, true) => (None, iter.next_back().transpose().expect("sound")),
+            (false, false) => (None, iter.next().transpose().expect("sound")),
         };
-        assert_eq!(Some(&&**key), wanted.map(|pair| &pair.0[..]).as_ref(), "backwards {backwards}, {told}");
-        assert_eq!(Some(&&**value), wanted.map(|pair| &pair.1[..]).as_ref(), "value of {key:?}");
+        let found = lent.or(kept.as_ref().map(|(key, value)| (&key[..], &value[..])));
+        assert_eq!(found, wanted, "backwards {backwards}, {told}");
+        if found.is_none() {
+            break;
+        }
     }
     // Whoever has ended stays ended.
     for _ in 0..2 {

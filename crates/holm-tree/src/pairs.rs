@@ -1,0 +1,141 @@
+//! Live pairs, copied out of a leaf, and how they are put in order.
+
+use crate::keys::{Keys, Slot};
+use holm_search::{MOST_RANKED, Search};
+use std::cmp::Ordering;
+
+/// The most pairs any design keeps in one leaf.
+pub const MOST_PAIRS: usize = 64;
+
+/// Live pairs, copied out.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs(Vec<Slot>);
+
+impl Pairs {
+    /// Adds a pair; beyond [`MOST_PAIRS`], which only a torn count could ask for, it is dropped.
+    #[inline]
+    pub fn push(&mut self, slot: Slot) {
+        if self.0.len() < MOST_PAIRS {
+            self.0.push(slot);
+        }
+    }
+
+    /// Forgets them all.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Forgets them all, and makes room for those of a leaf at once.
+    pub(crate) fn begin(&mut self, capacity: usize) {
+        self.0.clear();
+        self.0.reserve(capacity.min(MOST_PAIRS));
+    }
+
+    /// Sorts by key: by head first, and only runs of equal heads by what they lead to.
+    pub fn sort<K: Keys>(&mut self, keys: &K, search: Search) {
+        if self.place_by_rank(search).is_some() {
+            return;
+        }
+        // What decides between equal heads lies elsewhere.
+        self.0.iter().for_each(|slot| keys.prefetch(slot.payload));
+        self.0.sort_unstable_by_key(|slot| slot.head);
+        for run in self.0.chunk_by_mut(|a, b| a.head == b.head) {
+            arrange(run, |a, b| keys.order(*a, *b));
+        }
+    }
+
+    /// Puts each pair where the number of lesser heads says: no branch depends on a head. `None`, and nothing has
+    /// changed, where that says too little, for heads are equal, or where pairs are too many.
+    fn place_by_rank(&mut self, search: Search) -> Option<()> {
+        let len = self.0.len();
+        if len > MOST_RANKED {
+            return None;
+        }
+        let mut heads = [0; MOST_RANKED];
+        self.0.iter().zip(&mut heads).for_each(|(slot, head)| *head = slot.head);
+        let (mut placed, mut taken) = ([Slot::default(); MOST_RANKED], 0u32);
+        for (slot, place) in self.0.iter().zip(search.ranks(&heads, len)) {
+            let place = place as usize % MOST_RANKED;
+            placed[place] = *slot;
+            taken |= 1 << place;
+        }
+        // Equal heads have met at one place and left another empty.
+        if taken.count_ones() as usize != len {
+            return None;
+        }
+        self.0.copy_from_slice(&placed[..len]);
+        Some(())
+    }
+}
+
+/// Sorts a few things by a comparison that may contradict itself: a reader compares through records that a writer
+/// changes under it, and will throw the answer away, but must come to one. The library's sorts may panic there.
+pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
+    for end in 1..things.len() {
+        let thing = things[end];
+        let at = things[..end].partition_point(|before| order(before, &thing) != Ordering::Greater);
+        things.copy_within(at..end, at + 1);
+        things[at] = thing;
+    }
+}
+
+impl std::ops::Deref for Pairs {
+    type Target = [Slot];
+    fn deref(&self) -> &[Slot] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::Words;
+    use std::cell::Cell;
+
+    fn mixed(i: u64) -> u64 {
+        i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40
+    }
+
+    #[test]
+    fn sorting_orders_every_length_equal_heads_and_extremes_at_every_level() {
+        for search in Search::all_available() {
+            for len in 0..=MOST_PAIRS as u64 {
+                for distinct in [1, 3, len.max(1), u64::MAX] {
+                    let head = |i: u64| match i {
+                        0 => u64::MAX,
+                        1 => 0,
+                        _ if distinct == u64::MAX => mixed(i),
+                        _ => i % distinct,
+                    };
+                    let mut pairs = Pairs::default();
+                    (0..len).for_each(|i| pairs.push(Slot { head: head(i), payload: i }));
+                    pairs.sort(&Words, search);
+                    let mut wanted: Vec<_> = (0..len).map(head).collect();
+                    wanted.sort_unstable();
+                    assert_eq!(pairs.iter().map(|slot| slot.head).collect::<Vec<_>>(), wanted);
+                    let mut payloads: Vec<_> = pairs.iter().map(|slot| slot.payload).collect();
+                    payloads.sort_unstable();
+                    assert_eq!(payloads, (0..len).collect::<Vec<_>>(), "each once");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn arranging_sorts_and_survives_contradictions() {
+        for len in 0..MOST_PAIRS as u64 {
+            let mut things: Vec<_> = (0..len).map(mixed).collect();
+            arrange(&mut things, u64::cmp);
+            assert!(things.is_sorted());
+            let turn = Cell::new(0);
+            arrange(&mut things, |_, _| {
+                turn.set(turn.get() + 1);
+                mixed(turn.get() + len).cmp(&mixed(turn.get() + 7))
+            });
+            things.sort_unstable();
+            let mut wanted: Vec<_> = (0..len).map(mixed).collect();
+            wanted.sort_unstable();
+            assert_eq!(things, wanted, "in whatever order, each once");
+        }
+    }
+}
