@@ -5,12 +5,11 @@ use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
 use crate::options::Builder;
-use crate::slice::Slice;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State};
 use holm_medium::{
-    Area, BLOCK, Clock, Found, Ground, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
+    Area, BLOCK, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
 };
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
@@ -298,12 +297,20 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn get(&self, tree: &Tree, key: &[u8]) -> Result<Option<Slice>> {
+    /// Looks a key up and has its record copied by `copy`, which may be asked again: what it copied before counts for
+    /// nothing then.
+    #[inline]
+    pub(crate) fn get<T>(
+        &self,
+        tree: &Tree,
+        key: &[u8],
+        mut copy: impl FnMut(&Image, u64) -> Option<T>,
+    ) -> Result<Option<T>> {
         let probe = Probe::new(key);
         let image = self.ground.image();
         loop {
             let sighting = self.index.get(&tree.root, probe);
-            let value = sighting.payload.map(|payload| record::copy_value(image, payload));
+            let value = sighting.payload.map(|payload| copy(image, payload));
             match value {
                 None => {
                     tree.alive()?;

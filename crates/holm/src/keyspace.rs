@@ -7,6 +7,7 @@ use crate::keys::{Probe, beyond};
 use crate::record;
 use crate::slice::Slice;
 use crate::{MAX_KEY, MAX_VALUE};
+use holm_medium::Image;
 use std::cell::RefCell;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -88,7 +89,22 @@ impl Keyspace {
     /// `Dropped`; in strict mode `Poisoned`, if what was seen cannot be made durable.
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.engine.get(&self.tree, key.as_ref())
+        self.engine.get(&self.tree, key.as_ref(), record::copy_value)
+    }
+
+    /// The value of a key, into a buffer that is used again: whether it is there, and the buffer then holds it and
+    /// nothing else. The buffer is empty otherwise.
+    ///
+    /// # Errors
+    /// As [`Keyspace::get`]; what the buffer holds then is no value.
+    #[inline]
+    pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
+        let copy = |image: &Image, payload| record::copy_value_into(image, payload, into);
+        let found = self.engine.get(&self.tree, key.as_ref(), copy)?.is_some();
+        if !found {
+            into.clear();
+        }
+        Ok(found)
     }
 
     /// The values of many keys, in their order; several times faster than one by one, for the misses overlap. Each key
@@ -113,7 +129,7 @@ impl Keyspace {
                     Ok(None)
                 }
                 // Changed under way.
-                Some(_) => self.engine.get(&self.tree, key.as_ref()),
+                Some(_) => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
             }
         });
         let found = found.collect();

@@ -70,6 +70,14 @@ impl ReadOnlyKeyspace {
         self.0.get(key)
     }
 
+    /// As [`Keyspace::get_into`].
+    ///
+    /// # Errors
+    /// None today.
+    pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
+        self.0.get_into(key, into)
+    }
+
     /// As [`Keyspace::contains_key`].
     ///
     /// # Errors

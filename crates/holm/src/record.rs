@@ -123,6 +123,23 @@ pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
     Some(Slice::shared(copy, start, header.value))
 }
 
+/// Copies the value into a buffer of the caller's.
+#[inline]
+pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -> Option<()> {
+    let words = words(image, payload)?;
+    let header = Header::read(words)?;
+    let start = 8 + header.key;
+    // Whole words, for each is to be read at once; then what precedes the value is closed up.
+    let words = &words[start / 8..(start + header.value).div_ceil(8)];
+    into.resize(words.len() * 8, 0);
+    for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        *bytes = word.read().to_le_bytes();
+    }
+    into.copy_within(start % 8..start % 8 + header.value, 0);
+    into.truncate(header.value);
+    Some(())
+}
+
 /// Whether a record is what was written; a reason if not.
 pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     let (offset, len) = extent(payload);

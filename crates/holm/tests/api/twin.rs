@@ -162,7 +162,10 @@ impl Twin {
         let found = |pair: Option<(holm::Slice, holm::Slice)>| pair.map(|(key, value)| (key.to_vec(), value.to_vec()));
         assert_eq!(found(self.space().first().expect("sound")), owned(self.map.first_key_value()), "first");
         assert_eq!(found(self.space().last().expect("sound")), owned(self.map.last_key_value()), "last");
+        let mut buffer = b"what was there before".to_vec();
+        assert!(!self.space().get_into("a key that no family makes", &mut buffer).expect("sound") && buffer.is_empty());
         for (key, value) in &self.map {
+            assert!(self.space().get_into(key, &mut buffer).expect("sound") && buffer == *value, "get into {key:?}");
             assert_eq!(self.space().get(key).expect("sound").as_deref(), Some(&value[..]), "get {key:?}");
         }
     }
