@@ -23,6 +23,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 pub(crate) use fault::Fault;
+use lines::Line;
 
 /// How records are written as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,6 +80,34 @@ pub(crate) enum Next {
 /// Records, one after the other. An I/O error is that of the input and ends it.
 pub(crate) trait Records {
     fn next(&mut self, pair: &mut Pair) -> io::Result<Next>;
+}
+
+/// A reader of a format whose records are lines, one each.
+trait ByLine {
+    /// The line read last, counted from 1.
+    fn number(&self) -> u64;
+
+    /// Reads the next line and keeps it. The outer error is the input's, the inner one that of a line too long to keep.
+    fn line(&mut self) -> io::Result<Result<Line, Fault>>;
+
+    /// The record that the kept line is.
+    fn parse(&self, pair: &mut Pair) -> Result<(), Fault>;
+}
+
+impl<T: ByLine> Records for T {
+    fn next(&mut self, pair: &mut Pair) -> io::Result<Next> {
+        let read = self.line()?;
+        let line = self.number();
+        let parsed = match read {
+            Ok(Line::End) => return Ok(Next::End),
+            Ok(_) => self.parse(pair),
+            Err(fault) => Err(fault),
+        };
+        Ok(match parsed {
+            Ok(()) => Next::Pair { line },
+            Err(fault) => Next::Bad { line, fault },
+        })
+    }
 }
 
 impl Format {
