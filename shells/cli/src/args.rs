@@ -2,7 +2,7 @@
 //!
 //! Nothing is done here. What a word means for the data is told in the verb's own file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use holm::Durability;
 
 use crate::bench::Choice;
+use crate::escape::unescape;
 use crate::formats::Format;
 
 /// An ordered key-value store that is never corrupt.
@@ -46,7 +47,7 @@ pub(crate) enum Verb {
     Put(Put),
     /// Remove one record
     #[command(after_help = DEL)]
-    Del(Del),
+    Del(Record),
     /// Print records in the order of their keys
     #[command(after_help = SCAN)]
     Scan(Scan),
@@ -58,10 +59,10 @@ pub(crate) enum Verb {
     Keyspaces(Keyspaces),
     /// Print numbers about the database
     #[command(after_help = STAT)]
-    Stat(Stat),
+    Stat(Told),
     /// Verify the whole database and print each fault
     #[command(after_help = CHECK)]
-    Check(Check),
+    Check(Told),
     /// Measure the YCSB workloads, in this process
     #[command(after_help = BENCH)]
     Bench(Bench),
@@ -77,8 +78,48 @@ pub(crate) struct Target {
     pub(crate) keyspace: String,
 }
 
-/// How writes are made durable.
+/// Which record.
 #[derive(Debug, Args)]
+pub(crate) struct Record {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Key of the record
+    pub(crate) key: OsString,
+    /// Escapes such as \xHH stand in the key, and in a value given or printed; see `holm --help`
+    #[arg(long)]
+    pub(crate) escaped: bool,
+}
+
+impl Record {
+    /// The bytes of the key.
+    pub(crate) fn key(&self) -> anyhow::Result<Vec<u8>> {
+        bytes(&self.key, self.escaped)
+    }
+}
+
+/// The bytes an argument stands for.
+pub(crate) fn bytes(argument: &OsStr, escaped: bool) -> anyhow::Result<Vec<u8>> {
+    let argument = argument.as_encoded_bytes();
+    if !escaped {
+        return Ok(argument.to_vec());
+    }
+    let mut bytes = Vec::new();
+    unescape(argument, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// A whole database, and how to speak of it.
+#[derive(Debug, Args)]
+pub(crate) struct Told {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How writes are made durable.
+#[derive(Debug, Default, Args)]
 pub(crate) struct Writing {
     /// When a write is safe from power loss: strict, buffered[:10ms] or onsync
     #[arg(long, value_name = "WHEN", value_parser = durability)]
@@ -139,12 +180,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to look up
-    pub(crate) key: OsString,
-    /// The key is escaped, and the value is printed so
-    #[arg(long)]
-    pub(crate) escaped: bool,
+    pub(crate) record: Record,
     /// Print the value's bytes and nothing else
     #[arg(long, short)]
     pub(crate) no_newline: bool,
@@ -163,16 +199,9 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Put {
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to store under
-    pub(crate) key: OsString,
+    pub(crate) record: Record,
     /// Value to store; all of standard input, as it is, if absent
     pub(crate) value: Option<OsString>,
-    /// Key and value are escaped
-    #[arg(long)]
-    pub(crate) escaped: bool,
-    #[command(flatten)]
-    pub(crate) writing: Writing,
 }
 
 const DEL: &str = "\
@@ -181,20 +210,6 @@ Exit code 1 if there was no such key. The removal is durable when the command re
 Examples:
   holm del sea.holm north
   holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
-
-/// Arguments of `del`.
-#[derive(Debug, Args)]
-pub(crate) struct Del {
-    #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to remove
-    pub(crate) key: OsString,
-    /// The key is escaped
-    #[arg(long)]
-    pub(crate) escaped: bool,
-    #[command(flatten)]
-    pub(crate) writing: Writing,
-}
 
 const SCAN: &str = "\
 Keys are ordered byte by byte. Bounds and prefix may be combined. The output is that of `export`.
@@ -279,32 +294,12 @@ Examples:
   holm stat sea.holm
   holm stat sea.holm --json";
 
-/// Arguments of `stat`.
-#[derive(Debug, Args)]
-pub(crate) struct Stat {
-    /// Path of the database
-    pub(crate) database: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 const CHECK: &str = "\
 Prints what was looked at and each fault. Exit code 0 if there is none, 2 otherwise.
 
 Examples:
   holm check sea.holm
   holm check sea.holm --json";
-
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    /// Path of the database
-    pub(crate) database: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
 
 const BENCH: &str = "\
 The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is

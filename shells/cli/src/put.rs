@@ -4,20 +4,21 @@ use std::io::{self, Read};
 
 use anyhow::Context;
 
-use crate::args::Put;
+use crate::args::{Put, Writing, bytes};
 use crate::exit::Exit;
 use crate::formats::LIMITS;
-use crate::{get, opened};
+use crate::opened;
 
 pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
-    let key = get::bytes(&args.key, args.escaped)?;
+    let record = &args.record;
+    let key = record.key()?;
     let value = match &args.value {
-        Some(value) => get::bytes(value, args.escaped)?,
+        Some(value) => bytes(value, record.escaped)?,
         None => standard_input()?,
     };
     LIMITS.allow(&key, &value)?;
-    opened::closing(opened::writable(&args.target.database, &args.writing, true)?, |database| {
-        database.keyspace(&args.target.keyspace)?.insert(key, value)?;
+    opened::closing(opened::writable(&record.target.database, &Writing::default(), true)?, |database| {
+        database.keyspace(&record.target.keyspace)?.insert(key, value)?;
         database.sync().context("cannot make the record durable")?;
         Ok(Exit::Found)
     })

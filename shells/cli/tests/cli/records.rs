@@ -126,12 +126,13 @@ fn a_sound_database_has_no_faults() {
 fn durability_is_chosen_by_name() {
     let sea = Sea::new();
     for (key, durability) in [("a", "strict"), ("b", "buffered"), ("c", "buffered:2ms"), ("d", "onsync")] {
-        sea.call(["put", "db", key, durability, "--durability", durability]).with(0);
+        let line = format!("load db --durability {durability}");
+        sea.fed(&line, format!("{key}\t{durability}\n").as_bytes()).with(0);
         assert_eq!(sea.call(["get", "db", key]).with(0), format!("{durability}\n"));
     }
-    sea.holm("put db e private --memory").with(0);
+    sea.fed("load db --memory", b"e\tprivate\n").with(0);
     assert_eq!(sea.holm("get db e").with(0), "private\n");
-    let said = sea.holm("put db f never --durability sometimes");
+    let said = sea.holm("load db --durability sometimes");
     assert!(said.error.contains("expected strict"), "{}", said.error);
     assert_eq!(said.with(2), "");
 }
