@@ -4,7 +4,7 @@
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use holm::{Database, Keyspace};
+use holm::{Database, Durability, Keyspace};
 use holm_bench::{BoxError, Engine, Plan, Workload};
 use serde_json::Value;
 
@@ -27,6 +27,10 @@ pub(crate) enum Choice {
     E,
     /// 50% reads, 50% read-modify-writes
     F,
+    /// Updates alone
+    Updates,
+    /// New records in atomic batches of 1000
+    Batches,
 }
 
 impl Choice {
@@ -38,6 +42,8 @@ impl Choice {
             Self::D => Workload::D,
             Self::E => Workload::E,
             Self::F => Workload::F,
+            Self::Updates => Workload::Updates,
+            Self::Batches => Workload::Batches,
         }
     }
 }
@@ -106,7 +112,10 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
         value_bytes: args.value_bytes as usize,
         threads: usize::from(args.threads),
         seconds: args.seconds,
+        // Single inserts that wait for the disk: as many as there is time for, the others in batches.
+        load_seconds: (args.writing.durability == Some(Durability::Strict)).then_some(args.seconds),
         seed: args.seed,
+        ..Plan::default()
     };
     if !args.json {
         output::print(HEADER)?;
@@ -115,6 +124,9 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
     for workload in std::iter::once(Workload::Load).chain(chosen) {
         let outcome = holm_bench::run(&engine, &plan, workload).map_err(|error| anyhow!(error))?;
         output::print(if args.json { stat::json_line(&outcome)? } else { row(&serde_json::to_value(&outcome)?) })?;
+        if workload == Workload::Load {
+            holm_bench::fill(&engine, &plan, outcome.operations).map_err(|error| anyhow!(error))?;
+        }
     }
     Ok(())
 }
