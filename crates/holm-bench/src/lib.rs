@@ -43,6 +43,8 @@ mod meter;
 mod outcome;
 mod plan;
 mod steps;
+#[cfg(feature = "store")]
+mod store;
 mod value;
 mod workload;
 mod zipf;
@@ -53,5 +55,7 @@ pub use key::{KEY_BYTES, Keys, key};
 pub use list::List;
 pub use outcome::{Outcome, Percentiles};
 pub use plan::{Plan, PlanError};
+#[cfg(feature = "store")]
+pub use store::Store;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};

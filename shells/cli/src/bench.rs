@@ -4,8 +4,8 @@
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use holm::{Database, Durability, Keyspace};
-use holm_bench::{BoxError, Engine, Plan, Workload};
+use holm::{Database, Durability};
+use holm_bench::{Plan, Store, Workload};
 use serde_json::Value;
 
 use crate::args::Bench;
@@ -48,51 +48,6 @@ impl Choice {
     }
 }
 
-/// The store, as the workloads see it.
-struct Holm {
-    database: Database,
-    keyspace: Keyspace,
-}
-
-impl Engine for Holm {
-    fn name(&self) -> &str {
-        "holm"
-    }
-
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
-        Ok(self.keyspace.insert(key, value)?)
-    }
-
-    fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
-        into.clear();
-        let value = self.keyspace.get(key)?;
-        if let Some(value) = &value {
-            into.extend_from_slice(value);
-        }
-        Ok(value.is_some())
-    }
-
-    fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
-        let mut seen = 0;
-        for record in self.keyspace.range(from..).take(count) {
-            let (key, value) = record?;
-            visit(&key, &value);
-            seen += 1;
-        }
-        Ok(seen)
-    }
-
-    fn sync(&self) -> Result<(), BoxError> {
-        Ok(self.database.sync()?)
-    }
-
-    fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
-        let batch = self.database.batch();
-        let batch = pairs.iter().fold(batch, |batch, (key, value)| batch.insert(&self.keyspace, key, value));
-        Ok(batch.commit()?)
-    }
-}
-
 pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
     let name = args.keyspace.as_str();
     opened::closing(opened::writable(&args.database, &args.writing, true)?, |database| {
@@ -106,7 +61,7 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
 }
 
 fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
-    let engine = Holm { database: database.clone(), keyspace: database.keyspace(&args.keyspace)? };
+    let engine = Store::new("holm", database.clone(), &args.keyspace)?;
     let plan = Plan {
         records: args.records,
         value_bytes: args.value_bytes as usize,
