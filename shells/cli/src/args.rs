@@ -15,13 +15,15 @@ use crate::formats::Format;
 
 /// An ordered key-value store that is never corrupt.
 #[derive(Debug, Parser)]
-#[command(name = "holm", version, propagate_version = true, after_help = GENERAL)]
+#[command(name = "holm", version, after_help = GENERAL)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
 const GENERAL: &str = "\
+A database is a folder; `load`, `put` and `bench` make it. It holds keyspaces, of which `default` is always there.
+
 Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
 
 Escapes, in TSV always and in arguments with --escaped:
@@ -31,7 +33,9 @@ Examples:
   holm load packages.holm packages.tsv
   holm get packages.holm zlib1g
   holm scan packages.holm --prefix python3- --limit 10
-  holm export packages.holm | gzip > packages.tsv.gz";
+  holm export packages.holm | gzip > packages.tsv.gz
+
+`holm help VERB` tells more of each.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -121,10 +125,10 @@ pub(crate) struct Told {
 /// How writes are made durable.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Writing {
-    /// When a write is safe from power loss: strict, buffered[:10ms] or onsync
+    /// When a write is safe from power loss: strict, buffered[:INTERVAL] or onsync [default: buffered:10ms]
     #[arg(long, value_name = "WHEN", value_parser = durability)]
     pub(crate) durability: Option<Durability>,
-    /// Keep a private image: fastest, but the data must fit in memory
+    /// Keep a private image: the data must fit in memory, and a killed process loses what a power cut would
     #[arg(long)]
     pub(crate) memory: bool,
 }
@@ -135,9 +139,10 @@ Formats, by the file's extension or --format (standard input: tsv):
   csv    key,value; fields with commas, quotes or line ends in quotes, as RFC 4180 says
   jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
 
-Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. A bad line stops
-the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. With --skip-bad, a CSV is read
-on at the line after the bad one; a quote that is never closed stops the load all the same.
+Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. \
+A bad line stops the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. \
+With --skip-bad, a CSV is read on at the line after the bad one; a quote that is never closed stops the load all the \
+same.
 
 Examples:
   holm load packages.holm packages.tsv
@@ -152,8 +157,8 @@ pub(crate) struct Load {
     pub(crate) target: Target,
     /// File to read; standard input if absent or -
     pub(crate) file: Option<PathBuf>,
-    /// Format of the input
-    #[arg(long, value_enum)]
+    /// Format of the input: tsv, csv or jsonl
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// Take TSV as it is: no escapes, the value is everything after the first tab
     #[arg(long)]
@@ -226,13 +231,13 @@ pub(crate) struct Scan {
     #[command(flatten)]
     pub(crate) target: Target,
     /// First key, included
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) from: Option<OsString>,
     /// Last key, not included
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) to: Option<OsString>,
     /// Only keys that begin so
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) prefix: Option<OsString>,
     /// --from, --to and --prefix are escaped
     #[arg(long)]
@@ -246,8 +251,8 @@ pub(crate) struct Scan {
     /// Print no values
     #[arg(long)]
     pub(crate) keys_only: bool,
-    /// Format of the output
-    #[arg(long, value_enum, default_value = "tsv")]
+    /// Format of the output: tsv, csv or jsonl
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "tsv")]
     pub(crate) format: Format,
 }
 
@@ -266,8 +271,8 @@ pub(crate) struct Export {
     pub(crate) target: Target,
     /// File to create; standard output if absent or -
     pub(crate) file: Option<PathBuf>,
-    /// Format of the output; by the file's extension unless said, tsv on standard output
-    #[arg(long, value_enum)]
+    /// Format of the output: tsv, csv or jsonl; by the file's extension unless said, tsv on standard output
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// Begin a CSV with a line that names the columns; `load --header` passes over it
     #[arg(long)]
@@ -302,13 +307,24 @@ Examples:
   holm check sea.holm --json";
 
 const BENCH: &str = "\
-The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is
-created if it is absent. Workloads: load; a 50% updates; b 5% updates; c reads; d reads of the latest; e short scans;
-f read-modify-write.
+The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is \
+created if it is absent. With --durability strict the load, too, ends after so many seconds; the other records are \
+then put in by batches, unmeasured.
+
+Workloads after the load:
+  a        50% reads, 50% updates
+  b        95% reads, 5% updates
+  c        reads
+  d        95% reads of the latest, 5% inserts
+  e        95% scans of 1 to 100 records, 5% inserts
+  f        50% reads, 50% read-modify-writes
+  updates  updates alone
+  batches  new records in atomic batches of 1000
 
 Examples:
   holm bench /tmp/bench.holm
   holm bench /tmp/bench.holm --records 1000000 --threads 2 --seconds 10 --durability onsync
+  holm bench /tmp/bench.holm --workloads updates,batches --threads 8 --durability strict
   holm bench /tmp/bench.holm --workloads a,c --json";
 
 /// Arguments of `bench`.
@@ -320,22 +336,29 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "NAME", default_value = "bench")]
     pub(crate) keyspace: String,
     /// Records to load
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) records: u64,
     /// Bytes of each value
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=(1 << 30)))]
+    #[arg(long, value_name = "SIZE", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
     pub(crate) value_bytes: u32,
     /// Threads at work
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Seconds per workload after the load
-    #[arg(long, default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) seconds: f64,
     /// Seed of the keys and of the order of operations
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Workloads to measure after the load
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "a,b,c,d,e,f")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        hide_possible_values = true,
+        value_delimiter = ',',
+        default_value = "a,b,c,d,e,f"
+    )]
     pub(crate) workloads: Vec<Choice>,
     /// Print one JSON object per workload
     #[arg(long)]

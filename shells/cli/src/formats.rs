@@ -124,7 +124,7 @@ impl Format {
             "csv" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::Jsonl),
             _ => {
-                bail!("{}: found extension {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
+                bail!("{}: the extension is {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
             }
         }
     }

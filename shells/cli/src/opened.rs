@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use holm::{Database, Error, ReadOnlyDatabase};
 
 use crate::args::Writing;
@@ -15,7 +15,7 @@ pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
         return Ok(database);
     }
     closing(existing(path)?, |_| Ok(()))?;
-    Database::open_read_only(path).with_context(|| format!("cannot open {}", path.display()))
+    Database::open_read_only(path).map_err(|error| cannot_open(path, error))
 }
 
 /// What a whole database has to tell: one to look at, or, if it was not closed, the one that has just been recovered
@@ -38,14 +38,23 @@ fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
             note(&format!("{} was not closed: opening it for writing, to recover it", path.display()));
             Ok(None)
         }
-        opened => opened.map(Some).with_context(|| format!("cannot open {}", path.display())),
+        opened => opened.map(Some).map_err(|error| cannot_open(path, error)),
+    }
+}
+
+/// Why not, in words that name the path once.
+fn cannot_open(path: &Path, error: Error) -> anyhow::Error {
+    match error {
+        Error::NotFound { .. } => error.into(),
+        _ if path.is_file() => anyhow!("cannot open {}: found a file, expected a folder", path.display()),
+        _ => anyhow::Error::from(error).context(format!("cannot open {}", path.display())),
     }
 }
 
 /// A database that exists, to write to or to recover; to ask for a name that was misspelt must not leave an empty
 /// database behind.
 pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
-    Database::builder().create(false).open(path).with_context(|| format!("cannot open {}", path.display()))
+    Database::builder().create(false).open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// A database to write to, as the options say; created if `create` and it is absent.
@@ -54,7 +63,7 @@ pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::
     if let Some(durability) = writing.durability {
         builder = builder.durability(durability);
     }
-    builder.open(path).with_context(|| format!("cannot open {}", path.display()))
+    builder.open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// Does `work`, then closes, also after an error: a database that was closed opens without recovery. Keyspaces and
@@ -69,6 +78,7 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
 
 /// Says that there is no such keyspace, and which there are: an empty answer would hide a misspelt name.
 pub(crate) fn no_keyspace(name: &str, there: &[String]) -> anyhow::Result<Exit> {
-    note(&format!("no keyspace named {name} (there are: {})", there.join(", ")));
+    let there: Vec<_> = there.iter().map(|name| format!("{name:?}")).collect();
+    note(&format!("no keyspace named {name:?} (there are: {})", there.join(", ")));
     Ok(Exit::Absent)
 }

@@ -1,11 +1,11 @@
 //! `put`: one record, durable when the command returns.
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 
 use anyhow::Context;
 
 use crate::args::{Put, Writing, bytes};
-use crate::exit::Exit;
+use crate::exit::{Exit, note};
 use crate::formats::LIMITS;
 use crate::opened;
 
@@ -26,6 +26,9 @@ pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
 
 /// All of standard input, but no more than one byte over the limit: enough to see that it is too long.
 fn standard_input() -> anyhow::Result<Vec<u8>> {
+    if io::stdin().is_terminal() {
+        note("reading the value from the terminal; end with Ctrl-D on a line of its own");
+    }
     let mut value = Vec::new();
     io::stdin().lock().take(LIMITS.value as u64 + 1).read_to_end(&mut value).context("reading standard input")?;
     Ok(value)
