@@ -5,9 +5,9 @@
 
 use crate::child::Order;
 use crate::parent::{self, Run};
-use crate::report::{Report, median, spread};
+use crate::report::{CPU, FIGURES, RATE, Report, median, spread};
 use crate::table::Table;
-use crate::units::{megabytes, rate, times};
+use crate::units::{megabytes, times};
 use anyhow::{Context, Result, ensure};
 use holm_bench::List;
 use std::path::{Path, PathBuf};
@@ -99,19 +99,28 @@ impl Comparison {
         if random { ("random bytes", &mut self.random) } else { ("lines", &mut self.lines) }
     }
 
-    fn columns(&self) -> Vec<Column> {
-        let steps = self.lines.steps.iter().map(|&step| {
-            let of = move |run: &Run| {
-                let found = run.steps.iter().find(|found| (found.outcome.workload, found.threads) == step);
-                found.map(|found| found.outcome.per_second)
+    /// The columns of each table: of steps one of the report's own figures, then space.
+    fn tables(&self) -> Vec<Table> {
+        let of_steps = [&FIGURES[RATE], &FIGURES[CPU]].map(|figure| {
+            let column = |&step| {
+                let of = move |run: &Run| {
+                    let found = run.steps.iter().find(|found| (found.outcome.workload, found.threads) == step);
+                    found.and_then(figure.of)
+                };
+                Column { head: self.lines.label(step), of: Box::new(of), show: figure.show }
             };
-            Column { head: format!("{}/s", self.lines.label(step)), of: Box::new(of), show: rate }
+            self.table(figure.title, &self.lines.steps.iter().map(column).collect::<Vec<_>>())
         });
+        let spaces = self.table("Disk, and memory that the engine added", &Self::spaces());
+        of_steps.into_iter().chain([spaces]).collect()
+    }
+
+    fn spaces() -> [Column; 4] {
         let space = |head: &str, of: fn(&Run) -> Option<u64>| {
             let of = move |run: &Run| of(run).map(|bytes| bytes as f64);
             Column { head: head.to_owned(), of: Box::new(of), show: megabytes }
         };
-        let spaces = [
+        [
             space("disk, loaded", |run| Some(run.loaded.as_ref()?.at_once.disk_bytes)),
             space("disk, settled", |run| Some(run.loaded.as_ref()?.settled.disk_bytes)),
             space("disk, closed", |run| Some(run.closed.as_ref()?.disk_bytes)),
@@ -119,8 +128,7 @@ impl Comparison {
                 let loaded = run.loaded.as_ref()?;
                 Some(loaded.settled.memory.bytes().saturating_sub(loaded.before.bytes()))
             }),
-        ];
-        steps.chain(spaces).collect()
+        ]
     }
 
     /// The table and its conditions as Markdown.
@@ -132,8 +140,8 @@ impl Comparison {
             "{machine}\n{} keys of {:.1} bytes on average and values of {}: {} raw; {} s per mix, {} rounds, \
              {durability:?} ({})\nA line shares {:.1} bytes with the one before it in order, random bytes of the same \
              lengths {:.1}. Loaded in random order.\nGets and scans of 10 begin anywhere. Settled: {settle_seconds} s \
-             after the load. Figures are medians (least..greatest).\nRatios are lines / random bytes: of speeds better \
-             above 1, of space below.\n\n",
+             after the load. Figures are medians (least..greatest).\nRatios are lines / random bytes: above 1 lines \
+             are faster, or cost more.\n\n",
             self.keys,
             self.key_bytes as f64 / self.keys as f64,
             plan.value_bytes,
@@ -144,7 +152,7 @@ impl Comparison {
             self.shared_by_lines,
             self.shared_by_random,
         );
-        text += &self.table().to_string();
+        text += &self.tables().iter().map(Table::to_string).collect::<Vec<_>>().join("\n");
         let failed = [&self.lines, &self.random].map(|report| report.troubles());
         for trouble in failed.iter().flatten() {
             text += &format!("\nFailed or doubtful: {trouble}");
@@ -152,8 +160,7 @@ impl Comparison {
         text
     }
 
-    fn table(&self) -> Table {
-        let columns = self.columns();
+    fn table(&self, title: &str, columns: &[Column]) -> Table {
         let header = std::iter::once("engine, keys".to_owned()).chain(columns.iter().map(|column| column.head.clone()));
         let mut rows = Vec::new();
         for engine in &self.lines.engines {
@@ -173,7 +180,7 @@ impl Comparison {
             };
             rows.push(row("ratio", columns.iter().map(ratio).collect()));
         }
-        Table { title: "Lines and random bytes as keys".to_owned(), header: header.collect(), rows }
+        Table { title: title.to_owned(), header: header.collect(), rows }
     }
 }
 
@@ -209,12 +216,14 @@ mod tests {
         let (lines, random) = (report([2_000_000, 6_000_000, 9_000_000]), report([1_000_000, 2_000_000, 9_000_000]));
         let comparison =
             Comparison { keys: 4, key_bytes: 20, shared_by_lines: 3.0, shared_by_random: 0.5, lines, random };
-        let table = comparison.table();
-        assert_eq!(table.header[1..3], ["load/s", "disk, loaded"]);
-        assert_eq!(table.rows[0][..3], ["holm, lines", "-", "6.00 MB (2.00 MB..9.00 MB)"]);
-        assert_eq!(table.rows[2][..3], ["holm, ratio", "-", "2.00x (1.00x..3.00x)"]);
+        let tables = comparison.tables();
+        assert_eq!(tables[0].header, ["engine, keys", "load"]);
+        assert_eq!(tables[0].rows[2], ["holm, ratio", "-"]);
+        let spaces = &tables[2].rows;
+        assert_eq!(spaces[0][..2], ["holm, lines", "6.00 MB (2.00 MB..9.00 MB)"]);
+        assert_eq!(spaces[2][..2], ["holm, ratio", "2.00x (1.00x..3.00x)"]);
         // What the program itself takes is not the engine's.
-        assert_eq!(table.rows[2][5], "2.00x (1.00x..3.00x)");
+        assert_eq!(spaces[2][4], "2.00x (1.00x..3.00x)");
         assert!(comparison.text().contains("4 keys of 5.0 bytes"), "{}", comparison.text());
     }
 

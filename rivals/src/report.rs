@@ -23,14 +23,18 @@ pub(crate) struct Report {
 }
 
 /// A figure of a step, and how to read it.
-struct Figure {
-    title: &'static str,
-    of: fn(&Step) -> Option<f64>,
-    show: fn(f64) -> String,
+pub(crate) struct Figure {
+    pub(crate) title: &'static str,
+    pub(crate) of: fn(&Step) -> Option<f64>,
+    pub(crate) show: fn(f64) -> String,
     more_is_better: bool,
 }
 
-const FIGURES: [Figure; 5] = [
+/// Which of the figures is the rate, and which the processor time of an operation.
+pub(crate) const RATE: usize = 0;
+pub(crate) const CPU: usize = 4;
+
+pub(crate) static FIGURES: [Figure; 5] = [
     Figure { title: "Operations per second", of: |s| Some(s.outcome.per_second), show: rate, more_is_better: true },
     Figure {
         title: "Writes, p99.9",
