@@ -3,14 +3,16 @@
 //! inherits another's heap, threads or caches. Orders come as JSON in one argument, events leave as JSON lines.
 
 use crate::engines::{Durability, entry};
-use crate::memory::{Memory, Watch, disk_bytes};
+use crate::memory::{Memory, Space, Watch, disk_bytes};
+use crate::prefixes::Source;
 use anyhow::{Context, Result, anyhow};
-use holm_bench::{BoxError, Engine, Outcome, Plan, Values, Workload, fill, key, run};
+use holm_bench::{BoxError, Engine, Keys, Outcome, Plan, Values, Workload, fill, key, run};
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// A line to the parent after this many inserts.
+/// A line to the parent after this many inserts, where none of them waits for the disk.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
 /// What one child is told.
@@ -22,6 +24,10 @@ pub(crate) struct Order {
     pub(crate) task: Task,
     /// Of every step; the number of threads is the step's.
     pub(crate) plan: Plan,
+    /// Where the keys come from, if not from the records' numbers.
+    pub(crate) source: Option<Source>,
+    /// How long the engine is left alone after the load, before what it then occupies is measured.
+    pub(crate) settle_seconds: f64,
 }
 
 /// Which task.
@@ -40,8 +46,8 @@ pub(crate) enum Task {
 pub(crate) enum Event {
     /// A workload is done.
     Ran { threads: usize, cpu_seconds: f64, outcome: Outcome },
-    /// The records are in and synced.
-    Loaded { disk_bytes: u64, memory: Memory },
+    /// The records are in and synced, and the engine has been left alone; `before` it was opened.
+    Loaded { before: Memory, at_once: Space, settled: Space },
     /// The engine is closed.
     Closed { disk_bytes: u64, peak: Memory, close_seconds: f64 },
     /// So many inserts have returned.
@@ -71,13 +77,24 @@ pub(crate) struct Reopened {
 
 /// Carries out an order, given as JSON; what goes wrong with it is an event too.
 pub(crate) fn obey(order: &str) -> Result<()> {
-    let order: Order = serde_json::from_str(order).context("the order of a child is not readable")?;
-    let done = match &order.task {
-        Task::Measure(steps) => measure(&order, steps),
-        Task::InsertUntilKilled => insert_until_killed(&order),
-        Task::Reopen { acknowledged } => reopen(&order, *acknowledged),
-    };
+    let mut order: Order = serde_json::from_str(order).context("the order of a child is not readable")?;
+    let done = name_keys(&mut order).and_then(|()| carry_out(&order));
     done.or_else(|error| say(&Event::Failed(format!("{error:#}"))))
+}
+
+fn name_keys(order: &mut Order) -> Result<()> {
+    if let Some(source) = &order.source {
+        order.plan.keys = Keys::Listed(Arc::new(source.list()?));
+    }
+    Ok(())
+}
+
+fn carry_out(order: &Order) -> Result<()> {
+    match &order.task {
+        Task::Measure(steps) => measure(order, steps),
+        Task::InsertUntilKilled => insert_until_killed(order),
+        Task::Reopen { acknowledged } => reopen(order, *acknowledged),
+    }
 }
 
 fn say(event: &Event) -> Result<()> {
@@ -95,13 +112,12 @@ fn open(order: &Order) -> Result<Box<dyn Engine>> {
 }
 
 fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
-    let watch = Watch::start();
+    let (before, watch) = (Memory::now()?, Watch::start());
     let engine = open(order)?;
     let mut loaded = false;
     for (number, &(workload, threads)) in steps.iter().enumerate() {
-        if !loaded && !matches!(workload, Workload::Load | Workload::Batches) {
-            fill(&*engine, &order.plan).map_err(boxed).context("cannot fill")?;
-            say_loaded(&*engine, &order.folder)?;
+        if !loaded && workload != Workload::Load {
+            load_the_rest(&*engine, order, 0, before)?;
             loaded = true;
         }
         // Another seed for each step, so that each adds records of its own.
@@ -110,9 +126,10 @@ fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
         let cpu = cpu_seconds();
         let outcome =
             run(&*engine, &plan, workload).map_err(boxed).with_context(|| format!("in workload {workload}"))?;
+        let done = outcome.operations;
         say(&Event::Ran { threads, cpu_seconds: cpu_seconds() - cpu, outcome })?;
         if workload == Workload::Load && !loaded {
-            say_loaded(&*engine, &order.folder)?;
+            load_the_rest(&*engine, order, done, before)?;
             loaded = true;
         }
     }
@@ -122,9 +139,14 @@ fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
     say(&Event::Closed { disk_bytes: disk_bytes(&order.folder)?, peak: watch.peak(), close_seconds })
 }
 
-fn say_loaded(engine: &dyn Engine, folder: &Path) -> Result<()> {
+/// Puts in the records from `first` on, if any are missing, and says what they take: at once, and when the engine has
+/// had time for what it does in the background, which is the same for all.
+fn load_the_rest(engine: &dyn Engine, order: &Order, first: u64, before: Memory) -> Result<()> {
+    fill(engine, &order.plan, first).map_err(boxed).context("cannot fill")?;
     engine.sync().map_err(boxed).context("cannot sync")?;
-    say(&Event::Loaded { disk_bytes: disk_bytes(folder)?, memory: Memory::now()? })
+    let at_once = Space::now(&order.folder)?;
+    std::thread::sleep(Duration::from_secs_f64(order.settle_seconds));
+    say(&Event::Loaded { before, at_once, settled: Space::now(&order.folder)? })
 }
 
 /// Processor time of all threads of this process, background work of the engine included.
@@ -136,9 +158,10 @@ fn cpu_seconds() -> f64 {
 fn insert_until_killed(order: &Order) -> Result<()> {
     let engine = open(order)?;
     let values = Values::new(order.plan.value_bytes, order.plan.seed);
+    let every = if order.durability == Durability::Synced { 1 } else { ACKNOWLEDGE_EVERY };
     for record in 0.. {
         engine.insert(&key(record), values.of(record)).map_err(boxed)?;
-        if (record + 1) % ACKNOWLEDGE_EVERY == 0 {
+        if (record + 1) % every == 0 {
             say(&Event::Acknowledged(record + 1))?;
         }
     }

@@ -104,7 +104,7 @@ mod tests {
     /// Every adapter does what `Engine` says, in both classes.
     #[test]
     fn adapters_keep_the_contract() {
-        let plan = Plan { records: 1500, value_bytes: 50, threads: 1, seconds: 1.0, seed: 3 };
+        let plan = Plan { records: 1500, value_bytes: 50, seed: 3, ..Plan::default() };
         let values = Values::new(plan.value_bytes, plan.seed);
         let mut keys: Vec<_> = (0..plan.records).map(key).collect();
         keys.sort_unstable();
@@ -113,7 +113,7 @@ mod tests {
                 let folder = tempfile::tempdir().unwrap();
                 let engine = (entry.open)(folder.path(), durability).unwrap();
                 assert_eq!(engine.name(), entry.name);
-                fill(&*engine, &plan).unwrap();
+                fill(&*engine, &plan, 0).unwrap();
                 engine.insert(&key(7), b"other").unwrap();
                 engine.sync().unwrap();
                 let mut into = b"left from before".to_vec();

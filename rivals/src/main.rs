@@ -8,6 +8,7 @@ mod engines;
 mod machine;
 mod memory;
 mod parent;
+mod prefixes;
 mod report;
 mod table;
 mod units;
@@ -30,21 +31,32 @@ struct Arguments {
     /// Engines, separated by commas [default: all but `private`, which is Holm over its private image]
     #[arg(long, value_delimiter = ',')]
     engines: Vec<String>,
-    /// Workloads in the order in which they run [default: load,c,b,a,f,d,e; if synced: batches,updates,a]
+    /// Workloads in the order in which they run [default: load,c,b,a,f,d,e; if synced: batches,updates,a; with
+    /// --keys-from: load,gets,scans]
     #[arg(long, value_delimiter = ',')]
     workloads: Vec<Workload>,
     /// Records [default: 1000000; if synced: 100000]
     #[arg(long)]
     records: Option<u64>,
-    /// Bytes of a value
-    #[arg(long, default_value_t = 100)]
-    value_bytes: usize,
-    /// Numbers of threads, separated by commas; load and batches use the first only [default: 1; if synced: 1,2,8]
+    /// Bytes of a value [default: 100; with --keys-from: 8]
+    #[arg(long)]
+    value_bytes: Option<usize>,
+    /// Take the keys from the lines of a file, and compare them with random bytes of the same number and lengths
+    #[arg(long, value_name = "FILE")]
+    keys_from: Option<PathBuf>,
+    /// Numbers of threads, separated by commas; load uses the first only [default: 1; if synced: 1,2,8]
     #[arg(long, value_delimiter = ',')]
     threads: Vec<usize>,
-    /// Seconds per mix
-    #[arg(long, default_value_t = 5.0)]
-    seconds: f64,
+    /// Seconds per mix [default: 5; if synced: 1]
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Seconds after which a load ends, the rest put in by batches unmeasured, and a kill comes [default: none; if
+    /// synced: those per mix]
+    #[arg(long)]
+    load_seconds: Option<f64>,
+    /// Seconds that an engine is left alone after the load, before its disk and memory are measured once more
+    #[arg(long, default_value_t = 2.0)]
+    settle: f64,
     /// Rounds over all engines
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -90,20 +102,27 @@ fn compare(arguments: &Arguments) -> Result<()> {
     for &(_, threads) in &steps {
         Plan { threads, ..plan.clone() }.check()?;
     }
+    Duration::try_from_secs_f64(arguments.settle).context("--settle")?;
     parent::check_folder(&arguments.dir)?;
     let (durability, limit) = (arguments.durability, Duration::from_secs(arguments.limit));
+    let settle_seconds = arguments.settle;
     let machine = machine::describe(&arguments.dir);
     let (mut runs, mut kills) = (Vec::new(), Vec::new());
     let order = |engine: &String, round: usize| {
         let plan = Plan { seed: plan.seed.wrapping_add(1000 * round as u64), ..plan.clone() };
         let (engine, folder) = (engine.clone(), arguments.dir.clone());
-        Order { engine, durability, folder, task: Task::Measure(Vec::new()), plan }
+        Order { engine, durability, folder, task: Task::Measure(Vec::new()), plan, source: None, settle_seconds }
     };
+    if let Some(file) = &arguments.keys_from {
+        let conditions =
+            Report { machine, durability, engines, steps, settle_seconds, plan: plan.clone(), runs, kills };
+        let comparison = prefixes::compare(conditions, file, arguments.rounds, limit, order)?;
+        return tell(&comparison.text(), &comparison, arguments);
+    }
     for round in 1..=arguments.rounds {
         for engine in &engines {
-            let run = parent::measure(&order(engine, round), round, &steps, limit);
-            eprintln!("round {round} of {}, {}", arguments.rounds, parent::summary(&run));
-            runs.push(run);
+            eprint!("round {round} of {}, {engine}:", arguments.rounds);
+            runs.push(parent::measure(&order(engine, round), round, &steps, limit));
         }
     }
     for round in 1..=arguments.kills {
@@ -112,11 +131,16 @@ fn compare(arguments: &Arguments) -> Result<()> {
             kills.push(parent::kill(&order(engine, round), round, limit));
         }
     }
-    let report = Report { machine, durability, engines, steps, plan, runs, kills };
-    println!("{}", report.text());
+    let report = Report { machine, durability, engines, steps, settle_seconds, plan, runs, kills };
+    tell(&report.text(), &report, arguments)
+}
+
+/// The text to standard output, the figures to the file that was named.
+fn tell(text: &str, figures: &impl serde::Serialize, arguments: &Arguments) -> Result<()> {
+    println!("{text}");
     if let Some(path) = &arguments.json {
         let file = std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-        serde_json::to_writer_pretty(std::io::BufWriter::new(file), &report)?;
+        serde_json::to_writer_pretty(std::io::BufWriter::new(file), figures)?;
     }
     Ok(())
 }
@@ -130,19 +154,30 @@ fn engines(arguments: &Arguments) -> Result<Vec<String>> {
 
 /// Which workloads with how many threads, in order.
 fn steps(arguments: &Arguments) -> Vec<(Workload, usize)> {
-    use Workload::{A, B, Batches, C, D, E, F, Load, Updates};
+    use Workload::{A, B, Batches, C, D, E, F, Gets, Load, Scans, Updates};
     let synced = arguments.durability == Durability::Synced;
-    let usual: &[Workload] = if synced { &[Batches, Updates, A] } else { &[Load, C, B, A, F, D, E] };
-    let usual_threads: &[usize] = if synced { &[1, 2, 8] } else { &[1] };
+    let usual: &[Workload] = match synced {
+        _ if arguments.keys_from.is_some() => &[Load, Gets, Scans],
+        true => &[Batches, Updates, A],
+        false => &[Load, C, B, A, F, D, E],
+    };
+    let usual_threads: &[usize] = if synced && arguments.keys_from.is_none() { &[1, 2, 8] } else { &[1] };
     let workloads = if arguments.workloads.is_empty() { usual } else { &arguments.workloads };
     let threads = if arguments.threads.is_empty() { usual_threads } else { &arguments.threads };
-    let widths = |workload| if matches!(workload, Load | Batches) { &threads[..1] } else { threads };
+    let widths = |workload| if workload == Load { &threads[..1] } else { threads };
     let of = |&workload: &Workload| widths(workload).iter().map(move |&threads| (workload, threads));
     workloads.iter().flat_map(of).collect()
 }
 
 fn plan(arguments: &Arguments) -> Plan {
-    let usual = if arguments.durability == Durability::Synced { 100_000 } else { 1_000_000 };
-    let Arguments { records, value_bytes, seconds, seed, .. } = *arguments;
-    Plan { records: records.unwrap_or(usual), value_bytes, threads: 1, seconds, seed }
+    let synced = arguments.durability == Durability::Synced;
+    let seconds = arguments.seconds.unwrap_or(if synced { 1.0 } else { 5.0 });
+    Plan {
+        records: arguments.records.unwrap_or(if synced { 100_000 } else { 1_000_000 }),
+        value_bytes: arguments.value_bytes.unwrap_or(if arguments.keys_from.is_some() { 8 } else { 100 }),
+        seconds,
+        load_seconds: arguments.load_seconds.or(synced.then_some(seconds)),
+        seed: arguments.seed,
+        ..Plan::default()
+    }
 }

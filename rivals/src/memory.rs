@@ -25,6 +25,11 @@ impl Memory {
         Ok(Self::parse(&std::fs::read_to_string("/proc/self/status")?))
     }
 
+    /// All of it.
+    pub(crate) fn bytes(self) -> u64 {
+        self.anonymous + self.file
+    }
+
     fn parse(status: &str) -> Self {
         let bytes = |name: &str| -> u64 {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -32,6 +37,23 @@ impl Memory {
             kibibytes.unwrap_or(0) * 1024
         };
         Self { anonymous: bytes("RssAnon:"), file: bytes("RssFile:") + bytes("RssShmem:") }
+    }
+}
+
+/// What a run occupies at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Space {
+    pub(crate) disk_bytes: u64,
+    pub(crate) memory: Memory,
+}
+
+impl Space {
+    /// Memory of this process, and disk of the folder.
+    ///
+    /// # Errors
+    /// The process file system is not there, or the folder cannot be read.
+    pub(crate) fn now(folder: &Path) -> std::io::Result<Self> {
+        Ok(Self { disk_bytes: disk_bytes(folder)?, memory: Memory::now()? })
     }
 }
 

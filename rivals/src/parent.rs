@@ -2,7 +2,8 @@
 //! or when dying is the order. One run or one kill is one call here; the order of runs is the caller's.
 
 use crate::child::{Event, Order, Reopened, Task};
-use crate::memory::Memory;
+use crate::memory::{Memory, Space};
+use crate::units::rate;
 use anyhow::{Context, Result, bail};
 use holm_bench::{Outcome, Workload};
 use std::io::{BufRead, BufReader};
@@ -32,11 +33,13 @@ pub(crate) struct Step {
     pub(crate) outcome: Outcome,
 }
 
-/// After the load and a sync.
+/// After the load and a sync, and again when the engine has been left alone.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Loaded {
-    pub(crate) disk_bytes: u64,
-    pub(crate) memory: Memory,
+    /// Before the engine was opened: the program itself, and the keys if they come from a list.
+    pub(crate) before: Memory,
+    pub(crate) at_once: Space,
+    pub(crate) settled: Space,
 }
 
 /// After the end.
@@ -57,7 +60,7 @@ pub(crate) struct Kill {
     pub(crate) failure: Option<String>,
 }
 
-/// Runs the steps in a child and collects what it says.
+/// Runs the steps in a child, collects what it says, and tells on the terminal how far it is.
 pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], limit: Duration) -> Run {
     let order = Order { task: Task::Measure(steps.to_vec()), ..order.clone() };
     let engine = order.engine.clone();
@@ -66,8 +69,15 @@ pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], 
     let done = in_fresh_folder(&order, |order| {
         converse(order, limit, |event| {
             match event {
-                Event::Ran { threads, cpu_seconds, outcome } => run.steps.push(Step { threads, cpu_seconds, outcome }),
-                Event::Loaded { disk_bytes, memory } => run.loaded = Some(Loaded { disk_bytes, memory }),
+                Event::Ran { threads, cpu_seconds, outcome } => {
+                    let width = if threads == 1 { String::new() } else { format!(" t={threads}") };
+                    eprint!(" {}{width} {},", outcome.workload, rate(outcome.per_second));
+                    run.steps.push(Step { threads, cpu_seconds, outcome });
+                }
+                Event::Loaded { before, at_once, settled } => {
+                    eprint!(" settled,");
+                    run.loaded = Some(Loaded { before, at_once, settled });
+                }
                 Event::Closed { disk_bytes, peak, close_seconds } => {
                     run.closed = Some(Closed { disk_bytes, peak, close_seconds });
                 }
@@ -78,10 +88,15 @@ pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], 
         })
     });
     run.failure = failed.or(done.err().map(|error| format!("{error:#}")));
+    match &run.failure {
+        None => eprintln!(" closed"),
+        Some(reason) => eprintln!(" failed: {reason}"),
+    }
     run
 }
 
-/// Kills a child as soon as it has acknowledged so many records, or at the limit; has another look for them.
+/// Kills a child as soon as it has acknowledged so many records, or when the time of a load is over; has
+/// another look for them.
 pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
     let done = in_fresh_folder(order, |order| {
         let acknowledged = insert_and_kill(order, limit)?;
@@ -112,6 +127,7 @@ fn insert_and_kill(order: &Order, limit: Duration) -> Result<u64> {
     let order = Order { task: Task::InsertUntilKilled, ..order.clone() };
     let (mut acknowledged, mut failed) = (0, None);
     let wanted = order.plan.records;
+    let limit = order.plan.load_seconds.map_or(limit, |seconds| limit.min(Duration::from_secs_f64(seconds)));
     let began = Instant::now();
     let ended = converse(&order, limit, |event| {
         match event {
@@ -191,14 +207,6 @@ fn listen(output: impl std::io::Read + Send + 'static) -> Receiver<Event> {
         }
     });
     events
-}
-
-/// Says on the terminal how a run went.
-pub(crate) fn summary(run: &Run) -> String {
-    let rate = |step: &Step| format!("{} {}", step.outcome.workload, crate::units::rate(step.outcome.per_second));
-    let steps: Vec<_> = run.steps.iter().map(rate).collect();
-    let failure = run.failure.as_ref().map(|reason| format!("; failed: {reason}"));
-    format!("{}: {}{}", run.engine, steps.join(", "), failure.unwrap_or_default())
 }
 
 /// Refuses a folder that cannot be used before the first child starts.

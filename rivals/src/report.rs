@@ -8,12 +8,14 @@ use crate::units::{latency, megabytes, rate, times};
 use holm_bench::{KEY_BYTES, Plan, Workload};
 
 /// Everything that was measured; its fields are the JSON file's.
-#[derive(serde::Serialize)]
+#[derive(Clone, serde::Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: String,
     pub(crate) durability: Durability,
     pub(crate) engines: Vec<String>,
     pub(crate) steps: Vec<(Workload, usize)>,
+    /// How long each engine is left alone after the load.
+    pub(crate) settle_seconds: f64,
     /// Its number of threads is each step's own.
     pub(crate) plan: Plan,
     pub(crate) runs: Vec<Run>,
@@ -21,14 +23,18 @@ pub(crate) struct Report {
 }
 
 /// A figure of a step, and how to read it.
-struct Figure {
-    title: &'static str,
-    of: fn(&Step) -> Option<f64>,
-    show: fn(f64) -> String,
+pub(crate) struct Figure {
+    pub(crate) title: &'static str,
+    pub(crate) of: fn(&Step) -> Option<f64>,
+    pub(crate) show: fn(f64) -> String,
     more_is_better: bool,
 }
 
-const FIGURES: [Figure; 5] = [
+/// Which of the figures is the rate, and which the processor time of an operation.
+pub(crate) const RATE: usize = 0;
+pub(crate) const CPU: usize = 4;
+
+pub(crate) static FIGURES: [Figure; 5] = [
     Figure { title: "Operations per second", of: |s| Some(s.outcome.per_second), show: rate, more_is_better: true },
     Figure {
         title: "Writes, p99.9",
@@ -56,7 +62,7 @@ fn cpu(step: &Step) -> Option<f64> {
 }
 
 /// The middle one, or the mean of the two.
-fn median(mut figures: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let (lower, upper) = (figures.get(figures.len().checked_sub(1)? / 2)?, figures.get(figures.len() / 2)?);
     Some((lower + upper) / 2.0)
@@ -90,15 +96,18 @@ impl Report {
         let Plan { records, value_bytes, seconds, .. } = self.plan;
         let rounds = self.runs.iter().map(|run| run.round).max().unwrap_or(0);
         let modes = self.entries().map(|entry| format!("{}: {}", entry.name, entry.mode(self.durability)));
+        let boxed = self.plan.load_seconds.map(|seconds| format!(", at most {seconds} s per load"));
         format!(
-            "{records} records of {KEY_BYTES} + {value_bytes} bytes, {seconds} s per mix, {rounds} rounds, {:?} ({})\n\
+            "{records} records of {KEY_BYTES} + {value_bytes} bytes, {seconds} s per mix{}, {rounds} rounds, {:?} \
+             ({})\n\
              Figures are medians (least..greatest); ratios above 1 are in favour of the engine named first.",
+            boxed.unwrap_or_default(),
             self.durability,
             modes.collect::<Vec<_>>().join("; ")
         )
     }
 
-    fn entries(&self) -> impl Iterator<Item = &'static Entry> {
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &'static Entry> {
         self.engines.iter().filter_map(|name| entry(name).ok())
     }
 
@@ -108,7 +117,7 @@ impl Report {
         steps.filter_map(figure.of).collect()
     }
 
-    fn label(&self, (workload, threads): (Workload, usize)) -> String {
+    pub(crate) fn label(&self, (workload, threads): (Workload, usize)) -> String {
         let wide = self.steps.iter().any(|step| step.1 != 1);
         if wide { format!("{workload} t={threads}") } else { workload.to_string() }
     }
@@ -160,8 +169,8 @@ impl Report {
 
     fn space_table(&self) -> Table {
         let raw = self.plan.records as f64 * (KEY_BYTES + self.plan.value_bytes) as f64;
-        let header = ["engine", "disk, loaded", "/ raw", "anonymous, loaded", "file, loaded", "memory / raw"];
-        let later = ["disk, closed", "peak anonymous", "peak file", "close"];
+        let header = ["engine", "disk, loaded", "disk, settled", "/ raw", "anonymous, settled", "file, settled"];
+        let later = ["memory / raw", "disk, closed", "peak anonymous", "peak file", "close"];
         let row = |engine: &String| {
             let runs = || self.runs.iter().filter(|run| run.engine == *engine);
             let loaded = |of: fn(&Loaded) -> u64| {
@@ -169,12 +178,14 @@ impl Report {
             };
             let closed =
                 |of: fn(&Closed) -> f64| median(runs().filter_map(|run| run.closed.as_ref()).map(of).collect());
-            let (disk, anonymous) = (loaded(|at| at.disk_bytes), loaded(|at| at.memory.anonymous));
-            let (file, all) = (loaded(|at| at.memory.file), loaded(|at| at.memory.anonymous + at.memory.file));
+            let (at_once, disk) = (loaded(|at| at.at_once.disk_bytes), loaded(|at| at.settled.disk_bytes));
+            let (anonymous, file) = (loaded(|at| at.settled.memory.anonymous), loaded(|at| at.settled.memory.file));
+            let all = loaded(|at| at.settled.memory.bytes());
             let seconds = |seconds: f64| latency(seconds * 1e9);
             let show = |figure: Option<f64>, show: fn(f64) -> String| figure.map_or("-".to_owned(), show);
             vec![
                 engine.clone(),
+                show(at_once, megabytes),
                 show(disk, megabytes),
                 show(disk.map(|disk| disk / raw), times),
                 show(anonymous, megabytes),
@@ -186,7 +197,9 @@ impl Report {
                 closed(|at| at.close_seconds).map_or("-".to_owned(), seconds),
             ]
         };
-        let title = format!("Disk and resident memory (raw data: {})", megabytes(raw));
+        let seconds = self.settle_seconds;
+        let title =
+            format!("Disk and resident memory (raw data: {}; settled: {seconds} s after the load)", megabytes(raw));
         let header = header.into_iter().chain(later).map(str::to_owned).collect();
         Table { title, header, rows: self.engines.iter().map(row).collect() }
     }
@@ -223,7 +236,7 @@ impl Report {
     }
 
     /// Failures, and runs that read what was not there.
-    fn troubles(&self) -> Vec<String> {
+    pub(crate) fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         for run in &self.runs {
             if let Some(reason) = &run.failure {
@@ -249,7 +262,7 @@ impl Report {
 }
 
 /// `median (least..greatest)`, or the only figure.
-fn spread(figures: Vec<f64>, show: fn(f64) -> String) -> String {
+pub(crate) fn spread(figures: Vec<f64>, show: fn(f64) -> String) -> String {
     let (least, greatest) = figures.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
     let several = figures.len() > 1;
     match median(figures) {
@@ -299,10 +312,10 @@ mod tests {
             run("redb", 1, 50_000.0, 8000, 0),
             run("sled", 1, 400_000.0, 2000, 900),
         ];
-        let plan = Plan { records: 1000, value_bytes: 100, threads: 1, seconds: 1.0, seed: 1 };
+        let plan = Plan { records: 1000, seconds: 1.0, ..Plan::default() };
         let engines = ["holm", "redb", "sled"].map(str::to_owned).to_vec();
         let (machine, steps, kills) = ("a machine".to_owned(), vec![(Workload::A, 1)], Vec::new());
-        Report { machine, durability, engines, steps, plan, runs, kills }
+        Report { machine, durability, engines, steps, settle_seconds: 2.0, plan, runs, kills }
     }
 
     fn cell(report: &Report, figure: usize, row: &str) -> String {

@@ -4,7 +4,7 @@
 
 use crate::meter::Meter;
 use crate::steps::{Shared, Steps};
-use crate::{BoxError, Engine, Outcome, Plan, Values, Workload, key};
+use crate::{BoxError, Engine, KEY_BYTES, Outcome, Plan, Values, Workload};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -13,14 +13,16 @@ use std::time::{Duration, Instant};
 pub const BATCH: usize = 1000;
 
 /// Runs the workload and measures it. A mix takes `plan.seconds`, give or take the last operation; Load and Batches end
-/// when their records are in.
+/// when their records are in, if not before: then the records of Load that are in are those below
+/// [`Outcome::operations`], and [`fill`] puts in the others.
 ///
 /// # Errors
 /// A [`PlanError`](crate::PlanError), or the first error of the engine.
 pub fn run(engine: &dyn Engine, plan: &Plan, workload: Workload) -> Result<Outcome, BoxError> {
-    plan.check()?;
+    plan.check_for(workload)?;
     let shared = Shared::new(plan, workload);
-    let limit = (workload != Workload::Load).then(|| Duration::from_secs_f64(plan.seconds));
+    let seconds = if workload == Workload::Load { plan.load_seconds } else { Some(plan.seconds) };
+    let limit = seconds.map(Duration::from_secs_f64);
     let (start, stop) = (Barrier::new(plan.threads), AtomicBool::new(false));
     let (shared, start, stop) = (&shared, &start, &stop);
     let results: Vec<Result<Meter, BoxError>> = std::thread::scope(|scope| {
@@ -64,17 +66,18 @@ fn drive(mut steps: Steps<'_>, limit: Option<Duration>, stop: &AtomicBool) -> Re
     Ok(meter)
 }
 
-/// Puts in the same records and values as [`Workload::Load`], unmeasured, in batches of [`BATCH`] from one thread: the
-/// quick way to an engine that is loaded, where single inserts would each wait for the disk.
+/// Puts in the same records and values as [`Workload::Load`], from the one numbered `first` on, unmeasured, in batches
+/// of [`BATCH`] from one thread: the quick way to a loaded engine, where single inserts would each wait for the disk.
 ///
 /// # Errors
 /// A [`PlanError`](crate::PlanError), or the first error of the engine.
-pub fn fill(engine: &dyn Engine, plan: &Plan) -> Result<(), BoxError> {
+pub fn fill(engine: &dyn Engine, plan: &Plan, first: u64) -> Result<(), BoxError> {
     plan.check()?;
     let values = Values::new(plan.value_bytes, plan.seed);
     let mut pairs = Vec::with_capacity(BATCH);
-    for record in 0..plan.records {
-        pairs.push((key(record).to_vec(), values.of(record).to_vec()));
+    let mut room = [0; KEY_BYTES];
+    for record in first..plan.records {
+        pairs.push((plan.keys.of(record, &mut room).to_vec(), values.of(record).to_vec()));
         if pairs.len() == BATCH || record + 1 == plan.records {
             engine.batch(&pairs)?;
             pairs.clear();

@@ -1,6 +1,10 @@
 //! Names of records: `user` and 19 digits of a hash of the record's number. The hash is one-to-one, so the names are
 //! unique, and it scatters, so records numbered in sequence lie apart. Formatting costs about as much as a miss in the
-//! second-level cache and is part of what is measured, for every engine alike.
+//! second-level cache and is part of what is measured, for every engine alike. Or keys come ready made from a
+//! [`List`].
+
+use crate::List;
+use std::sync::Arc;
 
 /// Bytes of a key.
 pub const KEY_BYTES: usize = 23;
@@ -38,6 +42,30 @@ pub fn key(record: u64) -> [u8; KEY_BYTES] {
         high /= 100;
     }
     key
+}
+
+/// What the records of a plan are called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Keys {
+    /// By [`key()`].
+    #[default]
+    Hashed,
+    /// By a list, a record's number being its key's.
+    Listed(Arc<List>),
+}
+
+impl Keys {
+    /// The key of a record, made in `room` or lent from the list, which must have it.
+    #[inline]
+    pub(crate) fn of<'a>(&'a self, record: u64, room: &'a mut [u8; KEY_BYTES]) -> &'a [u8] {
+        match self {
+            Self::Hashed => {
+                *room = key(record);
+                room
+            }
+            Self::Listed(list) => list.key(record),
+        }
+    }
 }
 
 /// A one-to-one map of 0..2^63 to itself: to fold the upper bits onto the lower ones is reversible, and so is

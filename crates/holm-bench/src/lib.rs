@@ -4,7 +4,8 @@
 //! and closing engines, durability (an engine is measured as it was opened), repeating and comparing runs.
 //!
 //! Records are numbered. A record's key is `user` and 19 digits of a one-to-one hash of its number ([`key()`]), so that
-//! loading by number inserts in random key order; its value is a piece of a pool of random bytes ([`Values`]).
+//! loading by number inserts in random key order, or its line in a [`List`]; its value is a piece of a pool of random
+//! bytes ([`Values`]).
 //!
 //! ```
 //! # use std::{collections::BTreeMap, sync::Mutex};
@@ -26,7 +27,7 @@
 //! # }
 //! # let engine = Map(Mutex::default());
 //! use holm_bench::{Plan, Workload, run};
-//! let plan = Plan { records: 1000, value_bytes: 100, threads: 1, seconds: 0.01, seed: 1 };
+//! let plan = Plan { records: 1000, seconds: 0.01, ..Plan::default() };
 //! assert_eq!(run(&engine, &plan, Workload::Load)?.operations, 1000);
 //! let mixed = run(&engine, &plan, Workload::A)?;
 //! println!("{} per second, writes {:?}", mixed.per_second, mixed.writes);
@@ -37,18 +38,24 @@
 mod driver;
 mod engine;
 mod key;
+mod list;
 mod meter;
 mod outcome;
 mod plan;
 mod steps;
+#[cfg(feature = "store")]
+mod store;
 mod value;
 mod workload;
 mod zipf;
 
 pub use driver::{BATCH, fill, run};
 pub use engine::{BoxError, Engine};
-pub use key::{KEY_BYTES, key};
+pub use key::{KEY_BYTES, Keys, key};
+pub use list::List;
 pub use outcome::{Outcome, Percentiles};
 pub use plan::{Plan, PlanError};
+#[cfg(feature = "store")]
+pub use store::Store;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};

@@ -1,5 +1,7 @@
 //! How large, how long and how wide a run is; refuses what cannot be run before any thread starts.
 
+use crate::{Keys, Workload};
+
 /// The size of a run. The same plan must be given to the load and to the mixes that follow it.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Plan {
@@ -9,11 +11,32 @@ pub struct Plan {
     pub value_bytes: usize,
     /// Threads that share the engine: 1 to 1024.
     pub threads: usize,
-    /// Seconds that a mix runs, more than 0 and at most a day. `Load` ignores it.
+    /// Seconds that a mix runs, more than 0 and at most a day.
     pub seconds: f64,
+    /// Seconds after which `Load` ends although records are left, which [`fill`](crate::fill) then puts in; more than 0
+    /// and at most a day. `None`: it runs to completion.
+    pub load_seconds: Option<f64>,
     /// Chooses the operations, the bytes of the values and the names of the records that D, E and Batches add. Runs
     /// that follow one another on one engine need different seeds if each is to add new records.
     pub seed: u64,
+    /// What the records are called; in no file, for a list may be long.
+    #[serde(skip)]
+    pub keys: Keys,
+}
+
+impl Default for Plan {
+    /// 100,000 records of 100 bytes under hashed keys, one thread, 5 seconds, the whole load.
+    fn default() -> Self {
+        Self {
+            records: 100_000,
+            value_bytes: 100,
+            threads: 1,
+            seconds: 5.0,
+            load_seconds: None,
+            seed: 1,
+            keys: Keys::Hashed,
+        }
+    }
 }
 
 /// What is wrong with a plan.
@@ -28,6 +51,15 @@ pub enum PlanError {
     Threads(usize),
     /// Not a number above 0 and at most a day.
     Seconds(f64),
+    /// More records than the list has keys.
+    Listed {
+        /// How many were asked for.
+        records: u64,
+        /// How many the list has.
+        keys: u64,
+    },
+    /// The workload adds records, and a list has no keys for them.
+    Adds(Workload),
 }
 
 impl std::fmt::Display for PlanError {
@@ -37,6 +69,10 @@ impl std::fmt::Display for PlanError {
             Self::ValueBytes(found) => write!(f, "values of {found} bytes asked for; expected at most 2^30"),
             Self::Threads(found) => write!(f, "{found} threads asked for; expected 1 to 1024"),
             Self::Seconds(found) => write!(f, "{found} seconds asked for; expected more than 0 and at most 86400"),
+            Self::Listed { records, keys } => write!(f, "{records} records asked for; the list has {keys} keys"),
+            Self::Adds(workload) => {
+                write!(f, "workload {workload} adds records; with keys from a list only those that do not can run")
+            }
         }
     }
 }
@@ -56,9 +92,26 @@ impl Plan {
         if !(1..=1024).contains(&self.threads) {
             return Err(PlanError::Threads(self.threads));
         }
-        if !(self.seconds > 0.0 && self.seconds <= 86_400.0) {
-            return Err(PlanError::Seconds(self.seconds));
+        for seconds in [Some(self.seconds), self.load_seconds].into_iter().flatten() {
+            if !(seconds > 0.0 && seconds <= 86_400.0) {
+                return Err(PlanError::Seconds(seconds));
+            }
         }
-        Ok(())
+        match &self.keys {
+            Keys::Listed(list) if self.records > list.len() as u64 => {
+                Err(PlanError::Listed { records: self.records, keys: list.len() as u64 })
+            }
+            Keys::Hashed | Keys::Listed(_) => Ok(()),
+        }
+    }
+
+    /// The same for one workload: whether there are keys for the records it adds.
+    ///
+    /// # Errors
+    /// The first limit that the plan breaks.
+    pub fn check_for(&self, workload: Workload) -> Result<(), PlanError> {
+        self.check()?;
+        let adds = matches!(workload, Workload::D | Workload::E | Workload::Batches);
+        if adds && self.keys != Keys::Hashed { Err(PlanError::Adds(workload)) } else { Ok(()) }
     }
 }

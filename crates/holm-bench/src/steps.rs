@@ -4,11 +4,10 @@
 use crate::driver::BATCH;
 use crate::meter::Kind;
 use crate::zipf::{Zipf, scrambled};
-use crate::{BoxError, Engine, Plan, Values, Workload, key};
+use crate::{BoxError, Engine, KEY_BYTES, Plan, Values, Workload, key};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::hint::black_box;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Numbers of added records start at a multiple of this, above every loaded record.
@@ -16,6 +15,9 @@ const ADDED_RECORDS: u64 = 1 << 40;
 
 /// Draws made at once: side by side they overlap in the processor and cost a quarter of what they cost one by one.
 const DRAWS: usize = 64;
+
+/// Pairs that a scan of [`Workload::Scans`] asks for.
+const SCANNED: usize = 10;
 
 /// What the threads of a run share.
 pub(crate) struct Shared {
@@ -26,8 +28,8 @@ pub(crate) struct Shared {
     added: Alone,
 }
 
-/// Records that the run has named so far, loaded ones not counted; on a cache line of its own, since all threads read
-/// its neighbours all the time.
+/// Records that the run has named so far: those it adds, or of Load those it loads; on a cache line of its own, since
+/// all threads read its neighbours all the time.
 #[repr(align(128))]
 struct Alone(AtomicU64);
 
@@ -68,10 +70,8 @@ pub(crate) struct Steps<'a> {
     workload: Workload,
     shared: &'a Shared,
     random: Pcg64Mcg,
-    /// The part of the load that is this thread's and still to do.
-    load: Range<u64>,
     next_value: u64,
-    /// Draws by Zipf's law, the unused ones in front: of D ranks, of the others records.
+    /// Draws, the unused ones in front: of D ranks, of the others records.
     draws: [u64; DRAWS],
     unused: usize,
     into: Vec<u8>,
@@ -86,7 +86,6 @@ impl<'a> Steps<'a> {
         shared: &'a Shared,
         thread: usize,
     ) -> Self {
-        let share = |part: usize| (u128::from(plan.records) * part as u128 / plan.threads as u128) as u64;
         let mut random = Pcg64Mcg::seed_from_u64(plan.seed.wrapping_mul(1024).wrapping_add(thread as u64));
         let pairs = if workload == Workload::Batches { BATCH } else { 0 };
         Self {
@@ -94,7 +93,6 @@ impl<'a> Steps<'a> {
             plan,
             workload,
             shared,
-            load: share(thread)..share(thread + 1),
             next_value: random.random::<u64>() >> 32,
             random,
             draws: [0; DRAWS],
@@ -110,8 +108,12 @@ impl<'a> Steps<'a> {
             return false;
         }
         let Self { shared, random, draws, .. } = self;
-        draws.iter_mut().for_each(|draw| *draw = shared.zipf.rank(random.random()));
-        if self.workload != Workload::D {
+        let evenly = matches!(self.workload, Workload::Gets | Workload::Scans);
+        match evenly {
+            true => draws.iter_mut().for_each(|draw| *draw = random.random_range(0..self.plan.records)),
+            false => draws.iter_mut().for_each(|draw| *draw = shared.zipf.rank(random.random())),
+        }
+        if !evenly && self.workload != Workload::D {
             draws.iter_mut().for_each(|draw| *draw = scrambled(*draw, self.plan.records));
         }
         self.unused = DRAWS;
@@ -128,17 +130,23 @@ impl<'a> Steps<'a> {
             Workload::B if self.random.random_bool(0.05) => self.update(),
             Workload::F if self.random.random_bool(0.5) => self.read_and_update(),
             Workload::D | Workload::E if self.random.random_bool(0.05) => self.insert(),
-            Workload::A | Workload::B | Workload::C | Workload::F => self.read(),
+            Workload::A | Workload::B | Workload::C | Workload::F | Workload::Gets => self.read(),
             Workload::D => self.read_latest(),
-            Workload::E => self.scan(),
+            Workload::E => self.scan_some(),
+            Workload::Scans => self.scan(SCANNED),
             Workload::Updates => self.update(),
         };
         step.map(Some)
     }
 
     fn load(&mut self) -> Result<Option<Step>, BoxError> {
-        let Some(record) = self.load.next() else { return Ok(None) };
-        self.engine.insert(&key(record), self.shared.values.of(record))?;
+        // One by one, so that what is in is a run of numbers whenever the load ends.
+        let record = self.shared.add(1);
+        if record >= self.plan.records {
+            return Ok(None);
+        }
+        let mut room = [0; KEY_BYTES];
+        self.engine.insert(self.plan.keys.of(record, &mut room), self.shared.values.of(record))?;
         Ok(Some(Step::WRITTEN))
     }
 
@@ -175,19 +183,25 @@ impl<'a> Steps<'a> {
     }
 
     fn read_record(&mut self, record: u64) -> Result<Step, BoxError> {
-        let found = self.engine.read(&key(record), &mut self.into)?;
+        let mut room = [0; KEY_BYTES];
+        let found = self.engine.read(self.plan.keys.of(record, &mut room), &mut self.into)?;
         Ok(Step { kind: Kind::Read, operations: 1, misses: u64::from(!found) })
     }
 
-    fn scan(&mut self) -> Result<Step, BoxError> {
-        let from = key(self.drawn());
+    fn scan_some(&mut self) -> Result<Step, BoxError> {
         let count = self.random.random_range(1..=100);
+        self.scan(count)
+    }
+
+    fn scan(&mut self, count: usize) -> Result<Step, BoxError> {
+        let (record, mut room) = (self.drawn(), [0; KEY_BYTES]);
+        let from = self.plan.keys.of(record, &mut room);
         let mut touched = 0_u64;
         // A user would read what he scans: an engine that maps its values lazily pays for them here.
         let mut visit = |key: &[u8], value: &[u8]| {
             touched += key.len() as u64 + value.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>();
         };
-        let shown = self.engine.scan(&from, count, &mut visit)?;
+        let shown = self.engine.scan(from, count, &mut visit)?;
         black_box(touched);
         Ok(Step { kind: Kind::Read, operations: 1, misses: u64::from(shown == 0) })
     }
@@ -210,7 +224,8 @@ impl<'a> Steps<'a> {
 
     fn write(&mut self, record: u64) -> Result<Step, BoxError> {
         self.next_value += 1;
-        self.engine.insert(&key(record), self.shared.values.of(self.next_value))?;
+        let mut room = [0; KEY_BYTES];
+        self.engine.insert(self.plan.keys.of(record, &mut room), self.shared.values.of(self.next_value))?;
         Ok(Step::WRITTEN)
     }
 

@@ -6,7 +6,8 @@ use std::str::FromStr;
 /// What the threads do. A to F are YCSB's core workloads; they expect a load with the same plan before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Workload {
-    /// Inserts every record once, in hash order, split over the threads; runs to completion.
+    /// Inserts every record once, by number and so in random key order; the threads take turns. Runs to completion,
+    /// unless [`Plan::load_seconds`](crate::Plan::load_seconds) ends it.
     Load,
     /// 50 % reads, 50 % updates, zipf.
     A,
@@ -22,6 +23,10 @@ pub enum Workload {
     F,
     /// Updates, zipf: the price of single commits.
     Updates,
+    /// Reads, every record as often as any other.
+    Gets,
+    /// Scans of 10 pairs, from every record as often as from any other.
+    Scans,
     /// New records in atomic batches of [`BATCH`](crate::BATCH), until as many as `records` were added or the time is
     /// over. An operation is a record; a latency is a batch's. To have each batch synced, open the engine so.
     Batches,
@@ -29,8 +34,19 @@ pub enum Workload {
 
 impl Workload {
     /// Every workload, in the order in which a report shows them.
-    pub const ALL: [Self; 9] =
-        [Self::Load, Self::A, Self::B, Self::C, Self::D, Self::E, Self::F, Self::Updates, Self::Batches];
+    pub const ALL: [Self; 11] = [
+        Self::Load,
+        Self::A,
+        Self::B,
+        Self::C,
+        Self::D,
+        Self::E,
+        Self::F,
+        Self::Updates,
+        Self::Gets,
+        Self::Scans,
+        Self::Batches,
+    ];
 
     /// The name that `Display` writes and `FromStr` takes.
     #[must_use]
@@ -44,6 +60,8 @@ impl Workload {
             Self::E => "e",
             Self::F => "f",
             Self::Updates => "updates",
+            Self::Gets => "gets",
+            Self::Scans => "scans",
             Self::Batches => "batches",
         }
     }

@@ -1,9 +1,9 @@
 //! Every workload against a map that counts what it is asked: the counts of an outcome must be those of the engine.
 #![forbid(unsafe_code)]
 
-use holm_bench::{BATCH, BoxError, Engine, Outcome, Plan, PlanError, Values, Workload, fill, key, run};
+use holm_bench::{BATCH, BoxError, Engine, Keys, List, Outcome, Plan, PlanError, Values, Workload, fill, key, run};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
 struct Calls {
@@ -65,7 +65,7 @@ impl Engine for Map {
 }
 
 fn plan(threads: usize) -> Plan {
-    Plan { records: 5000, value_bytes: 20, threads, seconds: 0.15, seed: 42 }
+    Plan { records: 5000, value_bytes: 20, threads, seconds: 0.15, seed: 42, ..Plan::default() }
 }
 
 /// Loads a map, forgets what the load called, runs the workload.
@@ -163,7 +163,7 @@ fn the_most_popular_record_has_its_share_of_the_reads() {
 fn batches_add_as_many_records_as_there_are_and_end() {
     let map = Map::default();
     let plan = Plan { records: 4500, seconds: 60.0, ..plan(2) };
-    fill(&map, &plan).unwrap();
+    fill(&map, &plan, 0).unwrap();
     let outcome = run(&map, &plan, Workload::Batches).unwrap();
     let calls = map.0.into_inner().unwrap();
     assert_eq!((outcome.operations, calls.inserts, calls.updates), (4500, 9000, 0));
@@ -174,9 +174,64 @@ fn batches_add_as_many_records_as_there_are_and_end() {
 #[test]
 fn fill_gives_what_load_gives() {
     let (filled, loaded) = (Map::default(), Map::default());
-    fill(&filled, &plan(1)).unwrap();
+    fill(&filled, &plan(1), 0).unwrap();
     run(&loaded, &plan(2), Workload::Load).unwrap();
     assert_eq!(filled.0.into_inner().unwrap().pairs, loaded.0.into_inner().unwrap().pairs);
+}
+
+/// Whatever the threads were at when the time was over: what is in is a run of numbers, and `fill` knows where it ends.
+#[test]
+fn a_load_that_is_cut_short_is_filled_up() {
+    for threads in [1, 3] {
+        let map = Map::default();
+        let plan = Plan { records: 1 << 40, load_seconds: Some(0.02), ..plan(threads) };
+        let loaded = run(&map, &plan, Workload::Load).unwrap().operations;
+        let values = Values::new(20, plan.seed);
+        let in_it = |map: &Map| std::mem::take(&mut map.0.lock().unwrap().pairs);
+        let pairs = in_it(&map);
+        assert_eq!(pairs.len() as u64, loaded);
+        assert!((0..loaded).all(|record| pairs[key(record).as_slice()] == values.of(record)));
+        fill(&map, &Plan { records: loaded + 1500, ..plan }, loaded).unwrap();
+        let pairs = in_it(&map);
+        assert_eq!(pairs.len(), 1500);
+        assert!((loaded..loaded + 1500).all(|record| pairs[key(record).as_slice()] == values.of(record)));
+    }
+}
+
+#[test]
+fn keys_come_from_a_list() {
+    let list = List::of_lines(b"north\nsouth\neast\nwest\n", 1);
+    let keys = Keys::Listed(Arc::new(list.clone()));
+    let plan = Plan { records: 4, keys, seconds: 0.02, ..plan(2) };
+    let map = Map::default();
+    assert_eq!(run(&map, &plan, Workload::Load).unwrap().operations, 4);
+    for workload in [Workload::Gets, Workload::Scans, Workload::A, Workload::Updates] {
+        let outcome = run(&map, &plan, workload).unwrap();
+        assert!(outcome.operations > 0 && outcome.misses == 0, "{outcome:?}");
+    }
+    let calls = map.0.lock().unwrap();
+    assert_eq!(calls.pairs.keys().collect::<Vec<_>>(), [&b"east"[..], b"north", b"south", b"west"]);
+    let counts: Vec<_> = (0..4).map(|number| calls.reads_of[list.key(number)]).collect();
+    assert!(counts.iter().all(|&count| count > 0) && calls.scan_counts.keys().eq([&10]), "{counts:?}");
+    drop(calls);
+    for (plan, workload, expected) in [
+        (&plan, Workload::D, PlanError::Adds(Workload::D)),
+        (&plan, Workload::Batches, PlanError::Adds(Workload::Batches)),
+        (&Plan { records: 5, ..plan.clone() }, Workload::Gets, PlanError::Listed { records: 5, keys: 4 }),
+    ] {
+        let refused = run(&map, plan, workload).expect_err("the plan must be refused");
+        assert_eq!(refused.downcast_ref(), Some(&expected));
+    }
+}
+
+#[test]
+fn gets_ask_for_every_record_as_often_as_for_any_other() {
+    let (outcome, calls) = measured(Workload::Gets, 2);
+    assert_eq!((calls.reads, calls.found, calls.updates), (outcome.operations, outcome.operations, 0));
+    let tenths = (0..10).map(|tenth| -> u64 {
+        (tenth * 500..tenth * 500 + 500).filter_map(|record| calls.reads_of.get(key(record).as_slice())).sum()
+    });
+    tenths.for_each(|tenth| assert_share(tenth, calls.reads, 0.1));
 }
 
 #[test]

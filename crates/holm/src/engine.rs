@@ -7,7 +7,8 @@ use crate::keys::{Probe, Records};
 use crate::options::Builder;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
-use holm_medium::superblock::{Geometry, State};
+use holm_medium::superblock::{Geometry, State, Superblock, pool_path};
+use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
     Area, BLOCK, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
 };
@@ -180,10 +181,17 @@ impl Engine {
     }
 
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {
-        let newer = designs::newer(&builder.design).unwrap_or(|_, _| true);
-        let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
+        let opening = |error| Error::opening(path, false, error);
+        // Whoever only looks need not know the design. The lock is held until the second one is: no writer between.
+        let (design, _pool) = design_of(&*builder.vfs, path).map_err(opening)?;
+        let Some(newer) = designs::newer(&design) else {
+            let names: Vec<_> = designs::CARDS.iter().map(|(name, _)| *name).collect();
+            let expected = format!("one of {}", names.join(", "));
+            return Err(MediumError::Geometry { what: "design", found: design, expected }.into());
+        };
+        let geometry = Geometry { leaf_block: BLOCK as u32, design, keys: KEYS_RECORDS };
         let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
-        let opened = opened.map_err(|error| Error::opening(path, false, error))?;
+        let opened = opened.map_err(opening)?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
         let (medium, remains) = opened.part();
@@ -191,7 +199,7 @@ impl Engine {
         let search = Search::detect();
         let keys = Records { image: quill.pool().medium_image(), search, doubted: Arc::default() };
         let index =
-            designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the superblock names a design");
+            designs::open(&geometry.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.
         let keeper = Keeper::looking(remains);
@@ -355,6 +363,17 @@ impl Drop for Engine {
             log::error!("holm: {}: closing: {error}", self.path.display());
         }
     }
+}
+
+/// The design that a database was made with, and its superblock's file under a shared lock.
+fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), MediumError> {
+    let path = pool_path(path);
+    let pool = vfs.open(&path, How::READ).map_err(|error| MediumError::io("opening", &path, error))?;
+    if !pool.lock(false).map_err(|error| MediumError::io("locking", &path, error))? {
+        return Err(MediumError::Locked { path });
+    }
+    let superblock = Superblock::read(&*pool, &path)?;
+    Ok((superblock.geometry.design, pool))
 }
 
 fn cut_of(opened: &holm_medium::Opened) -> Cut {

@@ -8,6 +8,8 @@ use crate::keyspace::Keyspace;
 use crate::slice::Slice;
 use crate::stats::Stats;
 use std::ops::RangeBounds;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A database that may only be read; see [`Database::open_read_only`](crate::Database::open_read_only).
@@ -42,9 +44,9 @@ impl ReadOnlyDatabase {
         Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
     }
 
-    /// Numbers about this database.
+    /// Numbers about this database. Those that count what a session did are 0.
     pub fn stats(&self) -> Stats {
-        Stats::of(&self.engine)
+        Stats { disk_bytes: disk_bytes(&self.engine.path), ..Stats::of(&self.engine) }
     }
 
     /// As [`Database::check`](crate::Database::check).
@@ -54,6 +56,12 @@ impl ReadOnlyDatabase {
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }
+}
+
+/// What the files of a folder occupy; those that cannot be asked count nothing.
+fn disk_bytes(path: &Path) -> u64 {
+    let files = std::fs::read_dir(path).into_iter().flatten().filter_map(|file| file.ok()?.metadata().ok());
+    files.filter(|about| about.is_file()).map(|about| about.blocks() * 512).sum()
 }
 
 impl ReadOnlyKeyspace {

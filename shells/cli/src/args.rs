@@ -2,7 +2,7 @@
 //!
 //! Nothing is done here. What a word means for the data is told in the verb's own file.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,17 +10,20 @@ use clap::{Args, Parser, Subcommand};
 use holm::Durability;
 
 use crate::bench::Choice;
+use crate::escape::unescape;
 use crate::formats::Format;
 
 /// An ordered key-value store that is never corrupt.
 #[derive(Debug, Parser)]
-#[command(name = "holm", version, propagate_version = true, after_help = GENERAL)]
+#[command(name = "holm", version, after_help = GENERAL)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }
 
 const GENERAL: &str = "\
+A database is a folder; `load`, `put` and `bench` make it. It holds keyspaces, of which `default` is always there.
+
 Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
 
 Escapes, in TSV always and in arguments with --escaped:
@@ -30,7 +33,9 @@ Examples:
   holm load packages.holm packages.tsv
   holm get packages.holm zlib1g
   holm scan packages.holm --prefix python3- --limit 10
-  holm export packages.holm | gzip > packages.tsv.gz";
+  holm export packages.holm | gzip > packages.tsv.gz
+
+`holm help VERB` tells more of each.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -46,7 +51,7 @@ pub(crate) enum Verb {
     Put(Put),
     /// Remove one record
     #[command(after_help = DEL)]
-    Del(Del),
+    Del(Record),
     /// Print records in the order of their keys
     #[command(after_help = SCAN)]
     Scan(Scan),
@@ -58,10 +63,10 @@ pub(crate) enum Verb {
     Keyspaces(Keyspaces),
     /// Print numbers about the database
     #[command(after_help = STAT)]
-    Stat(Stat),
+    Stat(Told),
     /// Verify the whole database and print each fault
     #[command(after_help = CHECK)]
-    Check(Check),
+    Check(Told),
     /// Measure the YCSB workloads, in this process
     #[command(after_help = BENCH)]
     Bench(Bench),
@@ -77,13 +82,53 @@ pub(crate) struct Target {
     pub(crate) keyspace: String,
 }
 
-/// How writes are made durable.
+/// Which record.
 #[derive(Debug, Args)]
+pub(crate) struct Record {
+    #[command(flatten)]
+    pub(crate) target: Target,
+    /// Key of the record
+    pub(crate) key: OsString,
+    /// Escapes such as \xHH stand in the key, and in a value given or printed; see `holm --help`
+    #[arg(long)]
+    pub(crate) escaped: bool,
+}
+
+impl Record {
+    /// The bytes of the key.
+    pub(crate) fn key(&self) -> anyhow::Result<Vec<u8>> {
+        bytes(&self.key, self.escaped)
+    }
+}
+
+/// The bytes an argument stands for.
+pub(crate) fn bytes(argument: &OsStr, escaped: bool) -> anyhow::Result<Vec<u8>> {
+    let argument = argument.as_encoded_bytes();
+    if !escaped {
+        return Ok(argument.to_vec());
+    }
+    let mut bytes = Vec::new();
+    unescape(argument, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// A whole database, and how to speak of it.
+#[derive(Debug, Args)]
+pub(crate) struct Told {
+    /// Path of the database
+    pub(crate) database: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How writes are made durable.
+#[derive(Debug, Default, Args)]
 pub(crate) struct Writing {
-    /// When a write is safe from power loss: strict, buffered[:10ms] or onsync
+    /// When a write is safe from power loss: strict, buffered[:INTERVAL] or onsync [default: buffered:10ms]
     #[arg(long, value_name = "WHEN", value_parser = durability)]
     pub(crate) durability: Option<Durability>,
-    /// Keep a private image: fastest, but the data must fit in memory
+    /// Keep a private image: the data must fit in memory, and a killed process loses what a power cut would
     #[arg(long)]
     pub(crate) memory: bool,
 }
@@ -94,9 +139,10 @@ Formats, by the file's extension or --format (standard input: tsv):
   csv    key,value; fields with commas, quotes or line ends in quotes, as RFC 4180 says
   jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
 
-Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. A bad line stops
-the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. With --skip-bad, a CSV is read
-on at the line after the bad one; a quote that is never closed stops the load all the same.
+Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. \
+A bad line stops the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. \
+With --skip-bad, a CSV is read on at the line after the bad one; a quote that is never closed stops the load all the \
+same.
 
 Examples:
   holm load packages.holm packages.tsv
@@ -111,8 +157,8 @@ pub(crate) struct Load {
     pub(crate) target: Target,
     /// File to read; standard input if absent or -
     pub(crate) file: Option<PathBuf>,
-    /// Format of the input
-    #[arg(long, value_enum)]
+    /// Format of the input: tsv, csv or jsonl
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// Take TSV as it is: no escapes, the value is everything after the first tab
     #[arg(long)]
@@ -139,12 +185,7 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Get {
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to look up
-    pub(crate) key: OsString,
-    /// The key is escaped, and the value is printed so
-    #[arg(long)]
-    pub(crate) escaped: bool,
+    pub(crate) record: Record,
     /// Print the value's bytes and nothing else
     #[arg(long, short)]
     pub(crate) no_newline: bool,
@@ -163,16 +204,9 @@ Examples:
 #[derive(Debug, Args)]
 pub(crate) struct Put {
     #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to store under
-    pub(crate) key: OsString,
+    pub(crate) record: Record,
     /// Value to store; all of standard input, as it is, if absent
     pub(crate) value: Option<OsString>,
-    /// Key and value are escaped
-    #[arg(long)]
-    pub(crate) escaped: bool,
-    #[command(flatten)]
-    pub(crate) writing: Writing,
 }
 
 const DEL: &str = "\
@@ -181,20 +215,6 @@ Exit code 1 if there was no such key. The removal is durable when the command re
 Examples:
   holm del sea.holm north
   holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
-
-/// Arguments of `del`.
-#[derive(Debug, Args)]
-pub(crate) struct Del {
-    #[command(flatten)]
-    pub(crate) target: Target,
-    /// Key to remove
-    pub(crate) key: OsString,
-    /// The key is escaped
-    #[arg(long)]
-    pub(crate) escaped: bool,
-    #[command(flatten)]
-    pub(crate) writing: Writing,
-}
 
 const SCAN: &str = "\
 Keys are ordered byte by byte. Bounds and prefix may be combined. The output is that of `export`.
@@ -211,13 +231,13 @@ pub(crate) struct Scan {
     #[command(flatten)]
     pub(crate) target: Target,
     /// First key, included
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) from: Option<OsString>,
     /// Last key, not included
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) to: Option<OsString>,
     /// Only keys that begin so
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) prefix: Option<OsString>,
     /// --from, --to and --prefix are escaped
     #[arg(long)]
@@ -231,8 +251,8 @@ pub(crate) struct Scan {
     /// Print no values
     #[arg(long)]
     pub(crate) keys_only: bool,
-    /// Format of the output
-    #[arg(long, value_enum, default_value = "tsv")]
+    /// Format of the output: tsv, csv or jsonl
+    #[arg(long, value_enum, hide_possible_values = true, default_value = "tsv")]
     pub(crate) format: Format,
 }
 
@@ -251,8 +271,8 @@ pub(crate) struct Export {
     pub(crate) target: Target,
     /// File to create; standard output if absent or -
     pub(crate) file: Option<PathBuf>,
-    /// Format of the output; by the file's extension unless said, tsv on standard output
-    #[arg(long, value_enum)]
+    /// Format of the output: tsv, csv or jsonl; by the file's extension unless said, tsv on standard output
+    #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
     /// Begin a CSV with a line that names the columns; `load --header` passes over it
     #[arg(long)]
@@ -279,16 +299,6 @@ Examples:
   holm stat sea.holm
   holm stat sea.holm --json";
 
-/// Arguments of `stat`.
-#[derive(Debug, Args)]
-pub(crate) struct Stat {
-    /// Path of the database
-    pub(crate) database: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 const CHECK: &str = "\
 Prints what was looked at and each fault. Exit code 0 if there is none, 2 otherwise.
 
@@ -296,24 +306,25 @@ Examples:
   holm check sea.holm
   holm check sea.holm --json";
 
-/// Arguments of `check`.
-#[derive(Debug, Args)]
-pub(crate) struct Check {
-    /// Path of the database
-    pub(crate) database: PathBuf,
-    /// Print one JSON object
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 const BENCH: &str = "\
-The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is
-created if it is absent. Workloads: load; a 50% updates; b 5% updates; c reads; d reads of the latest; e short scans;
-f read-modify-write.
+The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is \
+created if it is absent. With --durability strict the load, too, ends after so many seconds; the other records are \
+then put in by batches, unmeasured.
+
+Workloads after the load:
+  a        50% reads, 50% updates
+  b        95% reads, 5% updates
+  c        reads
+  d        95% reads of the latest, 5% inserts
+  e        95% scans of 1 to 100 records, 5% inserts
+  f        50% reads, 50% read-modify-writes
+  updates  updates alone
+  batches  new records in atomic batches of 1000
 
 Examples:
   holm bench /tmp/bench.holm
   holm bench /tmp/bench.holm --records 1000000 --threads 2 --seconds 10 --durability onsync
+  holm bench /tmp/bench.holm --workloads updates,batches --threads 8 --durability strict
   holm bench /tmp/bench.holm --workloads a,c --json";
 
 /// Arguments of `bench`.
@@ -325,22 +336,29 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "NAME", default_value = "bench")]
     pub(crate) keyspace: String,
     /// Records to load
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) records: u64,
     /// Bytes of each value
-    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=(1 << 30)))]
+    #[arg(long, value_name = "SIZE", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
     pub(crate) value_bytes: u32,
     /// Threads at work
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Seconds per workload after the load
-    #[arg(long, default_value = "5", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) seconds: f64,
     /// Seed of the keys and of the order of operations
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Workloads to measure after the load
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "a,b,c,d,e,f")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        hide_possible_values = true,
+        value_delimiter = ',',
+        default_value = "a,b,c,d,e,f"
+    )]
     pub(crate) workloads: Vec<Choice>,
     /// Print one JSON object per workload
     #[arg(long)]

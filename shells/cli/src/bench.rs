@@ -4,8 +4,8 @@
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use holm::{Database, Keyspace};
-use holm_bench::{BoxError, Engine, Plan, Workload};
+use holm::{Database, Durability};
+use holm_bench::{Plan, Store, Workload};
 use serde_json::Value;
 
 use crate::args::Bench;
@@ -27,6 +27,10 @@ pub(crate) enum Choice {
     E,
     /// 50% reads, 50% read-modify-writes
     F,
+    /// Updates alone
+    Updates,
+    /// New records in atomic batches of 1000
+    Batches,
 }
 
 impl Choice {
@@ -38,52 +42,9 @@ impl Choice {
             Self::D => Workload::D,
             Self::E => Workload::E,
             Self::F => Workload::F,
+            Self::Updates => Workload::Updates,
+            Self::Batches => Workload::Batches,
         }
-    }
-}
-
-/// The store, as the workloads see it.
-struct Holm {
-    database: Database,
-    keyspace: Keyspace,
-}
-
-impl Engine for Holm {
-    fn name(&self) -> &str {
-        "holm"
-    }
-
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
-        Ok(self.keyspace.insert(key, value)?)
-    }
-
-    fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
-        into.clear();
-        let value = self.keyspace.get(key)?;
-        if let Some(value) = &value {
-            into.extend_from_slice(value);
-        }
-        Ok(value.is_some())
-    }
-
-    fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
-        let mut seen = 0;
-        for record in self.keyspace.range(from..).take(count) {
-            let (key, value) = record?;
-            visit(&key, &value);
-            seen += 1;
-        }
-        Ok(seen)
-    }
-
-    fn sync(&self) -> Result<(), BoxError> {
-        Ok(self.database.sync()?)
-    }
-
-    fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
-        let batch = self.database.batch();
-        let batch = pairs.iter().fold(batch, |batch, (key, value)| batch.insert(&self.keyspace, key, value));
-        Ok(batch.commit()?)
     }
 }
 
@@ -100,13 +61,16 @@ pub(crate) fn run(args: &Bench) -> anyhow::Result<Exit> {
 }
 
 fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
-    let engine = Holm { database: database.clone(), keyspace: database.keyspace(&args.keyspace)? };
+    let engine = Store::new("holm", database.clone(), &args.keyspace)?;
     let plan = Plan {
         records: args.records,
         value_bytes: args.value_bytes as usize,
         threads: usize::from(args.threads),
         seconds: args.seconds,
+        // Single inserts that wait for the disk: as many as there is time for, the others in batches.
+        load_seconds: (args.writing.durability == Some(Durability::Strict)).then_some(args.seconds),
         seed: args.seed,
+        ..Plan::default()
     };
     if !args.json {
         output::print(HEADER)?;
@@ -115,6 +79,9 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
     for workload in std::iter::once(Workload::Load).chain(chosen) {
         let outcome = holm_bench::run(&engine, &plan, workload).map_err(|error| anyhow!(error))?;
         output::print(if args.json { stat::json_line(&outcome)? } else { row(&serde_json::to_value(&outcome)?) })?;
+        if workload == Workload::Load {
+            holm_bench::fill(&engine, &plan, outcome.operations).map_err(|error| anyhow!(error))?;
+        }
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! `check`: the engine verifies everything it keeps; here it is only told, what was looked at first, then each fault.
 
-use crate::args::Check;
+use crate::args::Told;
 use crate::exit::Exit;
 use crate::{opened, output, stat};
 
-pub(crate) fn run(args: &Check) -> anyhow::Result<Exit> {
-    let report = opened::closing(opened::existing(&args.database)?, |database| Ok(database.check()?))?;
+pub(crate) fn run(args: &Told) -> anyhow::Result<Exit> {
+    let report = opened::told(&args.database, |database| Ok(database.check()?), |database| Ok(database.check()?))?;
     output::print(if args.json { stat::json_line(&report)? } else { told(&report)? })?;
     Ok(if report.faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }

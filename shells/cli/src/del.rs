@@ -2,15 +2,15 @@
 
 use anyhow::Context;
 
-use crate::args::Del;
+use crate::args::Record;
 use crate::exit::Exit;
-use crate::{get, opened};
+use crate::opened;
 
-pub(crate) fn run(args: &Del) -> anyhow::Result<Exit> {
-    let key = get::bytes(&args.key, args.escaped)?;
-    opened::closing(opened::writable(&args.target.database, &args.writing, false)?, |database| {
+pub(crate) fn run(args: &Record) -> anyhow::Result<Exit> {
+    let key = args.key()?;
+    opened::closing(opened::existing(&args.target.database)?, |database| {
         let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
-            return opened::no_keyspace(database, &args.target.keyspace);
+            return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
         };
         let removed = keyspace.remove(key)?;
         database.sync().context("cannot make the removal durable")?;

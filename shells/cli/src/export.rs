@@ -8,7 +8,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use holm::Keyspace;
+use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
 use crate::exit::Exit;
@@ -21,16 +21,15 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     if args.header && format != Format::Csv {
         bail!("--header is for csv");
     }
-    opened::closing(opened::existing(&args.target.database)?, |database| {
-        let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
-            return opened::no_keyspace(database, &args.target.keyspace);
-        };
-        export(&keyspace, file, format, args.header)?;
-        Ok(Exit::Found)
-    })
+    let database = opened::readable(&args.target.database)?;
+    let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
+        return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
+    };
+    export(&keyspace, file, format, args.header)?;
+    Ok(Exit::Found)
 }
 
-fn export(keyspace: &Keyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
+fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
     let Some(path) = file else {
         return output::finish(write(keyspace, Writer::new(format, output::standard()), header)?);
     };
@@ -40,7 +39,7 @@ fn export(keyspace: &Keyspace, file: Option<&Path>, format: Format, header: bool
     file.sync_all().with_context(|| format!("cannot make {} durable", path.display()))
 }
 
-fn write<W: Write>(keyspace: &Keyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<W> {
+fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: bool) -> anyhow::Result<W> {
     if header {
         writer.header()?;
     }

@@ -23,6 +23,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 
 pub(crate) use fault::Fault;
+use lines::Line;
 
 /// How records are written as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,6 +82,34 @@ pub(crate) trait Records {
     fn next(&mut self, pair: &mut Pair) -> io::Result<Next>;
 }
 
+/// A reader of a format whose records are lines, one each.
+trait ByLine {
+    /// The line read last, counted from 1.
+    fn number(&self) -> u64;
+
+    /// Reads the next line and keeps it. The outer error is the input's, the inner one that of a line too long to keep.
+    fn line(&mut self) -> io::Result<Result<Line, Fault>>;
+
+    /// The record that the kept line is.
+    fn parse(&self, pair: &mut Pair) -> Result<(), Fault>;
+}
+
+impl<T: ByLine> Records for T {
+    fn next(&mut self, pair: &mut Pair) -> io::Result<Next> {
+        let read = self.line()?;
+        let line = self.number();
+        let parsed = match read {
+            Ok(Line::End) => return Ok(Next::End),
+            Ok(_) => self.parse(pair),
+            Err(fault) => Err(fault),
+        };
+        Ok(match parsed {
+            Ok(()) => Next::Pair { line },
+            Err(fault) => Next::Bad { line, fault },
+        })
+    }
+}
+
 impl Format {
     /// The format that a file's extension names, or the one given.
     pub(crate) fn of(given: Option<Self>, file: Option<&Path>) -> anyhow::Result<Self> {
@@ -95,7 +124,7 @@ impl Format {
             "csv" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::Jsonl),
             _ => {
-                bail!("{}: found extension {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
+                bail!("{}: the extension is {extension:?}, expected tsv, csv or jsonl; or say --format", file.display())
             }
         }
     }

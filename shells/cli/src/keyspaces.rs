@@ -8,17 +8,16 @@ use crate::exit::Exit;
 use crate::{opened, output};
 
 pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
-    opened::closing(opened::existing(&args.database)?, |database| {
-        let mut text = String::new();
-        for name in database.keyspaces()? {
-            text.push_str(&escaped(name.as_bytes()));
-            if args.records {
-                let records = database.existing_keyspace(&name)?.map_or(0, |keyspace| keyspace.len());
-                write!(text, "\t{records}")?;
-            }
-            text.push('\n');
+    let database = opened::readable(&args.database)?;
+    let mut text = String::new();
+    for name in database.keyspaces()? {
+        text.push_str(&escaped(name.as_bytes()));
+        if args.records {
+            let records = database.existing_keyspace(&name)?.map_or(0, |keyspace| keyspace.len());
+            write!(text, "\t{records}")?;
         }
-        output::print(text)?;
-        Ok(Exit::Found)
-    })
+        text.push('\n');
+    }
+    output::print(text)?;
+    Ok(Exit::Found)
 }

@@ -5,7 +5,7 @@
 //! or one group is in memory, never the file. What came before a bad line is made durable before the line is named.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use anyhow::{Context, anyhow, bail};
 use holm::{Batch, Database, Durability, Keyspace};
 
 use crate::args::Load;
-use crate::exit::Exit;
+use crate::exit::{Exit, note};
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::progress::Progress;
@@ -30,6 +30,8 @@ const GROUP_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
+    // Before the database, which a misspelt file name should not create.
+    let source = Source::open(file)?;
     let format = Format::of(args.format, file)?;
     if args.raw && format != Format::Tsv {
         bail!("--raw is for tsv");
@@ -37,8 +39,6 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     if args.header && format != Format::Csv {
         bail!("--header is for csv");
     }
-    // Before the database, which a misspelt file name should not create.
-    let source = Source::open(file)?;
     let progress = Progress::new(source.bytes);
     let input = BufReader::with_capacity(READ_BYTES, progress.watch(source.input));
     let mut records: Box<dyn Records + '_> =
@@ -68,6 +68,9 @@ struct Source {
 impl Source {
     fn open(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = file else {
+            if io::stdin().is_terminal() {
+                note("reading records from the terminal; end with Ctrl-D on a line of its own");
+            }
             return Ok(Self { name: "standard input".into(), input: Box::new(io::stdin().lock()), bytes: None });
         };
         let name = path.display().to_string();
@@ -91,13 +94,19 @@ struct Tally {
 impl Tally {
     fn summary(&self, seconds: f64) -> String {
         let rate = self.stored as f64 / seconds.max(1e-9);
-        let mut text = format!("{} records in {seconds:.2} s, {rate:.0} per second\n", self.stored);
+        let records = counted(self.stored, "record");
+        let mut text = format!("{records} in {seconds:.2} s, {rate:.0} per second\n");
         if let Some((line, fault)) = &self.first_skipped {
-            let lines = if self.skipped == 1 { "line" } else { "lines" };
-            text.push_str(&format!("{} bad {lines} skipped, the first: line {line}: {fault}\n", self.skipped));
+            let skipped = counted(self.skipped, "bad line");
+            text.push_str(&format!("{skipped} skipped, the first: line {line}: {fault}\n"));
         }
         text
     }
+}
+
+/// `1 record`, `2 records`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Stores every record up to the end or the first error; all that is counted in the tally is stored either way.
@@ -131,12 +140,12 @@ fn load(
             Ok(Next::End) => return stored.commit(),
             Ok(Next::Bad { line, fault }) => {
                 stored.commit()?;
-                let count = tally.stored;
-                bail!("{source}: line {line}: {fault} ({count} records before it are stored)");
+                bail!("{source}: line {line}: {fault} ({} stored before it)", counted(tally.stored, "record"));
             }
             Err(error) => {
                 stored.commit()?;
-                return Err(anyhow!(error).context(format!("reading {source} after {} records", tally.stored)));
+                let after = format!("reading {source} after {}", counted(tally.stored, "record"));
+                return Err(anyhow!(error).context(after));
             }
         }
     }

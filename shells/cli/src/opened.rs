@@ -2,15 +2,59 @@
 
 use std::path::Path;
 
-use anyhow::Context;
-use holm::Database;
+use anyhow::{Context, anyhow};
+use holm::{Database, Error, ReadOnlyDatabase};
 
 use crate::args::Writing;
 use crate::exit::{Exit, note};
 
-/// A database that exists; to read a name that was misspelt must not leave an empty database behind.
+/// A database to look at: many processes may at once, and in a folder that nobody may write to. Only one that was not
+/// closed must be recovered first, which is writing; that is told.
+pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
+    if let Some(database) = clean(path)? {
+        return Ok(database);
+    }
+    closing(existing(path)?, |_| Ok(()))?;
+    Database::open_read_only(path).map_err(|error| cannot_open(path, error))
+}
+
+/// What a whole database has to tell: one to look at, or, if it was not closed, the one that has just been recovered
+/// and knows of it.
+pub(crate) fn told<T>(
+    path: &Path,
+    looked_at: impl FnOnce(&ReadOnlyDatabase) -> anyhow::Result<T>,
+    recovered: impl FnOnce(&Database) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    match clean(path)? {
+        Some(database) => looked_at(&database),
+        None => closing(existing(path)?, recovered),
+    }
+}
+
+/// A database that was closed; `None`, and a line on standard error, for one that was not.
+fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
+    match Database::open_read_only(path) {
+        Err(Error::NotClean(_)) => {
+            note(&format!("{} was not closed: opening it for writing, to recover it", path.display()));
+            Ok(None)
+        }
+        opened => opened.map(Some).map_err(|error| cannot_open(path, error)),
+    }
+}
+
+/// Why not, in words that name the path once.
+fn cannot_open(path: &Path, error: Error) -> anyhow::Error {
+    match error {
+        Error::NotFound { .. } => error.into(),
+        _ if path.is_file() => anyhow!("cannot open {}: found a file, expected a folder", path.display()),
+        _ => anyhow::Error::from(error).context(format!("cannot open {}", path.display())),
+    }
+}
+
+/// A database that exists, to write to or to recover; to ask for a name that was misspelt must not leave an empty
+/// database behind.
 pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
-    Database::builder().create(false).open(path).with_context(|| format!("cannot open {}", path.display()))
+    Database::builder().create(false).open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// A database to write to, as the options say; created if `create` and it is absent.
@@ -19,7 +63,7 @@ pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::
     if let Some(durability) = writing.durability {
         builder = builder.durability(durability);
     }
-    builder.open(path).with_context(|| format!("cannot open {}", path.display()))
+    builder.open(path).map_err(|error| cannot_open(path, error))
 }
 
 /// Does `work`, then closes, also after an error: a database that was closed opens without recovery. Keyspaces and
@@ -33,8 +77,8 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
 }
 
 /// Says that there is no such keyspace, and which there are: an empty answer would hide a misspelt name.
-pub(crate) fn no_keyspace(database: &Database, name: &str) -> anyhow::Result<Exit> {
-    let names = database.keyspaces()?.join(", ");
-    note(&format!("no keyspace named {name} (there are: {names})"));
+pub(crate) fn no_keyspace(name: &str, there: &[String]) -> anyhow::Result<Exit> {
+    let there: Vec<_> = there.iter().map(|name| format!("{name:?}")).collect();
+    note(&format!("no keyspace named {name:?} (there are: {})", there.join(", ")));
     Ok(Exit::Absent)
 }

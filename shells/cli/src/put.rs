@@ -1,23 +1,24 @@
 //! `put`: one record, durable when the command returns.
 
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 
 use anyhow::Context;
 
-use crate::args::Put;
-use crate::exit::Exit;
+use crate::args::{Put, Writing, bytes};
+use crate::exit::{Exit, note};
 use crate::formats::LIMITS;
-use crate::{get, opened};
+use crate::opened;
 
 pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
-    let key = get::bytes(&args.key, args.escaped)?;
+    let record = &args.record;
+    let key = record.key()?;
     let value = match &args.value {
-        Some(value) => get::bytes(value, args.escaped)?,
+        Some(value) => bytes(value, record.escaped)?,
         None => standard_input()?,
     };
     LIMITS.allow(&key, &value)?;
-    opened::closing(opened::writable(&args.target.database, &args.writing, true)?, |database| {
-        database.keyspace(&args.target.keyspace)?.insert(key, value)?;
+    opened::closing(opened::writable(&record.target.database, &Writing::default(), true)?, |database| {
+        database.keyspace(&record.target.keyspace)?.insert(key, value)?;
         database.sync().context("cannot make the record durable")?;
         Ok(Exit::Found)
     })
@@ -25,6 +26,9 @@ pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
 
 /// All of standard input, but no more than one byte over the limit: enough to see that it is too long.
 fn standard_input() -> anyhow::Result<Vec<u8>> {
+    if io::stdin().is_terminal() {
+        note("reading the value from the terminal; end with Ctrl-D on a line of its own");
+    }
     let mut value = Vec::new();
     io::stdin().lock().take(LIMITS.value as u64 + 1).read_to_end(&mut value).context("reading standard input")?;
     Ok(value)

@@ -4,37 +4,36 @@ use std::cmp::max;
 use std::ffi::OsString;
 use std::ops::Bound;
 
-use crate::args::Scan;
+use crate::args::{Scan, bytes};
 use crate::exit::Exit;
 use crate::formats::Writer;
-use crate::{get, opened, output};
+use crate::{opened, output};
 
 pub(crate) fn run(args: &Scan) -> anyhow::Result<Exit> {
-    let argument = |key: &Option<OsString>| key.as_deref().map(|key| get::bytes(key, args.escaped)).transpose();
+    let argument = |key: &Option<OsString>| key.as_deref().map(|key| bytes(key, args.escaped)).transpose();
     let range = range(argument(&args.from)?, argument(&args.to)?, argument(&args.prefix)?);
-    opened::closing(opened::existing(&args.target.database)?, |database| {
-        let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
-            return opened::no_keyspace(database, &args.target.keyspace);
-        };
-        let mut writer = Writer::new(args.format, output::standard());
-        if let Some(range) = range {
-            let mut records = keyspace.range(range);
-            let mut left = args.limit.unwrap_or(u64::MAX);
-            while left > 0 {
-                let record = if args.reverse { records.next_back() } else { records.next() };
-                let Some(record) = record else { break };
-                let (key, value) = record?;
-                if args.keys_only {
-                    writer.key(&key)?
-                } else {
-                    writer.pair(&key, &value)?
-                }
-                left -= 1;
+    let database = opened::readable(&args.target.database)?;
+    let Some(keyspace) = database.existing_keyspace(&args.target.keyspace)? else {
+        return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
+    };
+    let mut writer = Writer::new(args.format, output::standard());
+    if let Some(range) = range {
+        let mut records = keyspace.range(range);
+        let mut left = args.limit.unwrap_or(u64::MAX);
+        while left > 0 {
+            let record = if args.reverse { records.next_back() } else { records.next() };
+            let Some(record) = record else { break };
+            let (key, value) = record?;
+            if args.keys_only {
+                writer.key(&key)?
+            } else {
+                writer.pair(&key, &value)?
             }
+            left -= 1;
         }
-        output::finish(writer.into_inner())?;
-        Ok(Exit::Found)
-    })
+    }
+    output::finish(writer.into_inner())?;
+    Ok(Exit::Found)
 }
 
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);

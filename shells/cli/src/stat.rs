@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::Stat;
+use crate::args::Told;
 use crate::exit::Exit;
 use crate::{opened, output};
 
-pub(crate) fn run(args: &Stat) -> anyhow::Result<Exit> {
-    let stats = opened::closing(opened::existing(&args.database)?, |database| Ok(database.stats()))?;
+pub(crate) fn run(args: &Told) -> anyhow::Result<Exit> {
+    let stats = opened::told(&args.database, |database| Ok(database.stats()), |database| Ok(database.stats()))?;
     output::print(if args.json { json_line(&stats)? } else { table(&serde_json::to_value(&stats)?) })?;
     Ok(Exit::Found)
 }

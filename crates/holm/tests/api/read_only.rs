@@ -34,7 +34,9 @@ fn everything_is_seen_and_nothing_changes() {
         assert_eq!(space.prefix([0, 0, 1]).rev().count(), 256);
         assert_eq!(space.range(10u32.to_be_bytes()..=20u32.to_be_bytes()).count(), 11);
         assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new());
-        assert_eq!(looking.stats().records, 3000);
+        let stats = looking.stats();
+        assert_eq!(stats.records, 3000);
+        assert!(stats.disk_bytes >= stats.leaf_bytes + stats.record_bytes, "{stats:?}");
     }
     assert_eq!(contents(folder.path()), before);
 }
@@ -57,4 +59,50 @@ fn what_was_not_closed_is_refused() {
     let looking = Database::open_read_only(&dead).expect("closed now");
     let space = looking.existing_keyspace("s").expect("a catalog").expect("synced");
     assert_eq!(space.get("k").expect("sound").as_deref(), Some(&b"v"[..]));
+}
+
+/// A strict design is made over the private image alone, but closed it is looked at as any other.
+#[test]
+fn whatever_the_design() {
+    for design in ["buffered", "fast_fair"] {
+        let folder = folder();
+        let db = Database::builder().design(design).memory(true).open(folder.path()).expect("a new database");
+        let space = db.keyspace("s").expect("a name");
+        (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
+        (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
+        drop(space);
+        db.close().expect("a sound close");
+        let before = contents(folder.path());
+        let looking = Database::open_read_only(folder.path()).expect(design);
+        assert_eq!((looking.stats().design.as_str(), looking.stats().records), (design, 2000));
+        let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
+        let keys: Vec<_> = space.iter().map(|pair| pair.expect("sound").0.to_vec()).collect();
+        assert!(keys.into_iter().eq((1000..3000u32).map(|number| number.to_be_bytes().to_vec())), "{design}");
+        assert_eq!(space.get(1017u32.to_be_bytes()).expect("sound").as_deref(), Some(&1017u32.to_le_bytes()[..]));
+        assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new(), "{design}");
+        assert_eq!(contents(folder.path()), before, "{design}");
+    }
+}
+
+/// The superblock may name a design that only another program has.
+#[test]
+fn a_design_that_is_not_here() {
+    let folder = folder();
+    drop(relaxed(folder.path()));
+    let path = folder.path().join("pool");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    for slot in bytes.chunks_mut(4096) {
+        slot[64..72].copy_from_slice(b"seaweed\0");
+        slot[16..20].fill(0);
+        let crc = crc32c::crc32c(slot);
+        slot[16..20].copy_from_slice(&crc.to_le_bytes());
+    }
+    std::fs::write(&path, bytes).expect("a file");
+    match Database::open_read_only(folder.path()) {
+        Err(error @ Error::Geometry(_)) => {
+            let told = error.to_string();
+            assert!(told.contains("seaweed") && told.contains("buffered") && told.contains("fast_fair"), "{told}");
+        }
+        other => panic!("{other:?}"),
+    }
 }

@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 use serde::Deserialize;
 
 use super::lines::{Line, Lines, without_line_end};
-use super::{Fault, Limits, Next, Pair, Records};
+use super::{ByLine, Fault, Limits, Pair};
 use crate::escape::{base16_digit, push_base16};
 
 /// The most bytes that one byte takes in a JSON string: `\u0000`.
@@ -62,6 +62,12 @@ impl<R: BufRead> Jsonl<R> {
     pub(crate) fn new(input: R, limits: Limits) -> Self {
         Self { lines: Lines::new(input), limits, line: Vec::new() }
     }
+}
+
+impl<R: BufRead> ByLine for Jsonl<R> {
+    fn number(&self) -> u64 {
+        self.lines.number()
+    }
 
     /// Reads a line, the start of it first: what does not begin as an object is never held whole.
     fn line(&mut self) -> io::Result<Result<Line, Fault>> {
@@ -113,22 +119,6 @@ fn from_base16(digits: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     pairs.iter().map(|&[high, low]| Some(base16_digit(high)? << 4 | base16_digit(low)?)).collect()
-}
-
-impl<R: BufRead> Records for Jsonl<R> {
-    fn next(&mut self, pair: &mut Pair) -> io::Result<Next> {
-        let read = self.line()?;
-        let line = self.lines.number();
-        let parsed = match read {
-            Ok(Line::End) => return Ok(Next::End),
-            Ok(_) => self.parse(pair),
-            Err(fault) => Err(fault),
-        };
-        Ok(match parsed {
-            Ok(()) => Next::Pair { line },
-            Err(fault) => Next::Bad { line, fault },
-        })
-    }
 }
 
 #[cfg(test)]

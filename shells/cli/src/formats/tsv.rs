@@ -7,7 +7,7 @@
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines, without_line_end, without_line_feed};
-use super::{Fault, Limits, Next, Pair, Records};
+use super::{ByLine, Fault, Limits, Pair};
 use crate::escape::{escape, unescape};
 
 /// The most bytes that one byte takes when escaped: `\xHH`.
@@ -39,6 +39,12 @@ impl<R: BufRead> Tsv<R> {
     /// A reader without escapes.
     pub(crate) fn raw(input: R, limits: Limits) -> Self {
         Self { raw: true, ..Self::new(input, limits) }
+    }
+}
+
+impl<R: BufRead> ByLine for Tsv<R> {
+    fn number(&self) -> u64 {
+        self.lines.number()
     }
 
     /// Reads a line, the start of it first: where no key ends in time, the rest is never held.
@@ -85,26 +91,10 @@ impl<R: BufRead> Tsv<R> {
     }
 }
 
-impl<R: BufRead> Records for Tsv<R> {
-    fn next(&mut self, pair: &mut Pair) -> io::Result<Next> {
-        let read = self.line()?;
-        let line = self.lines.number();
-        let parsed = match read {
-            Ok(Line::End) => return Ok(Next::End),
-            Ok(_) => self.parse(pair),
-            Err(fault) => Err(fault),
-        };
-        Ok(match parsed {
-            Ok(()) => Next::Pair { line },
-            Err(fault) => Next::Bad { line, fault },
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::tests::read;
-    use super::super::{Format, LIMITS};
+    use super::super::{Format, LIMITS, Next, Records};
     use super::*;
     use crate::escape::BadEscape;
 

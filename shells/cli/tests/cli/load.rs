@@ -64,7 +64,7 @@ fn a_bad_line_is_named_and_what_came_before_is_in() {
         sea.file("reefs.tsv", "a\t1\nb\t2\nno tab here\nd\t4\n");
         let complaint = sea.holm(&format!("load {durability}.holm reefs.tsv --durability {durability}")).complaint();
         assert!(complaint.contains("reefs.tsv: line 3: found 1 field,"), "{complaint}");
-        assert!(complaint.contains("2 records before it are stored"), "{complaint}");
+        assert!(complaint.contains("(2 records stored before it)"), "{complaint}");
         assert_eq!(sea.holm(&format!("scan {durability}.holm")).with(0), "a\t1\nb\t2\n");
     }
 }
@@ -167,4 +167,15 @@ fn a_killed_load_leaves_a_prefix() {
         assert!(stored > 0 && stored <= fed, "{durability}: {stored}");
         assert!(found == (0..stored).map(line).collect::<String>(), "{durability}: {stored} lines are no prefix");
     }
+}
+
+#[test]
+fn one_is_one_and_a_folder_is_no_file() {
+    let sea = Sea::new();
+    let complaint = sea.fed("load db", b"a\t1\nb\n").complaint();
+    assert!(complaint.ends_with("(1 record stored before it)\n"), "{complaint}");
+    assert!(sea.fed("load db", b"a\t1\n").with(0).starts_with("1 record in "));
+    assert!(sea.holm("load other .").complaint().contains("found a directory, expected a file"));
+    assert!(sea.holm("load other none.csv").complaint().contains("cannot open none.csv"));
+    assert!(!sea.path("other").exists());
 }

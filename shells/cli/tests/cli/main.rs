@@ -3,5 +3,6 @@
 
 mod load;
 mod output;
+mod reading;
 mod records;
 mod support;

@@ -25,6 +25,7 @@ fn scans_are_ordered_and_bounded() {
     assert_eq!(keys("--limit 0"), "");
     assert_eq!(keys("--from c --to a"), "");
     assert_eq!(keys("--prefix x"), "");
+    assert_eq!(keys("--from -x --to b"), "a ab abc ");
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn a_keyspace_that_is_absent_is_named_and_not_created() {
     sea.holm("put db north coral").with(0);
     for line in ["get db north", "del db north", "scan db", "export db"] {
         let said = sea.holm(&format!("{line} --keyspace reefs"));
-        assert_eq!(said.error, "holm: no keyspace named reefs (there are: default)\n", "{line}");
+        assert_eq!(said.error, "holm: no keyspace named \"reefs\" (there are: \"default\")\n", "{line}");
         assert_eq!(said.with(1), "", "{line}");
     }
     assert_eq!(sea.holm("keyspaces db").with(0), "default\n");
@@ -126,12 +126,13 @@ fn a_sound_database_has_no_faults() {
 fn durability_is_chosen_by_name() {
     let sea = Sea::new();
     for (key, durability) in [("a", "strict"), ("b", "buffered"), ("c", "buffered:2ms"), ("d", "onsync")] {
-        sea.call(["put", "db", key, durability, "--durability", durability]).with(0);
+        let line = format!("load db --durability {durability}");
+        sea.fed(&line, format!("{key}\t{durability}\n").as_bytes()).with(0);
         assert_eq!(sea.call(["get", "db", key]).with(0), format!("{durability}\n"));
     }
-    sea.holm("put db e private --memory").with(0);
+    sea.fed("load db --memory", b"e\tprivate\n").with(0);
     assert_eq!(sea.holm("get db e").with(0), "private\n");
-    let said = sea.holm("put db f never --durability sometimes");
+    let said = sea.holm("load db --durability sometimes");
     assert!(said.error.contains("expected strict"), "{}", said.error);
     assert_eq!(said.with(2), "");
 }
@@ -166,4 +167,33 @@ fn bench_measures_in_a_keyspace_of_its_own() {
     sea.holm("put db mine stays --keyspace bench").with(0);
     assert!(sea.holm(line).complaint().contains("found a keyspace named bench"));
     assert_eq!(sea.holm("get db mine --keyspace bench").with(0), "stays\n");
+}
+
+#[test]
+fn what_is_no_database_is_named_once() {
+    let sea = Sea::new();
+    sea.file("reefs.tsv", "north\tcoral\n");
+    for line in ["get reefs.tsv k", "put reefs.tsv k v", "del reefs.tsv k", "check reefs.tsv"] {
+        let complaint = sea.holm(line).complaint();
+        assert_eq!(complaint, "holm: cannot open reefs.tsv: found a file, expected a folder\n", "{line}");
+    }
+    for line in ["get db k", "scan db", "del db k"] {
+        assert_eq!(sea.holm(line).complaint(), "holm: there is no database in db\n", "{line}");
+    }
+    assert!(sea.holm("put none/db k v").complaint().contains("none/db"));
+}
+
+/// Its own paragraphs are wrapped once, by whoever knows the terminal's width, and not at the source's as well.
+#[test]
+fn help_is_wrapped_once() {
+    let sea = Sea::new();
+    for verb in ["load", "put", "scan", "export", "bench"] {
+        let help = sea.call(["help", verb]).with(0);
+        let lines: Vec<_> = help.lines().collect();
+        for pair in lines.windows(2) {
+            let next = pair[1].split(' ').next().unwrap_or("").len();
+            let paragraph = pair.iter().all(|line| line.starts_with(|first: char| first.is_alphabetic()));
+            assert!(!paragraph || pair[0].len() + next >= 80, "{verb}: {pair:?}");
+        }
+    }
 }

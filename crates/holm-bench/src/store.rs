@@ -1,0 +1,58 @@
+//! Holm as an engine to measure: one keyspace of a database that the caller has opened, and may go on using.
+
+use crate::{BoxError, Engine};
+use holm::{Database, Keyspace};
+
+/// A keyspace under the workloads.
+pub struct Store {
+    name: &'static str,
+    database: Database,
+    keyspace: Keyspace,
+}
+
+impl Store {
+    /// The keyspace of that name, made if it is not there; `name` is the row in a report.
+    ///
+    /// # Errors
+    /// As [`Database::keyspace`].
+    pub fn new(name: &'static str, database: Database, keyspace: &str) -> Result<Self, holm::Error> {
+        let keyspace = database.keyspace(keyspace)?;
+        Ok(Self { name, database, keyspace })
+    }
+}
+
+impl Engine for Store {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {
+        Ok(self.keyspace.insert(key, value)?)
+    }
+
+    fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
+        into.clear();
+        let value = self.keyspace.get(key)?;
+        Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+    }
+
+    fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
+        let mut shown = 0;
+        for pair in self.keyspace.range(from..).take(count) {
+            let (key, value) = pair?;
+            visit(&key, &value);
+            shown += 1;
+        }
+        Ok(shown)
+    }
+
+    fn sync(&self) -> Result<(), BoxError> {
+        Ok(self.database.sync()?)
+    }
+
+    fn batch(&self, pairs: &[(Vec<u8>, Vec<u8>)]) -> Result<(), BoxError> {
+        let batch = self.database.batch();
+        let batch = pairs.iter().fold(batch, |batch, (key, value)| batch.insert(&self.keyspace, key, value));
+        Ok(batch.commit()?)
+    }
+}

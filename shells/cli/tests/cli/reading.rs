@@ -1,0 +1,102 @@
+//! The verbs that only read: of a closed database they change nothing, and any number of them read at once.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use holm::Database;
+
+use crate::support::Sea;
+
+/// Each with what it prints, or with how that begins, of the database that `closed` makes.
+const READING: [(&str, &str); 6] = [
+    ("get db north", "coral\n"),
+    ("scan db --prefix n", "north\tcoral\n"),
+    ("export db", "north\tcoral\nsouth\tsand\n"),
+    ("keyspaces db --records", "default\t2\n"),
+    ("stat db", "active_epoch"),
+    ("check db", "keyspaces"),
+];
+
+fn closed() -> Sea {
+    let sea = Sea::new();
+    sea.fed("load db", b"north\tcoral\nsouth\tsand\n").with(0);
+    sea
+}
+
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
+    files.map(|file| (file.file_name().to_string_lossy().into(), fs::read(file.path()).expect("a file"))).collect()
+}
+
+/// What a process leaves that dies with the database open: a copy of the files meanwhile.
+fn not_closed() -> Sea {
+    let sea = Sea::new();
+    let database = Database::open(sea.path("alive")).expect("a new database");
+    let keyspace = database.keyspace("default").expect("always there");
+    keyspace.insert("north", "coral").and_then(|()| keyspace.insert("south", "sand")).expect("room");
+    database.sync().expect("a disk");
+    fs::create_dir(sea.path("db")).expect("a folder");
+    for (name, bytes) in contents(&sea.path("alive")) {
+        fs::write(sea.path("db").join(name), bytes).expect("room");
+    }
+    sea
+}
+
+#[test]
+fn a_closed_database_is_only_looked_at() {
+    let sea = closed();
+    let before = contents(&sea.path("db"));
+    // Root is refused nothing, so that the files are compared as well.
+    for folder in ["db", "."] {
+        let mut permissions = fs::metadata(sea.path(folder)).expect("there").permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(sea.path(folder), permissions).expect("the test's own folder");
+    }
+    for (line, expected) in READING {
+        let said = sea.holm(line);
+        assert_eq!(said.error, "", "{line}");
+        let printed = said.with(0);
+        assert!(printed.starts_with(expected), "{line}: {printed}");
+    }
+    assert_eq!(contents(&sea.path("db")), before);
+    assert!(!sea.holm("stat db").with(0).lines().any(|line| line == "disk_bytes        0"));
+}
+
+#[test]
+fn readers_read_at_once_and_writers_alone() {
+    let sea = closed();
+    let looking = Database::open_read_only(sea.path("db")).expect("closed");
+    for (line, expected) in READING {
+        let printed = sea.holm(line).with(0);
+        assert!(printed.starts_with(expected), "{line}: {printed}");
+    }
+    for line in ["put db north kelp", "del db north"] {
+        assert!(sea.holm(line).complaint().contains("another process"), "{line}");
+    }
+    drop(looking);
+    sea.holm("put db north kelp").with(0);
+    let writing = Database::open(sea.path("db")).expect("closed");
+    for (line, _) in READING {
+        assert!(sea.holm(line).complaint().contains("another process"), "{line}");
+    }
+    drop(writing);
+    assert_eq!(sea.holm("get db north").with(0), "kelp\n");
+}
+
+#[test]
+fn a_database_that_was_not_closed_is_recovered_and_that_is_told() {
+    for (line, expected) in READING {
+        let sea = not_closed();
+        let said = sea.holm(line);
+        assert_eq!(said.error, "holm: db was not closed: opening it for writing, to recover it\n", "{line}: {said:?}");
+        let printed = said.with(0);
+        assert!(printed.starts_with(expected), "{line}: {printed}");
+        // These two know what the recovery found.
+        if ["stat db", "check db"].contains(&line) {
+            assert!(printed.contains("copies"), "{line}: {printed}");
+        }
+        // It is closed from then on.
+        assert_eq!(sea.holm(line).error, "", "{line}");
+    }
+}
