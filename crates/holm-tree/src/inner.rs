@@ -60,31 +60,46 @@ pub trait Inner: Default + Send + Sync + 'static {
     #[inline]
     fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
         let head = K::head(probe, self.skip());
-        let mut index = self.rank(search, head);
-        // Equal heads with more to say, from the right: out of line, and rare.
-        while index > 0 {
-            let mark = self.mark(index - 1);
-            if mark.text == 0 || mark.head != head || compare_text::<K>(texts, mark.text, probe) != Ordering::Greater {
-                break;
+        let index = self.rank(search, head);
+        match index.checked_sub(1).map(|last| self.mark(last)) {
+            Some(last) if last.text != 0 && last.head == head => {
+                let below = self.rank_below(search, head);
+                self.route_among::<K>(texts, probe, below, index)
             }
-            index -= 1;
+            _ => index,
         }
-        index
+    }
+
+    /// The same among marks whose heads are the probe's and some of which have more to say: under a long common prefix
+    /// they may be all. A head that says all stands before its equals.
+    #[cold]
+    fn route_among<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>, mut below: usize, mut above: usize) -> usize {
+        while below < above {
+            let middle = below + (above - below) / 2;
+            let mark = self.mark(middle);
+            if mark.text != 0 && K::compare_text(texts, mark.text, probe) == Ordering::Greater {
+                above = middle;
+            } else {
+                below = middle + 1;
+            }
+        }
+        below
     }
 
     /// The child whose range holds the greatest key below the probe.
     fn route_below<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
         let head = K::head(probe, self.skip());
         let fence = K::fence(probe);
-        let mut index = self.rank(search, head);
-        while index > 0 {
-            let mark = self.mark(index - 1);
-            if mark.head != head || self.fence::<K>(texts, index - 1, probe) < fence {
-                break;
+        let (mut below, mut above) = (self.rank_below(search, head), self.rank(search, head));
+        while below < above {
+            let middle = below + (above - below) / 2;
+            if self.fence::<K>(texts, middle, probe) < fence {
+                below = middle + 1;
+            } else {
+                above = middle;
             }
-            index -= 1;
         }
-        index
+        below
     }
 
     /// A separator as a fence; the probe was routed here, so its first bytes are the separator's.
@@ -97,13 +112,6 @@ pub trait Inner: Default + Send + Sync + 'static {
         texts.read(mark.text, &mut text);
         K::from_text(&text)
     }
-}
-
-#[cold]
-fn compare_text<K: Keys>(texts: &Texts, number: u32, probe: K::Probe<'_>) -> Ordering {
-    let mut text = Vec::new();
-    texts.read(number, &mut text);
-    K::from_text(&text).cmp(&K::fence(probe))
 }
 
 /// A fence as a node with this skip keeps it.

@@ -6,6 +6,7 @@
 //! never hears of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers
 //! must be total, and count only after the leaf's latch has been validated.
 
+use crate::texts::Texts;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
@@ -64,6 +65,8 @@ pub trait Keys: Send + Sync + 'static {
     fn common(low: &Self::Fence, high: Option<&Self::Fence>) -> usize;
     /// The whole text of a fence, where the head after `skip` bytes does not say all.
     fn text(fence: &Self::Fence, skip: usize) -> Option<&[u8]>;
+    /// How a text compares with the probe.
+    fn compare_text(texts: &Texts, number: u32, probe: Self::Probe<'_>) -> Ordering;
     /// The fence that has such a text.
     fn from_text(text: &[u8]) -> Self::Fence;
     /// The fence whose first `skip` bytes are the probe's, and whose head says the rest.
@@ -101,6 +104,9 @@ impl Keys for Words {
     }
     fn fence(probe: u64) -> u64 {
         probe
+    }
+    fn compare_text(_: &Texts, _: u32, _: u64) -> Ordering {
+        Ordering::Equal
     }
     #[inline]
     fn head(probe: u64, _: usize) -> u64 {

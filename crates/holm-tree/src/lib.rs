@@ -31,3 +31,4 @@ pub use index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, Vie
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Held, Latch, Version};
 pub use slab::Slab;
+pub use texts::Texts;

@@ -6,6 +6,7 @@
 
 use crate::slab::Slab;
 use crate::sync::atomic::{AtomicU64, Ordering};
+use std::cmp::Ordering as Cmp;
 
 const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
@@ -57,6 +58,30 @@ impl Texts {
         }
     }
 
+    /// How a text compares with some bytes. Of a text that is being replaced, anything.
+    pub fn compare(&self, number: u32, bytes: &[u8]) -> Cmp {
+        let Some(mut link) = self.0.get(number) else { return Cmp::Less };
+        let len = (link.head.load(Ordering::Relaxed) >> 32) as usize;
+        let mut at = 0;
+        while at < len {
+            // Behind the text, words are whatever the link held before.
+            for word in link.words.iter().take((len - at).div_ceil(8)) {
+                // What is missing at either end reads as zeros; the lengths decide then.
+                let own = word.load(Ordering::Relaxed).swap_bytes();
+                let theirs = padded(bytes.get(at..).unwrap_or(&[]));
+                if own != theirs {
+                    return own.cmp(&theirs);
+                }
+                at += 8;
+            }
+            match self.0.get(link.head.load(Ordering::Relaxed) as u32) {
+                Some(next) => link = next,
+                None => break,
+            }
+        }
+        len.cmp(&bytes.len())
+    }
+
     /// Appends a text to `out`. Of a text that is being replaced, any bytes, no more than any text has.
     pub fn read(&self, number: u32, out: &mut Vec<u8>) {
         let Some(link) = self.0.get(number) else { return };
@@ -78,9 +103,33 @@ impl Texts {
     }
 }
 
+/// The first eight bytes as a number that orders as they do, zeros where there are fewer.
+fn padded(bytes: &[u8]) -> u64 {
+    match bytes.first_chunk::<8>() {
+        Some(eight) => u64::from_be_bytes(*eight),
+        None => bytes.iter().enumerate().fold(0, |word, (at, byte)| word | u64::from(*byte) << (56 - 8 * at)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_compare_as_their_bytes_do() {
+        let texts = Texts::default();
+        let lens = [0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100];
+        let all: Vec<Vec<u8>> = lens.iter().flat_map(|len| [0, 1, 255].map(|byte| vec![byte; *len])).collect();
+        let last = all.iter().filter(|text| !text.is_empty()).map(|text| [&text[..text.len() - 1], &[7]].concat());
+        let all: Vec<_> = all.iter().cloned().chain(last).collect();
+        all.iter().for_each(|text| texts.forget(texts.keep(&[&text[..], &[9; 40]].concat())));
+        for text in &all {
+            let number = texts.keep(text);
+            for other in &all {
+                assert_eq!(texts.compare(number, other), text.cmp(other), "{text:?} {other:?}");
+            }
+        }
+    }
 
     #[test]
     fn texts_of_every_length_come_back_and_links_are_reused() {

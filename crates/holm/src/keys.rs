@@ -3,7 +3,7 @@
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
-use holm_tree::{Keys, Slot, View};
+use holm_tree::{Keys, Slot, Texts, View};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -64,6 +64,19 @@ impl Records {
             }
         }
         Some(len.cmp(&bytes.len()))
+    }
+
+    fn order_whole(&self, a: u64, b: u64) -> Option<Ordering> {
+        let ((a, a_len), (b, b_len)) = (self.key_words(a)?, self.key_words(b)?);
+        let words = a.iter().zip(b).take(a_len.min(b_len).div_ceil(8)).enumerate();
+        for (index, (a, b)) in words {
+            let left = masked(a.read().swap_bytes(), a_len - index * 8);
+            let right = masked(b.read().swap_bytes(), b_len - index * 8);
+            if left != right {
+                return Some(left.cmp(&right));
+            }
+        }
+        Some(a_len.cmp(&b_len))
     }
 }
 
@@ -135,10 +148,7 @@ impl Keys for Records {
         heads.then_with(|| self.compare_whole(slot.payload, probe.bytes).unwrap_or(Ordering::Equal))
     }
     fn order(&self, a: Slot, b: Slot) -> Ordering {
-        a.head.cmp(&b.head).then_with(|| {
-            let key = self.key(b);
-            key.and_then(|key| self.compare_whole(a.payload, &key)).unwrap_or(Ordering::Equal)
-        })
+        a.head.cmp(&b.head).then_with(|| self.order_whole(a.payload, b.payload).unwrap_or(Ordering::Equal))
     }
     fn key(&self, slot: Slot) -> Option<Vec<u8>> {
         let (words, len) = self.key_words(slot.payload)?;
@@ -166,6 +176,9 @@ impl Keys for Records {
     fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {
         // A zero at the end would be lost in the head's padding.
         (fence.len() > skip + 8 || fence.last() == Some(&0)).then_some(fence)
+    }
+    fn compare_text(texts: &Texts, number: u32, probe: Probe<'_>) -> Ordering {
+        texts.compare(number, probe.bytes)
     }
     fn from_text(text: &[u8]) -> Vec<u8> {
         text.to_vec()

@@ -1,7 +1,7 @@
 //! Keys of bytes over a table in memory, as a store would have them in records: heads of eight bytes, which may be
 //! equal, and payloads that lead to the whole key.
 
-use holm_tree::{Keys, Slot};
+use holm_tree::{Keys, Slot, Texts};
 use std::cmp::Ordering;
 use std::sync::{Arc, RwLock};
 
@@ -32,6 +32,9 @@ impl Keys for Names {
     }
     fn fence(probe: &[u8]) -> Vec<u8> {
         probe.to_vec()
+    }
+    fn compare_text(texts: &Texts, number: u32, probe: &[u8]) -> Ordering {
+        texts.compare(number, probe)
     }
     fn head(probe: &[u8], skip: usize) -> u64 {
         let rest = probe.get(skip..).unwrap_or_default();
