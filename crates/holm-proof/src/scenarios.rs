@@ -10,6 +10,7 @@ mod readers_beside_a_writer;
 mod survives_a_crash_in_recovery;
 mod survives_every_crash;
 mod survives_restructuring;
+mod survives_reuse_of_what_recovery_freed;
 
 pub use agrees_with_a_map::agrees_with_a_map;
 pub use flushes_what_it_writes::flushes_what_it_writes;
@@ -22,6 +23,8 @@ pub use survives_every_crash::{
 pub use survives_restructuring::{
     survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
 };
+pub use survives_reuse_of_what_recovery_freed::survives_reuse_of_what_recovery_freed;
+pub(crate) use survives_reuse_of_what_recovery_freed::thrice;
 
 use crate::crashes::Persistency;
 use crate::explore::{Plan, explore};
@@ -50,6 +53,7 @@ macro_rules! for_each_scenario {
             survives_merges
             survives_refreshes
             survives_reuse
+            survives_reuse_of_what_recovery_freed
             survives_root_growth
             survives_splits
         }

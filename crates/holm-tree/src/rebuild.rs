@@ -131,7 +131,8 @@ fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live]
     for &first in live.iter().filter(|live| live.2) {
         chain(forest, live, first, &mut pen, &mut reached)?;
     }
-    // Before what was passed over is given out as free: else a crash keeps a chain that leads into somebody's leaf.
+    // Before what was passed over is given out as free, and leaves that were mended change: else a crash keeps a chain
+    // that leads into somebody's leaf, or half of a split that nobody can match any more.
     pen.fence();
     Ok(reached)
 }

@@ -269,4 +269,9 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             self.commit(pen, bits);
         }
     }
+
+    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+        pen.write(&self.next, next.into());
+        pen.flush(&self.next);
+    }
 }

@@ -145,6 +145,8 @@ impl<S: Sample> Stage<S> {
             leaf.mend(count, self.lens(), &mut pen, (next != 0).then(|| self.leaf(next)));
             leaf.rederive(count, self.lens());
             if next == 0 {
+                // As the rebuild does, once for all leaves.
+                pen.fence();
                 return Ok(());
             }
             at = next;
