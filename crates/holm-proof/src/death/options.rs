@@ -4,6 +4,7 @@ use super::Mode;
 use super::ledger::THREADS;
 use super::writer;
 use clap::{Args, Subcommand};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -74,7 +75,8 @@ pub fn end(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("{why}");
+            // Where nobody reads, the code is all there is to say.
+            let _ = writeln!(io::stderr(), "{why}");
             ExitCode::FAILURE
         }
     }
