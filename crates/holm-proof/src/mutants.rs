@@ -5,7 +5,7 @@
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::grove::capacity;
-use crate::scenarios::{owed, thrice};
+use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
 use crate::script::{Script, hollow, merge, named, overflow, random};
 use crate::trace::Site;
 use crate::verdict::{Report, Violation};
@@ -75,4 +75,13 @@ pub fn fate<D: Design>(site: Site) -> Fate {
         Ok(_) => Fate::Survived,
         Err(violation) => Fate::Caught(violation),
     }
+}
+
+/// The sites of a tree's coming and going, and whether anything there misses one that is left out.
+///
+/// # Errors
+/// In words, where the design is not sound to begin with.
+pub fn comings_and_goings<D: Design>() -> Result<Vec<(Site, Option<String>)>, String> {
+    let fate = |site| (site, survives_planting_and_giving_up::explore::<D>(Persistency::Line, &[site].into()).err());
+    Ok(survives_planting_and_giving_up::sites::<D>()?.into_iter().map(fate).collect())
 }
