@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Pairs of each keyspace that has any.
 type Trees = BTreeMap<u32, Vec<(u64, u64)>>;
 
+/// What there was after each operation, and under which label it was done.
+type States = Vec<(Trees, Epoch)>;
+
 const STAYS: u32 = 1;
 const GOES: u32 = 2;
 const COMES: u32 = 3;
@@ -27,8 +30,7 @@ struct Wood<D: Design> {
     quill: Arc<Quill<Recorded>>,
     forest: Forest<Recorded, D, Words>,
     trees: Trees,
-    /// What there was after each operation, and under which label.
-    states: Vec<(Trees, Epoch)>,
+    states: States,
 }
 
 impl<D: Design> Wood<D> {
@@ -103,7 +105,7 @@ impl<D: Design> Wood<D> {
 }
 
 /// Does it all, under record.
-fn record<D: Design>(without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, Vec<(Trees, Epoch)>)> {
+fn record<D: Design>(without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
     let medium = Recorded::new([32 * BLOCK as usize, 64]);
     let mut wood = Wood::<D>::over(Pool::open(medium, FIRST_EPOCH)?);
     let root = wood.plant(STAYS)?;
