@@ -6,6 +6,7 @@
 //! returned before it began. How the end comes (a signal, a file system shut down) is left to the binaries.
 
 pub mod ledger;
+pub mod options;
 pub mod round;
 pub mod writer;
 

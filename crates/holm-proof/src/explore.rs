@@ -3,8 +3,9 @@
 //!
 //! The crash is tried just before each fence, at each return and at the end: between those, an image that a crash may
 //! leave is among those of the next such moment, and the promise is no stronger. Equal images are opened once and
-//! judged at each moment. A second round's trace begins with the recovery itself, so that it too is crashed at every
-//! fence.
+//! judged at each moment. Where the last step ended an epoch, the pool also counts as closed in good order: then power
+//! is lost, and it is opened as it was left, without a cut. A second round's trace begins with the recovery itself, so
+//! that it too is crashed at every fence.
 
 use crate::crashes::{Bounds, Choice, Crashes, Extent, Persistency};
 use crate::grove::{Grove, Ticker, advance, capacity};
@@ -20,8 +21,9 @@ use holm_tree::leaf::Leaf;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::{BTreeSet, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::thread;
 use std::time::Instant;
 
 /// How to explore.
@@ -127,6 +129,8 @@ struct Moment {
     event: usize,
     standing: Standing,
     recovered: bool,
+    /// The pool has been closed in good order: whoever opens next cuts nothing, though the power was lost since.
+    closed: bool,
 }
 
 /// The images of one round: what each showed, and those to go on from.
@@ -136,6 +140,8 @@ struct Seen {
     contents: HashMap<Contents, Rc<Contents>>,
     branches: Vec<Branch>,
     candidates: usize,
+    /// What recoveries went through.
+    sites: BTreeSet<Site>,
 }
 
 /// Explores a script.
@@ -204,7 +210,7 @@ impl Explorer<'_> {
         let visible = round.persistency == Persistency::Visible;
         let mut crashes = Crashes::new(round.persistency, round.base.clone());
         let standing = Standing { returned: 0, in_flight: false, published: round.published[0] };
-        let mut moment = Moment { event: 0, standing, recovered: round.before.is_empty() };
+        let mut moment = Moment { event: 0, standing, recovered: round.before.is_empty(), closed: false };
         let mut seen = Seen::default();
         self.report.sites.extend(sites(&round.entries));
         for (event, entry) in round.entries.iter().enumerate() {
@@ -224,6 +230,11 @@ impl Explorer<'_> {
         }
         moment.event = round.entries.len();
         self.window::<D>(round, &crashes, &moment, &mut seen)?;
+        if round.steps.last() == Some(&Step::Tick) {
+            moment.closed = true;
+            self.window::<D>(round, &crashes, &moment, &mut seen)?;
+        }
+        self.report.sites.append(&mut seen.sites);
         for branch in seen.branches {
             self.go_on::<D>(round, branch)?;
         }
@@ -327,7 +338,9 @@ impl Explorer<'_> {
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let mut grove = Grove::<D>::revive(left, opening, *ticker, without).map_err(|e| e.to_string())?;
             let trace = grove.medium().take();
-            let busy = trace.iter().any(|entry| matches!(entry.event, Event::Write { .. }));
+            // A store that is left out is not in the trace, but its flush is.
+            let busy = trace.iter().any(|entry| matches!(entry.event, Event::Write { .. } | Event::Flush { .. }));
+            seen.sites.extend(sites(&trace));
             inspect(&mut grove, opening).map(|contents| (contents, busy))
         }));
         match looked.unwrap_or_else(|panic| Err(panicked(&*panic))) {
@@ -352,7 +365,9 @@ impl Explorer<'_> {
         let run = || {
             let grove = Grove::<D>::revive(&branch.left, branch.opening, *ticker, without)?;
             let published = [branch.left.durable(), grove.published()];
-            grove.run(&steps, &mut history)?;
+            // By a thread of its own: who recovers is not who writes, and a writer's fences complete no flush of his.
+            let worked = thread::scope(|scope| scope.spawn(|| grove.run(&steps, &mut history)).join());
+            worked.unwrap_or_else(|panic| resume_unwind(panic))?;
             Ok((grove.medium().take(), grove.medium().scratch(), published))
         };
         let (entries, new_scratch, published) =
@@ -403,6 +418,9 @@ impl Moment {
     /// As what the crash is taken by whoever opens next. The death of a process that was recovering from the loss of
     /// power is not the death of one that had recovered: what it left is still of the power's making.
     fn opening(&self, round: &Round) -> Persistency {
+        if self.closed {
+            return Persistency::Visible;
+        }
         let still = !self.recovered && round.opened != Persistency::Visible;
         if still { round.opened } else { round.persistency }
     }

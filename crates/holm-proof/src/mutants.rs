@@ -5,8 +5,8 @@
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::grove::capacity;
-use crate::scenarios::owed;
-use crate::script::{Script, named, random};
+use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
+use crate::script::{Script, hollow, merge, named, overflow, random};
 use crate::trace::Site;
 use crate::verdict::{Report, Violation};
 use holm_tree::Design;
@@ -26,21 +26,28 @@ fn scripts<D: Design>() -> Vec<Script> {
     named(capacity).into_iter().chain((0..2).map(|seed| random(seed, capacity))).collect()
 }
 
-/// The loss of power first, then the death of the process, then one after the other.
-fn plans<D: Design>() -> Vec<Plan> {
+/// What is tried, from what finds most in least time to the rest: the loss of power, the death of the process, then two
+/// and three crashes.
+fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let (line, visible) = (Persistency::Line, Persistency::Visible);
+    let capacity = capacity::<D>();
     let few = Bounds { exhaustive: 200, pairs: 12, random: 12 };
-    let single = owed::<D>().map(|persistency| Plan { bounds: few, ..Plan::suite(persistency) });
-    let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible)];
-    single.chain(mixed).chain([Plan::twice(line)]).collect()
+    let single = owed::<D>().map(|persistency| (Plan { bounds: few, ..Plan::suite(persistency) }, scripts::<D>()));
+    let twice = [Plan::twice(line), Plan::mixed(line, visible)];
+    let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
+    // All of a split's images are gone on from, for only a few of them lie behind its commit.
+    let split = Plan { nested: 64, ..Plan::mixed(visible, line) };
+    let told = told.into_iter().chain([(split, vec![overflow(capacity)]), (thrice(line), vec![hollow(capacity)])]);
+    let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
+    single.chain(told).chain(mixed.map(|plan| (plan, scripts::<D>()))).collect()
 }
 
-/// A search that ends with the first violation: single crashes of every script, then pairs of crashes.
+/// A search that ends with the first violation.
 fn hunt<D: Design>(without: &BTreeSet<Site>) -> Result<Report, Box<Violation>> {
     let mut total = Report::default();
-    for plan in plans::<D>() {
+    for (plan, scripts) in trials::<D>() {
         let plan = Plan { without: without.clone(), ..plan };
-        for script in scripts::<D>() {
+        for script in scripts {
             total += explore::<D>(&script, &plan)?;
         }
     }
@@ -55,7 +62,7 @@ pub fn sites<D: Design>() -> Result<BTreeSet<Site>, Box<Violation>> {
     let mut found = BTreeSet::new();
     for (first, later) in [(Persistency::Line, Persistency::Visible), (Persistency::Visible, Persistency::Line)] {
         let bounds = Bounds { exhaustive: 4, pairs: 4, random: 4 };
-        for script in scripts::<D>() {
+        for script in scripts::<D>().into_iter().chain([hollow(capacity::<D>())]) {
             found.extend(explore::<D>(&script, &Plan { bounds, ..Plan::mixed(first, later) })?.sites);
         }
     }
@@ -68,4 +75,13 @@ pub fn fate<D: Design>(site: Site) -> Fate {
         Ok(_) => Fate::Survived,
         Err(violation) => Fate::Caught(violation),
     }
+}
+
+/// The sites of a tree's coming and going, and whether anything there misses one that is left out.
+///
+/// # Errors
+/// In words, where the design is not sound to begin with.
+pub fn comings_and_goings<D: Design>() -> Result<Vec<(Site, Option<String>)>, String> {
+    let fate = |site| (site, survives_planting_and_giving_up::explore::<D>(Persistency::Line, &[site].into()).err());
+    Ok(survives_planting_and_giving_up::sites::<D>()?.into_iter().map(fate).collect())
 }

@@ -9,7 +9,9 @@ mod never_panics_on_torn_bits;
 mod readers_beside_a_writer;
 mod survives_a_crash_in_recovery;
 mod survives_every_crash;
+pub(crate) mod survives_planting_and_giving_up;
 mod survives_restructuring;
+mod survives_reuse_of_what_recovery_freed;
 
 pub use agrees_with_a_map::agrees_with_a_map;
 pub use flushes_what_it_writes::flushes_what_it_writes;
@@ -19,9 +21,12 @@ pub use survives_a_crash_in_recovery::survives_a_crash_in_recovery;
 pub use survives_every_crash::{
     survives_every_crash_by_line, survives_every_crash_by_word, survives_every_death_of_the_process,
 };
+pub use survives_planting_and_giving_up::survives_planting_and_giving_up;
 pub use survives_restructuring::{
     survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
 };
+pub use survives_reuse_of_what_recovery_freed::survives_reuse_of_what_recovery_freed;
+pub(crate) use survives_reuse_of_what_recovery_freed::thrice;
 
 use crate::crashes::Persistency;
 use crate::explore::{Plan, explore};
@@ -48,8 +53,10 @@ macro_rules! for_each_scenario {
             survives_every_crash_by_word
             survives_every_death_of_the_process
             survives_merges
+            survives_planting_and_giving_up
             survives_refreshes
             survives_reuse
+            survives_reuse_of_what_recovery_freed
             survives_root_growth
             survives_splits
         }

@@ -69,7 +69,8 @@ fn steps() -> Writer {
 
 /// The named scripts, for leaves that hold so many pairs.
 pub fn named(capacity: usize) -> Vec<Script> {
-    vec![change(), split(capacity), split_within(capacity), refresh(), merge(capacity), regrow(capacity)]
+    let splits = [split(capacity), split_within(capacity), overflow(capacity)];
+    [change(), refresh(), merge(capacity), regrow(capacity)].into_iter().chain(splits).collect()
 }
 
 /// Puts, updates and removals in one leaf, at both ends and within.
@@ -82,6 +83,12 @@ pub fn change() -> Script {
 pub fn split(capacity: usize) -> Script {
     let full = (1..capacity as u64).map(|i| i * 10);
     script("split", past().puts(full), steps().put(55).put(155).tick().put(57).put(205).tick().put(3), SMALL)
+}
+
+/// A full leaf takes one key more, behind all others: a split, and little else that a recovery could have to do with.
+pub fn overflow(capacity: usize) -> Script {
+    let full = (1..=capacity as u64).map(|i| i * 10);
+    script("overflow", past().puts(full), steps().put(capacity as u64 * 10 + 5), SMALL)
 }
 
 /// A leaf that has neighbours on both sides splits.
@@ -108,6 +115,15 @@ pub fn merge(capacity: usize) -> Script {
     let rest = (half - 5..half + 3).map(|i| i * 10);
     let past = past().puts(keys(capacity + 1)).tick().removes(few).tick();
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
+}
+
+/// Two neighbouring leaves have lost all their pairs, and others have not. Linked designs leave such leaves to
+/// recovery, which passes over them: from then on they are free.
+pub fn hollow(capacity: usize) -> Script {
+    let half = capacity as u64 / 2;
+    let keys = |from: u64, upto: u64| (from + 1..=upto).map(|i| i * 10);
+    let past = past().puts(keys(0, 7 * half)).tick().removes(keys(2 * half, 4 * half)).tick().tick();
+    script("hollow", past, steps().put(15).tick().remove(20), SMALL)
 }
 
 /// Blocks that splits have given up are used again, epochs later.
@@ -151,7 +167,8 @@ pub fn random(seed: u64, capacity: usize) -> Script {
 }
 
 /// What is done after a recovery, so that a second crash has something to undo: one change of each kind near what is
-/// there, in epochs of their own; in every other round also so many puts that blocks given up are used again.
+/// there, in epochs of their own; in every other round so many puts into the lowest leaf that blocks given up are used
+/// again, and all other leaves stay as recovery had them.
 pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<Step> {
     let middle = contents.get(contents.len() / 2).map_or(50, |pair| pair.0);
     let last = contents.last().map_or(60, |pair| pair.0);
@@ -159,7 +176,8 @@ pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<St
     if round.is_multiple_of(2) {
         // Into the lowest leaf: what its neighbours say of the blocks used here is put to the test.
         let low = contents.iter().take(contents.len() / 3).flat_map(|pair| pair.0 + 1..pair.0 + 7);
-        return writer.puts(low.take(capacity)).tick().put(last + 9).tick().steps;
+        let many = if round.is_multiple_of(4) { capacity } else { capacity * 3 / 4 };
+        return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
     let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
     writer.remove(last).put(1).tick().put(2).steps

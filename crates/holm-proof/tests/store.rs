@@ -14,6 +14,8 @@ mod ends;
 mod faults;
 #[path = "store/history.rs"]
 mod history;
+#[path = "store/loss.rs"]
+mod loss;
 #[path = "store/power.rs"]
 mod power;
 #[path = "store/real.rs"]

@@ -77,11 +77,15 @@ pub trait Keys: Send + Sync + 'static {
     fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
     /// The first `count` bytes of a key as a fence.
     fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
-    /// At open, of every payload found: whether what it leads to is what was written, where there is reason to doubt
-    /// it.
-    fn sound(&self, payload: u64) -> bool {
-        let _ = payload;
+    /// At open, of every slot found in a leaf whose heads leave out `skip` bytes: whether what it leads to is what was
+    /// written, where there is reason to doubt it.
+    fn sound(&self, slot: Slot, skip: usize) -> bool {
+        let _ = (slot, skip);
         true
+    }
+    /// Whether a slot's head is that of the key that it leads to.
+    fn heads(&self, slot: Slot, skip: usize) -> bool {
+        self.key(slot).is_some_and(|key| Self::head(Self::probe(&key), skip) == slot.head)
     }
     /// Offset and length in words of the record that a payload leads to.
     fn extent(payload: u64) -> Option<(u64, u32)> {

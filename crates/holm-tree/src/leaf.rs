@@ -243,7 +243,7 @@ pub trait Leaf: Persistent + Sized {
     ) -> Result<Fate>;
 
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
-    /// neighbour.
+    /// neighbour. The pen fences once all chains are mended; what must be durable before that, `mend` fences itself.
     fn mend<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,

@@ -46,7 +46,7 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
-    let mut found = parallel(threads, &live, |part| look_at(forest, part, &reach))?;
+    let mut found = parallel(threads, &live, |part| look_at(forest, part, epoch, &reach))?;
     let frontier = live.iter().map(|live| live.0 + 1).max().unwrap_or(1);
     let mut used = vec![false; frontier as usize];
     live.iter().for_each(|live| used[live.0 as usize] = true);
@@ -131,7 +131,8 @@ fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live]
     for &first in live.iter().filter(|live| live.2) {
         chain(forest, live, first, &mut pen, &mut reached)?;
     }
-    // Before what was passed over is given out as free: else a crash keeps a chain that leads into somebody's leaf.
+    // Before what was passed over is given out as free, and leaves that were mended change: else a crash keeps a chain
+    // that leads into somebody's leaf, or half of a split that nobody can match any more.
     pen.fence();
     Ok(reached)
 }
@@ -190,6 +191,7 @@ fn damaged(number: u32, what: &'static str, found: &str, expected: &str) -> Medi
 fn look_at<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
     part: &[Live],
+    epoch: Epoch,
     reach: &Reach,
 ) -> Result<Vec<Found<K>>> {
     let mut found = Vec::with_capacity(part.len());
@@ -202,14 +204,19 @@ fn look_at<M: Medium, D: Design, K: Keys>(
         leaf.rederive(&berth.beside, forest.lens());
         pairs.clear();
         leaf.live(&berth.beside, &mut pairs);
+        // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
+        let unlogged = leaf.stamp() >= epoch;
         for slot in pairs.iter() {
             if let Some((offset, words)) = K::extent(slot.payload)
                 && !reach.mark(offset, words)
             {
                 return Err(damaged(number, "a slot's payload", "a record outside the record area", "one inside"));
             }
-            if !forest.keys.sound(slot.payload) {
+            if !forest.keys.sound(*slot, leaf.skip()) {
                 return Err(damaged(number, "a slot's record", "one that has lost writes", "what was logged or later"));
+            }
+            if unlogged && !forest.keys.heads(*slot, leaf.skip()) {
+                return Err(damaged(number, "a slot's record", "one of another key, or none", "the slot's own"));
             }
         }
         pairs.sort(&forest.keys, forest.spine.search);

@@ -199,11 +199,12 @@ impl Keys for Records {
     fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
     }
-    fn sound(&self, payload: u64) -> bool {
-        let (offset, words) = record::extent(payload);
+    fn sound(&self, slot: Slot, skip: usize) -> bool {
+        let (offset, words) = record::extent(slot.payload);
         let after = self.doubted.partition_point(|(start, _)| *start < offset + u64::from(words) * 8);
         let touched = after.checked_sub(1).is_some_and(|at| self.doubted[at].0 + self.doubted[at].1 > offset);
-        !touched || record::verify(&self.image, payload).is_ok()
+        // A record that is whole may still be the one that was there before.
+        !touched || record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip)
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
         Some(record::extent(payload))

@@ -1,17 +1,19 @@
 //! `kill-loop`: kills a writing child at random moments, again and again, and judges what is left each time.
 //!
-//! `kill-loop --kills N --seed S [--dir FOLDER]`. With the shared image every step that had returned must be there, in
-//! every durability; with the private one a prefix that holds all that was reported durable. The first fault ends the
-//! run, says which, and leaves the folder as it was found.
+//! With the shared image every step that had returned must be there, in every durability; with the private one a prefix
+//! that holds all that was reported durable. The first fault ends the run, says which, and leaves the folder as it was
+//! found.
 
 #![forbid(unsafe_code)]
 
+use clap::Parser;
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
-use holm_proof::death::round::{CHILD, Round, child, judge};
+use holm_proof::death::options::{Options, Task, end};
+use holm_proof::death::round::{End, Round, judge};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -19,37 +21,29 @@ use std::time::Duration;
 /// Kills after which a mode starts over in a fresh folder.
 const LIFE: u64 = 12;
 
+/// Kills a writer, again and again, and judges what each has left.
+#[derive(Parser)]
+struct Arguments {
+    /// How often.
+    #[arg(long, default_value_t = 100)]
+    kills: u64,
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let done = match arguments.split_first() {
-        Some((first, rest)) if first == CHILD => child(rest),
-        _ => kill_all(&arguments),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
+    let Arguments { kills, options, task } = Arguments::parse();
+    end(match task {
+        Some(task) => task.run(),
+        None => kill_all(kills, &options),
+    })
 }
 
-fn option(arguments: &[String], name: &str) -> Option<String> {
-    let at = arguments.iter().position(|argument| argument == name)?;
-    arguments.get(at + 1).cloned()
-}
-
-fn number(arguments: &[String], name: &str, otherwise: u64) -> Result<u64, String> {
-    let Some(text) = option(arguments, name) else { return Ok(otherwise) };
-    text.parse().map_err(|_| format!("{name} wants a number, not {text:?}"))
-}
-
-fn kill_all(arguments: &[String]) -> Result<(), String> {
-    let kills = number(arguments, "--kills", 100)?;
-    let seed = number(arguments, "--seed", 1)?;
-    let root = option(arguments, "--dir").map_or_else(std::env::temp_dir, PathBuf::from);
-    let root = root.join(format!("holm-kill-{}-{seed}", std::process::id()));
-    std::fs::create_dir(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+fn kill_all(kills: u64, options: &Options) -> Result<(), String> {
+    let seed = options.seed;
+    let root = options.folder("kill")?;
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut done, mut steps) = (0, 0);
     for life in 0.. {
@@ -88,5 +82,5 @@ fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg)
         thread::sleep(Duration::from_micros(random.random_range(0..8_000)));
         again.kill().map_err(told)?;
     }
-    judge(dir, mode, ledger, reported, false).map(drop)
+    judge(dir, mode, ledger, reported, End::Kill).map(drop)
 }

@@ -1,18 +1,20 @@
 //! `power-cut`: shuts a real file system down under a writing child, again and again, and judges what is left.
 //!
-//! `power-cut --cuts N --seed S [--dir FOLDER] [--same-boot]`. An ext4 image file is mounted through a loop device; the
-//! shut-down flushes neither journal nor cache, as a power cut would not, and what is mounted afterwards is what the
-//! device had. The kernel is the same afterwards, so the superblock's boot is given another name, unless `--same-boot`
-//! leaves the database to find out by itself. Needs root and a loop device; where they are missing it says so and does
-//! nothing. The call itself is made by a line of Python, for it has no safe form here.
+//! An ext4 image file is mounted through a loop device; the shut-down flushes neither journal nor cache, as a power cut
+//! would not, and what is mounted afterwards is what the device had. The kernel is the same afterwards, so the
+//! superblock's boot is given another name, unless `--same-boot` leaves the database to find out by itself. Needs root
+//! and a loop device; where they are missing it says so and does nothing. The call itself is made by a line of Python,
+//! for it has no safe form here.
 
 #![forbid(unsafe_code)]
 
+use clap::Parser;
 use holm_medium::superblock::{Superblock, pool_path};
 use holm_medium::vfs::{How, RealFs, Vfs};
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
-use holm_proof::death::round::{CHILD, Round, child, judge};
+use holm_proof::death::options::{Options, Task, end};
+use holm_proof::death::round::{End, Round, judge};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::path::{Path, PathBuf};
@@ -30,29 +32,27 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))"
 /// Attempts at an unmount that a dying process holds up.
 const ATTEMPTS: u32 = 100;
 
+/// Shuts a file system down under a writer, again and again, and judges what each has left.
+#[derive(Parser)]
+struct Arguments {
+    /// How often.
+    #[arg(long, default_value_t = 20)]
+    cuts: u64,
+    /// Lets the database believe that the kernel has not restarted, as indeed it has not.
+    #[arg(long)]
+    same_boot: bool,
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let done = match arguments.split_first() {
-        Some((first, rest)) if first == CHILD => child(rest),
-        _ => cut_all(&arguments),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn option(arguments: &[String], name: &str) -> Option<String> {
-    let at = arguments.iter().position(|argument| argument == name)?;
-    arguments.get(at + 1).cloned()
-}
-
-fn number(arguments: &[String], name: &str, otherwise: u64) -> Result<u64, String> {
-    let Some(text) = option(arguments, name) else { return Ok(otherwise) };
-    text.parse().map_err(|_| format!("{name} wants a number, not {text:?}"))
+    let Arguments { cuts, same_boot, options, task } = Arguments::parse();
+    end(match task {
+        Some(task) => task.run(),
+        None => cut_all(cuts, &options, if same_boot { End::UnnoticedCut } else { End::Cut }),
+    })
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
@@ -108,13 +108,9 @@ impl Drop for Disk {
     }
 }
 
-fn cut_all(arguments: &[String]) -> Result<(), String> {
-    let cuts = number(arguments, "--cuts", 20)?;
-    let seed = number(arguments, "--seed", 1)?;
-    let same_boot = arguments.iter().any(|argument| argument == "--same-boot");
-    let root = option(arguments, "--dir").map_or_else(std::env::temp_dir, PathBuf::from);
-    let root = root.join(format!("holm-cut-{}-{seed}", std::process::id()));
-    std::fs::create_dir(&root).map_err(|error| format!("{}: {error}", root.display()))?;
+fn cut_all(cuts: u64, options: &Options, end: End) -> Result<(), String> {
+    let seed = options.seed;
+    let root = options.folder("cut")?;
     let disk = match Disk::make(&root) {
         Ok(disk) => disk,
         Err(why) => {
@@ -129,7 +125,7 @@ fn cut_all(arguments: &[String]) -> Result<(), String> {
         let dir = disk.mount.join(format!("{life}-{name}"));
         let mut ledger = Ledger::default();
         for _ in 0..LIFE.min(cuts - done) {
-            cut_once(&disk, &dir, name, &mut ledger, &mut random, same_boot)
+            cut_once(&disk, &dir, name, &mut ledger, &mut random, end)
                 .map_err(|why| format!("seed {seed}, cut {done}, {name}: {why}"))?;
             done += 1;
         }
@@ -150,7 +146,7 @@ fn cut_once(
     name: &str,
     ledger: &mut Ledger,
     random: &mut Pcg64Mcg,
-    same_boot: bool,
+    end: End,
 ) -> Result<(), String> {
     let mode = Mode::named(name).ok_or("no such mode")?;
     let told = |error: std::io::Error| error.to_string();
@@ -163,10 +159,10 @@ fn cut_once(
     let (reported, _) = round.end().map_err(told)?;
     disk.unmount()?;
     disk.mount()?;
-    if !same_boot {
+    if end == End::Cut {
         boot_anew(dir)?;
     }
-    judge(dir, mode, ledger, reported, true).map(drop)
+    judge(dir, mode, ledger, reported, end).map(drop)
 }
 
 /// What a power cut would have changed and this kernel has not.

@@ -2,6 +2,7 @@
 
 use super::Mode;
 use super::ledger::{Ledger, THREADS};
+use super::options::Task;
 use super::writer::{Kind, Report};
 use holm::{Found, Recovery};
 use std::io::{self, BufReader};
@@ -10,9 +11,6 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// The first argument of a child.
-pub const CHILD: &str = "write";
 
 /// A child under way.
 pub struct Round {
@@ -37,11 +35,11 @@ impl Round {
     /// # Errors
     /// The operating system's.
     pub fn start(dir: &Path, mode: &str, ledger: Option<&Ledger>, quiet: bool) -> io::Result<Round> {
-        let next = ledger.map_or("nothing".into(), |ledger| ledger.next.map(|next| next.to_string()).join(","));
+        let next = ledger.iter().flat_map(|ledger| ledger.next).map(|next| next.to_string());
         let stderr = if quiet { Stdio::null() } else { Stdio::inherit() };
         let mut command = Command::new(std::env::current_exe()?);
         let mut child =
-            command.arg(CHILD).arg(dir).arg(mode).arg(next).stdout(Stdio::piped()).stderr(stderr).spawn()?;
+            command.arg(Task::WRITE).arg(dir).arg(mode).args(next).stdout(Stdio::piped()).stderr(stderr).spawn()?;
         let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         let last = ledger.map_or([0; THREADS], |ledger| ledger.next.map(|next| next - 1));
         let (say_opened, opened) = channel();
@@ -89,46 +87,46 @@ impl Round {
     }
 }
 
-/// Opens the database after a child's end, verifies it, and settles the ledger. `power`: whether more than the process
-/// died.
+/// How a child has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By a signal: what it had stored is in the page cache.
+    Kill,
+    /// With the power, and whoever opens next can tell.
+    Cut,
+    /// The page cache is gone, and nothing says so: the same kernel, the same files.
+    UnnoticedCut,
+}
+
+impl End {
+    /// Whether recovery may take the end for what it says that it found.
+    fn may_leave(self, found: &Found, mode: Mode) -> bool {
+        match found {
+            Found::Kept => !mode.private && self != End::Cut,
+            Found::Cut { .. } => mode.private || self != End::Kill,
+            Found::New | Found::Clean => true,
+        }
+    }
+}
+
+/// Opens the database after a child's end, verifies it, and settles the ledger.
 ///
 /// # Errors
 /// What does not fit, in words.
-pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, power: bool) -> Result<Recovery, String> {
+pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, end: End) -> Result<Recovery, String> {
     let db = mode.builder().open(dir).map_err(|error| format!("opening: {error}"))?;
     let recovery = db.recovery().clone();
     let report = db.check().map_err(|error| format!("checking: {error}"))?;
     if !report.faults.is_empty() {
         return Err(format!("{:?}: {:?}", recovery, report.faults));
     }
-    let kept = !power && !mode.private;
-    let right = match recovery.found {
-        Found::Kept => kept,
-        Found::Cut { .. } => !kept,
-        Found::New | Found::Clean => true,
-    };
-    if !right {
-        return Err(format!("after {}: {recovery:?}", if power { "a power cut" } else { "a kill" }));
+    if !end.may_leave(&recovery.found, mode) {
+        return Err(format!("after {end:?}: {recovery:?}"));
     }
-    let strict = mode.durability == holm::Durability::Strict;
-    let least = if kept || strict { reported.returned } else { reported.durable };
+    let all = end == End::Kill && !mode.private || mode.durability == holm::Durability::Strict;
+    let least = if all { reported.returned } else { reported.durable };
     let most = reported.returned.map(|returned| returned + 1);
     ledger.settle(&db, least, most).map_err(|why| format!("{recovery:?}: {why}"))?;
     db.close().map_err(|error| format!("closing: {error}"))?;
     Ok(recovery)
-}
-
-/// The child's side of [`Round::start`]: arguments to a writer's run.
-///
-/// # Errors
-/// In words.
-pub fn child(arguments: &[String]) -> Result<(), String> {
-    let [dir, mode, next] = arguments else { return Err("a child wants a folder, a mode and numbers".into()) };
-    let mode = Mode::named(mode).ok_or_else(|| format!("there is no mode {mode:?}"))?;
-    if next == "nothing" {
-        return super::writer::hold(Path::new(dir), mode).map_err(|error| error.to_string());
-    }
-    let numbers: Vec<u64> = next.split(',').filter_map(|number| number.parse().ok()).collect();
-    let next = <[u64; THREADS]>::try_from(numbers).map_err(|_| format!("{next:?} are not {THREADS} numbers"))?;
-    super::writer::write(Path::new(dir), mode, next).map_err(|error| error.to_string())
 }

@@ -7,7 +7,7 @@ use super::{Verdict, all, all_owed};
 use crate::crashes::Persistency;
 use crate::explore::Plan;
 use crate::grove::capacity;
-use crate::script::{change, merge, random, split};
+use crate::script::{change, merge, overflow, random, split};
 use holm_tree::Design;
 
 /// Two crashes.
@@ -16,7 +16,7 @@ use holm_tree::Design;
 /// The violation.
 pub fn survives_a_crash_in_recovery<D: Design>() -> Verdict {
     let capacity = capacity::<D>();
-    let scripts = [change(), split(capacity), merge(capacity), random(2, capacity)];
+    let scripts = [change(), split(capacity), overflow(capacity), merge(capacity), random(2, capacity)];
     let mut said = all_owed::<D>(&scripts, Plan::twice)?;
     for (first, later) in [(Persistency::Visible, Persistency::Line), (Persistency::Line, Persistency::Visible)] {
         let report = all::<D>(&scripts, &Plan::mixed(first, later))?;

@@ -91,6 +91,26 @@ fn a_leaf_gone_back_in_time_is_noticed() {
     }
 }
 
+/// The same for records that no record of the log speaks of yet: their leaves' epochs tell which those are, and a slot
+/// whose record holds another key, or none, has lost it.
+#[test]
+fn an_unlogged_record_gone_back_in_time_is_noticed() {
+    let disk = SimDisk::new();
+    let mut session = written(&disk, SHARED, 1);
+    (0..20).for_each(|key| session.step(put(key, 99)));
+    let history = session.history();
+    let killed = disk.kill();
+    let records = killed.contents(&file("records")).expect("it is there");
+    let record = |key: u32, byte: u8| {
+        let pair = [&key.to_be_bytes()[..], &[byte; 50]].concat();
+        let at = records.windows(pair.len()).position(|bytes| bytes == pair).expect("the record is there");
+        at - 8..at + pair.len()
+    };
+    // Whole, with its checksum; and of another key.
+    assert!(killed.overwrite(&file("records"), record(3, 99).start, &records[record(8, 0)]));
+    expect_cut(&killed, SHARED, &history, "marked");
+}
+
 #[test]
 fn a_copy_of_a_dirty_database_is_no_page_cache() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -63,6 +63,37 @@ fn closing_when_the_log_has_just_changed_halves() {
     }
 }
 
+/// Power goes at each call of closing, and once after the last of them: what was synced is there in any case, and all
+/// of it when closing has returned.
+#[test]
+fn closing_cut_at_every_call() {
+    for mode in Mode::all() {
+        // The private image's checkpoint writes each run of lines by a call of its own.
+        for call in (0..).step_by(if mode.private { 7 } else { 1 }) {
+            let disk = SimDisk::new();
+            let mut session = begin(&disk, mode);
+            (0..40).for_each(|key| session.step(put(key, 30)));
+            session.sync();
+            (20..60).for_each(|key| session.step(put(key, 50)));
+            disk.write_back(call, 2);
+            disk.fail(Kind::Any, disk.calls().of(Kind::Any) + call, Fault::PowerCut);
+            let closed = session.db.clone().close().is_ok();
+            let mut history = session.history();
+            drop(session);
+            if closed {
+                history.floor = history.steps.len();
+            }
+            for cut in [disk.crash_to_durable(), disk.crash_keeping_all(), disk.crash_seeded(call)] {
+                let found = reopened(&cut, mode, &history);
+                assert!(!closed || found == Found::Clean, "{mode:?}, call {call}: {found:?}");
+            }
+            if closed {
+                break;
+            }
+        }
+    }
+}
+
 /// A process dies in a batch; the next one does the rest; then power goes at any of its calls, or right after. Half of
 /// the batch must not be left by either.
 #[test]

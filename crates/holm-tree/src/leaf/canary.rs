@@ -143,7 +143,8 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         pen.write(&self.bitmap, 0);
         pen.write(&self.high, 0);
         pen.write(&self.next, 0);
-        // After the rest, all of it in one line: a block that is found to be a leaf is an empty one.
+        // Before the block is found to be a leaf: else a crash finds in it what its last owner left.
+        pen.persist(&self.bitmap);
         self.set_home(pen, home);
         pen.persist(&self.home);
     }
@@ -268,5 +269,10 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         if bits != self.bits() {
             self.commit(pen, bits);
         }
+    }
+
+    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+        pen.write(&self.next, next.into());
+        pen.flush(&self.next);
     }
 }

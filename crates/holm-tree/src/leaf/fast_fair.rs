@@ -239,7 +239,8 @@ impl FastFair {
         let moved = counting(self).filter(|slot| *slot >= cut).map(|slot| self.slot(slot));
         if moved.eq(counting(right).map(|slot| right.slot(slot))) {
             pen.write(self.mark::<K>(cut), 0);
-            pen.persist(&self.pairs[cut]);
+            // The rebuild fences before anybody changes the right leaf, which no crash has left in transit.
+            pen.flush(&self.pairs[cut]);
         }
     }
 

@@ -1,0 +1,201 @@
+//! Trees come and go beside one that stays: crashed anywhere, a tree whose planting has returned holds what was put
+//! into it, one that was given up does not come back, and no block of either is another's.
+
+use super::{Verdict, owed};
+use crate::crashes::{Bounds, Crashes, Persistency};
+use crate::grove::{advance, capacity};
+use crate::recorded::Recorded;
+use crate::snapshot::Snapshot;
+use crate::trace::{Entry, Event, Mark, Site};
+use holm_medium::{BLOCK, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result};
+use holm_search::Search;
+use holm_tree::leaf::{Cut, Leaf};
+use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use rand::SeedableRng;
+use rand_pcg::Pcg64;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Pairs of each keyspace that has any.
+type Trees = BTreeMap<u32, Vec<(u64, u64)>>;
+
+/// What there was after each operation, and under which label it was done.
+type States = Vec<(Trees, Epoch)>;
+
+const STAYS: u32 = 1;
+const GOES: u32 = 2;
+const COMES: u32 = 3;
+
+struct Wood<D: Design> {
+    quill: Arc<Quill<Recorded>>,
+    forest: Forest<Recorded, D, Words>,
+    trees: Trees,
+    states: States,
+}
+
+impl<D: Design> Wood<D> {
+    fn over(quill: Quill<Recorded>) -> Self {
+        let quill = Arc::new(quill);
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        Wood { quill, forest, trees: Trees::new(), states: vec![] }
+    }
+
+    fn operation<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let number = self.states.len();
+        self.quill.pool().medium.mark(Mark::Begun(number));
+        let done = work(self)?;
+        self.quill.pool().medium.mark(Mark::Returned(number));
+        let trees = self.trees.iter().filter(|(_, pairs)| !pairs.is_empty());
+        let trees = trees.map(|(keyspace, pairs)| (*keyspace, pairs.clone())).collect();
+        self.states.push((trees, self.quill.clock().active()));
+        Ok(done)
+    }
+
+    fn plant(&mut self, keyspace: u32) -> Result<Root> {
+        self.operation(|wood| wood.forest.plant(&mut wood.quill.clock().check_in()?, keyspace))
+    }
+
+    /// Puts, until the tree has had to split once.
+    fn grow(&mut self, root: &Root) -> Result<()> {
+        let keyspace = root.keyspace();
+        for key in 1..=capacity::<D>() as u64 + 2 {
+            self.operation(|wood| {
+                let mut stay = wood.quill.clock().check_in()?;
+                let payload = u64::from(keyspace) << 32 | key;
+                wood.forest.put(root, &mut stay, key, payload, None)?;
+                wood.trees.entry(keyspace).or_default().push((key, payload));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn uproot(&mut self, keyspace: u32, root: &Root) -> Result<()> {
+        self.operation(|wood| {
+            wood.trees.remove(&keyspace);
+            wood.forest.uproot(root, &mut wood.quill.clock().check_in()?, &mut |_| {})
+        })
+    }
+
+    fn found(&self, root: &Root) -> Vec<(u64, u64)> {
+        let (mut pairs, mut edge) = (vec![], 0);
+        loop {
+            let view = self.forest.view(root, Toward::Holding(edge));
+            pairs.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
+            match view.edge.filter(|high| *high > edge) {
+                Some(high) => edge = high,
+                None => return pairs,
+            }
+        }
+    }
+
+    /// Recovers what a crash left; then one more tree is planted, which must not take a block of the others.
+    fn recovered(left: &Snapshot, crash: Persistency) -> Result<Trees> {
+        let visible = crash == Persistency::Visible;
+        let durable = left.durable();
+        let active = if visible { durable + 3 } else { durable + 1 };
+        let mut wood = Wood::<D>::over(Recorded::from_image(left, active)?);
+        let cut = if visible { Cut::Visible } else { Cut::At(durable) };
+        let roots = wood.forest.rebuild(cut, active, 1)?.roots;
+        let more = wood.plant(9)?;
+        wood.grow(&more)?;
+        let trees = roots.iter().map(|root| (root.keyspace(), wood.found(root)));
+        Ok(trees.filter(|(_, pairs)| !pairs.is_empty()).collect())
+    }
+}
+
+/// Does it all, under record.
+fn record<D: Design>(without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
+    let medium = Recorded::new([32 * BLOCK as usize, 64]);
+    let mut wood = Wood::<D>::over(Pool::open(medium, FIRST_EPOCH)?);
+    let root = wood.plant(STAYS)?;
+    wood.grow(&root)?;
+    advance(&wood.quill)?;
+    let base = Snapshot::of(wood.quill.image());
+    let medium = |wood: &Wood<D>| wood.quill.pool().medium.take();
+    wood.quill.pool().medium.leave_out(without);
+    wood.quill.pool().medium.keep(true);
+    wood.states.drain(..wood.states.len() - 1);
+    let root = wood.plant(GOES)?;
+    wood.grow(&root)?;
+    advance(&wood.quill)?;
+    wood.uproot(GOES, &root)?;
+    advance(&wood.quill)?;
+    advance(&wood.quill)?;
+    // Between them they take both blocks that were given up, one of which led to the other.
+    let roots = [wood.plant(COMES)?, wood.plant(COMES + 1)?];
+    roots.iter().try_for_each(|root| wood.grow(root))?;
+    Ok((base, medium(&wood), wood.states))
+}
+
+/// A tree that is being given up goes leaf by leaf, while all others stay.
+fn fits(found: &Trees, right: &[&Trees]) -> bool {
+    let going = matches!(right, [before, after] if before.contains_key(&GOES) && !after.contains_key(&GOES));
+    let others = |trees: &Trees| {
+        let mut trees = trees.clone();
+        trees.remove(&GOES);
+        trees
+    };
+    right.contains(&found) || going && others(found) == *right[1]
+}
+
+/// Crashes it everywhere, with some sites left out.
+///
+/// # Errors
+/// In words, what should not have been found.
+pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -> std::result::Result<u64, String> {
+    let (base, entries, states) = record::<D>(without).map_err(|error| error.to_string())?;
+    let bounds = Bounds { exhaustive: 12, pairs: 2, random: 4 };
+    let mut random = Pcg64::seed_from_u64(1);
+    let mut crashes = Crashes::new(crash, base);
+    let (mut returned, mut in_flight, mut seen) = (0, false, BTreeSet::new());
+    for (event, entry) in entries.iter().enumerate() {
+        let now = entry.event == Event::Fence || matches!(entry.event, Event::Mark(Mark::Begun(_)));
+        if now || crash == Persistency::Visible {
+            crashes.visit(&bounds, &mut random, |choice| {
+                if !seen.insert((choice.content, returned, in_flight)) {
+                    return Ok(());
+                }
+                let left = choice.snapshot();
+                let found = Wood::<D>::recovered(&left, crash).map_err(|error| format!("{entry}: {error}"))?;
+                let deferred = D::Leaf::CARD.defers && crash != Persistency::Visible;
+                let right = match deferred {
+                    true => vec![&states[states.partition_point(|(_, label)| *label <= left.durable()) - 1].0],
+                    false => states[returned..=(returned + usize::from(in_flight))].iter().map(|it| &it.0).collect(),
+                };
+                if fits(&found, &right) || !D::Leaf::CARD.keeps {
+                    return Ok(());
+                }
+                Err(format!("{crash}: crashed at event {event}, {entry}: found {found:?}, expected one of {right:?}"))
+            })?;
+        }
+        crashes.pass(event, entry);
+        match entry.event {
+            Event::Mark(Mark::Begun(_)) => in_flight = true,
+            Event::Mark(Mark::Returned(_)) => (returned, in_flight) = (returned + 1, false),
+            _ => {}
+        }
+    }
+    Ok(seen.len() as u64)
+}
+
+/// The sites that this goes through.
+///
+/// # Errors
+/// In words, what went wrong without any crash.
+pub(crate) fn sites<D: Design>() -> std::result::Result<BTreeSet<Site>, String> {
+    let (_, entries, _) = record::<D>(&BTreeSet::new()).map_err(|error| error.to_string())?;
+    Ok(crate::trace::sites(&entries))
+}
+
+/// Trees that come and go.
+///
+/// # Errors
+/// What should not have been found.
+pub fn survives_planting_and_giving_up<D: Design>() -> Verdict {
+    let mut said = String::new();
+    for persistency in owed::<D>() {
+        said += &format!("{persistency}: {} images\n", explore::<D>(persistency, &BTreeSet::new())?);
+    }
+    Ok(said)
+}

@@ -1,0 +1,25 @@
+//! Blocks that recovery has taken out of a tree are given out again: crashed there, and in the recovery before.
+//!
+//! Recovery is the one writer that frees what a tree at rest still leads to. If what it wrote were not durable by the
+//! time somebody else writes to such a block, the next crash would find a way from the old place into the new leaf.
+
+use super::{Verdict, all_owed};
+use crate::crashes::{Bounds, Persistency};
+use crate::explore::Plan;
+use crate::grove::capacity;
+use crate::script::hollow;
+use holm_tree::Design;
+
+/// Three crashes: of a tree with empty leaves, of its recovery or of what follows, and of what follows that.
+pub(crate) fn thrice(persistency: Persistency) -> Plan {
+    let bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
+    Plan { bounds, nested: 3, depth: 2, ..Plan::suite(persistency) }
+}
+
+/// Blocks that recovery freed are used again.
+///
+/// # Errors
+/// The violation.
+pub fn survives_reuse_of_what_recovery_freed<D: Design>() -> Verdict {
+    all_owed::<D>(&[hollow(capacity::<D>())], |persistency| Plan { nested: 2, ..thrice(persistency) })
+}
