@@ -6,10 +6,11 @@
 //! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
 //! data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it,
-//! `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
+//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it
+//! when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
 
 mod checkpoint;
+mod due;
 mod keeper;
 mod open;
 mod ticker;
@@ -159,10 +160,9 @@ impl Journaled {
         Ok(sum)
     }
 
-    /// An extent: 64 KiB, or an eighth of the area up to 64 MiB; whole large pages once the area has one.
+    /// An extent: a small one, or as much again as is kept ready; whole large pages once the area has one.
     fn next_len(old: u64, least: u64) -> u64 {
-        let step = (old / 8).clamp(SMALL_EXTENT, 64 << 20);
-        let len = least.max(old + step);
+        let len = least.max(old + Self::lookahead(old).max(SMALL_EXTENT));
         let unit = if len > LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { SMALL_EXTENT };
         len.next_multiple_of(unit)
     }
@@ -226,8 +226,11 @@ impl Journaled {
         Ok(())
     }
 
+    /// How much is kept ready: what writers use while an extent is born, and not more, for it lies idle once they
+    /// stop. An eighth of a small area; 2 MiB; a 32nd of a large one, up to 16 MiB.
     fn lookahead(used: u64) -> u64 {
-        (used / 8).clamp(SMALL_EXTENT / 2, 64 << 20)
+        let most = (used / 32).clamp(LARGE_PAGE as u64, 16 << 20);
+        (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
     /// Gives back what was born ahead and never used: at closing, when nobody stores any more.

@@ -6,7 +6,7 @@
 //! applies it again: exact for every design, whether it keeps versions or not.
 
 use super::keeper::Shared;
-use super::{Journaled, area_path};
+use super::{Journaled, area_path, due};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
 use crate::log::replay_until;
@@ -55,9 +55,15 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     journal.superblock = next;
     // And only now may the old half be overwritten.
     journal.log.release();
-    let keep = (shared.pool().space.record_frontier() / 64).max(journal.log.initial());
-    if state == State::Clean || journal.log.spare_capacity() > 8 * keep {
-        journal.log.trim(keep)?;
+    let initial = journal.log.initial();
+    if state == State::Clean {
+        journal.log.trim(initial)?;
+    } else {
+        // Far larger than what it held: a burst is over, though somebody still writes.
+        let keep = (2 * journal.given_up).max(due::kept(shared, &journal));
+        if journal.log.spare_capacity() > 4 * keep {
+            journal.log.trim(keep)?;
+        }
     }
     shared.house().checkpoints.fetch_add(1, Relaxed);
     drop(journal);

@@ -5,7 +5,7 @@
 //! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
 
 use super::open::Opened;
-use super::{Bell, Housekeeping, Journaled, checkpoint, ticker};
+use super::{Bell, Housekeeping, Journaled, checkpoint, due, ticker};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
@@ -16,15 +16,12 @@ use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
 use crate::vfs::VfsFile;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long at most a change waits for a checkpoint.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
-
-/// How often the checkpointer looks around even if nobody asks.
+/// How long a wait for a checkpoint lasts before its reason is looked at again.
 const LOOK_AROUND: Duration = Duration::from_millis(100);
 
 /// How often the housekeeper looks at what is dirty.
@@ -60,13 +57,16 @@ pub(super) struct Journal {
     pub(super) epoch: Epoch,
     /// The epoch of the last record of the half that a checkpoint is to make needless.
     pub(super) until: Epoch,
+    /// Bytes of records in that half.
+    pub(super) given_up: u64,
 }
 
 impl Journal {
     /// Goes on in the other half; what the one before holds is the next checkpoint's.
     pub(super) fn switch(&mut self) -> Result<()> {
+        let held = self.log.used_bytes();
         self.log.switch()?;
-        self.until = self.epoch;
+        (self.until, self.given_up) = (self.epoch, held);
         Ok(())
     }
 }
@@ -84,8 +84,6 @@ pub(super) struct Shared {
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
-    /// Dirty work since the last checkpoint, by the ticker's record count.
-    at_checkpoint: AtomicU64,
 }
 
 impl Shared {
@@ -112,6 +110,22 @@ impl Shared {
     /// Asks for a checkpoint.
     pub(super) fn ask(&self) {
         self.asked.ring();
+    }
+
+    /// Until somebody asks for a checkpoint, or for so long.
+    pub(super) fn wait_to_be_asked(&self, at_most: Duration) {
+        self.asked.wait(at_most);
+    }
+
+    /// Whether the threads are to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Bytes of leaves and records in use: what the log's size is measured against.
+    pub(super) fn data_bytes(&self) -> u64 {
+        let space = &self.pool.space;
+        u64::from(space.block_frontier()).saturating_sub(space.free_blocks()) * BLOCK + space.record_bytes()
     }
 
     pub(super) fn checkpoint_done(&self) {
@@ -221,7 +235,7 @@ impl Keeper {
         medium.reached(Area::Records, space.record_frontier());
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
         let bell = medium.bell().clone();
-        let journal = Journal { log, superblock, pool: file, epoch: until, until };
+        let journal = Journal { log, superblock, pool: file, epoch: until, until, given_up: 0 };
         let shared = Arc::new(Shared {
             pool,
             journal: Mutex::new(journal),
@@ -232,7 +246,6 @@ impl Keeper {
             defers,
             stop: AtomicBool::new(false),
             failed: Mutex::new(None),
-            at_checkpoint: AtomicU64::new(0),
         });
         let spawn = |name: &str, work: fn(&Shared)| {
             let shared = shared.clone();
@@ -240,7 +253,7 @@ impl Keeper {
             thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);
-        let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", take_checkpoints)?];
+        let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", due::run)?];
         Ok(Keeper { shared: Some(shared), _looking: None, ticker, others })
     }
 
@@ -294,11 +307,6 @@ impl Keeper {
             .medium
             .shrink(used)
             .and_then(|()| checkpoint::take(shared, State::Clean))
-            .and_then(|()| {
-                let mut journal = shared.journal();
-                let keep = journal.log.initial();
-                journal.log.trim(keep)
-            })
             .inspect_err(|error| shared.fail(error))
     }
 }
@@ -331,30 +339,4 @@ fn keep_house(shared: &Shared) {
         }
     }
     shared.pool.clock.hold_back(false);
-}
-
-/// Checkpoints when the log asks for one or much time has passed.
-fn take_checkpoints(shared: &Shared) {
-    let mut last = Instant::now();
-    while !shared.stop.load(Ordering::SeqCst) {
-        shared.asked.wait(LOOK_AROUND);
-        if shared.refuse_if_failed().is_err() {
-            continue;
-        }
-        let records = shared.house().records.load(Ordering::Relaxed);
-        let due = {
-            let journal = shared.journal();
-            let half_full = journal.log.used_bytes() > journal.log.maximum() / 2;
-            let idle = last.elapsed() > CHECKPOINT_EVERY && records > shared.at_checkpoint.load(Ordering::Relaxed);
-            journal.log.is_other_needed() || half_full || idle
-        };
-        if due {
-            if let Err(error) = checkpoint::take(shared, State::Dirty) {
-                shared.fail(&error);
-                continue;
-            }
-            shared.at_checkpoint.store(records, Ordering::Relaxed);
-            last = Instant::now();
-        }
-    }
 }

@@ -3,6 +3,7 @@
 //! Writers go on meanwhile. A line copied here may already hold stores of the next epoch; a design that defers keeps
 //! versions, so they do no harm, and for the others the writers are stopped while lines are copied.
 
+use super::due;
 use super::keeper::Shared;
 use crate::epoch::Epoch;
 use crate::error::Result;
@@ -11,12 +12,14 @@ use crate::log::RecordBuffer;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Beyond this a record's buffer is given back.
-const LARGE_RECORD: u64 = 32 << 20;
+/// A record's buffer that is no larger is never given back.
+const SMALL_BUFFER: u64 = 256 << 10;
 
 /// Ends epochs until the clock is stopped; the last one after that.
 pub(super) fn run(shared: &Shared) {
     let mut record = RecordBuffer::new();
+    // About the greatest length of late; each record makes it forget a sixteenth.
+    let mut usual = 0;
     let mut last = Instant::now();
     loop {
         let stopped = shared.pool().clock.sleep(shared.pace().interval().map(|interval| last + interval));
@@ -29,8 +32,9 @@ pub(super) fn run(shared: &Shared) {
             shared.fail(&error);
             return;
         }
-        if record.padded_len() > LARGE_RECORD {
-            // One large value must not keep its memory for ever.
+        usual = record.padded_len().max(usual - usual / 16);
+        if record.memory() > SMALL_BUFFER.max(4 * usual) {
+            // One large value, or a load that is over, must not keep its memory for ever.
             record = RecordBuffer::new();
         }
         if stopped {
@@ -96,7 +100,7 @@ fn append(shared: &Shared, record: &mut RecordBuffer) -> Result<()> {
             Err(error) => return Err(error),
             Ok(()) => {
                 journal.epoch = record.epoch();
-                if journal.log.used_bytes() > journal.log.maximum() / 2 && !journal.log.is_other_needed() {
+                if journal.log.used_bytes() > due::due_at(shared, &journal) && !journal.log.is_other_needed() {
                     shared.ask();
                 }
                 return Ok(());

@@ -124,6 +124,11 @@ impl RecordBuffer {
         self.runs == 0
     }
 
+    /// Bytes of memory that this record and those before it have taken.
+    pub fn memory(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Bytes that the record takes in the log: header, body, and padding to a page.
     pub fn padded_len(&self) -> u64 {
         (self.used as u64).next_multiple_of(PAGE)
