@@ -49,6 +49,8 @@ pub struct Housekeeping {
     pub records: AtomicU64,
     /// Bytes written to the log, padding included.
     pub log_bytes: AtomicU64,
+    /// Bytes of the largest epoch record.
+    pub largest_record: AtomicU64,
     /// Checkpoints finished.
     pub checkpoints: AtomicU64,
     /// Bytes of data files whose write-back checkpoints asked for.
@@ -57,8 +59,6 @@ pub struct Housekeeping {
     pub longest_cut_ns: AtomicU64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: AtomicU64,
-    /// Times writers were held back because the disk could not keep up.
-    pub held_back: AtomicU64,
 }
 
 /// Two data files and their image.

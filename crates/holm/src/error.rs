@@ -20,7 +20,7 @@ pub enum Error {
     /// The operating system refused a call.
     Io(MediumError),
     /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is
-    /// room.
+    /// room. In [`Strict`](crate::Durability::Strict) it may have been done all the same, and not be durable yet.
     NoSpace(MediumError),
     /// Bytes at rest are not what was written.
     Corrupt(MediumError),

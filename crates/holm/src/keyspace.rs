@@ -66,7 +66,7 @@ impl Keyspace {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
         let engine = &*self.engine;
-        let mut stay = engine.check_in()?;
+        let mut stay = engine.check_in_to_lay(key, value)?;
         self.tree.alive()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = engine.lay(&stay, key, value, buffer);

@@ -37,6 +37,8 @@ pub struct Stats {
     pub log_records: u64,
     /// Bytes written to the log.
     pub log_bytes: u64,
+    /// Bytes of the largest epoch record.
+    pub largest_record: u64,
     /// Checkpoints finished.
     pub checkpoints: u64,
     /// Bytes of data files handed to write-back by checkpoints.
@@ -80,11 +82,12 @@ impl Stats {
             stats.births_waited = read(&house.births_waited);
             stats.log_records = read(&house.records);
             stats.log_bytes = read(&house.log_bytes);
+            stats.largest_record = read(&house.largest_record);
             stats.checkpoints = read(&house.checkpoints);
             stats.write_back_bytes = read(&house.write_back_bytes);
             stats.longest_cut_ns = read(&house.longest_cut_ns);
             stats.longest_sync_ns = read(&house.longest_sync_ns);
-            stats.held_back = read(&house.held_back);
+            stats.held_back = engine.clock().held_back();
         });
         stats
     }

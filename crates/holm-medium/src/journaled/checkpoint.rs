@@ -27,6 +27,9 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         // The last record may have opened the other half. One checkpoint empties one half; a clean mark over the other
         // would be believed, and what it holds forgotten.
         take(shared, State::Dirty)?;
+        if let Some(error) = shared.postponed() {
+            return Err(error);
+        }
     }
     let epoch = {
         let mut journal = shared.journal();
@@ -41,7 +44,14 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let medium = &shared.pool().medium;
     match medium.kind {
         ImageKind::Shared => write_back(medium)?,
-        ImageKind::Private => apply(shared, medium)?,
+        ImageKind::Private => match apply(shared, medium) {
+            // Nothing is synced yet and the old half is as it was: applied again from its start when there is space.
+            Err(error) if error.is_no_space() && state == State::Dirty => {
+                shared.postpone(error);
+                return Ok(());
+            }
+            applied => applied?,
+        },
     }
     // Measured before the sync: what grows meanwhile is not yet durable.
     let lengths = medium.lengths()?;

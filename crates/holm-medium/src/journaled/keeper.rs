@@ -21,11 +21,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a wait for a checkpoint lasts before its reason is looked at again.
-const LOOK_AROUND: Duration = Duration::from_millis(100);
+/// How long a wait for a checkpoint, or for space, lasts before its reason is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(40);
 
-/// How often the housekeeper looks at what is dirty.
+/// How often the housekeeper looks at the frontiers even if nobody rings.
 const WATCH: Duration = Duration::from_millis(10);
+
+/// The most bytes that open epochs may be asked to write. With the largest value on top, and a share of 64 KiB for each
+/// of thousands of threads, an epoch's record stays below the 4 GiB that it can be.
+const MOST_DIRTY: u64 = 1 << 30;
 
 /// When epochs end by themselves. Whoever waits for one is never kept until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +88,8 @@ pub(super) struct Shared {
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
+    /// Why the checkpoint under way could not be finished yet, though nothing is in doubt: want of space.
+    postponed: Mutex<Option<MediumError>>,
 }
 
 impl Shared {
@@ -129,17 +135,37 @@ impl Shared {
     }
 
     pub(super) fn checkpoint_done(&self) {
+        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         self.checkpointed.notify_all();
     }
 
+    /// The checkpoint under way is to be gone on with when there is space.
+    pub(super) fn postpone(&self, why: MediumError) {
+        ::log::warn!("holm: {}: {why}; a checkpoint waits for space", self.pool.medium.dir.display());
+        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        self.checkpointed.notify_all();
+    }
+
+    /// Why the checkpoint under way waits for space, if it does.
+    pub(super) fn postponed(&self) -> Option<MediumError> {
+        self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
     pub(super) fn wait_for_checkpoint<'a>(&self, journal: MutexGuard<'a, Journal>) -> MutexGuard<'a, Journal> {
-        let waited = self.checkpointed.wait_timeout(journal, LOOK_AROUND);
+        let waited = self.checkpointed.wait_timeout(journal, LOOK_AGAIN);
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
     }
 
     pub(super) fn refuse_if_failed(&self) -> Result<()> {
         let failed = self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Nothing more is acknowledged, but nothing is in doubt: what the log holds is whole, and the image is as visible.
+    pub(super) fn give_up(&self, error: &MediumError) {
+        ::log::error!("holm: {}: {error}; the last epoch is not logged", self.pool.medium.dir.display());
+        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
+        self.pool.clock.poison(error);
     }
 
     /// Nothing more is acknowledged, and the next open is told.
@@ -234,6 +260,7 @@ impl Keeper {
         medium.reached(Area::Leaves, u64::from(space.block_frontier()) * BLOCK);
         medium.reached(Area::Records, space.record_frontier());
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
+        pool.clock.limit((log.maximum() / 2).min(MOST_DIRTY));
         let bell = medium.bell().clone();
         let journal = Journal { log, superblock, pool: file, epoch: until, until, given_up: 0 };
         let shared = Arc::new(Shared {
@@ -246,6 +273,7 @@ impl Keeper {
             defers,
             stop: AtomicBool::new(false),
             failed: Mutex::new(None),
+            postponed: Mutex::new(None),
         });
         let spawn = |name: &str, work: fn(&Shared)| {
             let shared = shared.clone();
@@ -317,26 +345,13 @@ impl Drop for Keeper {
     }
 }
 
-/// Births ahead of the writers, and back-pressure: when more is dirty than the log can take at once, whoever would
-/// write more waits until an epoch has gone out. Memory stays bounded however slow the disk is.
+/// Births ahead of the writers.
 fn keep_house(shared: &Shared) {
-    let limit = shared.journal().log.maximum() / 2;
-    let mut held = false;
-    while !shared.stop.load(Ordering::SeqCst) {
+    while !shared.is_stopped() {
         shared.bell.wait(WATCH);
         if let Err(error) = shared.pool.medium.grow_ahead() {
             // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
             ::log::warn!("holm: {}: {error}", shared.pool.medium.dir.display());
         }
-        let full = shared.pool.clock.dirty_bytes() > limit;
-        if full != held {
-            held = full;
-            shared.pool.clock.hold_back(held);
-            shared.house().held_back.fetch_add(u64::from(held), Ordering::Relaxed);
-        }
-        if held {
-            shared.pool.clock.nudge();
-        }
     }
-    shared.pool.clock.hold_back(false);
 }
