@@ -14,6 +14,7 @@ mod due;
 mod keeper;
 mod open;
 mod ticker;
+mod touched;
 
 pub use keeper::{Keeper, Pace, Remains};
 pub use open::{Found, JournaledOptions, Opened, Recovery, open, open_read_only};
@@ -24,7 +25,7 @@ use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::{Backing, LARGE_PAGE};
 use crate::superblock::ImageKind;
-use crate::vfs::{Identity, Vfs, VfsFile, read_exact_at, write_all_at};
+use crate::vfs::{Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -53,7 +54,7 @@ pub struct Housekeeping {
     pub largest_record: AtomicU64,
     /// Checkpoints finished.
     pub checkpoints: AtomicU64,
-    /// Bytes of data files whose write-back checkpoints asked for.
+    /// Bytes of distinct pages that hold lines logged since the checkpoint before, over all checkpoints.
     pub write_back_bytes: AtomicU64,
     /// The longest wait for an epoch's operations to check out, in nanoseconds.
     pub longest_cut_ns: AtomicU64,
@@ -71,6 +72,8 @@ pub struct Journaled {
     pub(crate) house: Arc<Housekeeping>,
     /// Serialises growth; what it guards is the length of each file.
     growth: Mutex<[u64; 2]>,
+    /// The most bytes that each area may have.
+    limits: [u64; 2],
     /// How far each area is in use, for births ahead of it.
     used: [AtomicU64; 2],
     bell: Arc<Bell>,
@@ -117,6 +120,7 @@ impl Journaled {
         image: Arc<Image>,
         files: [Box<dyn VfsFile>; 2],
         kind: ImageKind,
+        limits: [usize; 2],
     ) -> Result<Self> {
         let mut lens = [0; 2];
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
@@ -133,6 +137,7 @@ impl Journaled {
             kind,
             house: Arc::default(),
             growth: Mutex::new(lens),
+            limits: limits.map(|bytes| (bytes as u64).next_multiple_of(PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
             bell: Arc::default(),
         })
@@ -183,9 +188,11 @@ impl Journaled {
         let path = area_path(&self.dir, area);
         let io = |error| MediumError::io("growing", &path, error);
         let region = self.image.area(area);
-        let len = Self::next_len(old, least).min(region.reserved() as u64);
+        // Not what the address space was rounded up to: a limit is what it was said to be.
+        let limit = self.limits[area as usize].min(region.reserved() as u64);
+        let len = Self::next_len(old, least).min(limit);
         if len < least {
-            return Err(MediumError::TooLarge { what: "an area", found: least, limit: region.reserved() as u64 });
+            return Err(MediumError::Capacity { path, found: least, limit });
         }
         if region.backing() == Backing::FileReadOnly {
             // Nothing reaches the file: whoever only looks keeps what the rebuild adds to himself.

@@ -86,7 +86,8 @@ impl Batch {
     ///
     /// # Errors
     /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database,
-    /// `Dropped`, `NoSpace`: nothing has been done (of `Strict`: done, perhaps, and durable once there is space).
+    /// `Dropped`, `Capacity`, `NoSpace`: nothing has been done (of `Strict`: done, perhaps, and durable once there is
+    /// space).
     /// `Poisoned`: opening the database anew does all of it or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {

@@ -76,6 +76,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         }
     }
     shared.house().checkpoints.fetch_add(1, Relaxed);
+    shared.house().write_back_bytes.fetch_add(journal.to_write, Relaxed);
     drop(journal);
     shared.checkpoint_done();
     Ok(())
@@ -93,7 +94,6 @@ fn write_back(medium: &Journaled) -> Result<()> {
             }
             Region::start_write_back(fd, offset, PIECE, false).map_err(io)?;
         }
-        medium.house.write_back_bytes.fetch_add(len, Relaxed);
     }
     Ok(())
 }
@@ -107,7 +107,6 @@ fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
     // Only what lies before the switch: the ticker writes on behind it.
     replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
-        medium.house.write_back_bytes.fetch_add(bytes.len() as u64, Relaxed);
         write_all_at(&*medium.files[area as usize], bytes, offset)
             .map_err(|error| MediumError::io("applying the log to", &area_path(&medium.dir, area), error))
     })?;

@@ -5,6 +5,7 @@
 //! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
 
 use super::open::Opened;
+use super::touched::Touched;
 use super::{Bell, Housekeeping, Journaled, checkpoint, due, ticker};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
@@ -63,6 +64,10 @@ pub(super) struct Journal {
     pub(super) until: Epoch,
     /// Bytes of records in that half.
     pub(super) given_up: u64,
+    /// Bytes of the pages that they touch.
+    pub(super) to_write: u64,
+    /// Pages that the records of the half being written touch.
+    pub(super) touched: Touched,
 }
 
 impl Journal {
@@ -70,7 +75,7 @@ impl Journal {
     pub(super) fn switch(&mut self) -> Result<()> {
         let held = self.log.used_bytes();
         self.log.switch()?;
-        (self.until, self.given_up) = (self.epoch, held);
+        (self.until, self.given_up, self.to_write) = (self.epoch, held, self.touched.take());
         Ok(())
     }
 }
@@ -262,7 +267,16 @@ impl Keeper {
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
         pool.clock.limit((log.maximum() / 2).min(MOST_DIRTY));
         let bell = medium.bell().clone();
-        let journal = Journal { log, superblock, pool: file, epoch: until, until, given_up: 0 };
+        let journal = Journal {
+            log,
+            superblock,
+            pool: file,
+            epoch: until,
+            until,
+            given_up: 0,
+            to_write: 0,
+            touched: Touched::default(),
+        };
         let shared = Arc::new(Shared {
             pool,
             journal: Mutex::new(journal),

@@ -113,6 +113,7 @@ fn append(shared: &Shared, record: &mut RecordBuffer) -> Result<()> {
             Ok(()) => {
                 shared.pool().clock.accept();
                 journal.epoch = record.epoch();
+                record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
                 if journal.log.used_bytes() > due::due_at(shared, &journal) && !journal.log.is_other_needed() {
                     shared.ask();
                 }

@@ -1,6 +1,6 @@
 //! The gate: what open epochs are asked to write stays within the limit and one operation, nobody waits for ever, and
-//! whoever is refused for want of space is told so and let in again. A lost wake-up shows as a deadlock, and a wait that
-//! ticks do not end as one that takes too many steps.
+//! whoever is refused for want of space is told so and let in again. A lost wake-up shows as a deadlock, and a wait
+//! that ticks do not end as one that takes too many steps.
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};

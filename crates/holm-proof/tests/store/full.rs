@@ -1,5 +1,5 @@
-//! A disk on which the log finds no room: what fits goes on, what does not is pending, and the callers are told. Nothing
-//! acknowledged is lost, whether space comes, the database is closed, the process dies or the power fails.
+//! A disk on which the log finds no room: what fits goes on, what does not is pending, and the callers are told.
+//! Nothing acknowledged is lost, whether space comes, the database is closed, the process dies or the power fails.
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error};

@@ -187,3 +187,37 @@ fn a_queue_between_two_threads_does_not_grow() {
     let now = data_bytes(folder.path());
     assert!(now <= early * 2 + MIB, "{early} bytes after a sixth, {now} in the end");
 }
+
+/// A checkpoint is charged with the pages that were logged, not with the files.
+#[test]
+fn write_back_counts_what_was_written() {
+    let folder = folder();
+    let open = || Database::builder().log_bytes(2 << 20).open(folder.path()).expect("sound");
+    let db = open();
+    fill(&db.keyspace("s").expect("a name"), 0..100_000);
+    db.close().expect("a sound close");
+    let db = open();
+    let space = db.keyspace("s").expect("a name");
+    while db.stats().checkpoints < 3 {
+        space.insert(key(7), [7; 100]).expect("room");
+        db.sync().expect("a disk");
+    }
+    let stats = db.stats();
+    let each = stats.write_back_bytes / stats.checkpoints;
+    assert!((4 * KIB..=64 * KIB).contains(&each), "{each} bytes at a checkpoint, for one record");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_mapped_is_told() {
+    for memory in [false, true] {
+        let folder = folder();
+        let db = Database::builder().memory(memory).open(folder.path()).expect("new");
+        fill(&db.keyspace("s").expect("a name"), 0..50_000);
+        let stats = db.stats();
+        let (resident, large) = (stats.mapped_resident_bytes, stats.mapped_large_bytes);
+        let used = stats.leaf_bytes + stats.record_bytes;
+        assert!(resident >= used && resident <= used * 2 + 8 * MIB, "{resident} resident, {used} in use");
+        assert!(large <= resident && large.is_multiple_of(2 * MIB), "{large} in large pages");
+    }
+}
