@@ -11,8 +11,9 @@ use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Bytes of small operations that a thread may have done before it counts them.
 pub(crate) const LOT: u64 = 64 << 10;
 
-/// Bytes of leaf lines that an operation dirties beside its record, splits included, rounded up generously.
-pub(crate) const LEAF_LINES: u64 = 512;
+/// Bytes of leaf lines that an operation counts beside its record. It dirties three lines and rarely a block or two,
+/// but shares them with its neighbours: at the worst a record has twice what was counted.
+pub(crate) const LEAF_LINES: u64 = 128;
 
 pub(crate) struct Burden {
     limit: AtomicU64,

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+use crate::vfs::real::smaps;
 use std::ops::Range;
 
 /// What the kernel says of an image's address space.
@@ -18,7 +19,7 @@ pub struct Mapping {
 
 /// Sums what lies in some ranges of addresses; `None` where the kernel does not tell.
 pub(crate) fn look(ranges: &[Range<usize>]) -> Option<Mapping> {
-    std::fs::read_to_string("/proc/self/smaps").ok().map(|text| sum(&text, ranges))
+    smaps().map(|text| sum(&text, ranges))
 }
 
 fn sum(text: &str, ranges: &[Range<usize>]) -> Mapping {
