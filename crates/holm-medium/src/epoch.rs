@@ -227,7 +227,7 @@ impl Clock {
     }
 
     /// Nothing can be written for now, for want of space: whoever would begin to write, or waits for an epoch, is told
-    /// why when this has been said [twice](ATTEMPTS) while he waited. Nothing is lost, and [`Clock::accept`] ends it.
+    /// why when this has been said twice while he waited. Nothing is lost, and [`Clock::accept`] ends it.
     pub fn refuse(&self, why: &MediumError) {
         let mut bell = self.lock_bell();
         bell.refusal = Some(why.clone());
