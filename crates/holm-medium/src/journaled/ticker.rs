@@ -88,7 +88,8 @@ fn collect(shared: &Shared, record: &mut RecordBuffer, ended: Epoch) {
 /// After an error that an epoch's record has met.
 fn end(shared: &Shared, record: &RecordBuffer, error: &MediumError) {
     let mut journal = shared.journal();
-    let doubtful = !error.is_no_space() || journal.log.is_poisoned();
+    let ended = shared.pool().clock.is_stopped() && shared.refuse_if_failed().is_ok();
+    let doubtful = !(error.is_no_space() && ended) || journal.log.is_poisoned();
     if !doubtful && shared.pool().medium.kind == ImageKind::Shared {
         // Nobody writes any more, and the data files are about to be synced whole: closing needs no record of what they
         // hold. Whoever waited for this epoch has been told that it was not durable.
