@@ -77,14 +77,6 @@ impl Dirty {
         }
     }
 
-    /// Bytes of all blocks that have a mark.
-    pub fn bytes(&self) -> u64 {
-        let chunks = self.areas.iter().flatten().filter_map(OnceLock::get).filter(|chunk| chunk.touched.load(Relaxed));
-        let blocks: u64 =
-            chunks.flat_map(|chunk| &chunk.summary).map(|word| u64::from(word.load(Relaxed).count_ones())).sum();
-        blocks * LINES_PER_BLOCK * LINE
-    }
-
     /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all
     /// of the epoch's operations have checked out, which is what makes the relaxed marks visible here.
     pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {

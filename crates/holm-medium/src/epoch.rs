@@ -9,12 +9,14 @@
 //! label. Readers cannot see a latched leaf, so labels rise along the order of linearization, and what survives a crash
 //! is a prefix of that order.
 
+use crate::burden::{Burden, LEAF_LINES, LOT};
 use crate::dirty::Dirty;
 use crate::error::{MediumError, Result};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64 as Count;
 use std::time::{Duration, Instant};
 
 /// A tick of the clock; 36 bits of it fit a leaf's tag: 10.9 years at 5 ms.
@@ -31,9 +33,20 @@ const IDLE: u64 = 0;
 /// What the active epoch reads while the writers are stopped.
 const CLOSED: Epoch = 0;
 
-/// Where a thread announces the epoch of the operation it is in.
+/// Where a thread announces the epoch of the operation it is in, and saves up what small ones dirty.
 #[derive(Default)]
-struct Seat(CachePadded<AtomicU64>);
+struct Seat(CachePadded<(AtomicU64, Count)>);
+
+impl Seat {
+    fn epoch(&self) -> &AtomicU64 {
+        &self.0.0
+    }
+
+    /// Of this thread alone.
+    fn saved(&self) -> &Count {
+        &self.0.1
+    }
+}
 
 /// What waiters and the one who ticks tell each other.
 #[derive(Default)]
@@ -41,6 +54,9 @@ struct Bell {
     /// The greatest epoch that somebody waits for.
     wanted: Epoch,
     stop: bool,
+    /// Why nothing more can be written for now, and how often that was found.
+    refusal: Option<MediumError>,
+    refusals: u64,
 }
 
 /// The clock of a pool.
@@ -56,14 +72,23 @@ pub struct Clock {
     bell: Mutex<Bell>,
     rung: Condvar,
     ticked: Condvar,
-    /// Open, held back, or shut for good; looked at by every operation that writes.
+    /// No bit: open. Looked at by every operation that writes.
     gate: CachePadded<AtomicU8>,
+    burden: Burden,
+    held_back: Count,
     poison: OnceLock<MediumError>,
 }
 
 const OPEN: u8 = 0;
+/// Until an epoch's lines are taken.
 const HELD_BACK: u8 = 1;
-const SHUT: u8 = 2;
+/// Until there is room for the log.
+const FULL: u8 = 2;
+/// For good.
+const SHUT: u8 = 4;
+
+/// A refusal is told after so many vain attempts: the first may have begun before the caller freed space.
+const ATTEMPTS: u64 = 2;
 
 impl Clock {
     /// A clock whose active epoch is `active`; everything before it is durable.
@@ -79,6 +104,8 @@ impl Clock {
             rung: Condvar::new(),
             ticked: Condvar::new(),
             gate: CachePadded::new(AtomicU8::new(OPEN)),
+            burden: Burden::unlimited(),
+            held_back: Count::new(0),
             poison: OnceLock::new(),
         }
     }
@@ -104,18 +131,51 @@ impl Clock {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Checks an operation in. Waits only while the disk cannot keep up with what is written.
+    /// Checks in an operation that writes a leaf and little else. Waits only while the disk cannot keep up with what is
+    /// written.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged.
+    /// As [`Clock::check_in_with`].
     #[inline]
     pub fn check_in(&self) -> Result<Stay<'_>> {
-        if self.gate.load(Ordering::Relaxed) != OPEN {
-            self.wait_at_gate()?;
-        }
+        self.check_in_with(0)
+    }
+
+    /// Checks in an operation that writes so many bytes beside a leaf.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged. What
+    /// [`Clock::refuse`] was told, while that lasts.
+    #[inline]
+    pub fn check_in_with(&self, bytes: u64) -> Result<Stay<'_>> {
         let seat = self.seats.get().unwrap_or_else(|| self.sit());
+        let saved = seat.saved().load(Ordering::Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
+        if saved >= LOT || self.gate.load(Ordering::Relaxed) != OPEN {
+            return self.check_in_counted(seat, saved);
+        }
+        seat.saved().store(saved, Ordering::Relaxed);
         let epoch = self.announce(seat)?;
         Ok(Stay { clock: self, seat, epoch })
+    }
+
+    #[cold]
+    fn check_in_counted<'a>(&'a self, seat: &'a Seat, bytes: u64) -> Result<Stay<'a>> {
+        self.enter(bytes)?;
+        seat.saved().store(0, Ordering::Relaxed);
+        let epoch = self.announce(seat).inspect_err(|_| self.burden.take_back(bytes))?;
+        self.burden.label(epoch, bytes);
+        Ok(Stay { clock: self, seat, epoch })
+    }
+
+    /// The most bytes that the open epochs may be asked to write before writers are held back. Exceeded by one
+    /// operation at most, and by 64 KiB of each thread.
+    pub fn limit(&self, bytes: u64) {
+        self.burden.limit(bytes);
+    }
+
+    /// Times that somebody was held back at the limit.
+    pub fn held_back(&self) -> u64 {
+        self.held_back.load(Ordering::Relaxed)
     }
 
     /// A seat for a thread that has none yet.
@@ -129,63 +189,97 @@ impl Clock {
         seat
     }
 
-    #[cold]
-    fn wait_at_gate(&self) -> Result<()> {
+    /// Counts what is going to be written, once it may be.
+    fn enter(&self, bytes: u64) -> Result<()> {
+        if self.gate.load(Ordering::Relaxed) == OPEN && self.burden.take_on(bytes) {
+            return Ok(());
+        }
         let mut bell = self.lock_bell();
+        let refusals = bell.refusals;
+        let mut held = false;
         loop {
-            if let Some(error) = self.poison.get() {
-                return Err(error.clone());
-            }
-            if bell.stop || self.gate.load(Ordering::Relaxed) == OPEN {
+            self.refused(&bell, refusals)?;
+            let full = self.gate.load(Ordering::Relaxed) & FULL != 0;
+            if bell.stop || (!full && self.burden.take_on(bytes)) {
                 return Ok(());
+            }
+            if !full {
+                // Set under the bell, as it is cleared: whoever takes the lines next sees it and wakes us.
+                self.gate.fetch_or(HELD_BACK, Ordering::Relaxed);
+                self.held_back.fetch_add(u64::from(!held), Ordering::Relaxed);
+                held = true;
+                bell.wanted = bell.wanted.max(self.active());
+                self.rung.notify_all();
             }
             bell = self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
 
-    /// Back-pressure: whoever would begin to write waits, until it is let go again.
-    pub fn hold_back(&self, held: bool) {
-        let (from, to) = if held { (OPEN, HELD_BACK) } else { (HELD_BACK, OPEN) };
-        let bell = self.lock_bell();
-        let _ = self.gate.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    /// The error for whoever began to wait when there had been so many refusals, if it is time to be told.
+    fn refused(&self, bell: &Bell, refusals: u64) -> Result<()> {
+        if let Some(error) = self.poison.get() {
+            return Err(error.clone());
+        }
+        match &bell.refusal {
+            Some(error) if bell.refusals >= refusals + ATTEMPTS => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Nothing can be written for now, for want of space: whoever would begin to write, or waits for an epoch, is told
+    /// why when this has been said twice while he waited. Nothing is lost, and [`Clock::accept`] ends it.
+    pub fn refuse(&self, why: &MediumError) {
+        let mut bell = self.lock_bell();
+        bell.refusal = Some(why.clone());
+        bell.refusals += 1;
+        self.gate.fetch_or(FULL, Ordering::Relaxed);
         drop(bell);
         self.ticked.notify_all();
     }
 
-    /// About how many bytes the open epochs have dirtied: whole blocks are counted.
-    pub fn dirty_bytes(&self) -> u64 {
-        self.dirty.iter().map(Dirty::bytes).sum()
+    /// Things can be written again.
+    pub fn accept(&self) {
+        if self.gate.load(Ordering::Relaxed) & FULL != 0 {
+            let mut bell = self.lock_bell();
+            bell.refusal = None;
+            self.gate.fetch_and(!FULL, Ordering::Relaxed);
+            drop(bell);
+            self.ticked.notify_all();
+        }
     }
 
     fn announce(&self, seat: &Seat) -> Result<Epoch> {
         loop {
             let epoch = self.active.load(Ordering::SeqCst);
             if epoch == CLOSED {
-                seat.0.store(IDLE, Ordering::SeqCst);
-                self.wait_at_gate()?;
+                seat.epoch().store(IDLE, Ordering::SeqCst);
+                if let Some(error) = self.poison.get() {
+                    return Err(error.clone());
+                }
                 yield_now();
                 continue;
             }
             // Sequentially consistent on both sides: whoever raises the clock either sees this seat taken, or this
             // thread sees the clock raised and announces again. With less, a cut could miss an operation that writes.
-            seat.0.store(epoch, Ordering::SeqCst);
+            seat.epoch().store(epoch, Ordering::SeqCst);
             if self.active.load(Ordering::SeqCst) == epoch {
                 return Ok(epoch);
             }
         }
     }
 
-    /// Keeps the clock from ticking while the guard lives: a batch is all of one epoch, hence all or nothing. Waits,
-    /// as [`Clock::check_in`] does, *before* it holds: what lets writers go on again is an epoch's end, which waits
-    /// for all who hold.
+    /// Keeps the clock from ticking while the guard lives: a batch, of so many operations that write so many bytes
+    /// beside leaves, is all of one epoch, hence all or nothing. Waits, as [`Clock::check_in_with`] does, *before* it
+    /// holds: what lets writers go on again is an epoch's end, which waits for all who hold.
     ///
     /// # Errors
-    /// As [`Clock::check_in`].
-    pub fn hold(&self) -> Result<Hold<'_>> {
-        if self.gate.load(Ordering::Relaxed) != OPEN {
-            self.wait_at_gate()?;
-        }
-        Ok(Hold { clock: self, _kept: self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner()) })
+    /// As [`Clock::check_in_with`].
+    pub fn hold(&self, bytes: u64, operations: u64) -> Result<Hold<'_>> {
+        let bytes = bytes.saturating_add(operations.saturating_mul(LEAF_LINES));
+        self.enter(bytes)?;
+        let kept = self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.burden.label(self.active(), bytes);
+        Ok(Hold { clock: self, _kept: kept })
     }
 
     /// Marks a run of lines as written in an epoch; the caller has checked in to it.
@@ -218,7 +312,7 @@ impl Clock {
     /// Ends the active epoch for good: nobody checks in any more, and when this returns nobody is in.
     pub fn shut(&self, why: &str) -> Epoch {
         let _ = self.poison.set(MediumError::Poisoned { why: why.into() });
-        self.gate.store(SHUT, Ordering::SeqCst);
+        self.gate.fetch_or(SHUT, Ordering::SeqCst);
         drop(self.lock_bell());
         self.ticked.notify_all();
         self.paused_until(|ended| (ended, None))
@@ -240,7 +334,7 @@ impl Clock {
 
     /// Runs `look` while no operation that writes is under way: those that have begun are waited for, others wait.
     pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
-        let shut = self.gate.load(Ordering::SeqCst) == SHUT;
+        let shut = self.gate.load(Ordering::SeqCst) & SHUT != 0;
         self.paused_until(|active| (look(), (!shut).then_some(active)))
     }
 
@@ -250,7 +344,7 @@ impl Clock {
         for seat in self.seats.iter() {
             let mut turns = 0;
             loop {
-                let announced = seat.0.load(Ordering::SeqCst);
+                let announced = seat.epoch().load(Ordering::SeqCst);
                 if announced == IDLE || announced > ended {
                     break;
                 }
@@ -268,6 +362,12 @@ impl Clock {
     /// Takes the runs of lines that an ended epoch dirtied.
     pub fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
         self.dirty[(ended & 1) as usize].drain(visit);
+        self.burden.relieve(ended);
+        let bell = self.lock_bell();
+        if self.gate.fetch_and(!HELD_BACK, Ordering::Relaxed) & HELD_BACK != 0 {
+            drop(bell);
+            self.ticked.notify_all();
+        }
     }
 
     /// Declares an ended epoch durable and wakes whoever waits for it. The record that makes it so must be on the
@@ -282,19 +382,19 @@ impl Clock {
     /// Waits until an epoch is durable, asking for a tick at once.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] if the medium failed meanwhile.
+    /// [`MediumError::Poisoned`] if the medium failed meanwhile. What [`Clock::refuse`] was told, if that is what keeps
+    /// the epoch from becoming durable: it may become so yet.
     pub fn wait_durable(&self, epoch: Epoch) -> Result<()> {
         if self.durable() >= epoch {
             return Ok(());
         }
         let mut bell = self.lock_bell();
+        let refusals = bell.refusals;
         loop {
             if self.durable() >= epoch {
                 return Ok(());
             }
-            if let Some(error) = self.poison.get() {
-                return Err(error.clone());
-            }
+            self.refused(&bell, refusals)?;
             if bell.stop {
                 return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
             }
@@ -329,6 +429,11 @@ impl Clock {
         self.rung.notify_all();
     }
 
+    /// Whether the one who ticks has been told to leave.
+    pub fn is_stopped(&self) -> bool {
+        self.lock_bell().stop
+    }
+
     /// Tells the one who ticks to leave.
     pub fn stop(&self) {
         self.lock_bell().stop = true;
@@ -339,7 +444,7 @@ impl Clock {
     /// After a failed write or sync nothing more is acknowledged.
     pub fn poison(&self, why: &MediumError) {
         let _ = self.poison.set(MediumError::Poisoned { why: why.to_string() });
-        self.gate.store(SHUT, Ordering::SeqCst);
+        self.gate.fetch_or(SHUT, Ordering::SeqCst);
         // Through the bell, so that no waiter can check before and sleep after.
         drop(self.lock_bell());
         self.ticked.notify_all();
@@ -412,6 +517,6 @@ impl Drop for Stay<'_> {
     #[inline]
     fn drop(&mut self) {
         // Release: the one who raises the clock sees every store and mark of this operation.
-        self.seat.0.store(IDLE, Ordering::Release);
+        self.seat.epoch().store(IDLE, Ordering::Release);
     }
 }

@@ -35,6 +35,15 @@ pub enum MediumError {
         /// The file that could not grow.
         path: PathBuf,
     },
+    /// An area has reached the capacity that the database was opened with. Opened with a larger one, it goes on.
+    Capacity {
+        /// The file that may not grow.
+        path: PathBuf,
+        /// Bytes that it would have needed.
+        found: u64,
+        /// The most bytes that it may have.
+        limit: u64,
+    },
     /// Another process, or another handle in this one, has the database open.
     Locked {
         /// The file that carries the lock.
@@ -156,6 +165,10 @@ impl fmt::Display for MediumError {
         match self {
             MediumError::Io { doing, path, source } => write!(f, "{doing} {}: {source}", path.display()),
             MediumError::NoSpace { doing, path } => write!(f, "no space left while {doing} {}", path.display()),
+            MediumError::Capacity { path, found, limit } => {
+                let path = path.display();
+                write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")
+            }
             MediumError::Locked { path } => write!(f, "{} is in use by another process or handle", path.display()),
             MediumError::Foreign { path, found, expected } => {
                 write!(f, "{} is not one of Holm's: found {found}, expected {expected}", path.display())

@@ -6,6 +6,7 @@
 use crate::loc::{Area, LINE, Loc, parts};
 use crate::persistent::Persistent;
 use crate::region::Region;
+use crate::smaps::{self, Mapping};
 use crate::word::{Scratch, Word};
 
 /// Leaf blocks and records, wherever they rest.
@@ -28,6 +29,13 @@ impl Image {
     #[inline]
     pub fn area(&self, area: Area) -> &Region {
         &self.areas[area as usize]
+    }
+
+    /// How much of both areas is resident, and in large pages; nothing of memory on the heap, and `None` where the
+    /// kernel does not tell. Walks the page tables of the process.
+    pub fn mapping(&self) -> Option<Mapping> {
+        let ranges: Vec<_> = self.areas.iter().filter_map(Region::addresses).collect();
+        if ranges.is_empty() { None } else { smaps::look(&ranges) }
     }
 
     /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery

@@ -6,13 +6,15 @@
 //! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
 //! data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it,
-//! `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
+//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it
+//! when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
 
 mod checkpoint;
+mod due;
 mod keeper;
 mod open;
 mod ticker;
+mod touched;
 
 pub use keeper::{Keeper, Pace, Remains};
 pub use open::{Found, JournaledOptions, Opened, Recovery, open, open_read_only};
@@ -23,7 +25,7 @@ use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::{Backing, LARGE_PAGE};
 use crate::superblock::ImageKind;
-use crate::vfs::{Identity, Vfs, VfsFile, read_exact_at, write_all_at};
+use crate::vfs::{Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -48,16 +50,16 @@ pub struct Housekeeping {
     pub records: AtomicU64,
     /// Bytes written to the log, padding included.
     pub log_bytes: AtomicU64,
+    /// Bytes of the largest epoch record.
+    pub largest_record: AtomicU64,
     /// Checkpoints finished.
     pub checkpoints: AtomicU64,
-    /// Bytes of data files whose write-back checkpoints asked for.
+    /// Bytes of distinct pages that hold lines logged since the checkpoint before, over all checkpoints.
     pub write_back_bytes: AtomicU64,
     /// The longest wait for an epoch's operations to check out, in nanoseconds.
     pub longest_cut_ns: AtomicU64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: AtomicU64,
-    /// Times writers were held back because the disk could not keep up.
-    pub held_back: AtomicU64,
 }
 
 /// Two data files and their image.
@@ -70,6 +72,8 @@ pub struct Journaled {
     pub(crate) house: Arc<Housekeeping>,
     /// Serialises growth; what it guards is the length of each file.
     growth: Mutex<[u64; 2]>,
+    /// The most bytes that each area may have.
+    limits: [u64; 2],
     /// How far each area is in use, for births ahead of it.
     used: [AtomicU64; 2],
     bell: Arc<Bell>,
@@ -116,6 +120,7 @@ impl Journaled {
         image: Arc<Image>,
         files: [Box<dyn VfsFile>; 2],
         kind: ImageKind,
+        limits: [usize; 2],
     ) -> Result<Self> {
         let mut lens = [0; 2];
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
@@ -132,6 +137,7 @@ impl Journaled {
             kind,
             house: Arc::default(),
             growth: Mutex::new(lens),
+            limits: limits.map(|bytes| (bytes as u64).next_multiple_of(PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
             bell: Arc::default(),
         })
@@ -159,10 +165,9 @@ impl Journaled {
         Ok(sum)
     }
 
-    /// An extent: 64 KiB, or an eighth of the area up to 64 MiB; whole large pages once the area has one.
+    /// An extent: a small one, or as much again as is kept ready; whole large pages once the area has one.
     fn next_len(old: u64, least: u64) -> u64 {
-        let step = (old / 8).clamp(SMALL_EXTENT, 64 << 20);
-        let len = least.max(old + step);
+        let len = least.max(old + Self::lookahead(old).max(SMALL_EXTENT));
         let unit = if len > LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { SMALL_EXTENT };
         len.next_multiple_of(unit)
     }
@@ -183,9 +188,11 @@ impl Journaled {
         let path = area_path(&self.dir, area);
         let io = |error| MediumError::io("growing", &path, error);
         let region = self.image.area(area);
-        let len = Self::next_len(old, least).min(region.reserved() as u64);
+        // Not what the address space was rounded up to: a limit is what it was said to be.
+        let limit = self.limits[area as usize].min(region.reserved() as u64);
+        let len = Self::next_len(old, least).min(limit);
         if len < least {
-            return Err(MediumError::TooLarge { what: "an area", found: least, limit: region.reserved() as u64 });
+            return Err(MediumError::Capacity { path, found: least, limit });
         }
         if region.backing() == Backing::FileReadOnly {
             // Nothing reaches the file: whoever only looks keeps what the rebuild adds to himself.
@@ -226,8 +233,11 @@ impl Journaled {
         Ok(())
     }
 
+    /// How much is kept ready: what writers use while an extent is born, and not more, for it lies idle once they
+    /// stop. An eighth of a small area; 2 MiB; a 32nd of a large one, up to 16 MiB.
     fn lookahead(used: u64) -> u64 {
-        (used / 8).clamp(SMALL_EXTENT / 2, 64 << 20)
+        let most = (used / 32).clamp(LARGE_PAGE as u64, 16 << 20);
+        (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
     /// Gives back what was born ahead and never used: at closing, when nobody stores any more.

@@ -6,6 +6,7 @@
 //! of trees.
 #![deny(unsafe_code)]
 
+mod burden;
 mod counters;
 mod dirty;
 mod epoch;
@@ -27,6 +28,7 @@ mod persistent;
 mod pool;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
 mod region;
+mod smaps;
 mod space;
 pub mod superblock;
 mod sync;
@@ -49,5 +51,6 @@ pub use pen::{Pen, Quill};
 pub use persistent::Persistent;
 pub use pool::{INTENTS, Pool, Root};
 pub use region::{Backing, LARGE_PAGE, Region};
+pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
 pub use word::{Scratch, Word, atomics};

@@ -203,7 +203,8 @@ impl Log {
         let half = &self.halves[usize::from(self.at.half)];
         let image = record.finish(&self.uuid, &self.at);
         if let Err(error) = write_all_at(&*half.file, image, self.at.offset) {
-            return Err(self.fail_writing("writing a log record", error));
+            let error = self.fail_writing("writing a log record", error);
+            return Err(if error.is_no_space() { self.blank().err().unwrap_or(error) } else { error });
         }
         // Crash before this line: the record is torn or missing, and nobody was told that it is durable.
         if !half.direct
@@ -222,15 +223,37 @@ impl Log {
         let maximum = self.options.maximum.max(needed);
         let half = &mut self.halves[usize::from(self.at.half)];
         let old = half.capacity;
-        let new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(PAGE);
-        let written = half.file.allocate(old, new - old).and_then(|()| zero_fill(&*half.file, old, new));
-        if let Err(error) = written {
+        let least = needed.next_multiple_of(PAGE);
+        let mut new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(PAGE);
+        let reserved = half.file.allocate(old, new - old).or_else(|error| {
+            // No room to double, perhaps enough for this record. What was reserved in part is given back; where that
+            // fails the file is longer than is used, and nothing else.
+            let _ = half.file.set_len(old);
+            new = if new > least && is_full(&error) { least } else { return Err(error) };
+            half.file.allocate(old, new - old).inspect_err(|_| drop(half.file.set_len(old)))
+        });
+        if let Err(error) = reserved.and_then(|()| zero_fill(&*half.file, old, new)) {
             return Err(self.fail_writing("growing a log half", error));
         }
         if let Err(error) = half.file.sync_all() {
             return Err(self.fail_syncing("growing a log half", error));
         }
         half.capacity = new;
+        Ok(())
+    }
+
+    /// After a record could not be written whole for want of space: nothing at its place may be taken for it. It may
+    /// come to lie in the other half, and a crash would find its sequence twice.
+    fn blank(&mut self) -> Result<()> {
+        let half = &self.halves[usize::from(self.at.half)];
+        if let Err(error) = zero_fill(&*half.file, self.at.offset, self.at.offset + PAGE) {
+            return Err(self.fail_syncing("taking back a log record", error));
+        }
+        if !half.direct
+            && let Err(error) = half.file.sync_data()
+        {
+            return Err(self.fail_syncing("taking back a log record", error));
+        }
         Ok(())
     }
 
@@ -398,6 +421,10 @@ fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box
         }
     }
     vfs.open(path, How::WRITE).map(|file| (file, false))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {

@@ -226,6 +226,12 @@ impl Region {
         self.reserved
     }
 
+    /// The addresses of what is accessible; `None` of heap memory, which is the allocator's.
+    pub(crate) fn addresses(&self) -> Option<std::ops::Range<usize>> {
+        let start = self.base.as_ptr() as usize;
+        (self.backing != Backing::Heap).then_some(start..start + self.len())
+    }
+
     /// What the memory is.
     pub fn backing(&self) -> Backing {
         self.backing

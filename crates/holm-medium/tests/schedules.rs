@@ -10,6 +10,8 @@
 #[path = "schedules/explore.rs"]
 mod explore;
 
+#[path = "schedules/gate.rs"]
+mod gate;
 #[path = "schedules/labels.rs"]
 mod labels;
 #[path = "schedules/stops.rs"]

@@ -12,6 +12,8 @@ mod damage;
 mod ends;
 #[path = "store/faults.rs"]
 mod faults;
+#[path = "store/full.rs"]
+mod full;
 #[path = "store/history.rs"]
 mod history;
 #[path = "store/loss.rs"]

@@ -12,8 +12,11 @@ use crate::keyspace::{Keyspace, limit};
 use holm_medium::{Area, Ground, INTENTS, Lay, MediumError, Stay};
 use std::sync::{Arc, Condvar, Mutex};
 
-/// The most bytes of keys and values in one batch: it must fit one epoch's record.
+/// The most bytes of one batch: it must fit one epoch's record, with whatever else is written in that epoch.
 const MAX_BATCH: u64 = 64 << 20;
+
+/// What an operation counts beside key and value: a million removals dirty a million leaves.
+const OPERATION: u64 = 64;
 
 /// Words in front of an intent's operations: how many are done, bytes of operations.
 const INTENT_HEADER: usize = 2;
@@ -25,7 +28,8 @@ struct Operation {
     value: Option<Vec<u8>>,
 }
 
-/// Operations that a crash leaves all done or all undone. At most 64 MiB of keys and values.
+/// Operations that a crash leaves all done or all undone. At most 64 MiB of keys and values, each operation counting 64
+/// bytes more.
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
@@ -53,7 +57,7 @@ impl Batch {
             let what = format!("the keyspace {:?} belongs to another database than the batch", keyspace.name());
             self.refused.get_or_insert(Error::Invalid { what });
         }
-        self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64;
+        self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64 + OPERATION;
         self.operations.push(Operation { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
         self
     }
@@ -82,7 +86,9 @@ impl Batch {
     ///
     /// # Errors
     /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database,
-    /// `Dropped`, `NoSpace`: nothing has been done. `Poisoned`: opening the database anew does all of it or nothing.
+    /// `Dropped`, `Capacity`, `NoSpace`: nothing has been done (of `Strict`: done, perhaps, and durable once there is
+    /// space).
+    /// `Poisoned`: opening the database anew does all of it or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -94,7 +100,7 @@ impl Batch {
             return Ok(());
         }
         let engine = &*self.engine;
-        let hold = engine.clock().hold()?;
+        let hold = engine.clock().hold(self.bytes, self.operations.len() as u64)?;
         let mut stay = hold.check_in()?;
         self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
         // All records first: want of space is found before anything has been done.

@@ -87,8 +87,9 @@ impl Database {
     /// Returns when every operation that had completed before the call survives a power cut.
     ///
     /// # Errors
-    /// `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the database
-    /// anew.
+    /// `NoSpace`, if the log finds no room on the disk; nothing is lost, and `sync` may be called again when there is
+    /// some. `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the
+    /// database anew.
     pub fn sync(&self) -> Result<()> {
         // Checked in first: a database that has failed or was closed acknowledges nothing, however little there is to
         // do.
@@ -96,7 +97,8 @@ impl Database {
         Ok(self.engine.clock().wait_durable(label)?)
     }
 
-    /// Numbers about this database. Cheap.
+    /// Numbers about this database. Counting is free; looking takes a few system calls and a walk over the process's
+    /// page tables, some milliseconds for each gigabyte in small pages.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.engine)
     }

@@ -238,6 +238,11 @@ impl Engine {
         Ok(self.clock().check_in()?)
     }
 
+    /// Checks in to write a record, refusing where nothing may be written. Waits while the disk cannot keep up.
+    pub(crate) fn check_in_to_lay(&self, key: &[u8], value: &[u8]) -> Result<Stay<'_>> {
+        Ok(self.clock().check_in_with((key.len() + value.len()) as u64)?)
+    }
+
     /// Lays a record; its payload.
     pub(crate) fn lay(&self, stay: &Stay<'_>, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);

@@ -20,8 +20,11 @@ pub enum Error {
     /// The operating system refused a call.
     Io(MediumError),
     /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is
-    /// room.
+    /// room. In [`Strict`](crate::Durability::Strict) it may have been done all the same, and not be durable yet.
     NoSpace(MediumError),
+    /// The database has reached the [capacity](crate::Builder::capacity) that it was opened with; the disk may have
+    /// room. Nothing has changed, and what was there can be read and removed. Open it with a larger one.
+    Capacity(MediumError),
     /// Bytes at rest are not what was written.
     Corrupt(MediumError),
     /// The folder or file is not one of Holm's.
@@ -88,6 +91,7 @@ impl From<MediumError> for Error {
     fn from(error: MediumError) -> Self {
         match error {
             MediumError::NoSpace { .. } => Error::NoSpace(error),
+            MediumError::Capacity { .. } => Error::Capacity(error),
             MediumError::Corrupt { .. } => Error::Corrupt(error),
             MediumError::Foreign { .. } => Error::Foreign(error),
             MediumError::Version { .. } => Error::Version(error),
@@ -113,6 +117,7 @@ impl fmt::Display for Error {
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
             Error::Io(error)
             | Error::NoSpace(error)
+            | Error::Capacity(error)
             | Error::Corrupt(error)
             | Error::Foreign(error)
             | Error::Version(error)

@@ -62,12 +62,13 @@ impl Keyspace {
     /// Puts a value under a key, replacing what was there. O(log n). Durable as the database's mode says.
     ///
     /// # Errors
-    /// `TooLarge` beyond 64 KiB of key or 1 GiB of value; `NoSpace`, and nothing has changed; `Poisoned`; `Dropped`.
+    /// `TooLarge` beyond 64 KiB of key or 1 GiB of value; `NoSpace` and `Capacity`, and nothing has changed (but see
+    /// `NoSpace` of `Strict`); `Poisoned`; `Dropped`.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
         let engine = &*self.engine;
-        let mut stay = engine.check_in()?;
+        let mut stay = engine.check_in_to_lay(key, value)?;
         self.tree.alive()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = engine.lay(&stay, key, value, buffer);

@@ -79,8 +79,9 @@ impl Builder {
         self
     }
 
-    /// The most bytes of records the database may ever hold in this session: address space, not memory or disk. 1 TiB
-    /// unless chosen; another number may be chosen at each open.
+    /// The most bytes of records, and of leaves, the database may ever hold in this session: address space, not memory
+    /// or disk. 1 TiB unless chosen; another number may be chosen at each open. What would need more is refused with
+    /// [`Error::Capacity`](crate::Error::Capacity).
     pub fn capacity(mut self, bytes: u64) -> Self {
         self.capacity = bytes;
         self

@@ -29,6 +29,10 @@ pub struct Stats {
     pub active_epoch: u64,
     /// Times a writer grew a file itself, because no page was born ahead of it.
     pub births_waited: u64,
+    /// Bytes of the mapped files (or of the private image) that are in memory now; 0 where the kernel does not tell.
+    pub mapped_resident_bytes: u64,
+    /// Bytes of these that the page tables reach by entries of 2 MiB.
+    pub mapped_large_bytes: u64,
     /// Page faults of the whole process so far that needed no disk.
     pub minor_faults: u64,
     /// Page faults of the whole process so far that waited for the disk.
@@ -37,9 +41,12 @@ pub struct Stats {
     pub log_records: u64,
     /// Bytes written to the log.
     pub log_bytes: u64,
+    /// Bytes of the largest epoch record.
+    pub largest_record: u64,
     /// Checkpoints finished.
     pub checkpoints: u64,
-    /// Bytes of data files handed to write-back by checkpoints.
+    /// Bytes of distinct pages of the data files that hold lines logged since the checkpoint before, over all
+    /// checkpoints: what each had to bring to the disk, if the kernel had not done so already.
     pub write_back_bytes: u64,
     /// The longest wait for an epoch's operations to finish, in nanoseconds.
     pub longest_cut_ns: u64,
@@ -57,6 +64,7 @@ impl Stats {
         let space = engine.ground.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let (minor_faults, major_faults) = faults();
+        let mapping = engine.ground.image().mapping().unwrap_or_default();
         let mut stats = Stats {
             design: engine.index.design().into(),
             keyspaces: trees.len() as u64,
@@ -66,6 +74,8 @@ impl Stats {
             record_bytes: space.record_bytes(),
             durable_epoch: engine.clock().durable(),
             active_epoch: engine.clock().active(),
+            mapped_resident_bytes: mapping.resident,
+            mapped_large_bytes: mapping.large,
             minor_faults,
             major_faults,
             recovery: Some(engine.recovery.clone()),
@@ -80,11 +90,12 @@ impl Stats {
             stats.births_waited = read(&house.births_waited);
             stats.log_records = read(&house.records);
             stats.log_bytes = read(&house.log_bytes);
+            stats.largest_record = read(&house.largest_record);
             stats.checkpoints = read(&house.checkpoints);
             stats.write_back_bytes = read(&house.write_back_bytes);
             stats.longest_cut_ns = read(&house.longest_cut_ns);
             stats.longest_sync_ns = read(&house.longest_sync_ns);
-            stats.held_back = read(&house.held_back);
+            stats.held_back = engine.clock().held_back();
         });
         stats
     }

@@ -6,7 +6,7 @@
 //! applies it again: exact for every design, whether it keeps versions or not.
 
 use super::keeper::Shared;
-use super::{Journaled, area_path};
+use super::{Journaled, area_path, due};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
 use crate::log::replay_until;
@@ -27,6 +27,9 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         // The last record may have opened the other half. One checkpoint empties one half; a clean mark over the other
         // would be believed, and what it holds forgotten.
         take(shared, State::Dirty)?;
+        if let Some(error) = shared.postponed() {
+            return Err(error);
+        }
     }
     let epoch = {
         let mut journal = shared.journal();
@@ -41,7 +44,14 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let medium = &shared.pool().medium;
     match medium.kind {
         ImageKind::Shared => write_back(medium)?,
-        ImageKind::Private => apply(shared, medium)?,
+        ImageKind::Private => match apply(shared, medium) {
+            // Nothing is synced yet and the old half is as it was: applied again from its start when there is space.
+            Err(error) if error.is_no_space() && state == State::Dirty => {
+                shared.postpone(error);
+                return Ok(());
+            }
+            applied => applied?,
+        },
     }
     // Measured before the sync: what grows meanwhile is not yet durable.
     let lengths = medium.lengths()?;
@@ -55,11 +65,18 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     journal.superblock = next;
     // And only now may the old half be overwritten.
     journal.log.release();
-    let keep = (shared.pool().space.record_frontier() / 64).max(journal.log.initial());
-    if state == State::Clean || journal.log.spare_capacity() > 8 * keep {
-        journal.log.trim(keep)?;
+    let initial = journal.log.initial();
+    if state == State::Clean {
+        journal.log.trim(initial)?;
+    } else {
+        // Far larger than what it held: a burst is over, though somebody still writes.
+        let keep = (2 * journal.given_up).max(due::kept(shared, &journal));
+        if journal.log.spare_capacity() > 4 * keep {
+            journal.log.trim(keep)?;
+        }
     }
     shared.house().checkpoints.fetch_add(1, Relaxed);
+    shared.house().write_back_bytes.fetch_add(journal.to_write, Relaxed);
     drop(journal);
     shared.checkpoint_done();
     Ok(())
@@ -77,7 +94,6 @@ fn write_back(medium: &Journaled) -> Result<()> {
             }
             Region::start_write_back(fd, offset, PIECE, false).map_err(io)?;
         }
-        medium.house.write_back_bytes.fetch_add(len, Relaxed);
     }
     Ok(())
 }
@@ -91,7 +107,6 @@ fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
     // Only what lies before the switch: the ticker writes on behind it.
     replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
-        medium.house.write_back_bytes.fetch_add(bytes.len() as u64, Relaxed);
         write_all_at(&*medium.files[area as usize], bytes, offset)
             .map_err(|error| MediumError::io("applying the log to", &area_path(&medium.dir, area), error))
     })?;

@@ -5,7 +5,8 @@
 //! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
 
 use super::open::Opened;
-use super::{Bell, Housekeeping, Journaled, checkpoint, ticker};
+use super::touched::Touched;
+use super::{Bell, Housekeeping, Journaled, checkpoint, due, ticker};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
@@ -16,19 +17,20 @@ use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
 use crate::vfs::VfsFile;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long at most a change waits for a checkpoint.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+/// How long a wait for a checkpoint, or for space, lasts before its reason is looked at again.
+const LOOK_AGAIN: Duration = Duration::from_millis(40);
 
-/// How often the checkpointer looks around even if nobody asks.
-const LOOK_AROUND: Duration = Duration::from_millis(100);
-
-/// How often the housekeeper looks at what is dirty.
+/// How often the housekeeper looks at the frontiers even if nobody rings.
 const WATCH: Duration = Duration::from_millis(10);
+
+/// The most bytes that open epochs may be asked to write. With the largest value on top, and a share of 64 KiB for each
+/// of thousands of threads, an epoch's record stays below the 4 GiB that it can be.
+const MOST_DIRTY: u64 = 1 << 30;
 
 /// When epochs end by themselves. Whoever waits for one is never kept until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +62,20 @@ pub(super) struct Journal {
     pub(super) epoch: Epoch,
     /// The epoch of the last record of the half that a checkpoint is to make needless.
     pub(super) until: Epoch,
+    /// Bytes of records in that half.
+    pub(super) given_up: u64,
+    /// Bytes of the pages that they touch.
+    pub(super) to_write: u64,
+    /// Pages that the records of the half being written touch.
+    pub(super) touched: Touched,
 }
 
 impl Journal {
     /// Goes on in the other half; what the one before holds is the next checkpoint's.
     pub(super) fn switch(&mut self) -> Result<()> {
+        let held = self.log.used_bytes();
         self.log.switch()?;
-        self.until = self.epoch;
+        (self.until, self.given_up, self.to_write) = (self.epoch, held, self.touched.take());
         Ok(())
     }
 }
@@ -84,8 +93,8 @@ pub(super) struct Shared {
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
-    /// Dirty work since the last checkpoint, by the ticker's record count.
-    at_checkpoint: AtomicU64,
+    /// Why the checkpoint under way could not be finished yet, though nothing is in doubt: want of space.
+    postponed: Mutex<Option<MediumError>>,
 }
 
 impl Shared {
@@ -114,18 +123,54 @@ impl Shared {
         self.asked.ring();
     }
 
+    /// Until somebody asks for a checkpoint, or for so long.
+    pub(super) fn wait_to_be_asked(&self, at_most: Duration) {
+        self.asked.wait(at_most);
+    }
+
+    /// Whether the threads are to end.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Bytes of leaves and records in use: what the log's size is measured against.
+    pub(super) fn data_bytes(&self) -> u64 {
+        let space = &self.pool.space;
+        u64::from(space.block_frontier()).saturating_sub(space.free_blocks()) * BLOCK + space.record_bytes()
+    }
+
     pub(super) fn checkpoint_done(&self) {
+        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
         self.checkpointed.notify_all();
     }
 
+    /// The checkpoint under way is to be gone on with when there is space.
+    pub(super) fn postpone(&self, why: MediumError) {
+        ::log::warn!("holm: {}: {why}; a checkpoint waits for space", self.pool.medium.dir.display());
+        *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
+        self.checkpointed.notify_all();
+    }
+
+    /// Why the checkpoint under way waits for space, if it does.
+    pub(super) fn postponed(&self) -> Option<MediumError> {
+        self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
     pub(super) fn wait_for_checkpoint<'a>(&self, journal: MutexGuard<'a, Journal>) -> MutexGuard<'a, Journal> {
-        let waited = self.checkpointed.wait_timeout(journal, LOOK_AROUND);
+        let waited = self.checkpointed.wait_timeout(journal, LOOK_AGAIN);
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0
     }
 
     pub(super) fn refuse_if_failed(&self) -> Result<()> {
         let failed = self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// Nothing more is acknowledged, but nothing is in doubt: what the log holds is whole, and the image is as visible.
+    pub(super) fn give_up(&self, error: &MediumError) {
+        ::log::error!("holm: {}: {error}; the last epoch is not logged", self.pool.medium.dir.display());
+        self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
+        self.pool.clock.poison(error);
     }
 
     /// Nothing more is acknowledged, and the next open is told.
@@ -220,8 +265,18 @@ impl Keeper {
         medium.reached(Area::Leaves, u64::from(space.block_frontier()) * BLOCK);
         medium.reached(Area::Records, space.record_frontier());
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
+        pool.clock.limit((log.maximum() / 2).min(MOST_DIRTY));
         let bell = medium.bell().clone();
-        let journal = Journal { log, superblock, pool: file, epoch: until, until };
+        let journal = Journal {
+            log,
+            superblock,
+            pool: file,
+            epoch: until,
+            until,
+            given_up: 0,
+            to_write: 0,
+            touched: Touched::default(),
+        };
         let shared = Arc::new(Shared {
             pool,
             journal: Mutex::new(journal),
@@ -232,7 +287,7 @@ impl Keeper {
             defers,
             stop: AtomicBool::new(false),
             failed: Mutex::new(None),
-            at_checkpoint: AtomicU64::new(0),
+            postponed: Mutex::new(None),
         });
         let spawn = |name: &str, work: fn(&Shared)| {
             let shared = shared.clone();
@@ -240,7 +295,7 @@ impl Keeper {
             thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);
-        let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", take_checkpoints)?];
+        let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", due::run)?];
         Ok(Keeper { shared: Some(shared), _looking: None, ticker, others })
     }
 
@@ -294,11 +349,6 @@ impl Keeper {
             .medium
             .shrink(used)
             .and_then(|()| checkpoint::take(shared, State::Clean))
-            .and_then(|()| {
-                let mut journal = shared.journal();
-                let keep = journal.log.initial();
-                journal.log.trim(keep)
-            })
             .inspect_err(|error| shared.fail(error))
     }
 }
@@ -309,52 +359,13 @@ impl Drop for Keeper {
     }
 }
 
-/// Births ahead of the writers, and back-pressure: when more is dirty than the log can take at once, whoever would
-/// write more waits until an epoch has gone out. Memory stays bounded however slow the disk is.
+/// Births ahead of the writers.
 fn keep_house(shared: &Shared) {
-    let limit = shared.journal().log.maximum() / 2;
-    let mut held = false;
-    while !shared.stop.load(Ordering::SeqCst) {
+    while !shared.is_stopped() {
         shared.bell.wait(WATCH);
         if let Err(error) = shared.pool.medium.grow_ahead() {
             // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
             ::log::warn!("holm: {}: {error}", shared.pool.medium.dir.display());
-        }
-        let full = shared.pool.clock.dirty_bytes() > limit;
-        if full != held {
-            held = full;
-            shared.pool.clock.hold_back(held);
-            shared.house().held_back.fetch_add(u64::from(held), Ordering::Relaxed);
-        }
-        if held {
-            shared.pool.clock.nudge();
-        }
-    }
-    shared.pool.clock.hold_back(false);
-}
-
-/// Checkpoints when the log asks for one or much time has passed.
-fn take_checkpoints(shared: &Shared) {
-    let mut last = Instant::now();
-    while !shared.stop.load(Ordering::SeqCst) {
-        shared.asked.wait(LOOK_AROUND);
-        if shared.refuse_if_failed().is_err() {
-            continue;
-        }
-        let records = shared.house().records.load(Ordering::Relaxed);
-        let due = {
-            let journal = shared.journal();
-            let half_full = journal.log.used_bytes() > journal.log.maximum() / 2;
-            let idle = last.elapsed() > CHECKPOINT_EVERY && records > shared.at_checkpoint.load(Ordering::Relaxed);
-            journal.log.is_other_needed() || half_full || idle
-        };
-        if due {
-            if let Err(error) = checkpoint::take(shared, State::Dirty) {
-                shared.fail(&error);
-                continue;
-            }
-            shared.at_checkpoint.store(records, Ordering::Relaxed);
-            last = Instant::now();
         }
     }
 }

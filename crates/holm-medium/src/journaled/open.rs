@@ -117,7 +117,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, false)?);
-    let medium = Journaled::new(vfs, dir, image, files, kind)?;
+    let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     settle(medium, superblock, pool, reason, options)
 }
 
@@ -170,7 +170,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         vfs.sync_dir(parent).map_err(making)?;
     }
     let image = Arc::new(map(dir, &files, kind, options, false)?);
-    let medium = Journaled::new(vfs, dir, image, files, kind)?;
+    let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
     let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0 };
     Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
@@ -199,7 +199,7 @@ pub fn open_read_only(
     let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
     refuse_shortened(dir, &superblock, &files)?;
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
-    let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared)?;
+    let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0 };
     Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })

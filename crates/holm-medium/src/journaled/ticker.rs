@@ -3,20 +3,25 @@
 //! Writers go on meanwhile. A line copied here may already hold stores of the next epoch; a design that defers keeps
 //! versions, so they do no harm, and for the others the writers are stopped while lines are copied.
 
-use super::keeper::Shared;
+use super::due;
+use super::keeper::{Journal, Shared};
 use crate::epoch::Epoch;
-use crate::error::Result;
+use crate::error::{MediumError, Result};
 use crate::loc::LINE;
 use crate::log::RecordBuffer;
+use crate::superblock::ImageKind;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Beyond this a record's buffer is given back.
-const LARGE_RECORD: u64 = 32 << 20;
+/// A record's buffer that is no larger is never given back.
+const SMALL_BUFFER: u64 = 256 << 10;
 
 /// Ends epochs until the clock is stopped; the last one after that.
 pub(super) fn run(shared: &Shared) {
     let mut record = RecordBuffer::new();
+    // About the greatest length of late; each record makes it forget a sixteenth.
+    let mut usual = 0;
     let mut last = Instant::now();
     loop {
         let stopped = shared.pool().clock.sleep(shared.pace().interval().map(|interval| last + interval));
@@ -26,11 +31,12 @@ pub(super) fn run(shared: &Shared) {
             return;
         }
         if let Err(error) = tick(shared, &mut record, stopped) {
-            shared.fail(&error);
+            end(shared, &record, &error);
             return;
         }
-        if record.padded_len() > LARGE_RECORD {
-            // One large value must not keep its memory for ever.
+        usual = record.padded_len().max(usual - usual / 16);
+        if record.memory() > SMALL_BUFFER.max(4 * usual) {
+            // One large value, or a load that is over, must not keep its memory for ever.
             record = RecordBuffer::new();
         }
         if stopped {
@@ -64,6 +70,7 @@ fn tick(shared: &Shared, record: &mut RecordBuffer, last: bool) -> Result<()> {
         shared.house().longest_sync_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
         shared.house().records.fetch_add(1, Relaxed);
         shared.house().log_bytes.fetch_add(record.padded_len(), Relaxed);
+        shared.house().largest_record.fetch_max(record.padded_len(), Relaxed);
     }
     // After the record is durable: published first, a power cut could take back what a waiter has acknowledged.
     clock.publish(ended);
@@ -78,29 +85,86 @@ fn collect(shared: &Shared, record: &mut RecordBuffer, ended: Epoch) {
     });
 }
 
+/// After an error that an epoch's record has met.
+fn end(shared: &Shared, record: &RecordBuffer, error: &MediumError) {
+    let mut journal = shared.journal();
+    let ended = shared.pool().clock.is_stopped() && shared.refuse_if_failed().is_ok();
+    let doubtful = !(error.is_no_space() && ended) || journal.log.is_poisoned();
+    if !doubtful && shared.pool().medium.kind == ImageKind::Shared {
+        // Nobody writes any more, and the data files are about to be synced whole: closing needs no record of what they
+        // hold. Whoever waited for this epoch has been told that it was not durable.
+        ::log::warn!("holm: {}: {error}; closing without the log", shared.pool().medium.dir.display());
+        journal.epoch = record.epoch();
+        return;
+    }
+    drop(journal);
+    if doubtful { shared.fail(error) } else { shared.give_up(error) }
+}
+
 /// Into the active half; when that is full, into the other one, once the checkpoint has let go of it.
 fn append(shared: &Shared, record: &mut RecordBuffer) -> Result<()> {
     let mut journal = shared.journal();
+    let mut tried = Tried::default();
     loop {
         match journal.log.append(record) {
-            Err(full) if full.is_log_full() => {
-                if journal.log.is_other_needed() {
-                    shared.ask();
-                    journal = shared.wait_for_checkpoint(journal);
-                    shared.refuse_if_failed()?;
-                } else {
-                    journal.switch()?;
-                    shared.ask();
-                }
+            Err(error) if error.is_log_full() || (error.is_no_space() && !journal.log.is_poisoned()) => {
+                journal = make_room(shared, journal, record.padded_len(), error, &mut tried)?;
             }
             Err(error) => return Err(error),
             Ok(()) => {
+                shared.pool().clock.accept();
                 journal.epoch = record.epoch();
-                if journal.log.used_bytes() > journal.log.maximum() / 2 && !journal.log.is_other_needed() {
+                record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
+                if journal.log.used_bytes() > due::due_at(shared, &journal) && !journal.log.is_other_needed() {
                     shared.ask();
                 }
                 return Ok(());
             }
         }
     }
+}
+
+/// What has been done already to make room for a record. Each thing helps once or not at all.
+#[derive(Default)]
+struct Tried {
+    switches: u32,
+    trimmed: bool,
+}
+
+/// Does one thing that may let the log take a record of `bytes`, or waits for it. The record stays as it is and its
+/// epoch unpublished; meanwhile writers are held back, and those who wait are told if nothing but space will help.
+fn make_room<'a>(
+    shared: &'a Shared,
+    mut journal: MutexGuard<'a, Journal>,
+    bytes: u64,
+    error: MediumError,
+    tried: &mut Tried,
+) -> Result<MutexGuard<'a, Journal>> {
+    let postponed = shared.postponed();
+    let is_free = !journal.log.is_other_needed();
+    // Into the other half, if the record fits; and if not, so that a checkpoint frees this one, which may be larger.
+    let helps = error.is_log_full() || journal.log.used_bytes() > 0 || bytes <= journal.log.spare_capacity();
+    if is_free && tried.switches < 2 && helps {
+        tried.switches += 1;
+        journal.switch()?;
+        shared.ask();
+    } else if is_free && !tried.trimmed {
+        // What the halves have beyond a page is on the disk that is full.
+        tried.trimmed = true;
+        journal.log.trim(0)?;
+    } else if !is_free && postponed.is_none() {
+        shared.ask();
+        journal = shared.wait_for_checkpoint(journal);
+        shared.refuse_if_failed()?;
+    } else {
+        let error = postponed.unwrap_or(error);
+        let clock = &shared.pool().clock;
+        clock.refuse(&error);
+        if clock.is_stopped() {
+            return Err(error);
+        }
+        journal = shared.wait_for_checkpoint(journal);
+        shared.refuse_if_failed()?;
+    }
+    Ok(journal)
 }

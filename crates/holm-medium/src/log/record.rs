@@ -124,6 +124,17 @@ impl RecordBuffer {
         self.runs == 0
     }
 
+    /// Where its runs belong in the image, and how long they are, in bytes.
+    pub fn places(&self) -> impl Iterator<Item = (u64, u64)> {
+        let runs = Runs::new(&self.bytes.as_slice()[HEADER..self.used], self.runs);
+        runs.flatten().map(|(location, bytes)| (location, bytes.len() as u64))
+    }
+
+    /// Bytes of memory that this record and those before it have taken.
+    pub fn memory(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Bytes that the record takes in the log: header, body, and padding to a page.
     pub fn padded_len(&self) -> u64 {
         (self.used as u64).next_multiple_of(PAGE)

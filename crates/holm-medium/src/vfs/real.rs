@@ -193,6 +193,11 @@ pub fn boot_id() -> Option<[u8; 16]> {
     (digits.len() == 32).then_some(number.to_be_bytes())
 }
 
+/// What the kernel tells of this process's mappings; `None` where there is nothing to be read.
+pub(crate) fn smaps() -> Option<String> {
+    std::fs::read_to_string("/proc/self/smaps").ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ fn batch(holds: bool) {
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                let _hold = holds.then(|| clock.hold());
+                let _hold = holds.then(|| clock.hold(0, 1));
                 let (first, last) = (operate(), operate());
                 assert_eq!(first, last, "a batch saw two epochs");
             });
@@ -107,7 +107,7 @@ fn ticks_pauses_and_batches_do_not_lock_each_other_out() {
             scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
             scope.spawn(|| clock.paused(|| ()));
             scope.spawn(|| {
-                let _hold = clock.hold();
+                let _hold = clock.hold(0, 1);
                 drop(clock.check_in().expect("sound"));
             });
             scope.spawn(|| drop(clock.check_in().expect("sound")));

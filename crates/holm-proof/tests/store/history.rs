@@ -93,6 +93,11 @@ impl Session {
         }
     }
 
+    /// Whether reads tell nothing that is not durable.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.mode.durability == Durability::Strict
+    }
+
     fn add(&self, batch: Batch, (space, key, value): &Change) -> Batch {
         match value {
             Some(value) => batch.insert(&self.spaces[*space], key, value),

@@ -147,6 +147,39 @@ fn sync_covers_all_that_was_completed_before() {
     }
 }
 
+/// However fast writers are, an epoch's record is bounded: by the limit, one operation on top, and what each thread may
+/// do uncounted. Without a gate an epoch of this mode takes in all that is written in a tenth of a second.
+#[test]
+fn no_record_outgrows_the_gate() {
+    const VALUE: u64 = 100 << 10;
+    let folder = folder();
+    let builder = Database::builder().durability(Durability::OnSync).log_bytes(2 << 20);
+    let db = builder.open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    std::thread::scope(|scope| {
+        for thread in 0..4u8 {
+            let (db, space) = (&db, &space);
+            scope.spawn(move || {
+                for number in 0..60u8 {
+                    space.insert([thread, number], vec![number; VALUE as usize]).expect("room");
+                    // A batch larger than the limit gets an epoch of its own.
+                    if (thread, number) == (0, 30) {
+                        let batch = (0..8).fold(db.batch(), |b, n| b.insert(space, [9, n], vec![n; VALUE as usize]));
+                        batch.commit().expect("room");
+                    }
+                }
+            });
+        }
+    });
+    db.sync().expect("a disk");
+    let stats = db.stats();
+    // Half of a half; a batch of eight values; threads' lots; headers and leaves.
+    let limit = (512 << 10) + 8 * VALUE + 4 * (64 << 10);
+    assert!(stats.largest_record <= limit * 17 / 16, "{} bytes in one record, {limit} allowed", stats.largest_record);
+    assert!(stats.held_back > 0, "nobody was held back");
+    assert_eq!(space.len(), 248);
+}
+
 /// Not tied to a promise, yet always a prefix: of single writes in order, no later one without the earlier.
 #[test]
 fn a_cut_leaves_a_prefix() {

@@ -104,14 +104,20 @@ fn batches_up_to_64_mib() {
     let db = relaxed(folder.path());
     let space = db.keyspace("s").expect("a name");
     let limit = 64 << 20;
-    let half = vec![1; limit / 2 - 1];
+    // A byte of key, and what each operation counts beside its bytes.
+    let half = vec![1; limit / 2 - 65];
     let over = db.batch().insert(&space, "a", &half).insert(&space, "b", &half).insert(&space, "c", "");
     assert_eq!(over.len(), 3);
-    assert_too_large(over.commit(), limit as u64 + 1, limit as u64);
+    assert_too_large(over.commit(), limit as u64 + 65, limit as u64);
     assert!(space.is_empty());
     db.batch().insert(&space, "a", &half).insert(&space, "b", &half).commit().expect("at the limit");
     assert_eq!(space.len(), 2);
-    assert_eq!(space.get("b").expect("sound").map(|value| value.len()), Some(limit / 2 - 1));
+    assert_eq!(space.get("b").expect("sound").map(|value| value.len()), Some(limit / 2 - 65));
+    // Nothing but removals of keys of one byte, each of which may dirty a leaf of its own.
+    let many = (limit / 65) as u64 + 1;
+    let removals = (0..many).fold(db.batch(), |batch, _| batch.remove(&space, "a"));
+    assert_too_large(removals.commit(), many * 65, limit as u64);
+    assert!(space.contains_key("a").expect("sound"), "nothing was done");
     assert_sound(&db);
 }
 

@@ -1,7 +1,8 @@
 //! Bytes on the disk, all files counted: small while there is little, near the data's own size, and used again.
 
-use crate::tools::{Chance, assert_sound, data_bytes, folder, on_disk, relaxed};
+use crate::tools::{Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
 use holm::{Database, Keyspace};
+use std::time::{Duration, Instant};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -51,6 +52,33 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
     let found = on_disk(folder.path());
     assert!(found <= raw * 3 / 2, "{found} bytes for {raw} ({used} in use)");
     assert!(used <= found, "{used} in use, {found} on the disk");
+}
+
+/// Nobody closes a server's database: once writers rest, log and births ahead are as small as they are worth.
+#[test]
+fn a_loaded_database_that_stays_open_gives_its_log_back() {
+    let folder = folder();
+    let db = Database::open(folder.path()).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    let log = || on_disk(folder.path()) - data_on_disk(folder.path());
+    fill(&space, 0..100_000);
+    db.sync().expect("a disk");
+    assert!(log() > 4 * MIB, "a load needs a log: {}", log());
+    // Epochs with nothing in them; the patience is for a machine under load.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while log() > MIB {
+        db.sync().expect("a disk");
+        assert!(Instant::now() < patience, "{} bytes of log with nobody writing", log());
+    }
+    let raw = 100_000 * 123;
+    // What is born ahead is whole large pages, a sixth of so little data.
+    let found = on_disk(folder.path());
+    assert!(found <= raw * 7 / 4, "{found} bytes for {raw}");
+    let (checkpoints, before) = (db.stats().checkpoints, found);
+    fill(&space, 0..10);
+    db.sync().expect("a disk");
+    assert!(on_disk(folder.path()) <= before + 128 * KIB && db.stats().checkpoints == checkpoints);
+    assert_sound(&db);
 }
 
 #[test]
@@ -158,4 +186,38 @@ fn a_queue_between_two_threads_does_not_grow() {
     assert!(space.is_empty());
     let now = data_bytes(folder.path());
     assert!(now <= early * 2 + MIB, "{early} bytes after a sixth, {now} in the end");
+}
+
+/// A checkpoint is charged with the pages that were logged, not with the files.
+#[test]
+fn write_back_counts_what_was_written() {
+    let folder = folder();
+    let open = || Database::builder().log_bytes(2 << 20).open(folder.path()).expect("sound");
+    let db = open();
+    fill(&db.keyspace("s").expect("a name"), 0..100_000);
+    db.close().expect("a sound close");
+    let db = open();
+    let space = db.keyspace("s").expect("a name");
+    while db.stats().checkpoints < 3 {
+        space.insert(key(7), [7; 100]).expect("room");
+        db.sync().expect("a disk");
+    }
+    let stats = db.stats();
+    let each = stats.write_back_bytes / stats.checkpoints;
+    assert!((4 * KIB..=64 * KIB).contains(&each), "{each} bytes at a checkpoint, for one record");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_mapped_is_told() {
+    for memory in [false, true] {
+        let folder = folder();
+        let db = Database::builder().memory(memory).open(folder.path()).expect("new");
+        fill(&db.keyspace("s").expect("a name"), 0..50_000);
+        let stats = db.stats();
+        let (resident, large) = (stats.mapped_resident_bytes, stats.mapped_large_bytes);
+        let used = stats.leaf_bytes + stats.record_bytes;
+        assert!(resident >= used && resident <= used * 2 + 8 * MIB, "{resident} resident, {used} in use");
+        assert!(large <= resident && large.is_multiple_of(2 * MIB), "{large} in large pages");
+    }
 }

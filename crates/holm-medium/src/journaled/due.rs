@@ -1,0 +1,90 @@
+//! The thread that takes checkpoints: when one is due, and how large the log may stay.
+//!
+//! While much is written a checkpoint is due whenever the log holds a share of the data, so log and data grow together
+//! and recovery reads a share of the data at most. Once nothing has been written for a second the log is emptied, and
+//! both halves are cut to a size that a small share of the data takes. Growing them again costs writing zeros, so
+//! nothing is cut while writers are at work but what the last checkpoint found far too large.
+
+use super::checkpoint;
+use super::keeper::{Journal, Shared};
+use crate::error::Result;
+use crate::superblock::State;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// How long at most a change waits for a checkpoint.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
+
+/// How often the checkpointer looks around even if nobody asks.
+const LOOK_AROUND: Duration = Duration::from_millis(100);
+
+/// After so long without a record nobody is writing.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// A log that holds less asks for no checkpoint, however little data there is.
+const LITTLE: u64 = 16 << 20;
+
+/// The share of the data that the log may hold before a checkpoint is due.
+const SHARE: u64 = 4;
+
+/// The share of the data that a half keeps as its size while nobody writes.
+const KEPT_SHARE: u64 = 256;
+
+/// What the checkpointer has seen.
+struct Watch {
+    /// When the last checkpoint ended, and how many records there were when it began.
+    checkpoint: (Instant, u64),
+    /// When the last record was seen to have come, and how many there were.
+    record: (Instant, u64),
+}
+
+/// Takes checkpoints until the database is closed.
+pub(super) fn run(shared: &Shared) {
+    let now = Instant::now();
+    let mut watch = Watch { checkpoint: (now, 0), record: (now, 0) };
+    while !shared.is_stopped() {
+        shared.wait_to_be_asked(LOOK_AROUND);
+        if shared.refuse_if_failed().is_err() {
+            continue;
+        }
+        if let Err(error) = watch.look(shared) {
+            shared.fail(&error);
+        }
+    }
+}
+
+impl Watch {
+    fn look(&mut self, shared: &Shared) -> Result<()> {
+        let records = shared.house().records.load(Relaxed);
+        if records != self.record.1 {
+            self.record = (Instant::now(), records);
+        }
+        let quiet = self.record.0.elapsed() >= QUIET;
+        let long_ago = self.checkpoint.0.elapsed() >= CHECKPOINT_EVERY && records != self.checkpoint.1;
+        let (due, keep, too_large) = {
+            let journal = shared.journal();
+            let due = journal.log.is_other_needed() || journal.log.used_bytes() > due_at(shared, &journal);
+            let keep = kept(shared, &journal);
+            (due, keep, journal.log.capacity().max(journal.log.spare_capacity()) > 2 * keep)
+        };
+        if due || long_ago || (quiet && too_large) {
+            checkpoint::take(shared, State::Dirty)?;
+            self.checkpoint = (Instant::now(), records);
+        }
+        if quiet && too_large {
+            // Nothing to a half in which a record has come to lie meanwhile; then it is not quiet any more.
+            shared.journal().log.trim(keep)?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of records in a half beyond which a checkpoint is due.
+pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
+    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 2)
+}
+
+/// The size of a half while nobody writes.
+pub(super) fn kept(shared: &Shared, journal: &Journal) -> u64 {
+    (shared.data_bytes() / KEPT_SHARE).clamp(journal.log.initial(), journal.log.maximum())
+}

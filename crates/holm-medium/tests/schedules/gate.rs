@@ -1,0 +1,88 @@
+//! The gate: what open epochs are asked to write stays within the limit and one operation, nobody waits for ever, and
+//! whoever is refused for want of space is told so and let in again. A lost wake-up shows as a deadlock, and a wait
+//! that ticks do not end as one that takes too many steps.
+
+use crate::explore::{caught, explore};
+use crate::{clock, note};
+use holm_medium::{Clock, Epoch, MediumError};
+use shuttle::thread;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+/// More than is counted in lots, so that each operation counts at once.
+const LARGE: u64 = 1 << 20;
+
+/// Ends epochs when asked.
+fn tick(clock: &Clock, drains: bool) {
+    while !clock.sleep(None) {
+        let ended = clock.raise();
+        if drains {
+            clock.drain(ended, |_, _| {});
+        }
+        clock.publish(ended);
+        // Whoever has been let in and is not yet in an epoch goes first, or epochs end in vain.
+        thread::yield_now();
+    }
+}
+
+fn bounded(limit: u64, drains: bool) {
+    let (clock, written) = (clock(), Mutex::new(BTreeMap::<Epoch, u32>::new()));
+    clock.limit(limit);
+    thread::scope(|scope| {
+        let ticker = scope.spawn(|| tick(&clock, drains));
+        let writers = [false, false, true].map(|batch| {
+            let (clock, written) = (&clock, &written);
+            scope.spawn(move || {
+                let held = batch.then(|| clock.hold(LARGE, 1).expect("sound"));
+                let stay = match &held {
+                    Some(held) => held.check_in(),
+                    None => clock.check_in_with(LARGE),
+                };
+                let stay = stay.expect("sound");
+                // Of the lock nothing may be held when the schedule moves on.
+                *note(written).entry(stay.epoch()).or_default() += 1;
+            })
+        });
+        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        clock.stop();
+        ticker.join().expect("no panic");
+    });
+    let most = note(&written).values().copied().max().unwrap_or(0);
+    assert!(most <= 1, "{most} large operations in one epoch");
+}
+
+#[test]
+fn one_large_operation_at_a_time() {
+    explore(1_500, || bounded(LARGE, true));
+}
+
+#[test]
+fn without_a_limit_epochs_grow() {
+    caught(1_500, "large operations in one epoch", || bounded(u64::MAX, true));
+}
+
+#[test]
+fn lines_that_nobody_takes_keep_writers_out() {
+    caught(1_500, "max_steps", || bounded(LARGE, false));
+}
+
+#[test]
+fn the_refused_are_told_and_let_in_again() {
+    explore(1_500, || {
+        let clock = clock();
+        let full = MediumError::NoSpace { doing: "growing", path: "log.0".into() };
+        thread::scope(|scope| {
+            let writers = [(); 2].map(|()| {
+                let clock = &clock;
+                scope.spawn(move || match clock.check_in() {
+                    Ok(stay) => drop(stay),
+                    Err(error) => assert!(error.is_no_space(), "{error}"),
+                })
+            });
+            (0..3).for_each(|_| clock.refuse(&full));
+            clock.accept();
+            writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        });
+        assert!(clock.check_in().is_ok(), "accepted again");
+    });
+}

@@ -1,0 +1,143 @@
+//! A disk on which the log finds no room: what fits goes on, what does not is pending, and the callers are told.
+//! Nothing acknowledged is lost, whether space comes, the database is closed, the process dies or the power fails.
+
+use crate::history::{Contents, History, Mode, Session, contents};
+use holm::{Durability, Error};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+
+const SMALL: usize = 30_000;
+/// More than both halves of a new log.
+const LARGE: usize = 300_000;
+
+fn put(key: u32, len: usize) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
+    vec![(0, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
+}
+
+/// A database with small halves and much free space in its data files, on a disk without any more.
+fn roomy(mode: Mode) -> (SimDisk, Contents) {
+    let disk = SimDisk::new();
+    let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
+    (0..12).for_each(|key| session.step(put(key, 150_000)));
+    session.step(put(12, 10));
+    (0..12).for_each(|key: u32| session.step(vec![(0, key.to_be_bytes().to_vec(), None)]));
+    session.db.clone().close().expect("no faults");
+    assert!(session.failed.is_none());
+    (disk, [((0, 12_u32.to_be_bytes().to_vec()), vec![12; 10])].into())
+}
+
+fn open_and_fill(disk: &SimDisk, mode: Mode, before: Contents) -> Session {
+    let session = Session::begin(mode.open(disk).expect("no faults"), mode, before).expect("no faults");
+    disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate), Fault::NoSpace);
+    session
+}
+
+fn modes() -> [Mode; 4] {
+    let of = |private, durability| Mode { private, durability };
+    [(false, Durability::OnSync), (true, Durability::OnSync), (false, Durability::Strict), (true, Durability::Strict)]
+        .map(|(private, durability)| of(private, durability))
+}
+
+/// Puts what the log has no room for, and sees that everybody is told: neither hanging nor poisoned.
+fn put_too_much(session: &mut Session) {
+    let keyspace = session.db.keyspace("north").expect("it is there");
+    let large = put(40, LARGE);
+    let first = keyspace.insert(&large[0].1, vec![40; LARGE]);
+    session.steps.push(large);
+    let told = first.and_then(|()| session.db.sync());
+    assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+    let refusals = [
+        session.db.sync().err(),
+        keyspace.insert("more", "of it").err(),
+        keyspace.remove([0, 0, 0, 12]).map(drop).err(),
+        session.db.batch().insert(&keyspace, "more", "of it").commit().err(),
+    ];
+    for refusal in refusals {
+        assert!(matches!(refusal, Some(Error::NoSpace(_))), "{refusal:?}");
+    }
+    match keyspace.get("more") {
+        Ok(found) => assert_eq!(found, None),
+        // Its leaf has changed in the epoch that waits.
+        Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace(_)), "{error:?}"),
+    }
+}
+
+#[test]
+fn what_fits_goes_on() {
+    for mode in modes() {
+        let (disk, before) = roomy(mode);
+        let mut session = open_and_fill(&disk, mode, before);
+        for round in 0..30 {
+            session.step(put(20 + round % 5, SMALL));
+            session.sync();
+        }
+        assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+        assert!(session.db.stats().checkpoints > 3);
+        session.db.clone().close().expect("closing needs no room");
+        session.history().expect(&contents(&mode.open(&disk).expect("sound"), "full"), "full");
+    }
+}
+
+#[test]
+fn what_waits_for_space_is_written_when_there_is_some() {
+    for mode in modes() {
+        let (disk, before) = roomy(mode);
+        let mut session = open_and_fill(&disk, mode, before);
+        session.step(put(20, SMALL));
+        session.sync();
+        put_too_much(&mut session);
+        disk.heal();
+        session.step(put(41, SMALL));
+        session.sync();
+        assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+        let power = disk.crash_seeded(1);
+        session.history().expect(&contents(&mode.open(&power).expect("sound"), "power"), "power");
+        session.db.clone().close().expect("sound");
+        session.history().expect(&contents(&mode.open(&disk).expect("sound"), "closed"), "closed");
+    }
+}
+
+#[test]
+fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
+    for mode in modes() {
+        let (disk, before) = roomy(mode);
+        let mut session = open_and_fill(&disk, mode, before);
+        session.step(put(20, SMALL));
+        session.sync();
+        put_too_much(&mut session);
+        let synced: History = session.history();
+        let (killed, power) = (disk.kill(), disk.crash_seeded(7));
+        // The shared image needs no log to be closed; of the private one the last epoch is in no file.
+        let closed = session.db.clone().close();
+        match closed {
+            Ok(()) => assert!(!mode.private),
+            Err(error) => assert!(mode.private && matches!(error, Error::NoSpace(_)), "{error:?}"),
+        }
+        let mut whole = session.history();
+        whole.floor = whole.steps.len();
+        for (left, disk, kept) in [("killed", killed, true), ("power", power, false), ("closed", disk, true)] {
+            disk.heal();
+            let found = contents(&mode.open(&disk).expect("sound"), left);
+            let history = if kept && !mode.private { &whole } else { &synced };
+            history.expect(&found, &format!("{mode:?}, {left}"));
+        }
+    }
+}
+
+/// Every write past the page cache may fail for want of space, on file systems that copy on write.
+#[test]
+fn a_record_without_room_in_a_half_that_has_room() {
+    for mode in modes() {
+        let (disk, before) = roomy(mode);
+        let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, before).expect("no faults");
+        session.step(put(20, SMALL));
+        session.sync();
+        for round in 0..12 {
+            disk.fail(Kind::Write, disk.calls().of(Kind::Write), Fault::NoSpace);
+            session.step(put(20 + round, SMALL));
+            session.sync();
+            assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
+            let power = disk.crash_seeded(u64::from(round));
+            session.history().expect(&contents(&mode.open(&power).expect("sound"), "power"), "power");
+        }
+    }
+}
