@@ -31,16 +31,15 @@ impl Engine for Store {
     }
 
     fn read(&self, key: &[u8], into: &mut Vec<u8>) -> Result<bool, BoxError> {
-        into.clear();
-        let value = self.keyspace.get(key)?;
-        Ok(value.map(|value| into.extend_from_slice(&value)).is_some())
+        Ok(self.keyspace.get_into(key, into)?)
     }
 
     fn scan(&self, from: &[u8], count: usize, visit: &mut dyn FnMut(&[u8], &[u8])) -> Result<usize, BoxError> {
         let mut shown = 0;
-        for pair in self.keyspace.range(from..).take(count) {
+        let mut range = self.keyspace.range(from..).limit(count);
+        while let Some(pair) = range.next_ref() {
             let (key, value) = pair?;
-            visit(&key, &value);
+            visit(key, value);
             shown += 1;
         }
         Ok(shown)

@@ -23,7 +23,7 @@ use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::{Area, LINE};
 use crate::medium::Medium;
-use crate::region::{Backing, LARGE_PAGE};
+use crate::region::{Backing, LARGE_PAGE, Region};
 use crate::superblock::ImageKind;
 use crate::vfs::{Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
 use serde::Serialize;
@@ -35,6 +35,9 @@ use std::time::Duration;
 /// Beyond this a leaf area is born in small pages: one dirty line of a large page writes 2 MiB, and leaves are written
 /// at random. About three million records' leaves.
 const LARGE_LEAVES: u64 = 64 << 20;
+
+/// Bytes behind the frontier of the records in which threads are still at work with their pieces of it.
+const STILL_FILLED: u64 = 4 << 20;
 
 /// Pages of the smallest extent; a small database is small.
 const SMALL_EXTENT: u64 = 64 << 10;
@@ -76,6 +79,8 @@ pub struct Journaled {
     limits: [u64; 2],
     /// How far each area is in use, for births ahead of it.
     used: [AtomicU64; 2],
+    /// How far the write-back of records has been started.
+    behind: AtomicU64,
     bell: Arc<Bell>,
 }
 
@@ -139,6 +144,7 @@ impl Journaled {
             growth: Mutex::new(lens),
             limits: limits.map(|bytes| (bytes as u64).next_multiple_of(PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
+            behind: AtomicU64::new(lens[Area::Records as usize]),
             bell: Arc::default(),
         })
     }
@@ -229,6 +235,20 @@ impl Journaled {
             if used > 0 && len - used.min(len) < Self::lookahead(used) {
                 self.grow_to(area, used + Self::lookahead(used))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Starts the write-back of records that the frontier has left behind: their pages are full, and will be written
+    /// anyway. What is dirty when a process dies, the next open has to wait for.
+    pub(crate) fn write_behind(&self) -> Result<()> {
+        let (file, used) = (&self.files[Area::Records as usize], self.used[Area::Records as usize].load(Relaxed));
+        let Some(fd) = file.fd().filter(|_| self.kind == ImageKind::Shared) else { return Ok(()) };
+        let upto = used.saturating_sub(STILL_FILLED) / LARGE_PAGE as u64 * LARGE_PAGE as u64;
+        let from = self.behind.fetch_max(upto, Relaxed);
+        if from < upto {
+            let io = |error| MediumError::io("writing back", &area_path(&self.dir, Area::Records), error);
+            Region::start_write_back(fd, from, upto - from, false).map_err(io)?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::epoch::Epoch;
 use crate::error::Result;
 use crate::loc::Area;
 use crate::medium::Medium;
+use crate::region::LARGE_PAGE;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -20,6 +21,13 @@ pub const BLOCK: u64 = 512;
 
 /// Records up to this many words are kept in free lists by exact size.
 const CLASSES: usize = 512;
+
+/// The first large page of an area. A small database is born in small pages, and they stay small: each of them faults
+/// once after every checkpoint, as often as all large pages of a million records do together.
+const FIRST: u64 = LARGE_PAGE as u64;
+
+/// Once an area is so large, what becomes free in its first large page is left alone.
+const LARGE: u64 = 4 * FIRST;
 
 /// A thread keeps at most so many freed bytes to itself.
 const NIB_KEEPS: u64 = 1 << 20;
@@ -36,7 +44,22 @@ struct Blocks {
     withheld: Option<Withheld>,
     frontier: u32,
     free: Vec<u32>,
+    /// Free, in the first large page, and not to be used while there are others.
+    cold: Vec<u32>,
     retired: VecDeque<(Epoch, u32)>,
+}
+
+impl Blocks {
+    /// A free block that is not to be left alone.
+    fn pop(&mut self) -> Option<u32> {
+        while let Some(block) = self.free.pop() {
+            if u64::from(block) * BLOCK >= FIRST || u64::from(self.frontier) * BLOCK < LARGE {
+                return Some(block);
+            }
+            self.cold.push(block);
+        }
+        None
+    }
 }
 
 /// Record space: a frontier, runs that recovery found free, and freed records by size.
@@ -46,6 +69,8 @@ struct Heap {
     runs: Vec<(u64, u64)>,
     freed: Vec<Vec<u64>>,
     large: Vec<(u64, u64)>,
+    /// Free runs in the first large page, not to be used while there is anything else.
+    cold: Vec<(u64, u64)>,
 }
 
 /// One thread's share of the record space, so that threads write to different lines and rarely meet at the heap's lock.
@@ -63,6 +88,8 @@ pub struct Space {
     heap: Mutex<Heap>,
     nibs: ThreadLocal<Mutex<Nib>>,
     record_bytes: AtomicU64,
+    /// Where the first record lies whose space is used again: zero while the area is small.
+    warm: AtomicU64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -79,7 +106,13 @@ impl Space {
     /// All free.
     pub fn new() -> Self {
         Space {
-            blocks: Mutex::new(Blocks { withheld: None, frontier: 1, free: Vec::new(), retired: VecDeque::new() }),
+            blocks: Mutex::new(Blocks {
+                withheld: None,
+                frontier: 1,
+                free: Vec::new(),
+                cold: Vec::new(),
+                retired: VecDeque::new(),
+            }),
             // Offset 0 stays unused: a null location is no record.
             heap: Mutex::new(Heap {
                 withheld: None,
@@ -87,9 +120,11 @@ impl Space {
                 runs: Vec::new(),
                 freed: vec![Vec::new(); CLASSES],
                 large: Vec::new(),
+                cold: Vec::new(),
             }),
             nibs: ThreadLocal::new(),
             record_bytes: AtomicU64::new(0),
+            warm: AtomicU64::new(0),
         }
     }
 
@@ -104,6 +139,7 @@ impl Space {
             blocks.withheld = Some(Withheld { upto: blocks.frontier.into(), frontier });
         }
         blocks.free = free;
+        blocks.cold.clear();
         // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
         blocks.retired.clear();
         let mut heap = lock(&self.heap);
@@ -116,6 +152,9 @@ impl Space {
         heap.runs = runs;
         heap.freed.iter_mut().for_each(Vec::clear);
         heap.large.clear();
+        heap.cold.clear();
+        self.warm.store(0, Relaxed);
+        self.note(&mut heap);
         for nib in self.nibs.iter() {
             let mut nib = lock(nib);
             (nib.at, nib.end, nib.kept) = (0, 0, 0);
@@ -171,14 +210,18 @@ impl Space {
             blocks.free.push(block);
         }
         if blocks.withheld.is_none()
-            && let Some(block) = blocks.free.pop()
+            && let Some(block) = blocks.pop()
         {
             return Ok(block);
         }
         let block = blocks.frontier;
         let end = (u64::from(block) + 1) * BLOCK;
-        if end > medium.image().area(Area::Leaves).len() as u64 {
-            medium.grow(Area::Leaves, end)?;
+        if end > medium.image().area(Area::Leaves).len() as u64
+            && let Err(error) = medium.grow(Area::Leaves, end)
+        {
+            // Better cold than none.
+            let withheld = blocks.withheld.is_some();
+            return blocks.cold.pop().filter(|_| !withheld).ok_or(error);
         }
         blocks.frontier += 1;
         medium.reached(Area::Leaves, end);
@@ -203,7 +246,7 @@ impl Space {
     /// Blocks that hold no leaf now.
     pub fn free_blocks(&self) -> u64 {
         let blocks = lock(&self.blocks);
-        (blocks.free.len() + blocks.retired.len()) as u64
+        (blocks.free.len() + blocks.cold.len() + blocks.retired.len()) as u64
     }
 
     /// Offset of the first record byte never used.
@@ -272,6 +315,10 @@ impl Space {
 
     fn keep(&self, nib: &mut Nib, offset: u64, words: u32) {
         let bytes = u64::from(words) * 8;
+        if offset < self.warm.load(Relaxed) {
+            lock(&self.heap).cold.push((offset, bytes));
+            return;
+        }
         if (words as usize) < CLASSES && nib.kept + bytes <= NIB_KEEPS {
             nib.freed[words as usize].push(offset);
             nib.kept += bytes;
@@ -283,6 +330,21 @@ impl Space {
         } else {
             heap.large.push((offset, bytes));
         }
+    }
+
+    /// Once the area is large: what is free in its first large page is set aside, and what becomes free there will be.
+    fn note(&self, heap: &mut Heap) {
+        if heap.frontier < LARGE || self.warm.load(Relaxed) != 0 {
+            return;
+        }
+        self.warm.store(FIRST, Relaxed);
+        let Heap { runs, cold, .. } = heap;
+        for (offset, bytes) in runs.iter_mut().filter(|(offset, _)| *offset < FIRST) {
+            let within = (*bytes).min(FIRST - *offset);
+            cold.push((*offset, within));
+            (*offset, *bytes) = (*offset + within, *bytes - within);
+        }
+        runs.retain(|(_, bytes)| *bytes > 0);
     }
 
     /// From the heap: what was freed in this size, else a piece of a free run or of the frontier.
@@ -309,10 +371,20 @@ impl Space {
         }
         // Small databases stay small: a thread takes a sixteenth of what is there, between 2 and 256 KiB.
         let share = (heap.frontier / 16).clamp(2 << 10, 256 << 10).next_multiple_of(64);
-        if bytes * 4 > share {
-            return heap.carve(medium, bytes, bytes).map(|(offset, _)| offset);
+        let share = if bytes * 4 > share { bytes } else { share };
+        let (offset, len) = match heap.carve(medium, bytes, share) {
+            Err(_) if !heap.cold.is_empty() && heap.withheld.is_none() => {
+                let cold = std::mem::take(&mut heap.cold);
+                heap.large.extend(cold);
+                drop(heap);
+                return self.refill(medium, nib, words);
+            }
+            carved => carved?,
+        };
+        self.note(&mut heap);
+        if share == bytes {
+            return Ok(offset);
         }
-        let (offset, len) = heap.carve(medium, bytes, share)?;
         // What is left of the old piece is at most one record long and is found again when the database is next opened.
         (nib.at, nib.end) = (offset + bytes, offset + len);
         Ok(offset)
@@ -343,5 +415,36 @@ impl Heap {
         let offset = std::mem::replace(&mut self.frontier, end);
         medium.reached(Area::Records, end);
         Ok((offset, wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mapped::{Mapped, MappedOptions};
+
+    #[test]
+    fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
+        let reserve = [2 * LARGE as usize, 2 * LARGE as usize];
+        let medium = Mapped::anonymous(MappedOptions { reserve, ..Default::default() }).expect("address space");
+        let space = Space::new();
+        let blocks: Vec<_> = (0..LARGE / BLOCK).map(|_| space.take_block(&medium, 9).expect("room")).collect();
+        blocks.iter().for_each(|block| space.return_block(*block));
+        let free = space.free_blocks();
+        let again: Vec<_> = std::iter::from_fn(|| space.take_block(&medium, 9).ok()).collect();
+        let first_cold = again.iter().position(|block| u64::from(*block) * BLOCK < FIRST).expect("the last resort");
+        assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the pool's own is given out once");
+        assert_eq!((again.len() - first_cold) as u64, FIRST / BLOCK - 1, "the first page last");
+        assert_eq!((free, space.free_blocks()), (blocks.len() as u64, 0));
+
+        let records: Vec<_> = (0..LARGE / 4096).map(|_| space.take_record(&medium, 9, 512).expect("room")).collect();
+        assert!(records.iter().any(|offset| *offset < FIRST), "while it is small all of it is used");
+        records.iter().for_each(|offset| space.free_record(*offset, 512));
+        let again: Vec<_> = std::iter::from_fn(|| space.take_record(&medium, 9, 512).ok()).collect();
+        let first_cold = again.iter().position(|offset| *offset < FIRST).expect("the last resort");
+        assert!(again[first_cold..].iter().all(|offset| *offset < FIRST) && again.len() - first_cold > 400);
+        let mut sorted = again.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|pair| pair[0] + 4096 <= pair[1]), "nothing is given out twice");
     }
 }

@@ -219,7 +219,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         if !berth.latch.still(version) {
             return None;
         }
-        into.pairs.sort(&self.keys, self.spine.search);
+        into.pairs.sort(&self.keys, self.spine.search, into.skip);
         // Ties of heads were decided by records: they count only if the leaf has not changed since.
         berth.latch.still(version).then(|| into.seen = Seen { leaf: number, version })
     }

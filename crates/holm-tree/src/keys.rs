@@ -85,7 +85,7 @@ pub trait Keys: Send + Sync + 'static {
     }
     /// Whether a slot's head is that of the key that it leads to.
     fn heads(&self, slot: Slot, skip: usize) -> bool {
-        self.key(slot).is_some_and(|key| Self::head(Self::probe(&key), skip) == slot.head)
+        self.rehead(slot, skip) == Some(slot.head)
     }
     /// Offset and length in words of the record that a payload leads to.
     fn extent(payload: u64) -> Option<(u64, u32)> {

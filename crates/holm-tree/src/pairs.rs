@@ -31,8 +31,8 @@ impl Pairs {
         self.0.reserve(capacity.min(MOST_PAIRS));
     }
 
-    /// Sorts by key: by head first, and only runs of equal heads by what they lead to.
-    pub fn sort<K: Keys>(&mut self, keys: &K, search: Search) {
+    /// Sorts by key: by head first, and only runs of equal heads by what they lead to. Heads leave out `skip` bytes.
+    pub fn sort<K: Keys>(&mut self, keys: &K, search: Search, skip: usize) {
         if self.place_by_rank(search).is_some() {
             return;
         }
@@ -40,7 +40,7 @@ impl Pairs {
         self.0.iter().for_each(|slot| keys.prefetch(slot.payload));
         self.0.sort_unstable_by_key(|slot| slot.head);
         for run in self.0.chunk_by_mut(|a, b| a.head == b.head) {
-            arrange(run, |a, b| keys.order(*a, *b));
+            sort_equals(run, keys, skip + size_of::<u64>());
         }
     }
 
@@ -65,6 +65,36 @@ impl Pairs {
         }
         self.0.copy_from_slice(&placed[..len]);
         Some(())
+    }
+}
+
+/// Beyond so many bytes, equal ones are compared whole: what comes after is rarely long.
+const DEEPEST: usize = 256;
+
+/// Sorts pairs that agree up to `depth`: by the next eight bytes, which are read once each, and so on; by comparing
+/// them whole where bytes run out.
+fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
+    if run.len() < 2 {
+        return;
+    }
+    let mut deeper = [(0, Slot::default()); MOST_PAIRS];
+    let deeper = &mut deeper[..run.len()];
+    for (deeper, slot) in deeper.iter_mut().zip(&*run) {
+        *deeper = (keys.rehead(*slot, depth).unwrap_or_default(), *slot);
+    }
+    // Copies, which no writer changes: the library may sort them.
+    deeper.sort_unstable_by_key(|(head, _)| *head);
+    run.iter_mut().zip(&*deeper).for_each(|(slot, deeper)| *slot = deeper.1);
+    let mut rest = run;
+    for equal in deeper.chunk_by(|a, b| a.0 == b.0) {
+        let (run, after) = rest.split_at_mut(equal.len());
+        rest = after;
+        // Zeros may be bytes of the keys or none at all.
+        if equal[0].0 == 0 || depth >= DEEPEST {
+            arrange(run, |a, b| keys.order(*a, *b));
+        } else {
+            sort_equals(run, keys, depth + size_of::<u64>());
+        }
     }
 }
 
@@ -109,7 +139,7 @@ mod tests {
                     };
                     let mut pairs = Pairs::default();
                     (0..len).for_each(|i| pairs.push(Slot { head: head(i), payload: i }));
-                    pairs.sort(&Words, search);
+                    pairs.sort(&Words, search, 0);
                     let mut wanted: Vec<_> = (0..len).map(head).collect();
                     wanted.sort_unstable();
                     assert_eq!(pairs.iter().map(|slot| slot.head).collect::<Vec<_>>(), wanted);

@@ -219,7 +219,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                 return Err(damaged(number, "a slot's record", "one of another key, or none", "the slot's own"));
             }
         }
-        pairs.sort(&forest.keys, forest.spine.search);
+        pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
         let ends = match (pairs.first(), pairs.last()) {
             (Some(low), Some(high)) => {
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));

@@ -157,7 +157,16 @@ impl Keys for Records {
         Some(key)
     }
     fn rehead(&self, slot: Slot, skip: usize) -> Option<u64> {
-        Some(head_of(&self.key(slot)?, skip))
+        let (words, len) = self.key_words(slot.payload)?;
+        let left = len.saturating_sub(skip);
+        if left == 0 {
+            return Some(0);
+        }
+        let word = |at: usize| words.get(at).map_or(0, |word| word.read().swap_bytes());
+        let (at, shift) = (skip / 8, skip % 8 * 8);
+        // Two words where the eight bytes straddle them; and what follows the key is its value.
+        let head = if shift == 0 { word(at) } else { word(at) << shift | word(at + 1) >> (64 - shift) };
+        Some(masked(head, left))
     }
     #[inline]
     fn prefetch(&self, payload: u64) {

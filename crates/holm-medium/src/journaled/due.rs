@@ -24,8 +24,9 @@ const QUIET: Duration = Duration::from_secs(1);
 /// A log that holds less asks for no checkpoint, however little data there is.
 const LITTLE: u64 = 16 << 20;
 
-/// The share of the data that the log may hold before a checkpoint is due.
-const SHARE: u64 = 4;
+/// The share of the data that the log may hold before a checkpoint is due. Each checkpoint makes every large page fault
+/// once more, and what the log holds is read after a kill.
+const SHARE: u64 = 2;
 
 /// The share of the data that a half keeps as its size while nobody writes.
 const KEPT_SHARE: u64 = 256;
@@ -81,7 +82,7 @@ impl Watch {
 
 /// Bytes of records in a half beyond which a checkpoint is due.
 pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
-    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 2)
+    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 4 * 3)
 }
 
 /// The size of a half while nobody writes.

@@ -363,7 +363,8 @@ impl Drop for Keeper {
 fn keep_house(shared: &Shared) {
     while !shared.is_stopped() {
         shared.bell.wait(WATCH);
-        if let Err(error) = shared.pool.medium.grow_ahead() {
+        let medium = &shared.pool.medium;
+        if let Err(error) = medium.grow_ahead().and_then(|()| medium.write_behind()) {
             // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
             ::log::warn!("holm: {}: {error}", shared.pool.medium.dir.display());
         }

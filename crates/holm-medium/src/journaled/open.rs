@@ -12,7 +12,7 @@ use crate::epoch::{Epoch, FIRST_EPOCH};
 use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::{Area, LINE};
-use crate::log::{Log, LogOptions, Position, replay};
+use crate::log::{Log, LogOptions, Position, Replayed, replay};
 use crate::region::{Backing, Region};
 use crate::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
 use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
@@ -342,16 +342,22 @@ fn settle(
         bytes: 0,
     };
     if !clean {
+        let mut seen = None;
         if doubt.is_none() {
-            let seen = compare(&medium, &superblock, options, &mut logged)?;
-            if let Some(why) = seen {
-                superblock.state = State::Poisoned;
-                superblock.write(&*pool, &pool_path(&medium.dir))?;
-                doubt = Some(why);
+            let (compared, older) = compare(&medium, &superblock, options, &mut logged)?;
+            match older {
+                Some(why) => {
+                    superblock.state = State::Poisoned;
+                    superblock.write(&*pool, &pool_path(&medium.dir))?;
+                    doubt = Some(why);
+                }
+                None => seen = Some(compared),
             }
         }
-        let restore = doubt.is_some();
-        let replayed = replay_into(&medium, &superblock, restore)?;
+        let replayed = match seen {
+            Some(seen) => seen,
+            None => replay_into(&medium, &superblock)?,
+        };
         recovery.epoch = replayed.last_epoch.unwrap_or(superblock.epoch);
         (recovery.records, recovery.bytes, next) = (replayed.records, replayed.bytes, replayed.next);
         if let Some(why) = doubt {
@@ -375,12 +381,9 @@ fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     joined
 }
 
-/// Reads the log; with `restore` every logged line is put back as its last record has it.
-fn replay_into(medium: &Journaled, superblock: &Superblock, restore: bool) -> Result<crate::log::Replayed> {
+/// Reads the log and puts back every logged line as its last record has it.
+fn replay_into(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
     replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
-        if !restore {
-            return Ok(());
-        }
         let (area, offset) = crate::loc::parts(loc);
         // The file's length may not have survived; the log says how long it was.
         if medium.image.words(loc, bytes.len() / 8).is_none() {
@@ -399,15 +402,16 @@ fn replay_into(medium: &Journaled, superblock: &Superblock, restore: bool) -> Re
     })
 }
 
-/// Compares the image with what was logged since the checkpoint; a reason if a leaf line has gone back in time.
+/// Compares the image with what was logged since the checkpoint: what the log holds, and a reason if a leaf line has
+/// gone back in time.
 fn compare(
     medium: &Journaled,
     superblock: &Superblock,
     options: &JournaledOptions,
     logged: &mut Vec<(u64, u64)>,
-) -> Result<Option<String>> {
+) -> Result<(Replayed, Option<String>)> {
     let mut older = None;
-    replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
+    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
         let (area, offset) = crate::loc::parts(loc);
         if area == Area::Records {
             logged.push((offset, bytes.len() as u64));
@@ -432,5 +436,5 @@ fn compare(
         }
         Ok(())
     })?;
-    Ok(older)
+    Ok((replayed, older))
 }

@@ -99,9 +99,10 @@ fn read_on(
                 expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
             });
         } else if let Some(next) = reader.continuation(&start, &at)? {
+            reader.left_at = at.offset;
             seen.next = next;
         } else {
-            reader.refuse_a_gap(&at, &met)?;
+            reader.refuse_a_gap(&start, &at, &met)?;
             seen.torn = met.is_begun(at.pass).then_some(at.offset);
             return Ok(seen);
         }
@@ -160,7 +161,12 @@ struct Reader {
     uuid: [u8; 16],
     halves: [(PathBuf, Box<dyn VfsFile>, u64); HALVES],
     body: Vec<u8>,
+    /// Where the records of the first half end, once the other half has been gone on to.
+    left_at: u64,
 }
+
+/// Bytes that are read at once where only the beginnings of pages are looked at.
+const GLANCE: usize = 1 << 20;
 
 impl Reader {
     fn open(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16]) -> Result<Reader> {
@@ -173,7 +179,7 @@ impl Reader {
             }
             Ok((path, file, len))
         };
-        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new() })
+        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), left_at: 0 })
     }
 
     fn path(&self, half: u8) -> &Path {
@@ -245,17 +251,17 @@ impl Reader {
         Ok(goes_on.then_some(next))
     }
 
-    /// An error if a later record is whole anywhere, because then what lies at `at` is damage and not the tail.
-    fn refuse_a_gap(&mut self, at: &Position, met: &Met) -> Result<()> {
+    /// An error if a later record is whole anywhere, because then what lies at `at` is damage and not the tail. Of the
+    /// half that was left for the other one, what lies before its end has been read and is whole.
+    fn refuse_a_gap(&mut self, start: &LogStart, at: &Position, met: &Met) -> Result<()> {
         for half in 0..HALVES as u8 {
-            let mut offset = if half == at.half { at.offset } else { 0 };
-            // Looking at the header first keeps this at one short read per page.
-            while let Some(header) = self.header(half, offset)? {
-                let later = header.pass >= at.pass && header.sequence > at.sequence;
-                if later
-                    && header.belongs(&self.uuid, half, offset)
-                    && let Met::Whole(_) = self.read(half, offset)?
-                {
+            let from = match half {
+                _ if half == at.half => at.offset,
+                _ if half == start.half => self.left_at,
+                _ => 0,
+            };
+            for (offset, header) in self.later(half, from, at)? {
+                if let Met::Whole(_) = self.read(half, offset)? {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.half).to_path_buf(),
                         offset: at.offset,
@@ -267,9 +273,30 @@ impl Reader {
                         ),
                     });
                 }
-                offset += PAGE;
             }
         }
         Ok(())
+    }
+
+    /// The pages of a half that begin as a record later than `at` would.
+    fn later(&self, half: u8, from: u64, at: &Position) -> Result<Vec<(u64, Header)>> {
+        let (path, file, len) = &self.halves[usize::from(half)];
+        let mut later = Vec::new();
+        let mut buffer = vec![0; GLANCE];
+        let mut offset = from;
+        while offset < *len {
+            let count = (len - offset).min(GLANCE as u64) as usize;
+            let pages = &mut buffer[..count];
+            read_exact_at(&**file, pages, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
+            for (place, page) in (offset..).step_by(PAGE as usize).zip(pages.chunks(PAGE as usize)) {
+                let Some(header) = page.first_chunk::<HEADER>().map(|raw| Header::parse(*raw)) else { continue };
+                let is_later = header.pass >= at.pass && header.sequence > at.sequence;
+                if is_later && header.belongs(&self.uuid, half, place) {
+                    later.push((place, header));
+                }
+            }
+            offset += GLANCE as u64;
+        }
+        Ok(later)
     }
 }

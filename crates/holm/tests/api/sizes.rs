@@ -50,7 +50,9 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
     drop(space);
     db.close().expect("a sound close");
     let found = on_disk(folder.path());
-    assert!(found <= raw * 3 / 2, "{found} bytes for {raw} ({used} in use)");
+    // Half as much again, and what splits have given up: used again two epochs later, and how many epochs a load takes
+    // is the disk's affair.
+    assert!(found <= raw * 5 / 3, "{found} bytes for {raw} ({used} in use)");
     assert!(used <= found, "{used} in use, {found} on the disk");
 }
 
@@ -71,9 +73,9 @@ fn a_loaded_database_that_stays_open_gives_its_log_back() {
         assert!(Instant::now() < patience, "{} bytes of log with nobody writing", log());
     }
     let raw = 100_000 * 123;
-    // What is born ahead is whole large pages, a sixth of so little data.
+    // Beside the above, what is born ahead is whole large pages, a sixth of so little data.
     let found = on_disk(folder.path());
-    assert!(found <= raw * 7 / 4, "{found} bytes for {raw}");
+    assert!(found <= raw * 2, "{found} bytes for {raw}");
     let (checkpoints, before) = (db.stats().checkpoints, found);
     fill(&space, 0..10);
     db.sync().expect("a disk");
