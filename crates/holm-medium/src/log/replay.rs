@@ -177,6 +177,8 @@ impl Reader {
             if len < PAGE {
                 return Err(too_short(&path, len));
             }
+            // Both halves are read to their ends, and the disk had better begin now.
+            file.expect_reading();
             Ok((path, file, len))
         };
         Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), left_at: 0 })

@@ -93,6 +93,11 @@ impl VfsFile for RealFile {
         FileExt::write_at(&self.file, buf, offset)
     }
 
+    fn expect_reading(&self) {
+        // Refused, reading takes longer.
+        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::WillNeed);
+    }
+
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
         match reserve(&self.file, offset, len) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros_beyond_the_end(self, offset + len),
