@@ -8,7 +8,7 @@ use crate::audit::Audit;
 use crate::berth::Berth;
 use crate::design::Design;
 use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
-use crate::inner::Inner;
+use crate::inner::{Inner, Lead};
 use crate::keys::Keys;
 use crate::latch::{Held, Version};
 use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old};
@@ -325,7 +325,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         let home = Home { keyspace, skip: 0, first: true };
         let number = self.fresh_leaf(stay.epoch(), home)?;
         let (twig, node) = self.spine.twigs.take();
-        node.rewrite(0, &[], &[number]);
+        node.rewrite(Lead::default(), &[], &[number]);
         Ok(Root::new(keyspace, 1, twig, 0))
     }
 

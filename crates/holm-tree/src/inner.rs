@@ -1,8 +1,9 @@
 //! A volatile node: levels 1 and up. Rebuilt at every open, never durable.
 //!
 //! A node is an array of separators' heads, the texts of those whose heads do not say all, and one child more than
-//! separators. Whoever was routed to a node shares its first `skip` bytes, so heads are taken after them and long
-//! common prefixes cost no comparison. Nodes are atomics all through: readers race with the one who holds the latch.
+//! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares, which
+//! whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long common prefixes
+//! cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through: readers race with the one who holds the latch.
 
 pub mod sorted;
 
@@ -23,6 +24,53 @@ pub struct Mark {
     pub text: u32,
 }
 
+/// Words of a lead that are compared.
+pub const LEAD_WORDS: usize = 4;
+
+/// What all the separators of a node begin with.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Lead {
+    /// Bytes that every key of the node's range begins with.
+    pub assured: usize,
+    /// Bytes after them that its separators begin with, and not every key need.
+    pub extra: usize,
+    /// Those bytes, in words that order as they do, zeros after them.
+    pub words: [u64; LEAD_WORDS],
+}
+
+impl Lead {
+    /// The lead of separators in order, of a node with this range. Where heads say all without it there is nothing extra
+    /// to compare.
+    pub fn of<K: Keys>(range: (&K::Fence, Option<&K::Fence>), fences: &[K::Fence]) -> Self {
+        let assured = K::common(range.0, range.1);
+        let extra = match fences {
+            [first, .., last] if fences.iter().any(|fence| K::text(fence, assured).is_some()) => {
+                K::common(first, Some(last)).saturating_sub(assured).min(LEAD_WORDS * 8)
+            }
+            _ => 0,
+        };
+        let word = |at: usize| masked(K::head(K::probe(&fences[0]), assured + at * 8), extra.saturating_sub(at * 8));
+        let words = std::array::from_fn(|at| if at * 8 < extra { word(at) } else { 0 });
+        Lead { assured, extra, words }
+    }
+
+    /// Bytes that heads leave out.
+    pub fn skip(&self) -> usize {
+        self.assured + self.extra
+    }
+
+    /// The bytes beyond the assured ones.
+    pub fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.words.iter().flat_map(|word| word.to_be_bytes()).take(self.extra)
+    }
+}
+
+/// The first `len` bytes of a word, zeros after them.
+#[inline]
+fn masked(word: u64, len: usize) -> u64 {
+    if len >= 8 { word } else { word & !(u64::MAX >> (8 * len)) }
+}
+
 /// A node: storage and search over it; the routing is the same for all.
 pub trait Inner: Default + Send + Sync + 'static {
     /// The most children.
@@ -36,8 +84,10 @@ pub trait Inner: Default + Send + Sync + 'static {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Bytes that heads leave out.
-    fn skip(&self) -> usize;
+    /// How many bytes the node's range shares, and how many more its separators do.
+    fn shares(&self) -> (usize, usize);
+    /// A word of what the separators share beyond the range.
+    fn lead_word(&self, index: usize) -> u64;
     /// A separator.
     fn mark(&self, index: usize) -> Mark;
     /// A child, `0..=len`.
@@ -48,7 +98,7 @@ pub trait Inner: Default + Send + Sync + 'static {
     fn rank_below(&self, search: Search, head: u64) -> usize;
 
     /// Becomes a node with these separators and children; the caller holds the latch, or is alone.
-    fn rewrite(&self, skip: usize, marks: &[Mark], children: &[u32]);
+    fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]);
     /// Points `child` elsewhere.
     fn set_child(&self, index: usize, child: u32);
     /// Takes in a separator at `index` and a child to its right; there is room.
@@ -56,9 +106,41 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// Lets go of separator `index` and of the child to its right.
     fn disown(&self, index: usize);
 
+    /// Bytes that heads leave out.
+    #[inline]
+    fn skip(&self) -> usize {
+        let (assured, extra) = self.shares();
+        assured + extra
+    }
+
+    /// What all separators begin with.
+    fn lead(&self) -> Lead {
+        let (assured, extra) = self.shares();
+        Lead { assured, extra, words: std::array::from_fn(|index| self.lead_word(index)) }
+    }
+
+    /// The probe against what the separators share beyond the range.
+    #[inline]
+    fn meet<K: Keys>(&self, probe: K::Probe<'_>) -> Ordering {
+        let (assured, extra) = self.shares();
+        for index in 0..extra.div_ceil(8).min(LEAD_WORDS) {
+            // A probe that ends here reads as zeros: if those are equal, separators end here too or have texts.
+            let met = masked(K::head(probe, assured + index * 8), extra - index * 8).cmp(&self.lead_word(index));
+            if met != Ordering::Equal {
+                return met;
+            }
+        }
+        Ordering::Equal
+    }
+
     /// The child whose range holds the probe.
     #[inline]
     fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+        match self.meet::<K>(probe) {
+            Ordering::Less => return 0,
+            Ordering::Greater => return self.len(),
+            Ordering::Equal => {}
+        }
         let head = K::head(probe, self.skip());
         let index = self.rank(search, head);
         match index.checked_sub(1).map(|last| self.mark(last)) {
@@ -88,6 +170,11 @@ pub trait Inner: Default + Send + Sync + 'static {
 
     /// The child whose range holds the greatest key below the probe.
     fn route_below<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+        match self.meet::<K>(probe) {
+            Ordering::Less => return 0,
+            Ordering::Greater => return self.len(),
+            Ordering::Equal => {}
+        }
         let head = K::head(probe, self.skip());
         let fence = K::fence(probe);
         let (mut below, mut above) = (self.rank_below(search, head), self.rank(search, head));
@@ -106,7 +193,7 @@ pub trait Inner: Default + Send + Sync + 'static {
     fn fence<K: Keys>(&self, texts: &Texts, index: usize, probe: K::Probe<'_>) -> K::Fence {
         let mark = self.mark(index);
         if mark.text == 0 {
-            return K::from_head(probe, self.skip(), mark.head);
+            return K::from_head(probe, &self.lead(), mark.head);
         }
         let mut text = Vec::new();
         texts.read(mark.text, &mut text);

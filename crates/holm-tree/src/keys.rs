@@ -6,6 +6,7 @@
 //! never hears of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers
 //! must be total, and count only after the leaf's latch has been validated.
 
+use crate::inner::Lead;
 use crate::texts::Texts;
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -69,8 +70,8 @@ pub trait Keys: Send + Sync + 'static {
     fn compare_text(texts: &Texts, number: u32, probe: Self::Probe<'_>) -> Ordering;
     /// The fence that has such a text.
     fn from_text(text: &[u8]) -> Self::Fence;
-    /// The fence whose first `skip` bytes are the probe's, and whose head says the rest.
-    fn from_head(probe: Self::Probe<'_>, skip: usize, head: u64) -> Self::Fence;
+    /// The fence that begins with a node's lead, of which the probe has the assured part, and whose head says the rest.
+    fn from_head(probe: Self::Probe<'_>, lead: &Lead, head: u64) -> Self::Fence;
     /// The end of the range of all the keys that start with the first `skip` bytes of `key`; `None` if it has no end.
     fn beyond(key: &Self::Fence, skip: usize) -> Option<Self::Fence>;
     /// Whether a key's first bytes are those of another key.
@@ -150,7 +151,7 @@ impl Keys for Words {
     fn from_text(text: &[u8]) -> u64 {
         text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
-    fn from_head(_: u64, _: usize, head: u64) -> u64 {
+    fn from_head(_: u64, _: &Lead, head: u64) -> u64 {
         head
     }
     fn beyond(_: &u64, _: usize) -> Option<u64> {

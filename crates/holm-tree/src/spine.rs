@@ -6,7 +6,7 @@
 
 use crate::design::Design;
 use crate::index::{Root, Toward};
-use crate::inner::{Inner, mark_of};
+use crate::inner::{Inner, Lead, mark_of};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::slab::Slab;
@@ -265,8 +265,8 @@ impl<D: Design> Spine<D> {
         self.fill::<_, K>(node, (&low, Some(separator)), &fences[..middle], &children[..=middle]);
         match parent {
             Some(parent) => {
-                let mark = mark_of::<K>(&self.texts, separator, parent.node.skip());
-                parent.node.adopt(parent.position, mark, number);
+                let range = &path.ranges[depth - 1];
+                self.adopt::<_, K>(parent.node, range, (parent.position, separator, number), probe);
             }
             None => self.grow::<K>(root, separator, step.number, number),
         }
@@ -288,8 +288,36 @@ impl<D: Design> Spine<D> {
         fences: &[K::Fence],
         children: &[u32],
     ) {
-        let skip = K::common(range.0, range.1);
-        let marks: Vec<_> = fences.iter().map(|fence| mark_of::<K>(&self.texts, fence, skip)).collect();
-        node.rewrite(skip, &marks, children);
+        let lead = Lead::of::<K>(range, fences);
+        let marks: Vec<_> = fences.iter().map(|fence| mark_of::<K>(&self.texts, fence, lead.skip())).collect();
+        node.rewrite(lead, &marks, children);
+    }
+
+    /// Takes a separator and the child to its right in, where there is room. Written anew if the separator does not
+    /// begin as the others do, or if its head would not say all and all of them share more than heads leave out.
+    pub(crate) fn adopt<I: Inner, K: Keys>(
+        &self,
+        node: &I,
+        range: &Range<K>,
+        (position, separator, child): (usize, &K::Fence, u32),
+        probe: K::Probe<'_>,
+    ) {
+        let (len, skip) = (node.len(), node.skip());
+        let fence = |index| node.fence::<K>(&self.texts, index, probe);
+        let begins_alike = node.shares().1 == 0 || K::shares(separator, &fence(0), skip);
+        let is_short = len > 1 && K::text(separator, skip).is_some() && {
+            let (first, last) = (fence(0), fence(len - 1));
+            K::common((&first).min(separator), Some((&last).max(separator))) > skip
+        };
+        if begins_alike && !is_short {
+            return node.adopt(position, mark_of::<K>(&self.texts, separator, skip), child);
+        }
+        let mut fences: Vec<_> = (0..len).map(fence).collect();
+        let mut children: Vec<_> = (0..=len).map(|index| node.child(index)).collect();
+        fences.insert(position, separator.clone());
+        children.insert(position + 1, child);
+        (0..len).for_each(|index| self.texts.forget(node.mark(index).text));
+        let low = range.0.clone().unwrap_or_default();
+        self.fill::<I, K>(node, (&low, range.1.as_ref()), &fences, &children);
     }
 }

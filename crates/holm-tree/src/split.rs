@@ -4,7 +4,7 @@ use crate::berth::Berth;
 use crate::design::Design;
 use crate::forest::{Forest, Taken, back_off};
 use crate::index::{Root, Toward};
-use crate::inner::{Inner, mark_of};
+use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::Held;
 use crate::leaf::{Fresh, Leaf, Pairs};
@@ -96,7 +96,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let (twig, position) = (path.twig.node, path.twig.position);
         twig.set_child(position, split.left);
         if let Some((separator, right)) = &split.right {
-            twig.adopt(position, mark_of::<K>(&self.spine.texts, separator, twig.skip()), *right);
+            let range = path.ranges.last().expect("the twig's own");
+            self.spine.adopt::<_, K>(twig, range, (position, separator, *right), probe);
         }
         for raw in raw {
             let used = raw.number == split.left || split.right.as_ref().is_some_and(|(_, right)| *right == raw.number);

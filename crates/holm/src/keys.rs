@@ -3,6 +3,7 @@
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
+use holm_tree::inner::Lead;
 use holm_tree::{Keys, Slot, Texts, View};
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -192,9 +193,10 @@ impl Keys for Records {
     fn from_text(text: &[u8]) -> Vec<u8> {
         text.to_vec()
     }
-    fn from_head(probe: Probe<'_>, skip: usize, head: u64) -> Vec<u8> {
-        let mut fence = Vec::with_capacity(skip + 8);
-        fence.extend_from_slice(probe.bytes.get(..skip).unwrap_or(probe.bytes));
+    fn from_head(probe: Probe<'_>, lead: &Lead, head: u64) -> Vec<u8> {
+        let mut fence = Vec::with_capacity(lead.skip() + 8);
+        fence.extend_from_slice(probe.bytes.get(..lead.assured).unwrap_or(probe.bytes));
+        fence.extend(lead.bytes());
         let len = 8 - (head.trailing_zeros() / 8).min(8) as usize;
         fence.extend_from_slice(&head.to_be_bytes()[..len]);
         fence

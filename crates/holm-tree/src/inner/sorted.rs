@@ -1,6 +1,6 @@
 //! Sorted heads in whole lines, searched by vectors: the twig and branch of most designs.
 
-use super::{Inner, Mark};
+use super::{Inner, LEAD_WORDS, Lead, Mark};
 use crate::latch::Latch;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::sync::rank;
@@ -10,8 +10,9 @@ use holm_search::Search;
 #[repr(C, align(64))]
 pub struct Sorted<const LINES: usize> {
     latch: Latch,
-    /// Count in the lower half, skip in the upper.
+    /// Count in the lowest 16 bits, then 16 of what the separators share beyond the range, and what the range shares.
     shape: AtomicU64,
+    lead: [AtomicU64; LEAD_WORDS],
     heads: [[AtomicU64; 8]; LINES],
     children: [[AtomicU32; 8]; LINES],
     texts: [[AtomicU32; 8]; LINES],
@@ -22,6 +23,7 @@ impl<const LINES: usize> Default for Sorted<LINES> {
         Sorted {
             latch: Latch::default(),
             shape: AtomicU64::new(0),
+            lead: Default::default(),
             heads: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))),
             children: std::array::from_fn(|_| Default::default()),
             texts: std::array::from_fn(|_| Default::default()),
@@ -43,8 +45,8 @@ impl<const LINES: usize> Sorted<LINES> {
         self.head(index).store(mark.head, Relaxed);
         self.text(index).store(mark.text, Relaxed);
     }
-    fn set_shape(&self, skip: usize, len: usize) {
-        self.shape.store((skip as u64) << 32 | len as u64, Relaxed);
+    fn set_shape(&self, (assured, extra): (usize, usize), len: usize) {
+        self.shape.store((assured as u64) << 32 | (extra as u64) << 16 | len as u64, Relaxed);
     }
 }
 
@@ -57,11 +59,16 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
     }
     #[inline]
     fn len(&self) -> usize {
-        (self.shape.load(Relaxed) as u32 as usize).min(Self::CHILDREN - 1)
+        (self.shape.load(Relaxed) as u16 as usize).min(Self::CHILDREN - 1)
     }
     #[inline]
-    fn skip(&self) -> usize {
-        (self.shape.load(Relaxed) >> 32) as usize
+    fn shares(&self) -> (usize, usize) {
+        let shape = self.shape.load(Relaxed);
+        ((shape >> 32) as usize, usize::from((shape >> 16) as u16))
+    }
+    #[inline]
+    fn lead_word(&self, index: usize) -> u64 {
+        self.lead[index].load(Relaxed)
     }
     #[inline]
     fn mark(&self, index: usize) -> Mark {
@@ -80,9 +87,10 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
         head.checked_sub(1).map_or(0, |before| self.rank(search, before))
     }
 
-    fn rewrite(&self, skip: usize, marks: &[Mark], children: &[u32]) {
+    fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]) {
         debug_assert_eq!(marks.len() + 1, children.len());
-        self.set_shape(skip, marks.len());
+        self.set_shape((lead.assured, lead.extra), marks.len());
+        self.lead.iter().zip(lead.words).for_each(|(word, lead)| word.store(lead, Relaxed));
         marks.iter().enumerate().for_each(|(index, mark)| self.set(index, *mark));
         // What lies beyond reads as the greatest head, so that whole lines may be compared.
         (marks.len()..Self::CHILDREN).for_each(|index| self.set(index, Mark { head: u64::MAX, text: 0 }));
@@ -101,7 +109,7 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
         }
         self.set(index, mark);
         self.set_child(index + 1, child);
-        self.set_shape(self.skip(), len + 1);
+        self.set_shape(self.shares(), len + 1);
     }
 
     fn disown(&self, index: usize) {
@@ -111,6 +119,6 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
             self.set_child(at + 1, self.child(at + 2));
         }
         self.set(len - 1, Mark { head: u64::MAX, text: 0 });
-        self.set_shape(self.skip(), len - 1);
+        self.set_shape(self.shares(), len - 1);
     }
 }

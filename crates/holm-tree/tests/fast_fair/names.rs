@@ -1,6 +1,7 @@
 //! Keys of bytes over a table in memory, as a store would have them in records: heads of eight bytes, which may be
 //! equal, and payloads that lead to the whole key.
 
+use holm_tree::inner::Lead;
 use holm_tree::{Keys, Slot, Texts};
 use std::cmp::Ordering;
 use std::sync::{Arc, RwLock};
@@ -75,10 +76,11 @@ impl Keys for Names {
     fn from_text(text: &[u8]) -> Vec<u8> {
         text.to_vec()
     }
-    fn from_head(probe: &[u8], skip: usize, head: u64) -> Vec<u8> {
+    fn from_head(probe: &[u8], lead: &Lead, head: u64) -> Vec<u8> {
         let bytes = head.to_be_bytes();
         let kept = 8 - bytes.iter().rev().take_while(|byte| **byte == 0).count();
-        [probe.get(..skip).unwrap_or(probe), &bytes[..kept]].concat()
+        let assured = probe.get(..lead.assured).unwrap_or(probe);
+        [assured, &lead.bytes().collect::<Vec<_>>(), &bytes[..kept]].concat()
     }
     fn beyond(key: &Vec<u8>, skip: usize) -> Option<Vec<u8>> {
         let mut end = key.get(..skip)?.to_vec();
