@@ -1,9 +1,10 @@
 //! A volatile node: levels 1 and up. Rebuilt at every open, never durable.
 //!
 //! A node is an array of separators' heads, the texts of those whose heads do not say all, and one child more than
-//! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares, which
-//! whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long common prefixes
-//! cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through: readers race with the one who holds the latch.
+//! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares,
+//! which whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long common
+//! prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through:
+//! readers race with the one who holds the latch.
 
 pub mod sorted;
 
@@ -39,8 +40,8 @@ pub struct Lead {
 }
 
 impl Lead {
-    /// The lead of separators in order, of a node with this range. Where heads say all without it there is nothing extra
-    /// to compare.
+    /// The lead of separators in order, of a node with this range. Where heads say all without it there is nothing
+    /// extra to compare.
     pub fn of<K: Keys>(range: (&K::Fence, Option<&K::Fence>), fences: &[K::Fence]) -> Self {
         let assured = K::common(range.0, range.1);
         let extra = match fences {

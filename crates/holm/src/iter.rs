@@ -54,7 +54,8 @@ thread_local! {
 impl Room {
     /// As new.
     fn take() -> Self {
-        let mut room = SPARE.take();
+        // While a thread is being torn down there is none.
+        let mut room = SPARE.try_with(Cell::take).unwrap_or_default();
         room.view.forget();
         room.front.clear();
         room.back.clear();
@@ -64,7 +65,7 @@ impl Room {
     /// Leaves it to the thread's next iterator, unless large values have made it large.
     fn leave(self) {
         if self.front.is_small() && self.back.is_small() {
-            // While a thread is being torn down there is nobody to leave it to.
+            // And then there is nobody to leave it to either.
             let _ = SPARE.try_with(|spare| spare.set(self));
         }
     }
