@@ -5,7 +5,7 @@
 //! epoch's end walks the summaries, 4 KiB of them for each 16 MiB of image that was touched.
 
 use crate::loc::{Area, LINE, parts};
-use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 const LINES_PER_BLOCK: u64 = 8;
@@ -31,7 +31,10 @@ impl Chunk {
 
 /// The lines that one epoch has dirtied, in both areas.
 pub struct Dirty {
-    areas: [Box<[OnceLock<Chunk>]>; 2],
+    /// As many as the address space reserved has: a word or two for each that is not in use.
+    areas: [Box<[OnceLock<Box<Chunk>>]>; 2],
+    /// One more than the last chunk in use of each area: an epoch's end looks no further.
+    upto: [AtomicUsize; 2],
 }
 
 impl Dirty {
@@ -39,6 +42,7 @@ impl Dirty {
     pub fn new(reserved: [usize; 2]) -> Self {
         Dirty {
             areas: reserved.map(|bytes| (0..(bytes as u64).div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect()),
+            upto: [AtomicUsize::new(0), AtomicUsize::new(0)],
         }
     }
 
@@ -60,7 +64,11 @@ impl Dirty {
     fn mark_block(&self, loc: u64, lines: u8) {
         let (area, offset) = parts(loc);
         let block = (offset / (LINE * LINES_PER_BLOCK)) as usize;
-        let chunk = self.areas[area as usize][block / BLOCKS_PER_CHUNK].get_or_init(Chunk::new);
+        let index = block / BLOCKS_PER_CHUNK;
+        let chunk = self.areas[area as usize][index].get_or_init(|| {
+            self.upto[area as usize].fetch_max(index + 1, Relaxed);
+            Box::new(Chunk::new())
+        });
         let block = block % BLOCKS_PER_CHUNK;
         let mask = &chunk.masks[block];
         if mask.load(Relaxed) & lines == lines {
@@ -81,7 +89,8 @@ impl Dirty {
     /// of the epoch's operations have checked out, which is what makes the relaxed marks visible here.
     pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
         for area in Area::ALL {
-            for (index, chunk) in self.areas[area as usize].iter().enumerate() {
+            let upto = self.upto[area as usize].load(Relaxed);
+            for (index, chunk) in self.areas[area as usize][..upto].iter().enumerate() {
                 let Some(chunk) = chunk.get() else { continue };
                 if chunk.touched.swap(false, Relaxed) {
                     drain_chunk(chunk, area.at(index as u64 * CHUNK_BYTES) / LINE, &mut visit);
