@@ -65,9 +65,12 @@ impl Dirty {
         let (area, offset) = parts(loc);
         let block = (offset / (LINE * LINES_PER_BLOCK)) as usize;
         let index = block / BLOCKS_PER_CHUNK;
-        let chunk = self.areas[area as usize][index].get_or_init(|| {
+        let place = &self.areas[area as usize][index];
+        let chunk = place.get().unwrap_or_else(|| {
+            // Before the chunk is there, for whoever finds it counts on this; and not while it is being made, for a
+            // schedule may change here and would find the place occupied for ever.
             self.upto[area as usize].fetch_max(index + 1, Relaxed);
-            Box::new(Chunk::new())
+            place.get_or_init(|| Box::new(Chunk::new()))
         });
         let block = block % BLOCKS_PER_CHUNK;
         let mask = &chunk.masks[block];
