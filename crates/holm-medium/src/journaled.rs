@@ -200,10 +200,6 @@ impl Journaled {
         if len < least {
             return Err(MediumError::Capacity { path, found: least, limit });
         }
-        if region.backing() == Backing::FileReadOnly {
-            // Nothing reaches the file: whoever only looks keeps what the rebuild adds to himself.
-            return region.grow(len as usize, None).map_err(io);
-        }
         let file = &self.files[area as usize];
         if lens[area as usize] < len {
             file.allocate(old.min(lens[area as usize]), len - old.min(lens[area as usize])).map_err(io)?;

@@ -219,9 +219,8 @@ impl Space {
         if end > medium.image().area(Area::Leaves).len() as u64
             && let Err(error) = medium.grow(Area::Leaves, end)
         {
-            // Better cold than none.
-            let withheld = blocks.withheld.is_some();
-            return blocks.cold.pop().filter(|_| !withheld).ok_or(error);
+            // Better cold than none; while space is withheld none is set aside as cold.
+            return blocks.cold.pop().ok_or(error);
         }
         blocks.frontier += 1;
         medium.reached(Area::Leaves, end);

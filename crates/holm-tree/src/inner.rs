@@ -10,6 +10,7 @@ pub mod sorted;
 
 pub use sorted::Sorted;
 
+use crate::head::masked;
 use crate::keys::Keys;
 use crate::latch::Latch;
 use crate::texts::Texts;
@@ -66,12 +67,6 @@ impl Lead {
     }
 }
 
-/// The first `len` bytes of a word, zeros after them.
-#[inline]
-fn masked(word: u64, len: usize) -> u64 {
-    if len >= 8 { word } else { word & !(u64::MAX >> (8 * len)) }
-}
-
 /// A node: storage and search over it; the routing is the same for all.
 pub trait Inner: Default + Send + Sync + 'static {
     /// The most children.
@@ -120,27 +115,26 @@ pub trait Inner: Default + Send + Sync + 'static {
         Lead { assured, extra, words: std::array::from_fn(|index| self.lead_word(index)) }
     }
 
-    /// The probe against what the separators share beyond the range.
+    /// The first or the last child, where the probe lies below or above all that begins as the separators do.
     #[inline]
-    fn meet<K: Keys>(&self, probe: K::Probe<'_>) -> Ordering {
+    fn outermost<K: Keys>(&self, probe: K::Probe<'_>) -> Option<usize> {
         let (assured, extra) = self.shares();
         for index in 0..extra.div_ceil(8).min(LEAD_WORDS) {
             // A probe that ends here reads as zeros: if those are equal, separators end here too or have texts.
-            let met = masked(K::head(probe, assured + index * 8), extra - index * 8).cmp(&self.lead_word(index));
-            if met != Ordering::Equal {
-                return met;
+            match masked(K::head(probe, assured + index * 8), extra - index * 8).cmp(&self.lead_word(index)) {
+                Ordering::Less => return Some(0),
+                Ordering::Greater => return Some(self.len()),
+                Ordering::Equal => {}
             }
         }
-        Ordering::Equal
+        None
     }
 
     /// The child whose range holds the probe.
     #[inline]
     fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
-        match self.meet::<K>(probe) {
-            Ordering::Less => return 0,
-            Ordering::Greater => return self.len(),
-            Ordering::Equal => {}
+        if let Some(outermost) = self.outermost::<K>(probe) {
+            return outermost;
         }
         let head = K::head(probe, self.skip());
         let index = self.rank(search, head);
@@ -171,10 +165,8 @@ pub trait Inner: Default + Send + Sync + 'static {
 
     /// The child whose range holds the greatest key below the probe.
     fn route_below<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
-        match self.meet::<K>(probe) {
-            Ordering::Less => return 0,
-            Ordering::Greater => return self.len(),
-            Ordering::Equal => {}
+        if let Some(outermost) = self.outermost::<K>(probe) {
+            return outermost;
         }
         let head = K::head(probe, self.skip());
         let fence = K::fence(probe);

@@ -10,6 +10,7 @@ mod berth;
 mod design;
 pub mod designs;
 mod forest;
+pub mod head;
 mod index;
 pub mod inner;
 mod keys;

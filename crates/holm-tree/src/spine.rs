@@ -255,9 +255,7 @@ impl<D: Design> Spine<D> {
         let range = &path.ranges[depth];
         let low = range.0.clone().unwrap_or_default();
         let len = node.len();
-        let fences: Vec<_> = (0..len).map(|index| node.fence::<K>(&self.texts, index, probe)).collect();
-        let children: Vec<_> = (0..=len).map(|index| node.child(index)).collect();
-        (0..len).for_each(|index| self.texts.forget(node.mark(index).text));
+        let (fences, children) = self.take_apart::<I, K>(node, probe);
         let middle = len / 2;
         let separator = &fences[middle];
         let (number, right) = slab.take();
@@ -278,6 +276,15 @@ impl<D: Design> Spine<D> {
         self.fill::<_, K>(top, (&K::Fence::default(), None), std::slice::from_ref(separator), &[left, right]);
         let level = (root.top.load(Relaxed) >> 32) + 1;
         root.top.store(level << 32 | u64::from(number), Relaxed);
+    }
+
+    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
+    fn take_apart<I: Inner, K: Keys>(&self, node: &I, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
+        let len = node.len();
+        let fences = (0..len).map(|index| node.fence::<K>(&self.texts, index, probe)).collect();
+        let children = (0..=len).map(|index| node.child(index)).collect();
+        (0..len).for_each(|index| self.texts.forget(node.mark(index).text));
+        (fences, children)
     }
 
     /// Makes a node hold these separators and children, its heads leaving out what the range shares.
@@ -312,11 +319,9 @@ impl<D: Design> Spine<D> {
         if begins_alike && !is_short {
             return node.adopt(position, mark_of::<K>(&self.texts, separator, skip), child);
         }
-        let mut fences: Vec<_> = (0..len).map(fence).collect();
-        let mut children: Vec<_> = (0..=len).map(|index| node.child(index)).collect();
+        let (mut fences, mut children) = self.take_apart::<I, K>(node, probe);
         fences.insert(position, separator.clone());
         children.insert(position + 1, child);
-        (0..len).for_each(|index| self.texts.forget(node.mark(index).text));
         let low = range.0.clone().unwrap_or_default();
         self.fill::<I, K>(node, (&low, range.1.as_ref()), &fences, &children);
     }

@@ -4,6 +4,7 @@
 //! follows it validates the node that it came from. Most separators are short and unique within their head; only long
 //! common runs beyond eight bytes put anything here.
 
+use crate::head::head_of;
 use crate::slab::Slab;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use std::cmp::Ordering as Cmp;
@@ -68,7 +69,7 @@ impl Texts {
             for word in link.words.iter().take((len - at).div_ceil(8)) {
                 // What is missing at either end reads as zeros; the lengths decide then.
                 let own = word.load(Ordering::Relaxed).swap_bytes();
-                let theirs = padded(bytes.get(at..).unwrap_or(&[]));
+                let theirs = head_of(bytes, at);
                 if own != theirs {
                     return own.cmp(&theirs);
                 }
@@ -100,14 +101,6 @@ impl Texts {
                 return;
             }
         }
-    }
-}
-
-/// The first eight bytes as a number that orders as they do, zeros where there are fewer.
-fn padded(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk::<8>() {
-        Some(eight) => u64::from_be_bytes(*eight),
-        None => bytes.iter().enumerate().fold(0, |word, (at, byte)| word | u64::from(*byte) << (56 - 8 * at)),
     }
 }
 

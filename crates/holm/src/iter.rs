@@ -144,7 +144,7 @@ impl Iter {
     /// As [`Keyspace::get`](crate::Keyspace::get); the iterator has ended then.
     #[inline]
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step()?.map(|index| self.room.front.lend(index)))
+        Some(self.step(true)?.map(|index| self.room.front.lend(index)))
     }
 
     /// The next pair from the back, lent until the next call: [`Iter::next_ref`].
@@ -153,7 +153,7 @@ impl Iter {
     /// As there.
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step_back()?.map(|index| self.room.back.lend(index)))
+        Some(self.step(false)?.map(|index| self.room.back.lend(index)))
     }
 
     /// Brings an end to a share that still has something to give.
@@ -188,37 +188,23 @@ impl Iter {
         }
     }
 
-    /// The position in the front's share of the next pair.
+    /// The position of the next pair in the share of an end.
     #[inline]
-    fn step(&mut self) -> Option<Result<usize>> {
-        if self.front.left.is_empty()
+    fn step(&mut self, forward: bool) -> Option<Result<usize>> {
+        let end = if forward { &self.front } else { &self.back };
+        if end.left.is_empty()
             && self.most > 0
-            && let Err(error) = self.advance(true)
+            && let Err(error) = self.advance(forward)
         {
             self.stop();
             return Some(Err(error));
         }
-        let index = self.front.left.next()?;
-        if self.most == 0 || self.back.begun && self.has_met(self.room.front.key(index), true) {
-            self.stop();
-            return None;
-        }
-        self.most -= 1;
-        Some(Ok(index))
-    }
-
-    /// The same for the back.
-    #[inline]
-    fn step_back(&mut self) -> Option<Result<usize>> {
-        if self.back.left.is_empty()
-            && self.most > 0
-            && let Err(error) = self.advance(false)
-        {
-            self.stop();
-            return Some(Err(error));
-        }
-        let index = self.back.left.next_back()?;
-        if self.most == 0 || self.front.begun && self.has_met(self.room.back.key(index), false) {
+        let (index, other_begun, share) = if forward {
+            (self.front.left.next()?, self.back.begun, &self.room.front)
+        } else {
+            (self.back.left.next_back()?, self.front.begun, &self.room.back)
+        };
+        if self.most == 0 || other_begun && self.has_met(share.key(index), forward) {
             self.stop();
             return None;
         }
@@ -278,7 +264,7 @@ impl Iterator for Iter {
     type Item = Result<(Slice, Slice)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.step()? {
+        match self.step(true)? {
             Ok(index) => Some(Ok(self.room.front.give(index))),
             Err(error) => Some(Err(error)),
         }
@@ -287,7 +273,7 @@ impl Iterator for Iter {
 
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
-        match self.step_back()? {
+        match self.step(false)? {
             Ok(index) => Some(Ok(self.room.back.give(index))),
             Err(error) => Some(Err(error)),
         }

@@ -3,6 +3,7 @@
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
+use holm_tree::head::{head_of, masked};
 use holm_tree::inner::Lead;
 use holm_tree::{Keys, Slot, Texts, View};
 use std::cmp::Ordering;
@@ -31,16 +32,6 @@ pub(crate) struct Records {
     pub(crate) search: Search,
     /// Runs of the record area (offset, bytes), in order, whose records are verified when they are found at open.
     pub(crate) doubted: Arc<[(u64, u64)]>,
-}
-
-/// Eight bytes from there on, as a number that orders as they do; zeros past the end.
-#[inline]
-fn head_of(bytes: &[u8], skip: usize) -> u64 {
-    let rest = bytes.get(skip..).unwrap_or(&[]);
-    match rest.first_chunk::<8>() {
-        Some(eight) => u64::from_be_bytes(*eight),
-        None => rest.iter().enumerate().fold(0, |head, (at, byte)| head | u64::from(*byte) << (56 - 8 * at)),
-    }
 }
 
 fn shared(a: &[u8], b: &[u8]) -> usize {
@@ -113,11 +104,6 @@ impl Records {
         let end = high.filter(|high| !beyond(high)).map_or(view.pairs.len(), below);
         start..end.max(start)
     }
-}
-
-/// The first `len` bytes of a big-endian word, zeros after them.
-fn masked(word: u64, len: usize) -> u64 {
-    if len >= 8 { word } else { word & !(u64::MAX >> (8 * len)) }
 }
 
 impl Keys for Records {

@@ -75,6 +75,10 @@ fn read_on(
     mut visit: impl FnMut(u64, u64, &[u8]) -> Result<()>,
 ) -> Result<Replayed> {
     let mut reader = Reader::open(vfs, dir, *uuid)?;
+    if end.is_none() {
+        // Both halves will be read to their ends, and the disk had better begin now.
+        reader.halves.iter().for_each(|(_, file, _)| file.expect_reading());
+    }
     let mut seen = Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None };
     loop {
         let at = seen.next;
@@ -177,8 +181,6 @@ impl Reader {
             if len < PAGE {
                 return Err(too_short(&path, len));
             }
-            // Both halves are read to their ends, and the disk had better begin now.
-            file.expect_reading();
             Ok((path, file, len))
         };
         Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), left_at: 0 })
