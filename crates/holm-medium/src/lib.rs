@@ -53,4 +53,4 @@ pub use pool::{INTENTS, Pool, Root};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
-pub use word::{Scratch, Word, atomics};
+pub use word::{Scratch, Word, atomics, scratch_atomics};

@@ -35,6 +35,16 @@ unsafe impl<T: Persistent, const N: usize> Persistent for [T; N] {}
 /// assert_eq!(size_of::<Pair>(), 16);
 /// ```
 ///
+/// Sizes are parameters, and behind them one type, whose bound promises what a field of it is made of:
+///
+/// ```
+/// use holm_medium::{Persistent, Word, persistent};
+/// pub trait Rest: Send + Sync + 'static { type Words: Persistent; }
+/// persistent! {
+///     pub struct Block<const PAIRS: usize; R: Rest> { pub pairs: [Word; PAIRS], pub rest: R::Words }
+/// }
+/// ```
+///
 /// A field that is not made of words does not compile:
 ///
 /// ```compile_fail
@@ -42,15 +52,15 @@ unsafe impl<T: Persistent, const N: usize> Persistent for [T; N] {}
 /// ```
 #[macro_export]
 macro_rules! persistent {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$(const $size:ident : usize),+>)?
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$(const $size:ident : usize),+ $(; $kind:ident : $bound:path)?>)?
         { $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
-        $vis struct $name $(<$(const $size: usize),+>)? { $($(#[$field_meta])* $field_vis $field: $type),* }
+        $vis struct $name $(<$(const $size: usize),+ $(, $kind: $bound)?>)? { $($(#[$field_meta])* $field_vis $field: $type),* }
 
         const _: () = {
             const fn made_of_words<T: $crate::Persistent>() {}
-            impl $(<$(const $size: usize),+>)? $name $(<$($size),+>)? {
+            impl $(<$(const $size: usize),+ $(, $kind: $bound)?>)? $name $(<$($size),+ $(, $kind)?>)? {
                 #[allow(dead_code, reason = "it exists to be type-checked")]
                 const PROOF: () = { $(made_of_words::<$type>();)* };
             }
@@ -58,8 +68,16 @@ macro_rules! persistent {
         // SAFETY: `repr(C)`, and `PROOF` bounds every field by `Persistent`; words have one size and one alignment, so
         // fields of words leave no padding (a wider `align` on the struct pads only past the last field with bytes
         // that are never read as a field).
-        unsafe impl $(<$(const $size: usize),+>)? $crate::Persistent for $name $(<$($size),+>)? {}
+        unsafe impl $(<$(const $size: usize),+ $(, $kind: $bound)?>)? $crate::Persistent
+            for $name $(<$($size),+ $(, $kind)?>)? {}
     };
+}
+
+/// Scratch words as atomics, as [`as_atomics`].
+#[inline]
+pub(crate) fn scratch_as_atomics(words: &[Scratch]) -> &[AtomicU64] {
+    // SAFETY: `Scratch` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<AtomicU64>(), words.len()) }
 }
 
 /// Words as atomics: same size, same alignment, `repr(transparent)`.

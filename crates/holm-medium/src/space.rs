@@ -8,7 +8,7 @@
 
 use crate::epoch::Epoch;
 use crate::error::Result;
-use crate::loc::Area;
+use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::LARGE_PAGE;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
-/// Bytes of a leaf block.
+/// Bytes of a leaf block, unless the design says otherwise; of block 0 always.
 pub const BLOCK: u64 = 512;
 
 /// Records up to this many words are kept in free lists by exact size.
@@ -41,6 +41,8 @@ struct Withheld {
 
 /// Leaf blocks: all of one size, numbered; number 0 is the pool's own block.
 struct Blocks {
+    /// Bytes of each.
+    size: u64,
     withheld: Option<Withheld>,
     frontier: u32,
     free: Vec<u32>,
@@ -53,7 +55,7 @@ impl Blocks {
     /// A free block that is not to be left alone.
     fn pop(&mut self) -> Option<u32> {
         while let Some(block) = self.free.pop() {
-            if u64::from(block) * BLOCK >= FIRST || u64::from(self.frontier) * BLOCK < LARGE {
+            if u64::from(block) * self.size >= FIRST || u64::from(self.frontier) * self.size < LARGE {
                 return Some(block);
             }
             self.cold.push(block);
@@ -107,6 +109,7 @@ impl Space {
     pub fn new() -> Self {
         Space {
             blocks: Mutex::new(Blocks {
+                size: BLOCK,
                 withheld: None,
                 frontier: 1,
                 free: Vec::new(),
@@ -126,6 +129,20 @@ impl Space {
             record_bytes: AtomicU64::new(0),
             warm: AtomicU64::new(0),
         }
+    }
+
+    /// Says how long leaf blocks are: before any is taken, and no less than block 0.
+    ///
+    /// # Panics
+    /// If that is no whole number of lines, or too little for block 0.
+    pub fn measure(&self, bytes: u64) {
+        assert!(bytes >= BLOCK && bytes.is_multiple_of(LINE), "{bytes} bytes are no leaf block");
+        lock(&self.blocks).size = bytes;
+    }
+
+    /// Bytes of a leaf block.
+    pub fn block_bytes(&self) -> u64 {
+        lock(&self.blocks).size
     }
 
     /// Says what recovery found: blocks below `frontier` of which `free` are free; record bytes below `record_frontier`
@@ -215,7 +232,7 @@ impl Space {
             return Ok(block);
         }
         let block = blocks.frontier;
-        let end = (u64::from(block) + 1) * BLOCK;
+        let end = (u64::from(block) + 1) * blocks.size;
         if end > medium.image().area(Area::Leaves).len() as u64
             && let Err(error) = medium.grow(Area::Leaves, end)
         {

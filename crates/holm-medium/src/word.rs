@@ -60,3 +60,9 @@ impl Scratch {
 pub fn atomics(words: &[Word]) -> &[AtomicU64] {
     crate::persistent::as_atomics(words)
 }
+
+/// Scratch words as the atomics that vector kernels read.
+#[inline]
+pub fn scratch_atomics(words: &[Scratch]) -> &[AtomicU64] {
+    crate::persistent::scratch_as_atomics(words)
+}

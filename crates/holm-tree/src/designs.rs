@@ -49,6 +49,14 @@ macro_rules! designs {
             }
         }
 
+        /// Bytes of a design's leaf block; `None` where no design has that name.
+        pub fn block_bytes(name: &str) -> Option<u32> {
+            match name {
+                $(stringify!($name) => Some(size_of::<<$name as Design>::Leaf>() as u32),)*
+                _ => None,
+            }
+        }
+
         /// Calls a macro with the name of every design: what tests and benchmarks iterate with.
         #[macro_export]
         macro_rules! for_each_design {

@@ -51,6 +51,7 @@ pub(crate) fn back_off(turn: &mut u32) {
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A forest without trees.
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
+        quill.pool().space.measure(size_of::<D::Leaf>() as u64);
         Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
     }
 
@@ -71,7 +72,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
         // The largest single effect on a serial get: the lines of the block arrive together.
-        prefetch_lines(leaf);
+        leaf.summon();
         let berth = self.berths.get(at.leaf)?;
         let version = berth.latch.read()?;
         if !at.twig.latch().still(at.version) {
@@ -86,7 +87,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     fn try_take(&self, root: &Root, probe: K::Probe<'_>) -> Option<Taken<'_, D::Leaf>> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
-        prefetch_lines(leaf);
+        leaf.summon();
         let berth = self.berths.get(at.leaf)?;
         let version = berth.latch.read()?;
         if !at.twig.latch().still(at.version) {

@@ -124,6 +124,12 @@ pub trait Leaf: Persistent + Sized {
     /// The payload of a key.
     fn get<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64>;
 
+    /// Asks the CPU for the lines of the block that one operation by itself will read, nothing of it having been read
+    /// yet. Of all of them, unless the design knows better.
+    fn summon(&self) {
+        holm_search::prefetch_lines(self);
+    }
+
     /// Asks the CPU for the first line of the block: what [`Leaf::aim`] reads.
     fn approach(&self) {
         holm_search::prefetch(self);

@@ -15,7 +15,7 @@ use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Home, Leaf, Pairs};
 use crate::reach::Reach;
 use crate::slab::Slab;
-use holm_medium::{Area, BLOCK, Epoch, Medium, MediumError, Pen, Result};
+use holm_medium::{Area, Epoch, Medium, MediumError, Pen, Result};
 use std::sync::Mutex;
 use std::thread;
 
@@ -39,7 +39,7 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     threads: usize,
 ) -> Result<Rebuilt> {
     let pool = forest.quill.pool();
-    let blocks = (pool.medium.image().area(Area::Leaves).len() as u64 / BLOCK) as u32;
+    let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
     let (mut live, latest) = recover_all(forest, cut, epoch, blocks, threads)?;
     if D::Leaf::CARD.linked {
         live = chains(forest, &live, epoch)?;
@@ -153,12 +153,17 @@ fn chain<M: Medium, D: Design, K: Keys>(
     while at != 0 {
         steps += 1;
         if steps > live.len() {
-            return Err(damaged(at, "the chain of leaves", "a circle", "an end"));
+            return Err(damaged::<D>(at, "the chain of leaves", "a circle", "an end"));
         }
         // `live` is in ascending order of numbers.
         let known = live.binary_search_by_key(&at, |live| live.0).is_ok_and(|index| live[index].1 == keyspace);
         if !known {
-            return Err(damaged(at, "the chain of leaves", "a block that is no leaf of the keyspace", "one that is"));
+            return Err(damaged::<D>(
+                at,
+                "the chain of leaves",
+                "a block that is no leaf of the keyspace",
+                "one that is",
+            ));
         }
         let (leaf, berth) = forest.block(at)?;
         let next = leaf.next();
@@ -182,8 +187,8 @@ fn chain<M: Medium, D: Design, K: Keys>(
     Ok(())
 }
 
-fn damaged(number: u32, what: &'static str, found: &str, expected: &str) -> MediumError {
-    let offset = u64::from(number) * BLOCK;
+fn damaged<D: Design>(number: u32, what: &'static str, found: &str, expected: &str) -> MediumError {
+    let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
     MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
 }
 
@@ -210,20 +215,25 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             if let Some((offset, words)) = K::extent(slot.payload)
                 && !reach.mark(offset, words)
             {
-                return Err(damaged(number, "a slot's payload", "a record outside the record area", "one inside"));
+                return Err(damaged::<D>(number, "a slot's payload", "a record outside the record area", "one inside"));
             }
             if !forest.keys.sound(*slot, leaf.skip()) {
-                return Err(damaged(number, "a slot's record", "one that has lost writes", "what was logged or later"));
+                return Err(damaged::<D>(
+                    number,
+                    "a slot's record",
+                    "one that has lost writes",
+                    "what was logged or later",
+                ));
             }
             if unlogged && !forest.keys.heads(*slot, leaf.skip()) {
-                return Err(damaged(number, "a slot's record", "one of another key, or none", "the slot's own"));
+                return Err(damaged::<D>(number, "a slot's record", "one of another key, or none", "the slot's own"));
             }
         }
         pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
         let ends = match (pairs.first(), pairs.last()) {
             (Some(low), Some(high)) => {
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
-                Some(ends.ok_or_else(|| damaged(number, "a slot's payload", "no record behind it", "a record"))?)
+                Some(ends.ok_or_else(|| damaged::<D>(number, "a slot's payload", "no record behind it", "a record"))?)
             }
             // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
             _ => (D::Leaf::CARD.linked && first).then(Default::default),
@@ -257,7 +267,7 @@ fn place<M: Medium, D: Design, K: Keys>(
             }
             Some((before, end)) => {
                 if end >= low {
-                    return Err(damaged(
+                    return Err(damaged::<D>(
                         leaf.number,
                         "a leaf",
                         "keys that overlap another leaf's",

@@ -10,7 +10,7 @@ use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, BLOCK, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
+    Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
 };
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
@@ -92,7 +92,8 @@ fn options_of(builder: &Builder, newer: fn(&[u64; 8], &[u64; 8]) -> bool) -> Jou
 
 impl Engine {
     pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Self>> {
-        let newer = designs::newer(&builder.design)
+        let (newer, leaf_block) = designs::newer(&builder.design)
+            .zip(designs::block_bytes(&builder.design))
             .ok_or_else(|| Error::Invalid { what: format!("there is no design named {:?}", builder.design) })?;
         let card = designs::CARDS.iter().find(|(name, _)| *name == builder.design).map(|(_, card)| *card);
         let defers = card.is_some_and(|card| card.defers);
@@ -100,7 +101,7 @@ impl Engine {
             let what = format!("the design {:?} cannot defer: it needs the private image (memory)", builder.design);
             return Err(Error::Unsupported { what });
         }
-        let geometry = Geometry { leaf_block: BLOCK as u32, design: builder.design.clone(), keys: KEYS_RECORDS };
+        let geometry = Geometry { leaf_block, design: builder.design.clone(), keys: KEYS_RECORDS };
         match Self::raise(path, &builder, &geometry, newer, defers)? {
             Raised::Up(engine) => Ok(engine),
             Raised::Distrusted => match Self::raise(path, &builder, &geometry, newer, defers)? {
@@ -132,7 +133,7 @@ impl Engine {
             designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
         if recovery.found == Found::Kept {
             let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
-            pool.space.withhold((blocks / BLOCK) as u32, records);
+            pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
         }
         let rebuilt = match index.rebuild(cut, active, builder.threads) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
@@ -184,12 +185,12 @@ impl Engine {
         let opening = |error| Error::opening(path, false, error);
         // Whoever only looks need not know the design. The lock is held until the second one is: no writer between.
         let (design, _pool) = design_of(&*builder.vfs, path).map_err(opening)?;
-        let Some(newer) = designs::newer(&design) else {
+        let Some((newer, leaf_block)) = designs::newer(&design).zip(designs::block_bytes(&design)) else {
             let names: Vec<_> = designs::CARDS.iter().map(|(name, _)| *name).collect();
             let expected = format!("one of {}", names.join(", "));
             return Err(MediumError::Geometry { what: "design", found: design, expected }.into());
         };
-        let geometry = Geometry { leaf_block: BLOCK as u32, design, keys: KEYS_RECORDS };
+        let geometry = Geometry { leaf_block, design, keys: KEYS_RECORDS };
         let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
         let opened = opened.map_err(opening)?;
         debug_assert_eq!(opened.superblock().state, State::Clean);

@@ -1,7 +1,7 @@
 //! Numbers about an open database.
 
 use crate::engine::Engine;
-use holm_medium::{BLOCK, Recovery};
+use holm_medium::Recovery;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -70,7 +70,7 @@ impl Stats {
             keyspaces: trees.len() as u64,
             records: trees.iter().map(|tree| tree.root.pairs()).sum(),
             leaves,
-            leaf_bytes: leaves * BLOCK,
+            leaf_bytes: leaves * space.block_bytes(),
             record_bytes: space.record_bytes(),
             durable_epoch: engine.clock().durable(),
             active_epoch: engine.clock().active(),

@@ -13,7 +13,6 @@ use crate::loc::Area;
 use crate::log::{Log, LogStart};
 use crate::medium::Medium as _;
 use crate::pool::Pool;
-use crate::space::BLOCK;
 use crate::superblock::{State, Superblock, pool_path};
 use crate::vfs::VfsFile;
 use std::path::Path;
@@ -136,7 +135,8 @@ impl Shared {
     /// Bytes of leaves and records in use: what the log's size is measured against.
     pub(super) fn data_bytes(&self) -> u64 {
         let space = &self.pool.space;
-        u64::from(space.block_frontier()).saturating_sub(space.free_blocks()) * BLOCK + space.record_bytes()
+        let blocks = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
+        blocks * space.block_bytes() + space.record_bytes()
     }
 
     pub(super) fn checkpoint_done(&self) {
@@ -262,7 +262,7 @@ impl Keeper {
         // Durably before the first store: a clean mark over a changed image would be believed.
         superblock.write(&*file, &pool_path(&medium.dir))?;
         let space = &pool.space;
-        medium.reached(Area::Leaves, u64::from(space.block_frontier()) * BLOCK);
+        medium.reached(Area::Leaves, u64::from(space.block_frontier()) * space.block_bytes());
         medium.reached(Area::Records, space.record_frontier());
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
         pool.clock.limit((log.maximum() / 2).min(MOST_DIRTY));
@@ -343,7 +343,7 @@ impl Keeper {
         let Some(shared) = &self.shared else { return Ok(()) };
         shared.refuse_if_failed()?;
         let space = &shared.pool.space;
-        let used = [u64::from(space.block_frontier()) * BLOCK, space.record_frontier()];
+        let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
         shared
             .pool
             .medium

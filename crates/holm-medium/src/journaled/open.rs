@@ -411,6 +411,7 @@ fn compare(
     logged: &mut Vec<(u64, u64)>,
 ) -> Result<(Replayed, Option<String>)> {
     let mut older = None;
+    let block = u64::from(superblock.geometry.leaf_block);
     let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
         let (area, offset) = crate::loc::parts(loc);
         if area == Area::Records {
@@ -422,16 +423,13 @@ fn compare(
         for (index, line) in bytes.as_chunks::<64>().0.iter().enumerate() {
             let at = loc + index as u64 * LINE;
             // Only a block's first line carries epochs.
-            if !at.is_multiple_of(crate::space::BLOCK) || at < crate::space::BLOCK {
+            if !at.is_multiple_of(block) || at < block {
                 continue;
             }
             let wanted: [u64; 8] = std::array::from_fn(|i| u64::from_le_bytes(line.as_chunks::<8>().0[i]));
             let found = medium.image.words(at, 8).map(|words| std::array::from_fn(|i| words[i].read()));
             if !found.is_some_and(|found| (options.newer)(&wanted, &found)) {
-                older = Some(format!(
-                    "the page cache has lost writes: block {} of epoch {epoch}",
-                    at / crate::space::BLOCK
-                ));
+                older = Some(format!("the page cache has lost writes: block {} of epoch {epoch}", at / block));
             }
         }
         Ok(())
