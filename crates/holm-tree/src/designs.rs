@@ -2,10 +2,11 @@
 
 use crate::design::Design;
 use crate::forest::Forest;
+use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
 use crate::index::Index;
 use crate::inner::Sorted;
 use crate::keys::Keys;
-use crate::leaf::{Card, Leaf, blackhole::Blackhole, buffered::Buffered};
+use crate::leaf::{Card, Leaf, blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
 use holm_medium::{Medium, Quill};
 use holm_search::Search;
 use std::sync::Arc;
@@ -69,7 +70,48 @@ designs! { $
     /// BD+Tree: durability by epochs. The default of the store.
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
-    fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
+    fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 1 KiB.
+    fast_fair_1k: leaf FastFair<63, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 2 KiB.
+    fast_fair_2k: leaf FastFair<127, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 4 KiB.
+    fast_fair_4k: leaf FastFair<255, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR, searched by halves.
+    fast_fair_halving: leaf FastFair<31, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_halving_4k: leaf FastFair<255, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels beside the block, looked through by vectors.
+    fast_fair_sentinels: leaf FastFair<31, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_sentinels_4k: leaf FastFair<255, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_sentinels_scalar_4k: leaf FastFair<255, Sentinels<Aside<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels in the block, looked through one by one: the paper's.
+    fast_fair_sentinels_inlaid: leaf FastFair<31, Sentinels<Inlaid<8>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_sentinels_inlaid_4k: leaf FastFair<255, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with fingerprints beside the block, looked through by vectors.
+    fast_fair_fingerprints: leaf FastFair<31, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_fingerprints_4k: leaf FastFair<255, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
+        twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree: a sorted ring, shifted on its shorter side. Searched by segments.
+    circ: leaf Circ<30, Segments>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree, searched from the base on.
+    circ_linear: leaf Circ<30, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_linear_4k: leaf Circ<254, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with sentinels beside the block, looked through by vectors.
+    circ_sentinels: leaf Circ<30, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with fingerprints beside the block, looked through by vectors.
+    circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -8,6 +8,7 @@ pub mod blackhole;
 pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
+pub mod circ;
 pub mod fast_fair;
 
 use crate::keys::Keys;

@@ -5,7 +5,10 @@ use holm_search::{MOST_RANKED, Search};
 use std::cmp::Ordering;
 
 /// The most pairs any design keeps in one leaf.
-pub const MOST_PAIRS: usize = 64;
+pub const MOST_PAIRS: usize = 256;
+
+/// So many pairs with equal heads are put in order on the stack; of more, by way of the heap.
+const FEW_EQUALS: usize = 64;
 
 /// Live pairs, copied out.
 #[derive(Clone, Debug, Default)]
@@ -77,8 +80,14 @@ fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
     if run.len() < 2 {
         return;
     }
-    let mut deeper = [(0, Slot::default()); MOST_PAIRS];
-    let deeper = &mut deeper[..run.len()];
+    let (mut few, mut many) = ([(0, Slot::default()); FEW_EQUALS], vec![]);
+    let deeper = match few.get_mut(..run.len()) {
+        Some(few) => few,
+        None => {
+            many.resize(run.len(), (0, Slot::default()));
+            &mut many[..]
+        }
+    };
     for (deeper, slot) in deeper.iter_mut().zip(&*run) {
         *deeper = (keys.rehead(*slot, depth).unwrap_or_default(), *slot);
     }

@@ -8,7 +8,10 @@
 //! bytes 0-7     next leaf 32 | zero 32
 //!       8-15    keyspace 32 | LEAF, FIRST, FRONT | zero
 //!       16-511  31 pairs {head, payload}, ascending; slot i lies in line (i + 1) / 4
+//!       512-    what the guide inlays, if it does
 //! ```
+//!
+//! The node's size and the guide of its searches are parameters: 63, 127 and 255 slots make 1, 2 and 4 KiB.
 //!
 //! **The mark** is the word of a slot that is unique within its leaf ([`Keys::UNIQUE`]): the key for words, whose
 //! payloads may be anything, and the payload for keys with records, whose heads may be equal. The paper has only the
@@ -28,15 +31,19 @@
 
 use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use crate::guide::{Board, Guide, print_of};
 use crate::keys::{Keys, Role, Slot};
+use crate::mark;
+use crate::row::{LINE_SLOTS, Row};
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
 use std::cmp::Ordering;
 
-const SLOTS: usize = 31;
+/// Up to so many slots, the lines of a block are fetched together.
+const FEW_SLOTS: usize = 31;
 
-/// One slot less than there are: a mark of zero stays behind the last pair.
-const CAPACITY: usize = SLOTS - 1;
+/// The header is as long as so many slots.
+const LEAD: usize = 1;
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 32;
@@ -46,32 +53,49 @@ const FIRST: u64 = 1 << 33;
 const FRONT: u64 = 1 << 34;
 
 persistent! {
-    /// 512 bytes: two words of header and 31 pairs.
+    /// Two words of header, the pairs, and what the guide inlays.
     #[repr(align(64))]
-    pub struct FastFair {
+    pub struct FastFair<const SLOTS: usize; G: Guide> {
         link: Word,
         home: Word,
-        pairs: [Pair; 31],
+        pairs: [Pair; SLOTS],
+        inlaid: G::Inlaid,
     }
 }
 
-const _: () = assert!(size_of::<FastFair>() == 512 && CAPACITY <= MOST_PAIRS);
+/// The volatile side of a leaf.
+pub struct Beside<G: Guide> {
+    /// The number of pairs.
+    pub count: AtomicU32,
+    /// What the guide keeps.
+    pub guide: G::Beside,
+}
+
+impl<G: Guide> Default for Beside<G> {
+    fn default() -> Self {
+        Beside { count: AtomicU32::new(0), guide: G::Beside::default() }
+    }
+}
 
 /// Whether a slot is the first one of its line. Slot 0 is not: the header is.
 const fn starts_line(slot: usize) -> bool {
-    (slot + 1).is_multiple_of(4)
+    (slot + LEAD).is_multiple_of(LINE_SLOTS)
 }
 
 /// What a crash may have left of the pairs: which slots count, and the end of those that do or are in transit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Survey {
-    counts: u32,
+    counts: [u64; MOST_PAIRS / 64],
     end: usize,
 }
 
 impl Survey {
     fn counts(self, slot: usize) -> bool {
-        self.counts >> slot & 1 == 1
+        self.counts[slot / 64] >> (slot % 64) & 1 == 1
+    }
+
+    fn count(self) -> usize {
+        self.counts.iter().map(|bits| bits.count_ones() as usize).sum()
     }
 
     /// The first slot in transit.
@@ -80,23 +104,31 @@ impl Survey {
     }
 }
 
-impl FastFair {
-    /// The word that no other slot of the leaf has too.
-    #[inline]
-    fn mark<K: Keys>(&self, slot: usize) -> &Word {
-        match K::UNIQUE {
-            Role::Head => &self.pairs[slot].head,
-            Role::Payload => &self.pairs[slot].payload,
-        }
+impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
+    /// One slot less than there are: a mark of zero stays behind the last pair.
+    const MOST: usize = {
+        assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS <= MOST_PAIRS && SLOTS <= G::MOST_SLOTS);
+        SLOTS - 1
+    };
+
+    #[inline(always)]
+    fn board<'a>(&'a self, beside: &'a Beside<G>) -> Board<'a, G> {
+        Board { inlaid: &self.inlaid, beside: &beside.guide }
     }
 
-    /// The word beside the mark.
+    #[inline(always)]
+    fn row(&self, count: usize) -> Row<'_> {
+        Row::new(&self.pairs, LEAD, 0, count)
+    }
+
+    #[inline]
+    fn mark<K: Keys>(&self, slot: usize) -> &Word {
+        mark::mark::<K>(&self.pairs[slot])
+    }
+
     #[inline]
     fn mate<K: Keys>(&self, slot: usize) -> &Word {
-        match K::UNIQUE {
-            Role::Head => &self.pairs[slot].payload,
-            Role::Payload => &self.pairs[slot].head,
-        }
+        mark::mate::<K>(&self.pairs[slot])
     }
 
     #[inline]
@@ -107,33 +139,8 @@ impl FastFair {
 
     /// A racing reader may meet any count; the slots end where they end.
     #[inline]
-    fn count(beside: &AtomicU32) -> usize {
-        (beside.load(Relaxed) as usize).min(CAPACITY)
-    }
-
-    /// The slots whose head is the probe's, from where to where: the paper's scan.
-    #[inline]
-    fn ties<K: Keys>(&self, count: usize, probe: K::Probe<'_>) -> (usize, usize) {
-        let head = K::head(probe, 0);
-        let pairs = &self.pairs[..count];
-        let low = pairs.iter().position(|pair| pair.head.read() >= head).unwrap_or(count);
-        let same = pairs[low..].iter().take_while(|pair| pair.head.read() == head).count();
-        (low, low + same)
-    }
-
-    /// The slot of a key, or else the slot where it would go.
-    #[inline]
-    fn find<K: Keys>(&self, count: usize, lens: Lens<'_, K>, probe: K::Probe<'_>) -> std::result::Result<usize, usize> {
-        let (mut low, mut high) = self.ties::<K>(count, probe);
-        while low < high {
-            let middle = low.midpoint(high);
-            match lens.keys.compare(self.slot(middle), 0, probe) {
-                Ordering::Less => low = middle + 1,
-                Ordering::Equal => return Ok(middle),
-                Ordering::Greater => high = middle,
-            }
-        }
-        Err(low)
+    fn count(beside: &Beside<G>) -> usize {
+        (beside.count.load(Relaxed) as usize).min(Self::MOST)
     }
 
     fn set_front<M: Medium>(&self, pen: &mut Pen<'_, M>, counts: bool) {
@@ -150,7 +157,14 @@ impl FastFair {
     }
 
     /// FAST: shifts the slots from `at` on to the right, and puts a pair there.
-    fn open<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, count: usize, at: usize, slot: Slot) {
+    fn open<M: Medium, K: Keys>(
+        &self,
+        board: Board<'_, G>,
+        pen: &mut Pen<'_, M>,
+        (count, at): (usize, usize),
+        (slot, print): (Slot, u8),
+    ) {
+        let row = self.row(count);
         // Before slot `count` holds a pair: what a split left behind would follow it as pairs after a crash.
         pen.write(self.mark::<K>(count + 1), 0);
         if starts_line(count + 1) {
@@ -160,6 +174,7 @@ impl FastFair {
             // The mark first: the copy is in transit before it differs from what was there.
             pen.write(self.mark::<K>(from + 1), self.mark::<K>(from).read());
             pen.write(self.mate::<K>(from + 1), self.mate::<K>(from).read());
+            G::moved(board, pen, row, from, from + 1);
             if starts_line(from + 1) {
                 // Before the line below gives the pair up: else a crash keeps that line, loses this one, and the pair.
                 pen.persist(&self.pairs[from + 1]);
@@ -178,6 +193,7 @@ impl FastFair {
         }
         // Before the insert is acknowledged.
         pen.persist(&self.pairs[at]);
+        G::placed(board, pen, row, at, print);
     }
 
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots with it.
@@ -185,7 +201,8 @@ impl FastFair {
     /// The last slot gets the mark zero, and the one behind it has that already: so whenever a leaf shrinks to one
     /// pair, slots 1 and 2 both end it. `format` starts with as much, a split leaves more pairs than two, inserts keep
     /// it.
-    fn close<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, at: usize, end: usize) {
+    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, at: usize, end: usize) {
+        let row = self.row(end);
         for to in at..end {
             if to + 1 < end {
                 // The mark last: until then the slot is in transit, and from then on the next one is.
@@ -194,6 +211,7 @@ impl FastFair {
                 if to == 0 {
                     self.set_front(pen, true);
                 }
+                G::moved(board, pen, row, to + 1, to);
             } else if to > 0 {
                 pen.write(self.mark::<K>(to), 0);
             }
@@ -203,25 +221,30 @@ impl FastFair {
                 pen.persist(&self.pairs[to]);
             }
         }
+        if let Some(last) = end.checked_sub(1) {
+            G::vacated(board, pen, row, last);
+        }
     }
 
     /// Which slots count, by their marks.
     fn survey<K: Keys>(&self) -> Survey {
-        let mut counts = u32::from(self.home.read() & FRONT != 0);
-        let mut end = counts as usize;
+        let mut counts = [0; MOST_PAIRS / 64];
+        counts[0] = u64::from(self.home.read() & FRONT != 0);
+        let mut end = counts[0] as usize;
+        let mut before = counts[0] == 1;
         let mut left = self.mark::<K>(0).read();
         for slot in 1..SLOTS {
             let mark = self.mark::<K>(slot).read();
-            let transit = counts >> (slot - 1) & 1 == 1 && mark == left;
+            let transit = before && mark == left;
             if !transit && mark == 0 {
                 break;
             }
-            counts |= u32::from(!transit) << slot;
+            counts[slot / 64] |= u64::from(!transit) << (slot % 64);
             // The zero behind the key zero looks like a slot in transit; unless pairs follow, it is the end.
             if mark != 0 {
                 end = slot + 1;
             }
-            left = mark;
+            (left, before) = (mark, !transit);
         }
         Survey { counts, end }
     }
@@ -243,18 +266,9 @@ impl FastFair {
             pen.flush(&self.pairs[cut]);
         }
     }
-
-    /// Payloads that are marks must be unique and not zero: a shift would lose a pair that no crash has touched.
-    fn check_mark<K: Keys>(&self, count: usize, at: usize, payload: u64) {
-        if K::UNIQUE == Role::Payload {
-            assert!(payload != 0, "a payload of zero leads to no record");
-            let differs = |slot: usize| self.pairs[slot].payload.read() != payload;
-            debug_assert!((0..count).all(|slot| slot == at || differs(slot)), "a payload twice in one leaf");
-        }
-    }
 }
 
-impl Leaf for FastFair {
+impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
     const CARD: Card = Card {
         source: "FAST and FAIR: Hwang et al., FAST 2018",
         defers: false,
@@ -262,23 +276,35 @@ impl Leaf for FastFair {
         linked: true,
         keeps: true,
     };
-    const CAPACITY: usize = CAPACITY;
-    /// The number of pairs.
-    type Beside = AtomicU32;
+    const CAPACITY: usize = Self::MOST;
+    type Beside = Beside<G>;
 
     #[inline]
-    fn get<K: Keys>(&self, beside: &AtomicU32, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let found = self.find(Self::count(beside), lens, probe);
-        found.ok().map(|slot| self.pairs[slot].payload.read())
+    fn get<K: Keys>(&self, beside: &Beside<G>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        let found = G::seek(self.board(beside), self.row(Self::count(beside)), lens, probe);
+        found.map(|slot| self.pairs[slot].payload.read())
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, beside: &AtomicU32, _: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let (low, high) = self.ties::<K>(Self::count(beside), probe);
-        (low < high).then(|| self.pairs[low.midpoint(high)].payload.read())
+    fn glance<K: Keys>(&self, beside: &Beside<G>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        let found = G::glance(self.board(beside), self.row(Self::count(beside)), lens, probe);
+        found.map(|slot| self.pairs[slot].payload.read())
     }
 
-    fn live(&self, beside: &AtomicU32, out: &mut Pairs) {
+    fn summon(&self) {
+        if SLOTS <= FEW_SLOTS {
+            return holm_search::prefetch_lines(self);
+        }
+        // A search stops on its way, or is sent to one line: most of a long block would be fetched in vain.
+        holm_search::prefetch(self);
+        holm_search::prefetch_lines(&self.inlaid);
+    }
+
+    fn aim<K: Keys>(&self, _: &Beside<G>, _: Lens<'_, K>, _: K::Probe<'_>) {
+        self.summon();
+    }
+
+    fn live(&self, beside: &Beside<G>, out: &mut Pairs) {
         (0..Self::count(beside)).for_each(|slot| out.push(self.slot(slot)));
     }
 
@@ -286,7 +312,7 @@ impl Leaf for FastFair {
         self.link.read() as u32
     }
 
-    fn format<M: Medium>(&self, beside: &AtomicU32, pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, home: Home) {
         pen.write(&self.link, 0);
         // Whichever word is the mark; what lies in later lines is never reached over these.
         for pair in &self.pairs[1..3] {
@@ -296,25 +322,26 @@ impl Leaf for FastFair {
         // The commit word, last in its line: found as a leaf, the block is an empty one.
         pen.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
         pen.persist(&self.home);
-        beside.store(0, Relaxed);
+        beside.count.store(0, Relaxed);
+        G::derive(self.board(beside), pen, self.row(0), |_| 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        beside: &AtomicU32,
+        beside: &Beside<G>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full> {
         let count = Self::count(beside);
-        let found = self.find(count, lens, probe);
-        if found.is_err() && count == CAPACITY {
+        let found = G::find(self.board(beside), self.row(count), lens, probe);
+        if found.is_err() && count == Self::MOST {
             return Err(Full);
         }
         match found {
             Ok(at) => {
-                self.check_mark::<K>(count, at, payload);
+                mark::check::<K>(self.row(count), at, payload);
                 let old = self.pairs[at].payload.read();
                 // The commit word.
                 pen.write(&self.pairs[at].payload, payload);
@@ -322,9 +349,10 @@ impl Leaf for FastFair {
                 Ok(Some(Old { payload: old, young: false }))
             }
             Err(at) => {
-                self.check_mark::<K>(count, count, payload);
-                self.open::<M, K>(pen, count, at, Slot { head: K::head(probe, 0), payload });
-                beside.store(count as u32 + 1, Relaxed);
+                mark::check::<K>(self.row(count), count, payload);
+                let slot = Slot { head: K::head(probe, 0), payload };
+                self.open::<M, K>(self.board(beside), pen, (count, at), (slot, K::print(probe)));
+                beside.count.store(count as u32 + 1, Relaxed);
                 Ok(None)
             }
         }
@@ -332,25 +360,25 @@ impl Leaf for FastFair {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        beside: &AtomicU32,
+        beside: &Beside<G>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
     ) -> Option<Old> {
         let count = Self::count(beside);
-        let at = self.find(count, lens, probe).ok()?;
+        let at = G::seek(self.board(beside), self.row(count), lens, probe)?;
         let old = self.pairs[at].payload.read();
         // The commit word.
         self.invalidate::<M, K>(pen, at);
-        self.close::<M, K>(pen, at, count);
-        beside.store(count as u32 - 1, Relaxed);
+        self.close::<M, K>(self.board(beside), pen, at, count);
+        beside.count.store(count as u32 - 1, Relaxed);
         Some(Old { payload: old, young: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &AtomicU32,
+        beside: &Beside<G>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
@@ -361,7 +389,7 @@ impl Leaf for FastFair {
         let key = |slot: usize| lens.keys.key(self.slot(slot));
         // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
         // reports a leaf that stays full.
-        let ends = (count == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
+        let ends = (count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
             return Split { left: own, right: None };
         };
@@ -374,7 +402,7 @@ impl Leaf for FastFair {
         pen.write(&right.leaf.home, self.home.read() & !FIRST);
         pen.write(&right.leaf.link, self.next().into());
         // Before the link: else a crash keeps the link and finds noise behind it.
-        pen.persist(right.leaf);
+        pen.persist(&right.leaf.pairs);
         // The commit word: the upper half now belongs to the right leaf, wherever else it stands.
         pen.write(&self.link, right.number.into());
         // Before the truncation: else a crash keeps that, loses the link, and the upper half.
@@ -382,8 +410,12 @@ impl Leaf for FastFair {
         pen.write(self.mark::<K>(middle), 0);
         // Before the next change: to a right leaf that has changed since, recovery could not match the upper half.
         pen.persist(&self.pairs[middle]);
-        right.beside.store((count - middle) as u32, Relaxed);
-        beside.store(middle as u32, Relaxed);
+        let (board, row) = (self.board(beside), self.row(count));
+        let print = |index: usize| G::print(board, index + middle);
+        G::derive(right.leaf.board(right.beside), pen, right.leaf.row(count - middle), print);
+        (middle..count).for_each(|slot| G::vacated(board, pen, row, slot));
+        right.beside.count.store((count - middle) as u32, Relaxed);
+        beside.count.store(middle as u32, Relaxed);
         Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
     }
 
@@ -396,7 +428,7 @@ impl Leaf for FastFair {
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &AtomicU32,
+        _: &Beside<G>,
         _: &mut Pen<'_, M>,
         _: Cut,
         _: &dyn Fn(u32) -> Option<&'a Self>,
@@ -420,7 +452,13 @@ impl Leaf for FastFair {
         Ok(Fate::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
 
-    fn mend<M: Medium, K: Keys>(&self, _: &AtomicU32, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
+    fn mend<M: Medium, K: Keys>(
+        &self,
+        beside: &Beside<G>,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        right: Option<&Self>,
+    ) {
         if let Some(right) = right {
             self.truncate(pen, lens, right);
         }
@@ -429,8 +467,11 @@ impl Leaf for FastFair {
             let survey = self.survey::<K>();
             let Some(at) = survey.transit() else { break };
             // As a removal would: interrupted again, it leaves what a removal leaves.
-            self.close::<M, K>(pen, at, survey.end);
+            self.close::<M, K>(self.board(beside), pen, at, survey.end);
         }
+        // Here and not where the count is derived: signs in the block need a pen.
+        let row = self.row(self.survey::<K>().count());
+        G::derive(self.board(beside), pen, row, |index| print_of(lens, row, index));
     }
 
     fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
@@ -438,7 +479,7 @@ impl Leaf for FastFair {
         pen.flush(&self.link);
     }
 
-    fn rederive<K: Keys>(&self, beside: &AtomicU32, _: Lens<'_, K>) {
-        beside.store(self.survey::<K>().counts.count_ones(), Relaxed);
+    fn rederive<K: Keys>(&self, beside: &Beside<G>, _: Lens<'_, K>) {
+        beside.count.store(self.survey::<K>().count() as u32, Relaxed);
     }
 }

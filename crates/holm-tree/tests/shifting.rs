@@ -1,35 +1,47 @@
-//! FAST and FAIR's leaf: every key and value against the standard library's map, flushes and fences by formula, readers
-//! beside a writer, bits torn at random, and every crash of every operation on one leaf.
+//! Leaves that shift sorted pairs, FAST and FAIR's and Circ-Tree's: every key and value against the standard library's
+//! map, flushes, fences and lines by formula, readers beside a writer, bits torn at random, and every crash of every
+//! operation on one leaf.
 
-#[path = "fast_fair/crashes.rs"]
+#[path = "shifting/crashes.rs"]
 mod crashes;
-#[path = "fast_fair/names.rs"]
+#[path = "shifting/formulas.rs"]
+mod formulas;
+#[path = "shifting/lines.rs"]
+mod lines;
+#[path = "shifting/names.rs"]
 mod names;
-#[path = "fast_fair/recorded.rs"]
+#[path = "shifting/recorded.rs"]
 mod recorded;
+#[path = "shifting/stage.rs"]
+mod stage;
+#[path = "shifting/torn.rs"]
+mod torn;
 
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Loc, Mapped, MappedOptions, Medium, Pool, Quill};
+use holm_medium::{Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
 use holm_search::Search;
-use holm_tree::leaf::fast_fair::FastFair;
-use holm_tree::leaf::{Cut, Leaf, Lens, Pairs};
-use holm_tree::{Index, Keys, Root, Toward, Words, designs};
+use holm_tree::designs::{circ, circ_fingerprints, circ_sentinels, fast_fair, fast_fair_fingerprints_4k};
+use holm_tree::designs::{
+    circ_linear_4k, circ_sentinels_4k, fast_fair_sentinels, fast_fair_sentinels_4k, fast_fair_sentinels_inlaid,
+};
+use holm_tree::leaf::Cut;
+use holm_tree::{Design, Forest, Index, Keys, Root, Toward, Words};
 use names::Names;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-struct Grove<K: Keys> {
+struct Grove<D: Design, K: Keys> {
     quill: Arc<Quill<Mapped>>,
-    index: Box<dyn Index<K>>,
+    index: Forest<Mapped, D, K>,
     root: Root,
 }
 
-impl<K: Keys> Grove<K> {
+impl<D: Design, K: Keys> Grove<D, K> {
     fn new(keys: K) -> Self {
         let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };
         let quill =
             Arc::new(Pool::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let index = designs::open("fast_fair", quill.clone(), keys, Search::detect()).expect("a design of that name");
+        let index = Forest::new(quill.clone(), keys, Search::detect());
         let root = index.plant(&mut quill.clock().check_in().expect("a sound pool"), 7).expect("memory");
         Grove { quill, index, root }
     }
@@ -81,17 +93,17 @@ const ORDERS: [(&str, Order); 5] = [
     ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
 ];
 
-#[test]
-fn words_agree_with_a_map_whatever_keys_and_values() {
+/// Each order of keys with each kind of values; so many keys.
+fn words_agree<D: Design>(many: u64) {
     // Zero, equal neighbours, a value equal to keys, both ends of the range: what the published code loses.
     let values: [fn(u64, u64) -> u64; 4] =
         [|_, _| 0, |_, turn| turn / 3, |key, _| key, |_, turn| [0, 1, u64::MAX][turn as usize % 3]];
     for (name, order) in ORDERS {
         for value in values {
-            let mut grove = Grove::new(Words);
+            let mut grove = Grove::<D, _>::new(Words);
             let mut map = BTreeMap::new();
             for round in 0..2 {
-                for i in 0..1_500 {
+                for i in 0..many {
                     let (key, value) = (order(i), value(order(i), i + round));
                     assert_eq!(grove.put(key, value), map.insert(key, value), "{name}: put {key}");
                     if i % 5 == 4 {
@@ -120,10 +132,9 @@ fn words_agree_with_a_map_whatever_keys_and_values() {
     }
 }
 
-#[test]
-fn names_agree_with_a_map_though_heads_are_equal() {
+fn names_agree<D: Design>() {
     let names = Names::default();
-    let mut grove = Grove::new(names.clone());
+    let mut grove = Grove::<D, _>::new(names.clone());
     let mut map = BTreeMap::new();
     let name = |i: u64| match i % 4 {
         0 => format!("the same eight bytes, {}", i % 700).into_bytes(),
@@ -151,61 +162,8 @@ fn names_agree_with_a_map_though_heads_are_equal() {
     assert_eq!(grove.payloads(), []);
 }
 
-/// The line of a slot, from the page's table.
-fn line(slot: usize) -> u64 {
-    (slot as u64 + 1) / 4
-}
-
-/// Lines that an insert at `at` of `count` flushes, each with its fence.
-fn shifted(count: usize, at: usize) -> u64 {
-    line(count) - line(at) + 1 + u64::from((count + 2).is_multiple_of(4))
-}
-
-#[test]
-fn flushes_and_fences_are_those_of_the_formulas() {
-    for (name, order) in ORDERS {
-        let grove = Grove::new(Words);
-        let (mut splits, mut worst) = (0, 0);
-        for i in 0..4_000 {
-            let key = order(mixed(i) % 1_200 + i / 4);
-            let view = grove.index.view(&grove.root, Toward::Holding(key));
-            let count = view.pairs.len();
-            let at = view.pairs.partition_point(|slot| slot.head < key);
-            let present = view.pairs.get(at).is_some_and(|slot| slot.head == key);
-            let removes = mixed(i + 7) % 16 < if i < 3_000 { 3 } else { 12 };
-            let before = grove.counts();
-            if removes {
-                grove.remove(key);
-            } else {
-                grove.put(key, 0);
-            }
-            let spent = grove.counts() - before;
-            let half = FastFair::CAPACITY / 2;
-            let expected = match (removes, present) {
-                (true, false) => (0, 0),
-                (true, true) => (line(count - 1) - line(at) + 1, line(count - 1) - line(at) + 1),
-                (false, true) => (1, 1),
-                (false, false) if count < FastFair::CAPACITY => (shifted(count, at), shifted(count, at)),
-                (false, false) => {
-                    splits += 1;
-                    // A key between the halves belongs to the left one: the separator is the right one's first key.
-                    let lines = shifted(half, if at > half { at - half } else { at });
-                    (10 + lines, 3 + lines)
-                }
-            };
-            worst = worst.max(spent.flushes);
-            assert_eq!((spent.flushes, spent.fences), expected, "{name}: {count} pairs, at {at}, present: {present}");
-            let before = grove.counts();
-            let _ = (grove.get(key), grove.index.view(&grove.root, Toward::Last));
-            assert_eq!(grove.counts(), before, "{name}: reading writes nothing");
-        }
-        assert!(splits > 10 && worst > 13, "{name}: {splits} splits, {worst} flushes at the worst");
-    }
-}
-
-#[test]
-fn readers_beside_writers_see_what_is_there() {
-    let grove = Grove::new(Words);
+fn readers_beside_writers<D: Design>() {
+    let grove = Grove::<D, _>::new(Words);
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)
@@ -245,42 +203,35 @@ fn readers_beside_writers_see_what_is_there() {
     assert_eq!(grove.payloads().len() as u64, grove.root.pairs());
 }
 
-/// Any bits and any count: readers and recovery end, and nobody panics.
-fn torn<K: Keys>(keys: &K, probes: &[K::Fence]) {
-    let quill = Pool::open(Mapped::heap(4096, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
-    let image = quill.pool().medium.image();
-    let words = image.words(Area::Leaves.at(512), 128).expect("two blocks");
-    let [left, right] = [512, 1024].map(|at| image.at::<FastFair>(Loc::new(Area::Leaves, at)).expect("two blocks"));
-    let lens = Lens { keys, search: Search::portable() };
-    let mut pen = quill.cut_at(FIRST_EPOCH);
-    let mut seed = 0;
-    for round in 0..4_000 {
-        for word in words {
-            seed += 1;
-            let bits = mixed(seed);
-            // Ties, zeros and records that exist are likelier than noise makes them.
-            let value = [0, 1, bits % 4, bits % 40, bits, bits >> 29][(bits >> 61) as usize % (round % 6 + 1)];
-            pen.write(word, value);
-        }
-        let count = AtomicU32::new([round as u32 % 33, mixed(seed) as u32][round % 2]);
-        for probe in probes {
-            let _ = (left.get(&count, lens, K::probe(probe)), left.glance(&count, lens, K::probe(probe)));
-        }
-        let mut pairs = Pairs::default();
-        left.live(&count, &mut pairs);
-        let _ = (left.next(), left.recover(1, &count, &mut pen, Cut::Visible, &|_| None));
-        left.mend(&count, lens, &mut pen, Some(right));
-        left.rederive(&count, lens);
-        left.live(&count, &mut pairs);
-    }
+#[test]
+fn words_agree_with_a_map_whatever_keys_and_values() {
+    words_agree::<fast_fair>(1_500);
+    words_agree::<circ>(1_500);
 }
 
 #[test]
-fn never_panics_on_torn_bits() {
-    torn(&Words, &[0, 1, 2, 39, u64::MAX]);
-    let names = Names::default();
-    (0..40u8).for_each(|i| {
-        names.lay(&[0, 0, 0, 0, 0, 0, 0, i / 8, i]);
-    });
-    torn(&names, &[vec![], vec![0; 9], vec![0, 0, 0, 0, 0, 0, 0, 2, 17], vec![255; 12]]);
+fn every_guide_agrees_with_a_map() {
+    words_agree::<fast_fair_sentinels>(400);
+    words_agree::<fast_fair_sentinels_inlaid>(400);
+    words_agree::<circ_sentinels>(400);
+    words_agree::<circ_fingerprints>(400);
+    words_agree::<circ_linear_4k>(700);
+    words_agree::<circ_sentinels_4k>(700);
+    words_agree::<fast_fair_sentinels_4k>(700);
+    words_agree::<fast_fair_fingerprints_4k>(700);
+}
+
+#[test]
+fn names_agree_with_a_map_though_heads_are_equal() {
+    names_agree::<fast_fair>();
+    names_agree::<circ>();
+    names_agree::<fast_fair_sentinels_4k>();
+    names_agree::<fast_fair_fingerprints_4k>();
+    names_agree::<circ_sentinels>();
+}
+
+#[test]
+fn readers_beside_writers_see_what_is_there() {
+    readers_beside_writers::<fast_fair>();
+    readers_beside_writers::<circ_sentinels>();
 }
