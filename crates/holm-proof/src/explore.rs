@@ -8,7 +8,7 @@
 //! that it too is crashed at every fence.
 
 use crate::crashes::{Bounds, Choice, Crashes, Extent, Persistency};
-use crate::grove::{Grove, Ticker, advance, capacity};
+use crate::grove::{Grove, Ticker, advance, capacity, stride};
 use crate::inspect::inspect;
 use crate::model::{Contents, History, Standing, Step};
 use crate::script::{Script, aftermath};
@@ -122,6 +122,7 @@ struct Explorer<'a> {
     plan: &'a Plan,
     random: Pcg64,
     report: Report,
+    moments: usize,
 }
 
 /// The place in a round at which a crash is tried.
@@ -149,7 +150,8 @@ struct Seen {
 /// # Errors
 /// The first violation.
 pub fn explore<D: Design>(script: &Script, plan: &Plan) -> Result<Report, Box<Violation>> {
-    let mut explorer = Explorer { plan, random: Pcg64::seed_from_u64(plan.seed), report: Report::default() };
+    let mut explorer =
+        Explorer { plan, random: Pcg64::seed_from_u64(plan.seed), report: Report::default(), moments: 0 };
     let round = record::<D>(script, plan)?;
     explorer.round::<D>(&round)?;
     Ok(explorer.report)
@@ -253,7 +255,9 @@ impl Explorer<'_> {
         moment: &Moment,
         seen: &mut Seen,
     ) -> Result<(), Box<Violation>> {
-        if self.over() {
+        self.moments += 1;
+        let tried = self.moments.is_multiple_of(stride::<D>()) || moment.event == round.entries.len();
+        if self.over() || !tried {
             return Ok(());
         }
         let mut random = Pcg64::seed_from_u64(self.random.random());
@@ -294,7 +298,9 @@ impl Explorer<'_> {
             let before = self.before::<D>(round, moment, &outcome).into_iter().cloned().collect();
             let branch = Branch { left, opening, contents: contents.clone(), before };
             seen.candidates += 1;
-            if seen.branches.len() < self.plan.nested {
+            // One, where not every moment is tried either.
+            let most = if stride::<D>() > 1 { self.plan.nested.min(1) } else { self.plan.nested };
+            if seen.branches.len() < most {
                 seen.branches.push(branch);
             } else if let Some(place) = seen.branches.get_mut(self.random.random_range(0..seen.candidates)) {
                 *place = branch;

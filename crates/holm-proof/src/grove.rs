@@ -6,7 +6,7 @@ use crate::recorded::Recorded;
 use crate::script::Script;
 use crate::snapshot::Snapshot;
 use crate::trace::{Mark, Site};
-use holm_medium::{Area, BLOCK, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
+use holm_medium::{Area, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
@@ -32,6 +32,15 @@ pub fn capacity<D: Design>() -> usize {
     D::Leaf::CAPACITY.min(holm_tree::leaf::MOST_PAIRS)
 }
 
+/// Of so many moments at which a crash could be tried, one is. All are, unless blocks are long: with their length grow
+/// the lines that an operation flushes and the price of each image, while the algorithm is the same.
+pub fn stride<D: Design>() -> usize {
+    match size_of::<D::Leaf>() / 1024 {
+        0 => 1,
+        longer => 4 * longer * longer + 1,
+    }
+}
+
 /// A tree with the pool it stands on.
 pub struct Grove<D: Design> {
     quill: Arc<Quill<Recorded>>,
@@ -51,7 +60,7 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// The pool's; `Corrupt` for an answer that is not the model's.
     pub fn plant(script: &Script, ticker: Ticker, without: &BTreeSet<Site>) -> Result<(Self, History)> {
-        let medium = Recorded::new([script.blocks * BLOCK as usize, 64]);
+        let medium = Recorded::new([script.blocks * size_of::<D::Leaf>(), 64]);
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
@@ -194,7 +203,7 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// `Corrupt` if there are more leaves than blocks.
     pub fn contents(&self) -> Result<(Contents, Vec<u32>)> {
-        let most = self.image().area(Area::Leaves).len() / BLOCK as usize;
+        let most = self.image().area(Area::Leaves).len() / size_of::<D::Leaf>();
         let (mut pairs, mut leaves, mut edge) = (vec![], vec![], 0);
         loop {
             let view = self.forest.view(&self.root, Toward::Holding(edge));

@@ -4,7 +4,7 @@ use holm_proof::mutants::{Fate, comings_and_goings, fate, sites};
 use holm_proof::{Order, Site};
 use holm_tree::Design;
 use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{buffered, fast_fair};
+use holm_tree::designs::{buffered, circ, fast_fair};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
@@ -72,4 +72,23 @@ fn fast_fair_needs_what_it_does_to_plant_and_to_give_up() {
     fates.retain(|(site, _)| !known.contains(site) && site.place.file().ends_with("fast_fair.rs"));
     let left: Vec<_> = fates.iter().filter(|(_, missed)| missed.is_none()).map(|(site, _)| site.order).collect();
     assert_eq!((fates.len(), left), (9, vec![Order::Store, Order::Store, Order::Flush, Order::Fence]), "{fates:?}");
+}
+
+#[test]
+fn circ_needs_all_it_does() {
+    let leaf = sites_in::<circ>(&["circ.rs"]);
+    assert!(leaf.len() > 30, "{leaf:?}");
+    assert_eq!(survivors::<circ>(leaf), BTreeSet::new());
+}
+
+/// As for FAST and FAIR: the header word of a fresh leaf, and what makes it durable, are missed by nobody, and of the
+/// two words of a slot, of which either may be the mark, the mate.
+#[test]
+fn circ_needs_what_it_does_to_plant_and_to_give_up() {
+    let known = sites_in::<circ>(&["circ.rs"]);
+    let mut fates = comings_and_goings::<circ>().expect("a sound design");
+    fates.retain(|(site, _)| !known.contains(site) && site.place.file().ends_with("circ.rs"));
+    let left: Vec<_> = fates.iter().filter(|(_, missed)| missed.is_none()).map(|(site, _)| site.order).collect();
+    let (store, flush, fence) = (Order::Store, Order::Flush, Order::Fence);
+    assert_eq!((fates.len(), left), (13, vec![store, store, flush, fence]), "{fates:?}");
 }

@@ -5,7 +5,7 @@ use crate::crashes::Persistency;
 use crate::grove::{Grove, advance, capacity};
 use crate::script::random;
 use crate::snapshot::Snapshot;
-use holm_medium::{Area, BLOCK, Loc};
+use holm_medium::{Area, Loc};
 use holm_search::Search;
 use holm_tree::leaf::{Leaf, Lens, Pairs};
 use holm_tree::{Design, Index, Words};
@@ -13,16 +13,16 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
-/// Damages some words of a sound image: a bit, the whole word, or a copy of another.
-fn damage(random: &mut Pcg64, sound: &Snapshot) -> Snapshot {
+/// Damages some words of a sound image of such blocks: a bit, the whole word, or a copy of another.
+fn damage(random: &mut Pcg64, sound: &Snapshot, block: u64) -> Snapshot {
     let mut left = sound.clone();
     let words = left.bytes()[0] as u64 / 8;
-    let first = BLOCK / 8;
+    let first = block / 8;
     let most = if random.random_bool(0.5) { 4 } else { 40 };
     for _ in 0..random.random_range(1..most) {
         let at = random.random_range(first..words) * 8;
         // Metadata first: whole lines of pairs are dull, and the first line of a block is not.
-        let at = if random.random_bool(0.5) { at / BLOCK * BLOCK + at % 64 } else { at };
+        let at = if random.random_bool(0.5) { at / block * block + at % 64 } else { at };
         let other = left.word(random.random_range(first..words) * 8);
         let value = match random.random_range(0..5) {
             0 => left.word(at) ^ 1 << random.random_range(0..64),
@@ -44,17 +44,18 @@ pub fn never_panics_on_torn_bits<D: Design>() -> Verdict {
     let mut draw = Pcg64::seed_from_u64(3);
     let lens = Lens { keys: &Words, search: Search::detect() };
     let mut refused = 0;
+    let block = size_of::<D::Leaf>() as u64;
     let images = 1_500;
     let script = random(1, capacity::<D>());
     let (grove, history) = Grove::<D>::plant(&script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
     let sound = Snapshot::of(grove.image());
     for image in 0..images {
-        let left = damage(&mut draw, &sound);
+        let left = damage(&mut draw, &sound, block);
         let crash = if image % 2 == 0 { Persistency::Line } else { Persistency::Visible };
         left.lay(&mut grove.pen(), grove.image());
         let beside = <D::Leaf as Leaf>::Beside::default();
         for number in 1..script.blocks as u64 {
-            let Some(leaf) = grove.image().at::<D::Leaf>(Loc::new(Area::Leaves, number * BLOCK)) else { continue };
+            let Some(leaf) = grove.image().at::<D::Leaf>(Loc::new(Area::Leaves, number * block)) else { continue };
             leaf.rederive(&beside, lens);
             leaf.live(&beside, &mut Pairs::default());
             for probe in [3, 30, 90, u64::MAX] {

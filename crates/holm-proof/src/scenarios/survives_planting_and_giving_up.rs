@@ -3,11 +3,11 @@
 
 use super::{Verdict, owed};
 use crate::crashes::{Bounds, Crashes, Persistency};
-use crate::grove::{advance, capacity};
+use crate::grove::{advance, capacity, stride};
 use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
 use crate::trace::{Entry, Event, Mark, Site};
-use holm_medium::{BLOCK, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result};
+use holm_medium::{Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
@@ -58,12 +58,16 @@ impl<D: Design> Wood<D> {
     /// Puts, until the tree has had to split once.
     fn grow(&mut self, root: &Root) -> Result<()> {
         let keyspace = root.keyspace();
-        for key in 1..=capacity::<D>() as u64 + 2 {
+        let most = capacity::<D>() as u64 + 3;
+        for key in 1..=most {
+            // What a tree leaves behind in its blocks lies at either end of them.
+            let key = if keyspace == GOES { most + 1 - key } else { key };
             self.operation(|wood| {
                 let mut stay = wood.quill.clock().check_in()?;
                 let payload = u64::from(keyspace) << 32 | key;
                 wood.forest.put(root, &mut stay, key, payload, None)?;
-                wood.trees.entry(keyspace).or_default().push((key, payload));
+                let pairs = wood.trees.entry(keyspace).or_default();
+                pairs.insert(pairs.partition_point(|pair| pair.0 < key), (key, payload));
                 Ok(())
             })?;
         }
@@ -106,7 +110,7 @@ impl<D: Design> Wood<D> {
 
 /// Does it all, under record.
 fn record<D: Design>(without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
-    let medium = Recorded::new([32 * BLOCK as usize, 64]);
+    let medium = Recorded::new([32 * size_of::<D::Leaf>(), 64]);
     let mut wood = Wood::<D>::over(Pool::open(medium, FIRST_EPOCH)?);
     let root = wood.plant(STAYS)?;
     wood.grow(&root)?;
@@ -148,10 +152,11 @@ pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -
     let bounds = Bounds { exhaustive: 12, pairs: 2, random: 4 };
     let mut random = Pcg64::seed_from_u64(1);
     let mut crashes = Crashes::new(crash, base);
-    let (mut returned, mut in_flight, mut seen) = (0, false, BTreeSet::new());
+    let (mut returned, mut in_flight, mut seen, mut moments) = (0, false, BTreeSet::new(), 0);
     for (event, entry) in entries.iter().enumerate() {
         let now = entry.event == Event::Fence || matches!(entry.event, Event::Mark(Mark::Begun(_)));
-        if now || crash == Persistency::Visible {
+        moments += usize::from(now || crash == Persistency::Visible);
+        if (now || crash == Persistency::Visible) && moments.is_multiple_of(stride::<D>()) {
             crashes.visit(&bounds, &mut random, |choice| {
                 if !seen.insert((choice.content, returned, in_flight)) {
                     return Ok(());
