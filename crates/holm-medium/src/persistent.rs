@@ -52,11 +52,14 @@ unsafe impl<T: Persistent, const N: usize> Persistent for [T; N] {}
 /// ```
 #[macro_export]
 macro_rules! persistent {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident $(<$(const $size:ident : usize),+ $(; $kind:ident : $bound:path)?>)?
+    ($(#[$meta:meta])* $vis:vis struct $name:ident
+        $(<$(const $size:ident : usize),+ $(; $kind:ident : $bound:path)?>)?
         { $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
-        $vis struct $name $(<$(const $size: usize),+ $(, $kind: $bound)?>)? { $($(#[$field_meta])* $field_vis $field: $type),* }
+        $vis struct $name $(<$(const $size: usize),+ $(, $kind: $bound)?>)? {
+            $($(#[$field_meta])* $field_vis $field: $type),*
+        }
 
         const _: () = {
             const fn made_of_words<T: $crate::Persistent>() {}

@@ -1,9 +1,10 @@
-//! A guide: how a search finds its way in a sorted leaf, and what it keeps for that. A file in this folder is one guide.
+//! A guide: how a search finds its way in a sorted leaf, and what it keeps for that. A file in this folder is one
+//! guide.
 //!
-//! A guide says which slot holds a key, or where it would go. Some keep signs, one for each line or slot, in DRAM beside
-//! the leaf or inlaid behind its pairs (Ye and Wang, *Boosting the Search Performance of B+-tree for Non-volatile Memory
-//! with Sentinels*, 2021). Signs mean nothing after a crash: they are never flushed, and every recovery writes them anew
-//! from the pairs, so a guide adds no flush and no fence to any operation.
+//! A guide says which slot holds a key, or where it would go. Some keep signs, one for each line or slot, in DRAM
+//! beside the leaf or inlaid behind its pairs (Ye and Wang, *Boosting the Search Performance of B+-tree for
+//! Non-volatile Memory with Sentinels*, 2021). Signs mean nothing after a crash: they are never flushed, and every
+//! recovery writes them anew from the pairs, so a guide adds no flush and no fence to any operation.
 //!
 //! Signs change under the leaf's latch, with the pairs. A reader that races may meet any of them, must end, and is not
 //! believed; so a guide need not tell a true miss from a stale sign, and never does.

@@ -1,8 +1,9 @@
 //! Sentinels: of each line the head of its first slot. They say in which line a key lies, and only that line is read.
 //!
-//! `sign[j]` is the head at the first place of line `j`, and all ones where that place is vacant: no head is sought that
-//! is greater, so a vacant line is never counted as passed. In a row that goes around the end the sentinels ascend from
-//! the line behind the base's on; how many are less says how many lines to pass, in whichever order they are counted.
+//! `sign[j]` is the head at the first place of line `j`, and all ones where that place is vacant: no head is sought
+//! that is greater, so a vacant line is never counted as passed. In a row that goes around the end the sentinels
+//! ascend from the line behind the base's on; how many are less says how many lines to pass, in whichever order they
+//! are counted.
 
 use super::{Board, Guide, Signs, Sweep};
 use crate::keys::{Keys, Role};

@@ -1,9 +1,9 @@
 //! Circ-Tree's leaf: a sorted array without a fixed base, shifted on whichever side is shorter (Wang et al., IEEE TC
 //! 71(2), 2022). Reconstructed: of the paper only the idea is public.
 //!
-//! Durable when an operation returns. As in FAST and FAIR, a pair in transit has the mark of its left neighbour and does
-//! not count, each operation has one commit word, and a line is flushed and fenced before the shift leaves it for the
-//! next. At the end the ring's word, one store, says where the pairs now begin and how many they are.
+//! Durable when an operation returns. As in FAST and FAIR, a pair in transit has the mark of its left neighbour and
+//! does not count, each operation has one commit word, and a line is flushed and fenced before the shift leaves it for
+//! the next. At the end the ring's word, one store, says where the pairs now begin and how many they are.
 //!
 //! ```text
 //! bytes 0-7     next leaf 32 | base 8 | count 8 | zero 16: the ring's word
@@ -18,10 +18,10 @@
 //! two ends of the ring would meet and recovery could not tell them apart; and the key zero, whose mark says "vacant",
 //! lies in the header. Payloads that are marks are not zero.
 //!
-//! **What a crash leaves.** Between two operations the ring's word is exact. Within one, the slots in use begin at most
-//! one slot beside the base, they are without a gap, and one of them at most is in transit. So recovery closes that one,
-//! as a removal would, and writes the ring's word. A split changes link and count in that one word; what it has moved is
-//! vacated after that, and by recovery where it also stands in the right leaf.
+//! **What a crash leaves.** Between two operations the ring's word is exact. Within one, the slots in use begin at
+//! most one slot beside the base, they are without a gap, and one of them at most is in transit. So recovery closes
+//! that one, as a removal would, and writes the ring's word. A split changes link and count in that one word; what it
+//! has moved is vacated after that, and by recovery where it also stands in the right leaf.
 //!
 //! Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
