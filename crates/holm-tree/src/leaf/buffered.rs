@@ -145,6 +145,8 @@ impl Buffered {
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
+            // All of the record at once: its value is wanted next, and what the comparison waits for is its first line.
+            lens.keys.prefetch(slot.payload);
             if lens.keys.is(slot, probe) {
                 return Some((index, slot.payload));
             }
