@@ -284,6 +284,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 }
                 Err(Full) => {
                     taken.held.undo();
+                    drop(pen);
                     self.make_room(root, stay, probe)?;
                 }
             }
@@ -304,6 +305,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         self.seal(&mut pen, seal);
         let sparse = old.is_some() && taken.leaf.sparse();
         drop(taken.held);
+        drop(pen);
         if old.is_some() {
             root.pairs.fetch_sub(1, Relaxed);
         }
