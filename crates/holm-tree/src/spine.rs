@@ -68,7 +68,7 @@ impl<D: Design> Spine<D> {
     }
 
     /// The way down to a probe's leaf.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seek<K: Keys>(&self, root: &Root, probe: K::Probe<'_>) -> Option<Reached<'_, D>> {
         let rooted = root.latch.read()?;
         let top = root.top.load(Relaxed);
@@ -96,7 +96,7 @@ impl<D: Design> Spine<D> {
         node.latch().still(version).then(|| self.reach::<K>(twig, below, probe))
     }
 
-    #[inline]
+    #[inline(always)]
     fn reach<'a, K: Keys>(&'a self, twig: &'a D::Twig, version: Version, probe: K::Probe<'_>) -> Reached<'a, D> {
         twig.approach();
         let position = twig.route::<K>(self.search, &self.texts, probe);
