@@ -66,20 +66,36 @@ impl<D: Design> Grove<D> {
         Ok((grove, History::from(history.now())))
     }
 
-    /// Opens what a crash left and recovers it; recovery is in the trace. After the death of a process the pool's word
-    /// is brought up to the epochs that are visible, as whoever opens a pool must do before new operations take labels.
+    /// Opens what a crash left and recovers it; recovery is in the trace.
     ///
     /// # Errors
     /// Recovery's.
     pub fn revive(left: &Snapshot, crash: Persistency, ticker: Ticker, without: &BTreeSet<Site>) -> Result<Self> {
-        let durable = left.durable();
-        let visible = crash == Persistency::Visible;
+        Self::recover(Self::laid(left, crash, without)?, crash, ticker)
+    }
+
+    /// A pool over what a crash left, as nobody has opened it yet, with the book open.
+    ///
+    /// # Errors
+    /// The pool's.
+    pub fn laid(left: &Snapshot, crash: Persistency, without: &BTreeSet<Site>) -> Result<Quill<Recorded>> {
         // Operations run at most two epochs ahead of the durable one; those that are kept keep their labels.
-        let active = if visible { durable + 3 } else { durable + 1 };
-        let quill = Arc::new(Recorded::from_image(left, active)?);
-        let medium = &quill.pool().medium;
-        medium.leave_out(without);
-        medium.keep(true);
+        let ahead = if crash == Persistency::Visible { 3 } else { 1 };
+        let quill = Recorded::from_image(left, left.durable() + ahead)?;
+        quill.pool().medium.leave_out(without);
+        quill.pool().medium.keep(true);
+        Ok(quill)
+    }
+
+    /// Recovers a pool. After the death of a process the pool's word is brought up to the epochs that are visible, as
+    /// whoever opens a pool must do before new operations take labels.
+    ///
+    /// # Errors
+    /// Recovery's.
+    pub fn recover(quill: Quill<Recorded>, crash: Persistency, ticker: Ticker) -> Result<Self> {
+        let quill = Arc::new(quill);
+        let (durable, active) = (quill.pool().root()?.durable.read(), quill.clock().active());
+        let visible = crash == Persistency::Visible;
         let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
         let cut = if visible { Cut::Visible } else { Cut::At(durable) };
         let mut rebuilt = forest.rebuild(cut, active, 1)?;
