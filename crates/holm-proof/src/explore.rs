@@ -86,8 +86,9 @@ impl Explorer<'_> {
     fn round<D: Design>(&mut self, round: &Round) -> Result<(), Box<Violation>> {
         let visible = round.persistency == Persistency::Visible;
         let mut crashes = Crashes::new(round.persistency, round.base.clone());
-        let standing = Standing { returned: 0, in_flight: false, published: round.published[0] };
-        let mut moment = Moment { event: 0, standing, recovered: round.before.is_empty(), closed: false };
+        let standing = Standing { returned: 0, in_flight: false, published: round.published[0], told: 0 };
+        let recovered = round.before.is_empty();
+        let mut moment = Moment { event: 0, standing, recovered, closed: false, unheard_of: None };
         let (mut outcomes, mut seen) = (Outcomes::default(), Seen::default());
         let mut try_it = |explorer: &mut Self, crashes: &Crashes, moment: &Moment| {
             let look = Look::<D> { explorer, round, moment, seen: &mut seen, design: PhantomData };

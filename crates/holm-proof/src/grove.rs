@@ -35,8 +35,8 @@ pub fn capacity<D: Design>() -> usize {
 /// A tree with the pool it stands on.
 pub struct Grove<D: Design> {
     quill: Arc<Quill<Recorded>>,
-    forest: Forest<Recorded, D, Words>,
-    root: Root,
+    forest: Arc<Forest<Recorded, D, Words>>,
+    root: Arc<Root>,
     ticker: Ticker,
 }
 
@@ -55,6 +55,7 @@ impl<D: Design> Grove<D> {
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
+        let (forest, root) = (Arc::new(forest), Arc::new(root));
         let mut grove = Grove { quill, forest, root, ticker: advance };
         let mut history = History::from(&vec![]);
         for step in script.past.iter().chain([&Step::Tick]) {
@@ -114,7 +115,7 @@ impl<D: Design> Grove<D> {
             None => forest.plant(&mut quill.clock().check_in()?, 1)?,
         };
         quill.pool().medium.mark(Mark::Recovered);
-        Ok(Grove { quill, forest, root, ticker })
+        Ok(Grove { quill, forest: Arc::new(forest), root: Arc::new(root), ticker })
     }
 
     /// The medium, for its trace.
@@ -147,6 +148,16 @@ impl<D: Design> Grove<D> {
         (&self.forest, &self.root)
     }
 
+    /// The pool, for those who look on while it is written to.
+    pub(crate) fn shared_quill(&self) -> Arc<Quill<Recorded>> {
+        self.quill.clone()
+    }
+
+    /// The tree and its root, for the same.
+    pub(crate) fn shared_tree(&self) -> (Arc<Forest<Recorded, D, Words>>, Arc<Root>) {
+        (self.forest.clone(), self.root.clone())
+    }
+
     /// Recovers again without a crash, the pool's word being what it is.
     ///
     /// # Errors
@@ -154,10 +165,10 @@ impl<D: Design> Grove<D> {
     pub fn recover_again(&mut self, crash: Persistency) -> Result<()> {
         let cut = if crash == Persistency::Visible { Cut::Visible } else { Cut::At(self.published()) };
         let mut rebuilt = self.forest.rebuild(cut, self.active(), 1)?;
-        self.root = match rebuilt.roots.pop() {
+        self.root = Arc::new(match rebuilt.roots.pop() {
             Some(root) => root,
             None => self.forest.plant(&mut self.quill.clock().check_in()?, 1)?,
-        };
+        });
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::fmt;
 pub struct Report {
     /// Images opened, recovered and inspected; of one trace, those that no opening can tell apart count once.
     pub images: u64,
+    /// Of them, those that were left by a crash within a recovery.
+    pub in_recovery: u64,
     /// How often one was judged, each time against what had been promised at a moment.
     pub judged: u64,
     /// How many different images of all moments these stand for.
@@ -26,6 +28,7 @@ pub struct Report {
 impl std::ops::AddAssign for Report {
     fn add_assign(&mut self, other: Report) {
         self.images += other.images;
+        self.in_recovery += other.in_recovery;
         self.judged += other.judged;
         self.stood_for = self.stood_for.saturating_add(other.stood_for);
         self.windows += other.windows;
@@ -41,7 +44,8 @@ impl fmt::Display for Report {
         let stood_for = self.stood_for as f64;
         write!(
             f,
-            "{images} images for {stood_for:.1e}, {judged} judgements, {windows} windows ({sampled} sampled), {rounds} second crashes"
+            "{images} images for {stood_for:.1e}, {judged} judgements, {windows} windows ({sampled} sampled), {rounds} \
+             second crashes"
         )
     }
 }

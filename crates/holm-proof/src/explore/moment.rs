@@ -16,6 +16,8 @@ pub(super) struct Moment {
     pub(super) recovered: bool,
     /// The pool has been closed in good order: whoever opens next cuts nothing, though the power was lost since.
     pub(super) closed: bool,
+    /// What a reader has been told and nobody had stored, in words.
+    pub(super) unheard_of: Option<String>,
 }
 
 impl Moment {
@@ -44,6 +46,15 @@ impl Moment {
                 self.standing.published = epoch;
                 true
             }
+            Mark::Told(key, payload) => {
+                let told = round.history.explains(self.standing, key, payload);
+                if told.is_none() {
+                    self.unheard_of = Some(format!("a reader has been told of {payload:?} under key {key}"));
+                }
+                let tighter = told.is_none_or(|told| told > self.standing.told);
+                self.standing.told = self.standing.told.max(told.unwrap_or(0));
+                tighter
+            }
             Mark::Recovered => {
                 self.recovered = true;
                 self.standing.published = round.published[1];
@@ -65,6 +76,10 @@ pub(super) fn acceptable<'a, D: Design>(
     if deferred && *cut < published {
         return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
     }
+    if deferred && moment.recovered && round.history.kept(*cut) < moment.standing.told {
+        let (kept, told) = (round.history.kept(*cut), moment.standing.told);
+        return Err(format!("history is cut after {kept} operations, but a reader has been told of {told}"));
+    }
     Ok(match (moment.recovered, deferred) {
         (false, true) if *cut != round.base.durable() => vec![round.history.cut(*cut)],
         (false, _) => round.before.iter().collect(),
@@ -79,6 +94,9 @@ pub(super) fn judge<D: Design>(round: &Round, moment: &Moment, outcome: &Outcome
         Outcome::Broken(wrong) => Err((wrong.clone(), "a tree that works".into())),
         Outcome::Sound { .. } if !D::Leaf::CARD.keeps => Ok(()),
         Outcome::Sound { contents, .. } => {
+            if let Some(unheard_of) = &moment.unheard_of {
+                return Err((unheard_of.clone(), "what somebody had stored".into()));
+            }
             let right = acceptable::<D>(round, moment, outcome).map_err(|wrong| (wrong, "all of it".into()))?;
             if right.contains(&&**contents) {
                 return Ok(());

@@ -50,6 +50,7 @@ impl<D: Design> Opener<Rc<Outcome>> for Look<'_, '_, D> {
 
     fn open(&mut self, choice: &Choice<'_>) -> (Vec<(u64, u64)>, Rc<Outcome>) {
         self.explorer.report.images += 1;
+        self.explorer.report.in_recovery += u64::from(!self.moment.recovered);
         let mut left = choice.snapshot();
         self.poison(&mut left);
         let opening = self.moment.opening(self.round);

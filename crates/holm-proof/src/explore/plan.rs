@@ -2,6 +2,7 @@
 
 use crate::crashes::{Bounds, Persistency};
 use crate::grove::{Ticker, advance};
+use crate::reader::Reader;
 use crate::trace::Site;
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -28,6 +29,8 @@ pub struct Plan {
     /// Whether one image stands for all that differ from it only in words that nobody reads. Where a build does not see
     /// reads, none does.
     pub pruned: bool,
+    /// Who reads while the script runs: what he was told must not be undone.
+    pub reader: Option<Reader>,
     /// When to stop, with what has been seen until then.
     pub deadline: Option<Instant>,
 }
@@ -47,6 +50,7 @@ impl Plan {
             ticker: advance,
             without,
             pruned: true,
+            reader: None,
             deadline: None,
         }
     }

@@ -64,7 +64,11 @@ impl Round {
         let run = || {
             let (grove, mut history) = Grove::<D>::plant(script, plan.ticker, &plan.without)?;
             let (base, published) = (Snapshot::of(grove.image()), [grove.published(); 2]);
+            if let Some(reader) = plan.reader {
+                reader.look_on(&grove, script, plan.persistency)?;
+            }
             grove.run(&script.steps, &mut history)?;
+            grove.medium().show(None);
             let (entries, scratch) = (grove.medium().take(), grove.medium().scratch());
             let title = script.name.clone();
             let (steps, before, varying) = (script.steps.clone(), vec![], varying(&entries));
