@@ -195,7 +195,8 @@ pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<St
         return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
     let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
-    writer.remove(last).put(1).tick().put(2).steps
+    // The middle one is the lowest of the right leaf where a split was under way: gone, it must not come back.
+    writer.remove(last).remove(middle).put(1).tick().put(2).steps
 }
 
 #[cfg(test)]

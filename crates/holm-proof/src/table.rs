@@ -125,18 +125,20 @@ impl Row {
 
 /// The bounds of a table that is made in seconds.
 pub fn quick() -> Bounds {
-    Bounds { exhaustive: 600, pairs: 10, random: 10 }
+    Bounds { exhaustive: 300, pairs: 10, random: 10 }
 }
 
-/// The rows of every design there is.
+/// The rows of every design there is, or of one.
 ///
 /// # Errors
 /// The first violation.
-pub fn every_row(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
+pub fn every_row(bounds: Bounds, only: Option<&str>) -> Result<Vec<Row>, Box<Violation>> {
     let mut all = vec![];
     macro_rules! each {
         ($($name:ident)*) => {
-            $(all.extend(rows::<holm_tree::designs::$name>(bounds)?);)*
+            $(if only.is_none_or(|only| only == stringify!($name)) {
+                all.extend(rows::<holm_tree::designs::$name>(bounds)?);
+            })*
         };
     }
     holm_tree::for_each_design!(each);
@@ -211,6 +213,25 @@ fn happens<D: Design>(change: Change, script: &Script) -> Result<(), String> {
         Change::Recovery => true,
     };
     happened.then_some(()).ok_or_else(|| format!("script {} brings no {} about", script.name, change.name()))
+}
+
+/// The rows for a machine to read.
+pub fn json(rows: &[Row]) -> serde_json::Value {
+    let cell = |cell: &Cell| match cell {
+        Cell::Looked { images, stood_for, whole } => {
+            serde_json::json!({ "images": images, "stood_for": *stood_for as f64, "whole": whole })
+        }
+        Cell::Excused(why) => serde_json::json!({ "excused": why }),
+        Cell::Empty(why) => serde_json::json!({ "empty": why }),
+    };
+    let row = |row: &Row| {
+        let cells = row.cells.iter().map(|(change, it)| (change.name().to_owned(), cell(it)));
+        let cells: serde_json::Map<_, _> = cells.collect();
+        serde_json::json!({
+            "design": row.design, "durable": row.durable, "model": row.persistency.name(), "changes": cells,
+        })
+    };
+    rows.iter().map(row).collect()
 }
 
 impl fmt::Display for Cell {

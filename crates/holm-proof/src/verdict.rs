@@ -86,7 +86,7 @@ impl fmt::Display for Violation {
         write!(f, "  found:      {}", self.found)?;
         match &self.replay {
             Some(replay) => {
-                write!(f, "\n  repeat:     cargo run --release -p holm-proof --bin crash -- --replay {replay}")
+                write!(f, "\n  repeat:     cargo run --profile proof -p holm-proof --bin crash -- --replay {replay}")
             }
             None => Ok(()),
         }
