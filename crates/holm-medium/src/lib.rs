@@ -21,6 +21,8 @@ mod loc;
 pub mod log;
 mod mapped;
 mod medium;
+#[cfg(feature = "observed")]
+pub mod observed;
 mod pen;
 #[allow(unsafe_code, reason = "a room for it: the claim that a type is made of words")]
 mod persistent;

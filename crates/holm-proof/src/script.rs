@@ -79,6 +79,21 @@ pub fn change() -> Script {
     script("change", past().puts([10, 20, 40, 60, 80]), steps.put(40).remove(90).put(90), SMALL)
 }
 
+/// Keys that were not there: in front, within, behind.
+pub fn inserts() -> Script {
+    script("inserts", past().puts([10, 20, 40, 60]), steps().puts([5, 30, 90]).tick(), SMALL)
+}
+
+/// Keys that were there get other payloads: in front, within, behind.
+pub fn updates() -> Script {
+    script("updates", past().puts([10, 20, 40, 60]), steps().puts([10, 40, 60]).tick(), SMALL)
+}
+
+/// Keys go: in front, within, behind.
+pub fn removals() -> Script {
+    script("removals", past().puts([10, 20, 40, 50, 60]), steps().removes([10, 40, 60]).tick(), SMALL)
+}
+
 /// A leaf runs full, with a tick before, within and after.
 pub fn split(capacity: usize) -> Script {
     let full = (1..capacity as u64).map(|i| i * 10);
@@ -180,7 +195,8 @@ pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<St
         return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
     let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
-    writer.remove(last).put(1).tick().put(2).steps
+    // The middle one is the lowest of the right leaf where a split was under way: gone, it must not come back.
+    writer.remove(last).remove(middle).put(1).tick().put(2).steps
 }
 
 #[cfg(test)]

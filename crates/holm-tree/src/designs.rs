@@ -74,7 +74,7 @@ pub mod canaries {
     use crate::leaf::canary::Canary;
 
     macro_rules! canaries {
-        ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
+        ($d:tt $($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
             $(
                 $(#[$doc])*
                 #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
@@ -86,10 +86,16 @@ pub mod canaries {
                     type Branch = Sorted<8>;
                 }
             )*
+
+            /// Calls a macro with the name of every canary.
+            #[macro_export]
+            macro_rules! for_each_canary {
+                ($d then:path) => { $d then! { $($name)* } };
+            }
         };
     }
 
-    canaries! {
+    canaries! { $
         /// No bug: passes everything.
         canary_0: 0;
         /// The pair is not flushed.
@@ -100,5 +106,31 @@ pub mod canaries {
         canary_3: 3;
         /// Truncated before the link is durable.
         canary_4: 4;
+        /// A removal is not flushed.
+        canary_5: 5;
+        /// Another line is flushed.
+        canary_6: 6;
+        /// Linked before it is filled.
+        canary_7: 7;
+        /// Zero stands for nothing.
+        canary_8: 8;
+        /// No recovery of splits.
+        canary_9: 9;
+        /// Recovery that is not durable.
+        canary_10: 10;
+        /// A count beside the bitmap.
+        canary_11: 11;
+        /// A pair that moves is there twice.
+        canary_12: 12;
+        /// A pair that moves is gone for a while.
+        canary_13: 13;
+        /// A lock that stays taken.
+        canary_14: 14;
+        /// A leaf given up comes back.
+        canary_15: 15;
+        /// A leaf before it is empty.
+        canary_16: 16;
+        /// A chain that leads into blocks given out again.
+        canary_17: 17;
     }
 }

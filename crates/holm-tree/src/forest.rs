@@ -66,8 +66,9 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         self.quill.pool().medium.image().at(Loc::new(Area::Leaves, offset))
     }
 
+    /// The payload of a key, if nobody is writing to its leaf: [`Index::get`] at one instant, without waiting.
     #[inline]
-    fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
+    pub fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
         // The largest single effect on a serial get: the lines of the block arrive together.

@@ -1,4 +1,5 @@
 //! Explores random scripts beyond the suite, seed after seed, until the time is up; ends with 1 at the first violation.
+//! Or makes the table of coverage; ends with 1 where a cell is empty.
 //!
 //! Every seed is a script, two models of persistency for the first crash and the later ones, and all that is drawn from
 //! many images: so a violation is repeated by its design, its models and its seed.
@@ -7,7 +8,7 @@
 
 use clap::Parser;
 use holm_proof::scenarios::owed;
-use holm_proof::{Persistency, Plan, Report, Violation, capacity, explore, script};
+use holm_proof::{Bounds, Persistency, Plan, Report, Violation, capacity, explore, script, table};
 use holm_tree::designs::{self, canaries};
 use holm_tree::{Design, leaf::Leaf};
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ struct Arguments {
     /// What a violation names: design:first:later:seed.
     #[arg(long)]
     replay: Option<String>,
+    /// The table of coverage instead: each design, change and model, and how many images were looked at.
+    #[arg(long)]
+    table: bool,
 }
 
 /// One seed of one design: the models are drawn from it unless they are given.
@@ -62,11 +66,17 @@ macro_rules! by_name {
         fn run(name: &str, it: &Case) -> Option<Result<Report, Box<Violation>>> {
             Some(match name {
                 $(stringify!($name) => case::<designs::$name>(it),)*
-                "canary_0" => case::<canaries::canary_0>(it),
-                "canary_1" => case::<canaries::canary_1>(it),
-                "canary_2" => case::<canaries::canary_2>(it),
-                "canary_3" => case::<canaries::canary_3>(it),
-                "canary_4" => case::<canaries::canary_4>(it),
+                _ => return run_canary(name, it),
+            })
+        }
+    };
+}
+
+macro_rules! canary_by_name {
+    ($($name:ident)*) => {
+        fn run_canary(name: &str, it: &Case) -> Option<Result<Report, Box<Violation>>> {
+            Some(match name {
+                $(stringify!($name) => case::<canaries::$name>(it),)*
                 _ => return None,
             })
         }
@@ -74,6 +84,7 @@ macro_rules! by_name {
 }
 
 holm_tree::for_each_design!(by_name);
+holm_tree::for_each_canary!(canary_by_name);
 
 fn replayed(text: &str) -> Option<(String, Case)> {
     let [design, first, later, seed] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
@@ -113,8 +124,36 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     Ok((total, seeds, None))
 }
 
+/// Makes the table and prints it; it fails where a cell is empty, or where a design does.
+fn table(arguments: &Arguments) -> ExitCode {
+    let bounds = Bounds { exhaustive: 20_000, pairs: 100, random: 100 };
+    let rows = match table::every_row(bounds, arguments.design.as_deref()) {
+        Ok(rows) if rows.is_empty() => {
+            eprintln!("no design is called {}", arguments.design.as_deref().unwrap_or_default());
+            return ExitCode::from(2);
+        }
+        Ok(rows) => rows,
+        Err(violation) => {
+            println!("{violation}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match arguments.json {
+        true => println!("{}", table::json(&rows)),
+        false => println!("{}", table::Table(&rows)),
+    }
+    let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |hole| (row, hole))).collect();
+    for (row, (change, why)) in &holes {
+        eprintln!("nothing was looked at: {}, {}, {}: {why}", row.design, row.persistency, change.name());
+    }
+    if holes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.table {
+        return table(&arguments);
+    }
     let (report, seeds, violation) = match survey(&arguments) {
         Ok(done) => done,
         Err(wrong) => {
@@ -126,6 +165,7 @@ fn main() -> ExitCode {
         let text = serde_json::json!({
             "seeds": seeds,
             "images": report.images,
+            "stood_for": report.stood_for as f64,
             "judged": report.judged,
             "windows": report.windows,
             "sampled": report.sampled,

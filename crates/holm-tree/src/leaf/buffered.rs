@@ -115,15 +115,18 @@ impl Buffered {
     /// The one store that commits. The oldest of three distinct tags is no state that a crash may choose while an
     /// operation of `epoch` runs: two epochs back is the second-oldest at the furthest.
     fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
-        let epoch = pen.epoch();
+        let tag = pen.epoch();
+        pen.write(self.word_for(tag), State { tag, bits }.pack());
+        pen.defer(&self.states);
+    }
+
+    /// The word of an epoch, or else the oldest.
+    fn word_for(&self, epoch: Epoch) -> &Word {
         let by_age = |word: &&Word| {
             let state = State::unpack(word.read());
             if state.tag == epoch { (0, 0) } else { (1, state.tag) }
         };
-        if let Some(word) = self.states.iter().min_by_key(by_age) {
-            pen.write(word, State { tag: epoch, bits }.pack());
-        }
-        pen.defer(&self.states);
+        self.states.iter().min_by_key(by_age).expect("three words")
     }
 
     #[inline]
@@ -464,17 +467,18 @@ impl Buffered {
             return Ok(Fate::Free);
         }
         let live = |number: u32| peer(number).filter(|leaf| leaf.now().bits != 0);
-        let gives_way = if kin & HEIR != 0 {
+        let gives_way_in = if kin & HEIR != 0 {
             // Its heir is committed once the leaf that the heir stems from is gone.
-            live(kin & !HEIR).is_some_and(|heir| heir.kin() == 0 || live(heir.kin()).is_none())
+            let heir = live(kin & !HEIR).filter(|heir| heir.kin() == 0 || live(heir.kin()).is_none());
+            // In the heir's epoch, as the merge itself would have done. Under this leaf's own tag, which may long have
+            // been durable, a power cut during this recovery would take back the merge and find this leaf empty.
+            heir.map(|heir| heir.now().tag)
         } else {
-            kin != 0 && live(kin).is_some()
+            live(kin).filter(|_| kin != 0).map(|_| now.tag)
         };
-        if gives_way {
-            if let Some(word) = self.states.iter().max_by_key(|word| word.read()) {
-                pen.write(word, State { tag: now.tag, bits: 0 }.pack());
-                pen.flush(&self.states);
-            }
+        if let Some(tag) = gives_way_in {
+            pen.write(self.word_for(tag), State { tag, bits: 0 }.pack());
+            pen.flush(&self.states);
             return Ok(Fate::Free);
         }
         if kin != 0 {
