@@ -66,6 +66,8 @@ designs! { $
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
+    /// A pair counts if its key lies within the leaf's borders. Durable when an operation returns.
+    borders: leaf crate::leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -5,6 +5,7 @@
 //! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
 pub mod blackhole;
+pub mod borders;
 pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
