@@ -4,7 +4,7 @@ use holm_proof::mutants::{Fate, comings_and_goings, fate, sites};
 use holm_proof::{Order, Site};
 use holm_tree::Design;
 use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{buffered, fast_fair};
+use holm_tree::designs::{borders, buffered, fast_fair};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
@@ -60,6 +60,13 @@ fn fast_fair_needs_all_it_does() {
     let chains = &sites_in::<fast_fair>(&["rebuild.rs"]) - &every;
     assert_eq!((every.len(), chains.len()), (1, 1), "one fence each: {every:?} {chains:?}");
     assert_eq!(survivors::<fast_fair>(leaf.into_iter().chain(chains)), BTreeSet::new());
+}
+
+#[test]
+fn borders_needs_all_it_does() {
+    let leaf = sites_in::<borders>(&["borders.rs"]);
+    assert!(leaf.len() > 15, "{leaf:?}");
+    assert_eq!(survivors::<borders>(leaf), BTreeSet::new());
 }
 
 /// What only the coming and going of trees goes through. Four sites of a fresh leaf are missed by nobody: its header
