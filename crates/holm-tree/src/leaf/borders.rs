@@ -103,9 +103,14 @@ struct Traveller {
     from: Option<usize>,
 }
 
-/// Slots by the bits of a set.
+/// Slots by the bits of a set, ascending.
 fn slots(bits: u32) -> impl Iterator<Item = usize> {
-    (0..SLOTS).filter(move |slot| bits >> slot & 1 == 1)
+    let mut left = bits & ALL;
+    std::iter::from_fn(move || {
+        let slot = (left != 0).then(|| left.trailing_zeros() as usize)?;
+        left &= left - 1;
+        Some(slot)
+    })
 }
 
 impl Borders {
@@ -190,27 +195,31 @@ impl Borders {
         pairs.iter().enumerate().for_each(|(slot, pair)| known.admit(slot, pair.print));
     }
 
-    /// The halves of a full leaf and the pair that found no room, in order; nothing if there is room by now.
+    /// The halves of a full leaf and the pair that found no room, in order; nothing if there is room by now. Who does
+    /// not say what found none is believed of a leaf that is alone.
     fn halves<K: Keys>(
         &self,
         known: &Known,
         lens: Lens<'_, K>,
         pending: Option<(K::Probe<'_>, u64)>,
     ) -> Option<(Vec<Traveller>, Vec<Traveller>)> {
+        let key = pending.map_or(u64::MAX, |(probe, _)| K::head(probe, 0));
+        if known.counts() != ALL && !self.shuns(key) {
+            return None;
+        }
         let mut all: Vec<_> = self.travellers(known).collect();
-        let mut full = known.counts() == ALL;
         if let Some((probe, payload)) = pending {
-            let head = K::head(probe, 0);
-            full |= self.shuns(head);
             if self.find(known, lens, probe).is_some() {
                 return None;
             }
-            all.push(Traveller { slot: Slot { head, payload }, print: K::print(probe), from: None });
+            all.push(Traveller { slot: Slot { head: key, payload }, print: K::print(probe), from: None });
         }
         // Copies, which no writer changes: the library may sort them.
         all.sort_unstable_by_key(|pair| pair.slot.head);
-        let upper = all.split_off(all.len() - (all.len() / 2).clamp(1, MOVED));
-        full.then_some((all, upper))
+        // The greatest key of all, if that is what found no room, is in the upper half though there be nothing else.
+        let moved = (all.len() + usize::from(pending.is_some())) / 2;
+        let upper = all.split_off(all.len() - moved.min(MOVED));
+        Some((all, upper))
     }
 
     /// One fresh block, and one commit word for the split and, if it can be, the pair that found no room.
@@ -225,8 +234,9 @@ impl Borders {
     ) -> (Split<K::Fence>, bool) {
         let stays = (Split { left: own, right: None }, false);
         let Some((lower, upper)) = self.halves(known, lens, pending) else { return stays };
-        let [last, first] = [lower.last(), upper.first()].map(|pair| pair.map_or(0, |pair| pair.slot.head));
-        // Halfway between the halves; for a leaf that is alone and empty, of all keys.
+        let key = |pair: &Traveller| pair.slot.head;
+        let (last, first) = (lower.last().map_or(0, key), upper.first().map_or(u64::MAX, key));
+        // Halfway between the halves; of all keys, where both are empty.
         let low = last.midpoint(first) + 1;
         let Some(separator) = lens.keys.key(Slot { head: low, payload: 0 }) else { return stays };
         right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], &upper);

@@ -68,7 +68,7 @@ impl Shadow {
         let mut lower = lives(leaf);
         lower.push(key);
         lower.sort_unstable();
-        let upper = lower.split_off(lower.len() - (lower.len() / 2).clamp(1, 15));
+        let upper = lower.split_off(lower.len() - lower.len().div_ceil(2).min(15));
         let middle = lower.last().map_or(0, |last| *last).midpoint(upper[0]) + 1;
         let moved = |slot: &Slot| matches!(slot, Slot::Live(key) if *key >= middle);
         let place = (0..3).find(|slot| moved(&leaf[*slot]));
