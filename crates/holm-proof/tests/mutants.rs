@@ -90,8 +90,8 @@ fn needless<D: Design>(files: &[&str]) -> Vec<Site> {
     left.into_iter().collect()
 }
 
-/// A leaf just planted is promised to be found: no crash tells an empty tree from none, and the first pair goes into the
-/// link's own line. The fence after every block's own recovery is for designs that write there.
+/// A leaf just planted is promised to be found, but no crash tells an empty tree from none, and the first pair goes
+/// into the link's own line. The fence after every block's own recovery is for designs that write there.
 #[test]
 fn borders_needs_all_it_does() {
     let leaf = sites_in::<borders>(&["borders.rs"]);

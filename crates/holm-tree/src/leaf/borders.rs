@@ -182,7 +182,9 @@ impl Borders {
         // Before anything else, so that a process that dies in between leaves no block that looks unused.
         pen.write(&self.low, header[0]);
         pen.write(&self.link, header[1]);
-        for (slot, pair) in pairs.iter().enumerate() {
+        // The greatest first: the next split moves them, and who waits for it finds a slot in the link's line.
+        let placed = || pairs.iter().rev().enumerate();
+        for (slot, pair) in placed() {
             self.store(pen, slot, pair.slot);
         }
         let mut changed = (1 << pairs.len()) - 1;
@@ -192,7 +194,7 @@ impl Borders {
         }
         self.flush(pen, changed);
         known.dismiss(ALL);
-        pairs.iter().enumerate().for_each(|(slot, pair)| known.admit(slot, pair.print));
+        placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
     }
 
     /// The halves of a full leaf and the pair that found no room, in order; nothing if there is room by now. Who does

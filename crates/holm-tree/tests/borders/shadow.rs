@@ -78,7 +78,7 @@ impl Shadow {
             leaf[place.unwrap_or_else(|| free(leaf)[0])] = Slot::Live(key);
         }
         let mut right = [Slot::Dead; SLOTS];
-        right.iter_mut().zip(&upper).for_each(|(slot, key)| *slot = Slot::Live(*key));
+        right.iter_mut().zip(upper.iter().rev()).for_each(|(slot, key)| *slot = Slot::Live(*key));
         self.leaves.insert(middle, right);
         self.waited += usize::from(waits);
         let fresh = if used(middle) { 8 } else { upper.len() as u64 / 4 + 1 };
