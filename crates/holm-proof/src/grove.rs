@@ -203,14 +203,16 @@ impl<D: Design> Grove<D> {
         Ok(())
     }
 
-    /// Does the steps one after the other, each between its marks.
+    /// Does the steps one after the other, each between its marks, and by a thread of its own: its fences complete no
+    /// flush of the steps before, on which whoever comes next relies.
     ///
     /// # Errors
     /// As for [`Grove::step`].
     pub fn run(&self, steps: &[Step], history: &mut History) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
             self.medium().mark(Mark::Begun(number));
-            self.step(*step, history)?;
+            let done = thread::scope(|scope| scope.spawn(|| self.step(*step, history)).join());
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             self.medium().mark(Mark::Returned(number));
         }
         Ok(())

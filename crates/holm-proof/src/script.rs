@@ -69,8 +69,9 @@ fn steps() -> Writer {
 
 /// The named scripts, for leaves that hold so many pairs.
 pub fn named(capacity: usize) -> Vec<Script> {
-    let splits = [split(capacity), split_within(capacity), overflow(capacity)];
-    [change(), refresh(), merge(capacity), regrow(capacity)].into_iter().chain(splits).collect()
+    let splits = [split(capacity), split_within(capacity), overflow(capacity), ends()];
+    let merges = [merge(capacity), inherit(capacity), empty(capacity)];
+    [change(), refresh(), regrow(capacity)].into_iter().chain(merges).chain(splits).collect()
 }
 
 /// Puts, updates and removals in one leaf, at both ends and within.
@@ -132,6 +133,33 @@ pub fn merge(capacity: usize) -> Script {
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
 }
 
+/// Two leaves become one. What the right one held is changed and grows, until a split takes the block that was given
+/// up, in whose last slots pairs still lie.
+pub fn inherit(capacity: usize) -> Script {
+    let most = capacity as u64 + 11;
+    let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
+    let steps = steps().removes(keys(4, most - 3)).put(most * 10 - 25).put(most * 10 - 10).tick().tick().tick();
+    let more = (0..capacity as u64 - 4).map(|i| 41 + i * 9);
+    script("inherit", past().puts(keys(1, most)).tick(), steps.puts(more).remove(most * 10), SMALL)
+}
+
+/// The last pair of a leaf goes, whose neighbours on both sides have many.
+pub fn empty(capacity: usize) -> Script {
+    let half = capacity as u64 / 2;
+    let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
+    // In leaves that fill from below; those that split evenly have a pair or two left.
+    let (first, last) = (half + 3, 2 * half + 4);
+    let past = past().puts(keys(1, 5 * half)).tick().removes(keys(first, last - 1)).tick();
+    script("empty", past, steps().remove(last * 10).put(last * 10 - 5).put(last * 10 + 5).tick().put(5), SMALL)
+}
+
+/// The least and the greatest key of all come and go, alone and beside others.
+pub fn ends() -> Script {
+    let steps = steps().put(u64::MAX).put(0).put(u64::MAX).remove(0).put(7).remove(7).tick().put(0).put(u64::MAX - 1);
+    let steps = steps.remove(u64::MAX).remove(u64::MAX - 1).tick().tick().put(u64::MAX).remove(0);
+    script("ends", past(), steps, SMALL)
+}
+
 /// Two neighbouring leaves have lost all their pairs, and others have not. Linked designs leave such leaves to
 /// recovery, which passes over them: from then on they are free.
 pub fn hollow(capacity: usize) -> Script {
@@ -154,8 +182,9 @@ pub fn regrow(capacity: usize) -> Script {
 pub fn grow_root(capacity: usize) -> Script {
     let half = capacity as u64 / 2;
     let grown = 63 * half;
+    // From above: a leaf that keeps more than half when it splits is then not the one that grows.
     let step = |writer: Writer, key: u64| {
-        let writer = writer.put(key * 10);
+        let writer = writer.put((grown + 4 * half + 1 - key) * 10);
         if key.is_multiple_of(40) { writer.tick() } else { writer }
     };
     let before = (1..=grown).fold(past(), step);
@@ -194,7 +223,7 @@ pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<St
         let many = if round.is_multiple_of(4) { capacity } else { capacity * 3 / 4 };
         return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
-    let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
+    let writer = writer.put(last.wrapping_add(7)).tick().put(middle).put(middle.wrapping_add(1)).tick();
     // The middle one is the lowest of the right leaf where a split was under way: gone, it must not come back.
     writer.remove(last).remove(middle).put(1).tick().put(2).steps
 }

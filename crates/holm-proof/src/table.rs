@@ -190,7 +190,7 @@ pub fn cell<D: Design>(change: Change, script: &Script, plan: &Plan) -> Result<C
 /// Whether a design ever merges: an empty leaf is then worth an attempt.
 fn merges<D: Design>() -> bool {
     let image = Image::heap(BLOCK as usize, 0);
-    image.at::<D::Leaf>(Loc::new(Area::Leaves, 0)).is_some_and(Leaf::sparse)
+    image.at::<D::Leaf>(Loc::new(Area::Leaves, 0)).is_some_and(|leaf| leaf.sparse(&Default::default()))
 }
 
 /// Whether a script does what its column says, without any crash.

@@ -27,7 +27,8 @@ macro_rules! designs {
         /// Every design, by name, with its card.
         pub const CARDS: &[(&str, Card)] = &[$((stringify!($name), <<$name as Design>::Leaf as Leaf>::CARD)),*];
 
-        /// The tree of a design over a medium, empty until [`Index::rebuild`]; `None` where no design has that name.
+        /// The tree of a design over a medium, empty until [`Index::rebuild`]; `None` where no design has that name, or
+        /// the one that has does not suit the keys, see [`Card::suits`].
         pub fn open<M: Medium, K: Keys>(
             name: &str,
             quill: Arc<Quill<M>>,
@@ -35,7 +36,10 @@ macro_rules! designs {
             search: Search,
         ) -> Option<Box<dyn Index<K>>> {
             match name {
-                $(stringify!($name) => Some(Box::new(Forest::<M, $name, K>::new(quill, keys, search))),)*
+                $(stringify!($name) => {
+                    let suits = <<$name as Design>::Leaf as Leaf>::CARD.suits::<K>();
+                    suits.then(|| Box::new(Forest::<M, $name, K>::new(quill, keys, search)) as Box<dyn Index<K>>)
+                })*
                 _ => None,
             }
         }
@@ -62,6 +66,8 @@ designs! { $
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
+    /// A pair counts if its key lies within the leaf's borders. Durable when an operation returns.
+    borders: leaf crate::leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

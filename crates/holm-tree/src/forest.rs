@@ -50,7 +50,11 @@ pub(crate) fn back_off(turn: &mut u32) {
 
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A forest without trees.
+    ///
+    /// # Panics
+    /// If the design does not suit the keys.
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
+        assert!(D::Leaf::CARD.suits::<K>(), "{} is only for slots that hold whole keys", D::NAME);
         Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
     }
 
@@ -111,7 +115,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
+    pub(crate) fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
         if let Some((loc, value)) = seal
             && let Some([word]) = self.quill.pool().medium.image().words(loc, 1)
         {
@@ -286,7 +290,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 Err(Full) => {
                     taken.held.undo();
                     drop(pen);
-                    self.make_room(root, stay, probe)?;
+                    if self.make_room(root, stay, probe, payload, seal)? {
+                        root.pairs.fetch_add(1, Relaxed);
+                        return Ok(None);
+                    }
                 }
             }
         }
@@ -304,7 +311,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);
-        let sparse = old.is_some() && taken.leaf.sparse();
+        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside);
         drop(taken.held);
         drop(pen);
         if old.is_some() {

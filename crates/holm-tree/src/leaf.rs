@@ -5,12 +5,13 @@
 //! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
 pub mod blackhole;
+pub mod borders;
 pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod fast_fair;
 
-use crate::keys::Keys;
+use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
 use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
 use holm_search::Search;
@@ -25,10 +26,19 @@ pub struct Card {
     pub defers: bool,
     /// Correct only where the stores to one line persist in order; excused from the word model.
     pub needs_line_order: bool,
+    /// Only for slots that hold whole keys; for keys that lie in records it is refused, and so by the store.
+    pub needs_whole_keys: bool,
     /// Which blocks are leaves is known by following `next` from the first one; otherwise each block says so itself.
     pub linked: bool,
     /// Keeps what it is given. Only the blackhole does not.
     pub keeps: bool,
+}
+
+impl Card {
+    /// Whether the design can keep such keys. Whoever goes through all designs with keys that lie in records asks this.
+    pub fn suits<K: Keys>(self) -> bool {
+        !self.needs_whole_keys || K::UNIQUE == Role::Head
+    }
 }
 
 /// What a leaf looks through: what slots stand for, and the vector kernels chosen when the tree was opened.
@@ -78,6 +88,16 @@ pub struct Fresh<'a, L: Leaf> {
     pub leaf: &'a L,
     /// Its volatile side.
     pub beside: &'a L::Beside,
+}
+
+/// What a full leaf, and whoever makes room in it, must be told.
+pub struct Room<'a, L: Leaf, F> {
+    /// The leaf's number.
+    pub own: u32,
+    /// Blocks to use.
+    pub fresh: [Fresh<'a, L>; 2],
+    /// The leaf's range.
+    pub range: (&'a F, Option<&'a F>),
 }
 
 /// Where the halves of a split lie now.
@@ -146,7 +166,8 @@ pub trait Leaf: Persistent + Sized {
     fn live(&self, beside: &Self::Beside, out: &mut Pairs);
 
     /// Whether so few pairs are left that a merge is worth an attempt.
-    fn sparse(&self) -> bool {
+    fn sparse(&self, beside: &Self::Beside) -> bool {
+        let _ = beside;
         false
     }
 
@@ -171,6 +192,12 @@ pub trait Leaf: Persistent + Sized {
     /// The number of the next leaf, for linked designs; 0 is none.
     fn next(&self) -> u32 {
         0
+    }
+
+    /// Where the leaf's range starts, for linked designs that keep that durably: after a rebuild it is where it was.
+    fn low<K: Keys>(&self, lens: Lens<'_, K>) -> Option<K::Fence> {
+        let _ = lens;
+        None
     }
 
     /// Makes a fresh block an empty leaf that a crash finds as such.
@@ -210,6 +237,34 @@ pub trait Leaf: Persistent + Sized {
         range: (&K::Fence, Option<&K::Fence>),
     ) -> Split<K::Fence>;
 
+    /// Makes room as [`Leaf::split`] does, for a pair that found none; tells whether the pair was put as well. A design
+    /// does so where that costs less than an insert of its own, and only if its key is not there.
+    fn split_and_put<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        room: Room<'_, Self, K::Fence>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> (Split<K::Fence>, bool) {
+        let _ = (probe, payload);
+        (self.split(room.own, beside, lens, pen, room.fresh, room.range), false)
+    }
+
+    /// Takes the pairs of the right neighbour over and passes over it, if the design can and they fit well; tells
+    /// whether it did. The right leaf is given up then, and this one has both ranges.
+    fn absorb<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        right: (&Self, &Self::Beside),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> bool {
+        let _ = (beside, right, lens, pen);
+        false
+    }
+
     /// Moves the pairs of this leaf and of its right neighbour (numbers `own`) into `fresh`, if the design can and they
     /// fit well; tells whether it did. Both are given up then.
     fn merge<M: Medium, K: Keys>(
@@ -243,7 +298,8 @@ pub trait Leaf: Persistent + Sized {
     ) -> Result<Fate>;
 
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
-    /// neighbour. The pen fences once all chains are mended; what must be durable before that, `mend` fences itself.
+    /// neighbour, and derives what depends on that one. The pen fences once all chains are mended; what must be durable
+    /// before that, `mend` fences itself.
     fn mend<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,
@@ -256,8 +312,8 @@ pub trait Leaf: Persistent + Sized {
 
     /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
     /// that are passed over so hold nothing, and are free once the pen has fenced.
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
-        let _ = (pen, next);
+    fn relink<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, next: u32) {
+        let _ = (beside, pen, next);
         assert!(!Self::CARD.linked, "leaves passed over would be given out while the chain still leads to them");
     }
 

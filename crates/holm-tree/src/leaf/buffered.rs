@@ -245,6 +245,7 @@ impl Leaf for Buffered {
         source: "BD+Tree: Du and Scott, HOPC 2025",
         defers: true,
         needs_line_order: false,
+        needs_whole_keys: false,
         linked: false,
         keeps: true,
     };
@@ -278,7 +279,7 @@ impl Leaf for Buffered {
         }
     }
 
-    fn sparse(&self) -> bool {
+    fn sparse(&self, _: &Moved) -> bool {
         (self.now().bits.count_ones() as usize) < MERGE_UP_TO / 2
     }
 

@@ -158,8 +158,14 @@ impl<const BUG: usize> Canary<BUG> {
 }
 
 impl<const BUG: usize> Leaf for Canary<BUG> {
-    const CARD: Card =
-        Card { source: "none: known bugs", defers: false, needs_line_order: false, linked: true, keeps: true };
+    const CARD: Card = Card {
+        source: "none: known bugs",
+        defers: false,
+        needs_line_order: false,
+        needs_whole_keys: false,
+        linked: true,
+        keeps: true,
+    };
     const CAPACITY: usize = SLOTS;
     type Beside = ();
 
@@ -349,7 +355,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
     }
 
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.next, next.into());
         if BUG != DANGLING {
             pen.flush(&self.next);

@@ -259,6 +259,7 @@ impl Leaf for FastFair {
         source: "FAST and FAIR: Hwang et al., FAST 2018",
         defers: false,
         needs_line_order: true,
+        needs_whole_keys: false,
         linked: true,
         keeps: true,
     };
@@ -433,7 +434,7 @@ impl Leaf for FastFair {
         }
     }
 
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium>(&self, _: &AtomicU32, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.link, next.into());
         pen.flush(&self.link);
     }

@@ -240,7 +240,7 @@ fn fill<S: Sample>(stage: &Stage<S>, ranks: &[usize], turn: u64, worn: bool) -> 
             .for_each(|rank| fresh.act(&Act::Put(passing(rank), stage.keys.payload(&passing(rank), turn))));
         fresh.act(&Act::Split);
         // Its neighbour plays no part.
-        fresh.leaf(1).relink(&mut fresh.pen(), 0);
+        fresh.leaf(1).relink(&fresh.counts[1], &mut fresh.pen(), 0);
         let mut left = FastFair::CAPACITY / 2;
         for (index, rank) in ranks.iter().enumerate() {
             let key = fresh.keys.ranked(*rank);
