@@ -62,6 +62,8 @@ designs! { $
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
+    /// Isle-Tree: lines sorted each on its own, a counter for each. Durable when an operation returns.
+    isle: leaf crate::leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

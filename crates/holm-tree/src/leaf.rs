@@ -9,6 +9,7 @@ pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod fast_fair;
+pub mod isle;
 
 use crate::keys::Keys;
 pub use crate::pairs::{MOST_PAIRS, Pairs};
@@ -241,6 +242,23 @@ pub trait Leaf: Persistent + Sized {
         cut: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
+
+    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away, durably
+    /// and idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks
+    /// are done.
+    ///
+    /// # Errors
+    /// `Corrupt`, for bits that no crash can have left there.
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<()> {
+        let _ = (own, beside, lens, pen);
+        Ok(())
+    }
 
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
     /// neighbour. The pen fences once all chains are mended; what must be durable before that, `mend` fences itself.

@@ -16,6 +16,8 @@ pub mod inner;
 mod keys;
 mod latch;
 pub mod leaf;
+mod lineage;
+mod pair;
 mod pairs;
 mod reach;
 mod rebuild;
