@@ -6,7 +6,7 @@ use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::grove::capacity;
 use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
-use crate::script::{Script, hollow, merge, named, overflow, random};
+use crate::script::{Script, descent, hollow, merge, named, overflow, random};
 use crate::trace::Site;
 use crate::verdict::{Report, Violation};
 use holm_tree::Design;
@@ -37,7 +37,8 @@ fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
     // All of a split's images are gone on from, for only a few of them lie behind its commit.
     let split = Plan { nested: 64, ..Plan::mixed(visible, line) };
-    let told = told.into_iter().chain([(split, vec![overflow(capacity)]), (thrice(line), vec![hollow(capacity)])]);
+    let splits = vec![overflow(capacity), descent(capacity)];
+    let told = told.into_iter().chain([(split, splits), (thrice(line), vec![hollow(capacity)])]);
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
     single.chain(told).chain(mixed.map(|plan| (plan, scripts::<D>()))).collect()
 }

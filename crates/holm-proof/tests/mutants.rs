@@ -4,7 +4,7 @@ use holm_proof::mutants::{Fate, comings_and_goings, fate, sites};
 use holm_proof::{Order, Site};
 use holm_tree::Design;
 use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{buffered, fast_fair};
+use holm_tree::designs::{buffered, fast_fair, isle};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
@@ -72,4 +72,32 @@ fn fast_fair_needs_what_it_does_to_plant_and_to_give_up() {
     fates.retain(|(site, _)| !known.contains(site) && site.place.file().ends_with("fast_fair.rs"));
     let left: Vec<_> = fates.iter().filter(|(_, missed)| missed.is_none()).map(|(site, _)| site.order).collect();
     assert_eq!((fates.len(), left), (9, vec![Order::Store, Order::Store, Order::Flush, Order::Fence]), "{fates:?}");
+}
+
+/// The sites of a strict design that nothing misses: neither one tree with its crashes, nor trees that come and go.
+fn needless<D: Design>(files: &[&str]) -> Vec<Site> {
+    let of_design = |site: &Site| files.iter().any(|file| site.place.file().ends_with(file));
+    let known = sites_in::<D>(files);
+    let (mut rest, mut left) = (known.clone(), BTreeSet::new());
+    for (site, missed) in comings_and_goings::<D>().expect("a sound design") {
+        match missed {
+            Some(_) => drop(rest.remove(&site)),
+            None if of_design(&site) && !known.contains(&site) => drop(left.insert(site)),
+            None => {}
+        }
+    }
+    left.append(&mut survivors::<D>(rest));
+    left.into_iter().collect()
+}
+
+/// Orders alone, for who says which may be left.
+fn orders(sites: &[Site]) -> Vec<Order> {
+    sites.iter().map(|site| site.order).collect()
+}
+
+/// The fence behind a planted leaf: whoever puts the first pair into it fences too, but by his own thread alone.
+#[test]
+fn isle_needs_all_it_does() {
+    let left = needless::<isle>(&["isle.rs", "lineage.rs", "rebuild.rs"]);
+    assert_eq!(orders(&left), [Order::Fence], "{left:#?}");
 }

@@ -243,9 +243,9 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
 
-    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away, durably
-    /// and idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks
-    /// are done.
+    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away,
+    /// idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks are
+    /// done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.

@@ -2,7 +2,7 @@
 //! 2020).
 //!
 //! Durable when an operation returns. A change shifts pairs within one line and then stores that line's counter: two
-//! lines flushed, wherever the key falls. A lookup goes from line to line and *hops* to the next as soon as a key is too
+//! lines flushed, wherever the key falls. A lookup goes from line to line and *hops* to the next once a key is too
 //! great. Leaves split and merge by replacement, see `lineage`: fresh leaves are compact and sorted throughout.
 //!
 //! ```text
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! **The mark** of a pair is the word that no two pairs of the leaf share ([`Keys::UNIQUE`]); a vacant slot has mark
-//! zero. No legal pair is lost by that: a payload that is a mark is never zero, and the key zero lies in the first slot
-//! of its line, which counts if the counter says so. While a line is shifted one mark stands in it twice, and *the right
-//! one of the two counts*: the mate is written before the mark on the way to the right, and after it on the way to the
-//! left. Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! zero. No legal pair is lost by that: a payload that is a mark is not zero, and the key zero lies in the first slot
+//! of its line, which counts if the counter says so. While a line is shifted one mark stands in it twice, and *the
+//! right one of the two counts*: the mate is written before the mark on the way to the right, and after it on the way
+//! to the left. Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
 use crate::keys::{Keys, Role, Slot};
@@ -141,10 +141,10 @@ impl Isle {
 
     /// Fills a block with pairs in order, and zeros behind them.
     fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
-        let slots = pairs.iter().copied().chain(std::iter::repeat(Slot::default()));
-        self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
         let counters = pairs.chunks(WIDTH).enumerate().fold(0, |all, (line, some)| with_counter(all, line, some.len()));
         pen.write(&self.counters, counters);
+        let slots = pairs.iter().copied().chain(std::iter::repeat(Slot::default()));
+        self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
     }
 
     /// A line as it is, and its counter at the last time when it was durable; `None` for what no crash leaves.
@@ -193,11 +193,10 @@ impl Leaf for Isle {
 
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.fill(pen, &[]);
-        self.lines.iter().for_each(|line| pen.flush(line));
-        // Before the block is a leaf: else a crash finds in its lines what its last owner left.
-        pen.fence();
         self.lineage.begin(pen, home, None);
-        pen.persist(&self.lineage);
+        // Before anybody puts a pair here: else a crash finds, beside that pair, what the block's last owner left. Till
+        // then a leaf without pairs is a free block, in whichever order its lines persist.
+        pen.persist(self);
     }
 
     fn insert<M: Medium, K: Keys>(
@@ -367,9 +366,9 @@ impl Leaf for Isle {
                 ));
             };
             if let Some(stale) = stale {
-                // An insert is undone, a removal completed: either way one pair less than there are slots filled.
+                // An insert is undone, a removal completed: either way one pair less than there are slots filled. Not
+                // flushed: found again as it was, the line is closed again, by its old counter and by the new one.
                 self.close::<M, K>(pen, (line, stale), filled);
-                pen.flush(&self.lines[line]);
             }
             counters = with_counter(counters, line, filled - usize::from(stale.is_some()));
         }
