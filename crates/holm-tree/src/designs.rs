@@ -64,6 +64,10 @@ designs! { $
     fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
     /// Isle-Tree: lines sorted each on its own, a counter for each. Durable when an operation returns.
     isle: leaf crate::leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
+    /// wB+-Tree: a bitmap, and an array of slots in order. Durable when an operation returns.
+    wb_tree: leaf crate::leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
+    /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
+    fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -9,7 +9,9 @@ pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod fast_fair;
+pub mod fp_tree;
 pub mod isle;
+pub mod wb_tree;
 
 use crate::keys::Keys;
 pub use crate::pairs::{MOST_PAIRS, Pairs};
@@ -200,7 +202,7 @@ pub trait Leaf: Persistent + Sized {
     ) -> Option<Old>;
 
     /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
-    /// or by replacement with two. Blocks not named in the answer were not touched.
+    /// or by replacement with two. Blocks not named in the answer are free again, whatever they were used for.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -230,7 +232,8 @@ pub trait Leaf: Persistent + Sized {
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
     /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
-    /// blocks may be looked at through `peer`; they may be under recovery themselves at the same time.
+    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be under
+    /// recovery themselves at the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.

@@ -21,6 +21,7 @@ mod pair;
 mod pairs;
 mod reach;
 mod rebuild;
+mod roster;
 mod slab;
 mod spine;
 mod split;

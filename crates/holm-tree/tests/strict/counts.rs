@@ -22,12 +22,30 @@ struct Row {
     merge: Cost,
 }
 
-const ROWS: &[Row] = &[Row {
-    design: "isle",
-    operation: |kind| if kind == Kind::Update { (1, 1) } else { (2, 2) },
-    split: |_| (17, 2),
-    merge: (10, 2),
-}];
+const ROWS: &[Row] = &[
+    Row {
+        design: "isle",
+        operation: |kind| if kind == Kind::Update { (1, 1) } else { (2, 2) },
+        split: |_| (17, 2),
+        merge: (10, 2),
+    },
+    Row {
+        design: "wb_tree",
+        operation: |kind| match kind {
+            Kind::Insert => (4, 3),
+            Kind::Update => (1, 1),
+            Kind::Remove => (3, 3),
+        },
+        split: |_| (9, 4),
+        merge: (0, 0),
+    },
+    Row {
+        design: "fp_tree",
+        operation: |kind| if kind == Kind::Remove { (1, 1) } else { (3, 3) },
+        split: |_| (14, 7),
+        merge: (0, 0),
+    },
+];
 
 /// The number of leaves.
 fn leaves(grove: &Grove<Words>) -> usize {
