@@ -40,7 +40,8 @@ fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let splits = vec![overflow(capacity), descent(capacity)];
     let told = told.into_iter().chain([(split, splits), (thrice(line), vec![hollow(capacity)])]);
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
-    single.chain(told).chain(mixed.map(|plan| (plan, scripts::<D>()))).collect()
+    let torn = owed::<D>().filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
+    single.chain(told).chain(mixed.into_iter().chain(torn).map(|plan| (plan, scripts::<D>()))).collect()
 }
 
 /// A search that ends with the first violation.
@@ -83,6 +84,9 @@ pub fn fate<D: Design>(site: Site) -> Fate {
 /// # Errors
 /// In words, where the design is not sound to begin with.
 pub fn comings_and_goings<D: Design>() -> Result<Vec<(Site, Option<String>)>, String> {
-    let fate = |site| (site, survives_planting_and_giving_up::explore::<D>(Persistency::Line, &[site].into()).err());
+    let losses = || owed::<D>().filter(|persistency| *persistency != Persistency::Visible);
+    let missed =
+        |site| losses().find_map(|loss| survives_planting_and_giving_up::explore::<D>(loss, &[site].into()).err());
+    let fate = |site| (site, missed(site));
     Ok(survives_planting_and_giving_up::sites::<D>()?.into_iter().map(fate).collect())
 }

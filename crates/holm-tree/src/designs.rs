@@ -68,6 +68,8 @@ designs! { $
     wb_tree: leaf crate::leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
     fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
+    /// NV-Tree: records appended, the last one of a key decides. Durable when an operation returns.
+    nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -48,6 +48,16 @@ pub(crate) fn back_off(turn: &mut u32) {
     if *turn < 32 { spin_loop() } else { yield_now() }
 }
 
+fn never_roomy() -> MediumError {
+    MediumError::Corrupt {
+        path: "leaves".into(),
+        offset: 0,
+        what: "a leaf",
+        found: "full however often it is split".into(),
+        expected: "room after a split".into(),
+    }
+}
+
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A forest without trees.
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
@@ -108,6 +118,19 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 None => back_off(&mut turn),
             }
         }
+    }
+
+    /// Takes the probe's leaf, with room to take the probe's key away from it.
+    fn take_uncrowded(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
+        for _ in 0..MOST_SPLITS {
+            let taken = self.take(root, stay, probe)?;
+            if !taken.leaf.crowded() || taken.leaf.get(&taken.berth.beside, self.lens(), probe).is_none() {
+                return Ok(taken);
+            }
+            taken.held.undo();
+            self.make_room(root, stay, probe)?;
+        }
+        Err(never_roomy())
     }
 
     fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
@@ -288,17 +311,11 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 }
             }
         }
-        Err(MediumError::Corrupt {
-            path: "leaves".into(),
-            offset: 0,
-            what: "a leaf",
-            found: "full however often it is split".into(),
-            expected: "room after a split".into(),
-        })
+        Err(never_roomy())
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let taken = self.take(root, stay, probe)?;
+        let taken = self.take_uncrowded(root, stay, probe)?;
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);

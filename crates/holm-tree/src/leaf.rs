@@ -11,6 +11,7 @@ pub mod canary;
 pub mod fast_fair;
 pub mod fp_tree;
 pub mod isle;
+pub mod nv_tree;
 pub mod wb_tree;
 
 use crate::keys::Keys;
@@ -192,7 +193,12 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full>;
 
-    /// Takes a key away.
+    /// Whether not even a key that is there could be taken away before room is made: for designs that append.
+    fn crowded(&self) -> bool {
+        false
+    }
+
+    /// Takes a key away. The leaf is not [`Leaf::crowded`].
     fn remove<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,
@@ -232,8 +238,8 @@ pub trait Leaf: Persistent + Sized {
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
     /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
-    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be under
-    /// recovery themselves at the same time.
+    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be
+    /// under recovery themselves at the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.

@@ -22,6 +22,7 @@ use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pai
 use crate::keys::{Keys, Role, Slot};
 use crate::lineage::Lineage;
 use crate::pair::Pair;
+use crate::pairs::reheaded;
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
 use std::cmp::Ordering;
 
@@ -130,13 +131,6 @@ impl Isle {
                 None => return pairs,
             }
         }
-    }
-
-    /// The pairs with heads that leave out what the range of `home` shares.
-    fn reheaded<K: Keys>(&self, lens: Lens<'_, K>, pairs: &[Slot], home: Home) -> Vec<Slot> {
-        let same = self.skip() == usize::from(home.skip);
-        let head = |slot: Slot| if same { None } else { lens.keys.rehead(slot, home.skip.into()) };
-        pairs.iter().map(|slot| Slot { head: head(*slot).unwrap_or(slot.head), ..*slot }).collect()
     }
 
     /// Fills a block with pairs in order, and zeros behind them.
@@ -288,7 +282,7 @@ impl Leaf for Isle {
         for ((fresh, half), (low, high)) in fresh.iter().zip(pairs.chunks(middle)).zip(ranges) {
             let home = Home { skip: K::common(low, high) as u8, ..home };
             fresh.leaf.lineage.begin(pen, home, Some((own, &self.lineage)));
-            fresh.leaf.fill(pen, &self.reheaded(lens, half, home));
+            fresh.leaf.fill(pen, &reheaded(lens.keys, half, self.skip(), home.skip.into()));
             pen.flush(fresh.leaf);
         }
         // Before the old leaf ends: else a crash finds neither it nor what it held.
@@ -311,8 +305,8 @@ impl Leaf for Isle {
             return false;
         }
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.lineage.home() };
-        let mut pairs = self.reheaded(lens, &self.sorted(lens), home);
-        pairs.append(&mut right.reheaded(lens, &right.sorted(lens), home));
+        let of = |leaf: &Self| reheaded(lens.keys, &leaf.sorted(lens), leaf.skip(), home.skip.into());
+        let pairs = [of(self), of(right)].concat();
         // An empty leaf is free after any crash, and needs no commit.
         let empty = self.filled() == 0;
         let (origin, commits) = if empty { (own[1], right) } else { (own[0], self) };

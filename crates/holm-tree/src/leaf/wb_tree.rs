@@ -77,13 +77,13 @@ impl Array {
         let end = 1 + self.len();
         self.bytes.copy_within(1 + rank..end, 2 + rank);
         self.bytes[1 + rank] = slot as u8;
-        self.bytes[0] += 1;
+        self.bytes[0] = end as u8;
     }
 
     fn remove(&mut self, rank: usize) {
         let end = 1 + self.len();
         self.bytes.copy_within(2 + rank..end, 1 + rank);
-        self.bytes[0] -= 1;
+        self.bytes[0] = end as u8 - 2;
     }
 }
 
@@ -289,14 +289,12 @@ impl Leaf for WbTree {
         Ok(Fate::Free)
     }
 
-    /// A slot array that does not count is made anew. One that counts and contradicts the bitmap is damage, and the
-    /// bitmap is believed.
+    /// A slot array that does not count is made anew. One that counts is believed.
     fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, _: Option<&Self>) {
-        let (array, bits) = (self.array(), self.bits());
-        let named = (0..array.len()).fold(0, |bits, rank| bits | 1 << array.slot(rank));
-        if self.roster.bits() & VALID != 0 && named == bits && array.len() as u32 == bits.count_ones() {
+        if self.roster.bits() & VALID != 0 {
             return;
         }
+        let bits = self.bits();
         let mut order: Vec<_> = slots(bits).map(|at| (self.pairs[at].slot(), at)).collect();
         arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
         self.set_array(pen, Array::new(order.into_iter().map(|(_, at)| at)));

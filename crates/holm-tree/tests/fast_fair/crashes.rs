@@ -2,7 +2,7 @@
 //! crashed in its turn, and each flush left out to see that it is missed.
 
 use crate::names::Names;
-use crate::recorded::Words as Bits;
+use crate::recorded::{BLOCKS, Words as Bits};
 use crate::stage::{Act, LAST, Sample, Stage, explore};
 use holm_tree::Words;
 use holm_tree::leaf::Leaf;
@@ -31,8 +31,7 @@ fn fill<S: Sample>(stage: &Stage<FastFair, S>, ranks: &[usize], turn: u64, worn:
         (0..left).rev().for_each(|rank| fresh.act(&Act::Remove(passing(rank))));
         let mut image = fresh.medium().snapshot();
         image[128..].fill(0xABAD_1DEA);
-        image[129] = 0;
-        image[193] = 0;
+        (2..BLOCKS).for_each(|block| image[block * 64 + 1] = 0);
         return image;
     }
     for rank in ranks {

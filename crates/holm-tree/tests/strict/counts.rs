@@ -2,6 +2,7 @@
 
 use crate::grove::{Grove, ORDERS, mixed};
 use holm_tree::{Toward, Words};
+use std::collections::BTreeMap;
 
 /// Flushes and fences.
 type Cost = (u64, u64);
@@ -14,47 +15,67 @@ enum Kind {
     Remove,
 }
 
-/// What a full leaf's replacement by so many leaves, or a merge of two, costs beside the operation.
+/// What a formula may depend on.
+struct Moment {
+    kind: Kind,
+    /// Slots of the leaf that had been used since it was written: for designs that append.
+    used: usize,
+}
+
+/// What the operations cost, and what comes before one: a leaf of so many pairs replaced by so many leaves, or divided;
+/// or after one: two leaves merged.
 struct Row {
     design: &'static str,
-    operation: fn(Kind) -> Cost,
-    split: fn(usize) -> Cost,
+    operation: fn(Moment) -> Cost,
+    split: fn(usize, usize) -> Cost,
     merge: Cost,
 }
 
 const ROWS: &[Row] = &[
     Row {
         design: "isle",
-        operation: |kind| if kind == Kind::Update { (1, 1) } else { (2, 2) },
-        split: |_| (17, 2),
+        operation: |at| if at.kind == Kind::Update { (1, 1) } else { (2, 2) },
+        split: |_, _| (17, 2),
         merge: (10, 2),
     },
     Row {
         design: "wb_tree",
-        operation: |kind| match kind {
+        operation: |at| match at.kind {
             Kind::Insert => (4, 3),
             Kind::Update => (1, 1),
             Kind::Remove => (3, 3),
         },
-        split: |_| (9, 4),
+        split: |_, _| (9, 4),
         merge: (0, 0),
     },
     Row {
         design: "fp_tree",
-        operation: |kind| if kind == Kind::Remove { (1, 1) } else { (3, 3) },
-        split: |_| (14, 7),
+        operation: |at| if at.kind == Kind::Remove { (1, 1) } else { (3, 3) },
+        split: |_, _| (14, 7),
+        merge: (0, 0),
+    },
+    Row {
+        design: "nv_tree",
+        // Two records of an update may lie in two lines: the second one starts every fourth.
+        operation: |at| if at.kind == Kind::Update && at.used % 4 == 1 { (3, 2) } else { (2, 2) },
+        split: |leaves, pairs| {
+            let lines = |pairs: usize| 1 + (pairs as u64).saturating_sub(2).div_ceil(4);
+            let fresh = if leaves == 1 { lines(pairs) } else { lines(pairs / 2) + lines(pairs.div_ceil(2)) };
+            (fresh + 1, 2)
+        },
         merge: (0, 0),
     },
 ];
 
-/// The number of leaves.
-fn leaves(grove: &Grove<Words>) -> usize {
-    let (mut count, mut edge) = (0, 0);
+/// Number and pairs of each leaf, in order.
+fn leaves(grove: &Grove<Words>) -> Vec<(u32, usize)> {
+    let (mut leaves, mut edge) = (vec![], 0);
     loop {
-        count += 1;
-        match grove.index.view(&grove.root, Toward::Holding(edge)).edge {
+        let view = grove.index.view(&grove.root, Toward::Holding(edge));
+        leaves.push((view.seen.leaf(), view.pairs.len()));
+        match view.edge {
             Some(high) => edge = high,
-            None => return count,
+            None => return leaves,
         }
     }
 }
@@ -62,6 +83,7 @@ fn leaves(grove: &Grove<Words>) -> usize {
 fn follows(row: &Row) {
     for (name, order) in ORDERS {
         let grove = Grove::new(row.design, Words);
+        let mut used: BTreeMap<u32, usize> = leaves(&grove).into_iter().collect();
         let (mut splits, mut merges) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 600);
@@ -79,7 +101,6 @@ fn follows(row: &Row) {
                 (false, true) => Kind::Update,
                 (false, false) => Kind::Insert,
             };
-            let (own, many) = (view.seen.leaf(), leaves(&grove));
             let before = grove.counts();
             if removes {
                 grove.remove(key)
@@ -87,26 +108,32 @@ fn follows(row: &Row) {
                 grove.put(key, i)
             };
             let spent = grove.counts() - before;
-            let replaced = grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf() != own;
-            let extra = match leaves(&grove).checked_sub(many) {
-                None => {
-                    merges += 1;
-                    row.merge
-                }
-                Some(more) if replaced || more > 0 => {
-                    splits += 1;
-                    (row.split)(1 + more)
-                }
-                Some(_) => (0, 0),
+            let (old, now) = (used.len(), leaves(&grove));
+            let own = grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf();
+            let extra = if now.len() < old {
+                merges += 1;
+                row.merge
+            } else if own != view.seen.leaf() || now.len() > old {
+                splits += 1;
+                used.remove(&view.seen.leaf());
+                (row.split)(1 + now.len() - old, view.pairs.len())
+            } else {
+                (0, 0)
             };
-            let (flushes, fences) = (row.operation)(kind);
+            // A leaf written anew has used as many slots as it had pairs before the operation.
+            let came = |number: u32| i64::from(number == own) * [1, 0, -1][kind as usize];
+            let anew = |(number, pairs): (u32, usize)| (number, (pairs as i64 - came(number)) as usize);
+            used = now.into_iter().map(|leaf| (leaf.0, *used.get(&leaf.0).unwrap_or(&anew(leaf).1))).collect();
+            let filled = used.entry(own).or_default();
+            let cost = (row.operation)(Moment { kind, used: *filled });
+            let wanted = (cost.0 + extra.0, cost.1 + extra.1);
             assert_eq!(
                 (spent.flushes, spent.fences),
-                (flushes + extra.0, fences + extra.1),
-                "{}, {name}: {kind:?} of {key}, then {} leaves of {many}",
-                row.design,
-                leaves(&grove)
+                wanted,
+                "{}, {name}: {kind:?} of {key}, {filled} used",
+                row.design
             );
+            *filled += if kind == Kind::Update { 2 } else { 1 };
         }
         assert!(splits > 10 && (merges > 3 || row.merge == (0, 0)), "{name}: {splits} splits, {merges} merges");
     }

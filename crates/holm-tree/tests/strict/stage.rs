@@ -49,7 +49,7 @@ pub enum Act<F> {
     Merge,
 }
 
-/// Leaves 1 to 3 of a recorded medium; block 1 is planted.
+/// A few leaves of a recorded medium; block 1 is planted.
 pub struct Stage<L: Leaf, K: Keys> {
     pub quill: Quill<Recorded>,
     pub keys: K,
@@ -82,7 +82,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
 
     pub fn leaf(&self, number: u32) -> &L {
         let found = self.medium().image().at(Loc::new(Area::Leaves, u64::from(number) * 512));
-        found.expect("four blocks")
+        found.expect("as many blocks")
     }
 
     fn plant(&self) {
@@ -102,24 +102,23 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         let mut pen = self.pen();
         match act {
             Act::Put(key, payload) => {
-                let (leaf, beside) = self.home_of(key);
-                let put = leaf.insert(beside, self.lens(), &mut pen, S::probe(key), *payload);
-                assert_ne!(put, Err(Full), "room in the leaf");
+                let put = |pen: &mut Pen<'_, Recorded>| {
+                    let (leaf, beside) = self.leaf_of(self.home_of(key));
+                    leaf.insert(beside, self.lens(), pen, S::probe(key), *payload)
+                };
+                if put(&mut pen) == Err(Full) {
+                    self.split(self.home_of(key));
+                    assert_ne!(put(&mut pen), Err(Full), "room in the leaf");
+                }
             }
             Act::Remove(key) => {
-                let (leaf, beside) = self.home_of(key);
+                if self.leaf_of(self.home_of(key)).0.crowded() {
+                    self.split(self.home_of(key));
+                }
+                let (leaf, beside) = self.leaf_of(self.home_of(key));
                 leaf.remove(beside, self.lens(), &mut pen, S::probe(key)).expect("the key is there");
             }
-            Act::Split => {
-                let own = self.leaves.borrow()[0].1;
-                let fresh: Result<[_; 2], _> = self.fresh().try_into();
-                let fresh = fresh.unwrap_or_else(|_| panic!("two blocks are free"));
-                let range = (&S::Fence::default(), None);
-                let beside = &self.besides[own as usize];
-                let split = self.leaf(own).split(own, beside, self.lens(), &mut pen, fresh, range);
-                let right = split.right.expect("enough pairs");
-                *self.leaves.borrow_mut() = vec![(S::Fence::default(), split.left), right];
-            }
+            Act::Split => self.split(0),
             Act::Merge => {
                 let own = [0, 1].map(|index| self.leaves.borrow()[index].1);
                 let fresh = self.fresh().pop().expect("a block is free");
@@ -132,10 +131,25 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         }
     }
 
-    /// The leaf whose range holds a key.
-    fn home_of(&self, key: &S::Fence) -> (&L, &L::Beside) {
-        let leaves = self.leaves.borrow();
-        let number = leaves[leaves.partition_point(|leaf| leaf.0 <= *key) - 1].1;
+    /// Splits or replaces a leaf, by its place in the order of all.
+    fn split(&self, index: usize) {
+        let fresh: [_; 2] = self.fresh().into_iter().take(2).collect::<Vec<_>>().try_into().ok().expect("two are free");
+        let mut leaves = self.leaves.borrow_mut();
+        let (low, own) = leaves[index].clone();
+        let high = leaves.get(index + 1).map(|next| next.0.clone());
+        let (leaf, beside) = (self.leaf(own), &self.besides[own as usize]);
+        let split = leaf.split(own, beside, self.lens(), &mut self.pen(), fresh, (&low, high.as_ref()));
+        leaves[index] = (low, split.left);
+        leaves.splice(index + 1..index + 1, split.right);
+    }
+
+    /// The place of the leaf whose range holds a key.
+    fn home_of(&self, key: &S::Fence) -> usize {
+        self.leaves.borrow().partition_point(|leaf| leaf.0 <= *key) - 1
+    }
+
+    fn leaf_of(&self, index: usize) -> (&L, &L::Beside) {
+        let number = self.leaves.borrow()[index].1;
         (self.leaf(number), &self.besides[number as usize])
     }
 
