@@ -2,8 +2,8 @@
 //! Nica, Willhalm, Lehner, SIGMOD 2016).
 //!
 //! Durable when an operation returns. A pair, then its fingerprint, are durable before the bitmap admits them; an
-//! update goes to another slot, and one store of the bitmap changes both bits. A split copies the whole leaf and divides
-//! the bitmaps. It takes two stores in the old leaf, so a log says that it is under way.
+//! update goes to another slot, and one store of the bitmap changes both bits. A split copies the whole leaf and
+//! divides the bitmaps. It takes two stores in the old leaf, so a log says that it is under way.
 //!
 //! ```text
 //! bytes 0-15    roster: bit s of the bitmap admits slot s
