@@ -115,6 +115,15 @@ pub fn split_within(capacity: usize) -> Script {
     script("split_within", past().puts(keys).puts(within).tick(), steps().puts(middle + 50..middle + 56).tick(), SMALL)
 }
 
+/// The lowest leaf splits, and has done so before within the same two epochs: the block that gave way then is given out
+/// by nobody but a recovery, and there before those that it finds fresh.
+pub fn descent(capacity: usize) -> Script {
+    let full = (1..=capacity as u64).map(|i| (i + capacity as u64) * 10);
+    let mut lower = (1..=capacity as u64).rev().map(|i| i * 10);
+    let first = lower.by_ref().take(capacity.div_ceil(2)).collect::<Vec<_>>();
+    script("descent", past().puts(full).puts(first), steps().puts(lower.take(2)), SMALL)
+}
+
 /// Old versions fill a leaf of few pairs, whatever the design does about that.
 pub fn refresh() -> Script {
     // Three versions of each are more than a leaf has slots, and too few pairs for a split.

@@ -4,7 +4,7 @@ use holm_proof::mutants::{Fate, comings_and_goings, fate, sites};
 use holm_proof::{Order, Site};
 use holm_tree::Design;
 use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{borders, buffered, fast_fair};
+use holm_tree::designs::{borders, buffered, fast_fair, fp_tree, isle, nv_tree, wb_tree};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
@@ -101,4 +101,41 @@ fn borders_needs_all_it_does() {
     let orders: Vec<_> = left.iter().filter(|site| !rebuild.contains(site)).map(|site| site.order).collect();
     assert_eq!(orders, [Order::Flush, Order::Fence], "{left:#?}");
     assert_eq!(left.len(), 3, "{left:#?}");
+}
+
+/// Orders alone, for who says which may be left.
+fn orders(sites: &[Site]) -> Vec<Order> {
+    sites.iter().map(|site| site.order).collect()
+}
+
+/// The fence behind a planted leaf: whoever puts the first pair into it fences too, but by his own thread alone.
+#[test]
+fn isle_needs_all_it_does() {
+    let left = needless::<isle>(&["isle.rs", "lineage.rs", "rebuild.rs"]);
+    assert_eq!(orders(&left), [Order::Fence], "{left:#?}");
+}
+
+/// The first put into a planted leaf writes its header word anew, flushes that line and fences.
+const PLANTED: [Order; 3] = [Order::Store, Order::Flush, Order::Fence];
+
+#[test]
+fn wb_tree_needs_all_it_does() {
+    let left = needless::<wb_tree>(&["wb_tree.rs", "roster.rs"]);
+    assert_eq!(orders(&left), PLANTED, "{left:#?}");
+}
+
+/// The paper makes each step durable by itself. It need not: the first half of the log waits for the second, the log
+/// and the copied leaf for its bitmap, which is written twice, and a pair for its fingerprint. A planted leaf as above.
+#[test]
+fn fp_tree_needs_what_it_does_but_for_small_steps() {
+    let left = needless::<fp_tree>(&["fp_tree.rs", "roster.rs"]);
+    let [stores, flushes, fences] = PLANTED.map(|it| left.iter().filter(|site| site.order == it).count());
+    assert_eq!((stores, flushes, fences), (2, 2, 5), "{left:#?}");
+}
+
+/// Of a planted leaf the first put flushes the header's line and fences.
+#[test]
+fn nv_tree_needs_all_it_does() {
+    let left = needless::<nv_tree>(&["nv_tree.rs", "lineage.rs"]);
+    assert_eq!(orders(&left), [Order::Flush, Order::Fence], "{left:#?}");
 }

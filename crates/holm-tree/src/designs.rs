@@ -68,6 +68,14 @@ designs! { $
     fast_fair: leaf crate::leaf::fast_fair::FastFair, twig Sorted<8>, branch Sorted<8>;
     /// A pair counts if its key lies within the leaf's borders. Durable when an operation returns.
     borders: leaf crate::leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
+    /// Isle-Tree: lines sorted each on its own, a counter for each. Durable when an operation returns.
+    isle: leaf crate::leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
+    /// wB+-Tree: a bitmap, and an array of slots in order. Durable when an operation returns.
+    wb_tree: leaf crate::leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
+    /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
+    fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
+    /// NV-Tree: records appended, the last one of a key decides. Durable when an operation returns.
+    nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -48,6 +48,16 @@ pub(crate) fn back_off(turn: &mut u32) {
     if *turn < 32 { spin_loop() } else { yield_now() }
 }
 
+fn never_roomy() -> MediumError {
+    MediumError::Corrupt {
+        path: "leaves".into(),
+        offset: 0,
+        what: "a leaf",
+        found: "full however often it is split".into(),
+        expected: "room after a split".into(),
+    }
+}
+
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A forest without trees.
     ///
@@ -113,6 +123,19 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 None => back_off(&mut turn),
             }
         }
+    }
+
+    /// Takes the probe's leaf, with room to take the probe's key away from it.
+    fn take_uncrowded(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
+        for _ in 0..MOST_SPLITS {
+            let taken = self.take(root, stay, probe)?;
+            if !taken.leaf.crowded() || taken.leaf.get(&taken.berth.beside, self.lens(), probe).is_none() {
+                return Ok(taken);
+            }
+            taken.held.undo();
+            self.make_room(root, stay, probe, None)?;
+        }
+        Err(never_roomy())
     }
 
     pub(crate) fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
@@ -290,24 +313,18 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 Err(Full) => {
                     taken.held.undo();
                     drop(pen);
-                    if self.make_room(root, stay, probe, payload, seal)? {
+                    if self.make_room(root, stay, probe, Some((payload, seal)))? {
                         root.pairs.fetch_add(1, Relaxed);
                         return Ok(None);
                     }
                 }
             }
         }
-        Err(MediumError::Corrupt {
-            path: "leaves".into(),
-            offset: 0,
-            what: "a leaf",
-            found: "full however often it is split".into(),
-            expected: "room after a split".into(),
-        })
+        Err(never_roomy())
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let taken = self.take(root, stay, probe)?;
+        let taken = self.take_uncrowded(root, stay, probe)?;
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);

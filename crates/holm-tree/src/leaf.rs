@@ -10,6 +10,10 @@ pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod fast_fair;
+pub mod fp_tree;
+pub mod isle;
+pub mod nv_tree;
+pub mod wb_tree;
 
 use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
@@ -216,7 +220,12 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full>;
 
-    /// Takes a key away.
+    /// Whether not even a key that is there could be taken away before room is made: for designs that append.
+    fn crowded(&self) -> bool {
+        false
+    }
+
+    /// Takes a key away. The leaf is not [`Leaf::crowded`].
     fn remove<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,
@@ -226,7 +235,7 @@ pub trait Leaf: Persistent + Sized {
     ) -> Option<Old>;
 
     /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
-    /// or by replacement with two. Blocks not named in the answer were not touched.
+    /// or by replacement with two. Blocks not named in the answer are free again, whatever they were used for.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -284,7 +293,8 @@ pub trait Leaf: Persistent + Sized {
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
     /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
-    /// blocks may be looked at through `peer`; they may be under recovery themselves at the same time.
+    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be
+    /// under recovery themselves at the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -296,6 +306,23 @@ pub trait Leaf: Persistent + Sized {
         cut: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
+
+    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away,
+    /// idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks are
+    /// done.
+    ///
+    /// # Errors
+    /// `Corrupt`, for bits that no crash can have left there.
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<()> {
+        let _ = (own, beside, lens, pen);
+        Ok(())
+    }
 
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
     /// neighbour, and derives what depends on that one. The pen fences once all chains are mended; what must be durable

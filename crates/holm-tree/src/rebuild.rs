@@ -113,6 +113,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
             newest = newest.max(leaf.stamp());
             if let Fate::Live { keyspace, first } = fate {
+                leaf.normalise(number, &berth.beside, forest.lens(), &mut pen)?;
                 live.push((number, keyspace, first));
             }
         }

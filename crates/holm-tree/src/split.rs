@@ -19,6 +19,9 @@ struct Raw<'a, L: Leaf> {
     held: Held<'a>,
 }
 
+/// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
+type Pending = Option<(u64, Seal)>;
+
 /// How two leaves became one, and which are free now.
 enum Merged {
     /// In a fresh leaf.
@@ -40,14 +43,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         root: &Root,
         stay: &mut Stay<'_>,
         probe: K::Probe<'_>,
-        payload: u64,
-        seal: Seal,
+        pending: Pending,
     ) -> Result<bool> {
         let mut turn = 0;
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
             let raw = [self.raw(stay)?, self.raw(stay)?];
-            if let Some(put) = self.try_split(root, stay, (probe, payload), seal, raw) {
+            if let Some(put) = self.try_split(root, stay, probe, pending, raw) {
                 return Ok(put);
             }
             if !stay.valid() {
@@ -85,8 +87,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         &self,
         root: &Root,
         stay: &Stay<'_>,
-        (probe, payload): (K::Probe<'_>, u64),
-        seal: Seal,
+        probe: K::Probe<'_>,
+        pending: Pending,
         raw: [Raw<'_, D::Leaf>; 2],
     ) -> Option<bool> {
         let space = &self.quill.pool().space;
@@ -116,8 +118,11 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let mut pen = self.quill.cut(stay);
         let room = Room { own: taken.number, fresh, range: (&low, path.leaf.1.as_ref()) };
         let beside = &taken.berth.beside;
-        let (split, put) = taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload);
-        if put {
+        let (split, put) = match pending {
+            Some((payload, _)) => taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload),
+            None => (taken.leaf.split(room.own, beside, self.lens(), &mut pen, room.fresh, room.range), false),
+        };
+        if let Some((_, seal)) = pending.filter(|_| put) {
             self.seal(&mut pen, seal);
         }
         let (twig, position) = (path.twig.node, path.twig.position);

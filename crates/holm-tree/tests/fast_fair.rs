@@ -1,155 +1,25 @@
-//! FAST and FAIR's leaf: every key and value against the standard library's map, flushes and fences by formula, readers
-//! beside a writer, bits torn at random, and every crash of every operation on one leaf.
+//! FAST and FAIR's leaf: flushes and fences by formula, bits torn at random, and every crash of every operation on one
+//! leaf.
 
 #[path = "fast_fair/crashes.rs"]
 mod crashes;
-#[path = "fast_fair/names.rs"]
+#[path = "strict/grove.rs"]
+mod grove;
+#[path = "strict/names.rs"]
 mod names;
-#[path = "fast_fair/recorded.rs"]
+#[path = "strict/recorded.rs"]
 mod recorded;
+#[path = "strict/stage.rs"]
+mod stage;
 
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Loc, Mapped, MappedOptions, Medium, Pool, Quill};
+use grove::{Grove, ORDERS, mixed};
+use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Pool};
 use holm_search::Search;
 use holm_tree::leaf::fast_fair::FastFair;
 use holm_tree::leaf::{Cut, Leaf, Lens, Pairs};
-use holm_tree::{Index, Keys, Root, Toward, Words, designs};
+use holm_tree::{Keys, Toward, Words};
 use names::Names;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-
-struct Grove<K: Keys> {
-    quill: Arc<Quill<Mapped>>,
-    index: Box<dyn Index<K>>,
-    root: Root,
-}
-
-impl<K: Keys> Grove<K> {
-    fn new(keys: K) -> Self {
-        let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill =
-            Arc::new(Pool::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let index = designs::open("fast_fair", quill.clone(), keys, Search::detect()).expect("a design of that name");
-        let root = index.plant(&mut quill.clock().check_in().expect("a sound pool"), 7).expect("memory");
-        Grove { quill, index, root }
-    }
-    fn put(&self, key: K::Probe<'_>, payload: u64) -> Option<u64> {
-        let mut stay = self.quill.clock().check_in().expect("a sound pool");
-        self.index.put(&self.root, &mut stay, key, payload, None).expect("memory").map(|old| old.payload)
-    }
-    fn remove(&self, key: K::Probe<'_>) -> Option<u64> {
-        let mut stay = self.quill.clock().check_in().expect("a sound pool");
-        self.index.remove(&self.root, &mut stay, key, None).expect("memory").map(|old| old.payload)
-    }
-    fn get(&self, key: K::Probe<'_>) -> Option<u64> {
-        self.index.get(&self.root, key).payload
-    }
-    fn payloads(&self) -> Vec<u64> {
-        let audit = self.index.audit(&self.root);
-        assert_eq!(audit.faults, Vec::<String>::new());
-        audit.payloads
-    }
-    /// As after the death of the process.
-    fn rebuild(&mut self) {
-        let rebuilt = self.index.rebuild(Cut::Visible, self.quill.clock().active(), 2).expect("sound leaves");
-        let mut roots = rebuilt.roots;
-        assert_eq!(roots.len(), 1);
-        self.root = roots.pop().expect("one tree");
-        assert_eq!(self.root.keyspace(), 7);
-    }
-    fn counts(&self) -> Counts {
-        self.quill.pool().medium.counts()
-    }
-}
-
-fn mixed(i: u64) -> u64 {
-    i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
-}
-
-/// The key of a turn.
-type Order = fn(u64) -> u64;
-
-/// Orders in which keys arrive, the least and the greatest among them.
-const ORDERS: [(&str, Order); 5] = [
-    ("ascending", |i| i),
-    ("descending", |i| u64::MAX - i),
-    ("random", mixed),
-    (
-        "clustered",
-        |i| if i.is_multiple_of(50) { [0, u64::MAX][i as usize / 50 % 2] } else { ((i % 7) << 60) | (i / 7) },
-    ),
-    ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
-];
-
-#[test]
-fn words_agree_with_a_map_whatever_keys_and_values() {
-    // Zero, equal neighbours, a value equal to keys, both ends of the range: what the published code loses.
-    let values: [fn(u64, u64) -> u64; 4] =
-        [|_, _| 0, |_, turn| turn / 3, |key, _| key, |_, turn| [0, 1, u64::MAX][turn as usize % 3]];
-    for (name, order) in ORDERS {
-        for value in values {
-            let mut grove = Grove::new(Words);
-            let mut map = BTreeMap::new();
-            for round in 0..2 {
-                for i in 0..1_500 {
-                    let (key, value) = (order(i), value(order(i), i + round));
-                    assert_eq!(grove.put(key, value), map.insert(key, value), "{name}: put {key}");
-                    if i % 5 == 4 {
-                        let gone = order(mixed(i) % i);
-                        assert_eq!(grove.remove(gone), map.remove(&gone), "{name}: remove {gone}");
-                    }
-                }
-                assert_eq!(grove.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}");
-                grove.rebuild();
-                assert_eq!(grove.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}: rebuilt");
-                let backwards = round == 1;
-                let keys: Vec<_> = map.keys().copied().collect();
-                for index in 0..keys.len() {
-                    let key = keys[if backwards { keys.len() - 1 - index } else { index }];
-                    assert_eq!(grove.get(key), map.get(&key).copied(), "{name}: get {key}");
-                    assert_eq!(grove.remove(key), map.remove(&key), "{name}: remove {key}");
-                    assert_eq!(grove.get(key), None, "{name}: {key} after its removal");
-                }
-                assert_eq!(grove.payloads(), [], "{name}: emptied");
-                if backwards {
-                    grove.rebuild();
-                    assert_eq!(grove.payloads(), [], "{name}: emptied and rebuilt");
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn names_agree_with_a_map_though_heads_are_equal() {
-    let names = Names::default();
-    let mut grove = Grove::new(names.clone());
-    let mut map = BTreeMap::new();
-    let name = |i: u64| match i % 4 {
-        0 => format!("the same eight bytes, {}", i % 700).into_bytes(),
-        1 => vec![b'a'; (i % 40) as usize],
-        2 => [vec![0; (i % 12) as usize], vec![255; (i % 3) as usize]].concat(),
-        _ => mixed(i).to_be_bytes().to_vec(),
-    };
-    for i in 0..12_000 {
-        let key = name(mixed(i) % 3_000);
-        if mixed(i + 1).is_multiple_of(3) {
-            assert_eq!(grove.remove(&key), map.remove(&key), "remove {key:?} at {i}");
-        } else {
-            let payload = names.lay(&key);
-            assert_eq!(grove.put(&key, payload), map.insert(key, payload), "put at {i}");
-        }
-        if i % 4_000 == 3_999 {
-            grove.rebuild();
-            assert_eq!(grove.payloads(), map.values().copied().collect::<Vec<_>>());
-        }
-    }
-    while let Some((key, payload)) = map.pop_first() {
-        assert_eq!(grove.get(&key), Some(payload));
-        assert_eq!(grove.remove(&key), Some(payload));
-    }
-    assert_eq!(grove.payloads(), []);
-}
+use std::sync::atomic::AtomicU32;
 
 /// The line of a slot, from the page's table.
 fn line(slot: usize) -> u64 {
@@ -164,7 +34,7 @@ fn shifted(count: usize, at: usize) -> u64 {
 #[test]
 fn flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let grove = Grove::new(Words);
+        let grove = Grove::new("fast_fair", Words);
         let (mut splits, mut worst) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
@@ -201,48 +71,6 @@ fn flushes_and_fences_are_those_of_the_formulas() {
         }
         assert!(splits > 10 && worst > 13, "{name}: {splits} splits, {worst} flushes at the worst");
     }
-}
-
-#[test]
-fn readers_beside_writers_see_what_is_there() {
-    let grove = Grove::new(Words);
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..2u64)
-            .map(|thread| {
-                let grove = &grove;
-                scope.spawn(move || {
-                    for i in 0..20_000 {
-                        assert_eq!(grove.put(mixed(i * 2 + thread), i), None);
-                        if i % 3 == 2 {
-                            assert_eq!(grove.remove(mixed((i - 1) * 2 + thread)), Some(i - 1));
-                        }
-                    }
-                })
-            })
-            .collect();
-        for thread in 0..2u64 {
-            let (grove, done) = (&grove, &done);
-            scope.spawn(move || {
-                // Pairs that never go: once seen, always seen.
-                let mut seen = 0;
-                while !done.load(Relaxed) {
-                    while grove.get(mixed(seen * 2 + thread)).is_some() {
-                        seen += 3;
-                    }
-                    for i in (0..seen).step_by(3) {
-                        assert_eq!(grove.get(mixed(i * 2 + thread)), Some(i));
-                    }
-                    let view = grove.index.view(&grove.root, Toward::Holding(mixed(seen)));
-                    assert!(view.pairs.is_sorted_by(|a, b| a.head < b.head));
-                }
-            });
-        }
-        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
-        done.store(true, Relaxed);
-    });
-    assert_eq!(grove.root.pairs(), 2 * (20_000 - 6_666));
-    assert_eq!(grove.payloads().len() as u64, grove.root.pairs());
 }
 
 /// Any bits and any count: readers and recovery end, and nobody panics.

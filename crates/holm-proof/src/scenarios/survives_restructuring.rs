@@ -5,7 +5,7 @@ use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
 use crate::grove::capacity;
-use crate::script::{empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
+use crate::script::{descent, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
 use holm_tree::Design;
 
 /// A leaf splits.
@@ -13,7 +13,8 @@ use holm_tree::Design;
 /// # Errors
 /// The violation.
 pub fn survives_splits<D: Design>() -> Verdict {
-    all_owed::<D>(&[split(capacity::<D>()), split_within(capacity::<D>()), ends()], Plan::suite)
+    let capacity = capacity::<D>();
+    all_owed::<D>(&[split(capacity), split_within(capacity), ends(), descent(capacity)], Plan::suite)
 }
 
 /// Two leaves become one.

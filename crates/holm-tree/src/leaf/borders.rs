@@ -23,9 +23,9 @@
 //! Borders are keys, so slots must hold whole keys: not for keys that lie in records. Assumed of the medium: what
 //! persists of a line is a prefix of the stores to it.
 
-use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split};
 use crate::keys::{Keys, Slot};
+use crate::pair::Pair;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
 use std::sync::atomic::AtomicU64;

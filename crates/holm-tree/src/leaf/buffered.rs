@@ -20,6 +20,7 @@
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
+use crate::pair::Pair;
 use crate::pairs::arrange;
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
@@ -36,16 +37,6 @@ const MERGE_UP_TO: usize = 14;
 
 /// In the upper half of a home word: this leaf gives way to the leaf of that number, once that one is committed.
 const HEIR: u32 = 1 << 31;
-
-persistent! {
-    /// Two durable words.
-    pub struct Pair {
-        /// The key, or its head.
-        pub head: Word,
-        /// The value, or where the record lies.
-        pub payload: Word,
-    }
-}
 
 persistent! {
     /// 512 bytes: a metadata line and seven lines of pairs.
@@ -131,8 +122,7 @@ impl Buffered {
 
     #[inline]
     fn slot(&self, index: usize) -> Slot {
-        let pair = &self.pairs[index];
-        Slot { head: pair.head.read(), payload: pair.payload.read() }
+        self.pairs[index].slot()
     }
 
     /// The slots whose fingerprint is the probe's.

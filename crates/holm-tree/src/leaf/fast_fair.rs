@@ -26,9 +26,9 @@
 //! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
 //! stores to it.
 
-use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
 use crate::keys::{Keys, Role, Slot};
+use crate::pair::Pair;
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
 use std::cmp::Ordering;
@@ -84,25 +84,18 @@ impl FastFair {
     /// The word that no other slot of the leaf has too.
     #[inline]
     fn mark<K: Keys>(&self, slot: usize) -> &Word {
-        match K::UNIQUE {
-            Role::Head => &self.pairs[slot].head,
-            Role::Payload => &self.pairs[slot].payload,
-        }
+        self.pairs[slot].mark::<K>()
     }
 
     /// The word beside the mark.
     #[inline]
     fn mate<K: Keys>(&self, slot: usize) -> &Word {
-        match K::UNIQUE {
-            Role::Head => &self.pairs[slot].payload,
-            Role::Payload => &self.pairs[slot].head,
-        }
+        self.pairs[slot].mate::<K>()
     }
 
     #[inline]
     fn slot(&self, index: usize) -> Slot {
-        let pair = &self.pairs[index];
-        Slot { head: pair.head.read(), payload: pair.payload.read() }
+        self.pairs[index].slot()
     }
 
     /// A racing reader may meet any count; the slots end where they end.
