@@ -187,11 +187,12 @@ impl Borders {
         for (slot, pair) in placed() {
             self.store(pen, slot, pair.slot);
         }
+        let filled: u32 = (1 << pairs.len()) - 1;
         // The header's line in any case.
-        let mut changed = 1 | (1 << pairs.len()) - 1;
+        let mut changed = 1 | filled;
         if known.used.swap(true, Relaxed) {
             changed = ALL;
-            slots(!((1 << pairs.len()) - 1)).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
+            slots(!filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
         }
         self.flush(pen, changed);
         known.dismiss(ALL);
