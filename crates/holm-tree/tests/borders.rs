@@ -94,9 +94,7 @@ fn equal_keys_are_damage() {
         (0..40).for_each(|key| assert_eq!(grove.put(key, key), None));
         // Block 2 holds the upper half.
         let words = grove.quill.image().words(Area::Leaves.at(1024), 64).expect("block 2");
-        let mut pen = grove.quill.cut_at(FIRST_EPOCH);
-        words[2..].iter().step_by(2).for_each(|word| pen.write(word, key));
-        drop(pen);
+        words[2..].iter().step_by(2).for_each(|word| grove.quill.cut_at(FIRST_EPOCH).write(word, key));
         grove.rebuild();
         let mut stay = grove.quill.clock().check_in().expect("sound");
         let error = grove.index.put(&grove.root, &mut stay, 400, 1, None).expect_err("there is no room");
