@@ -6,7 +6,7 @@ mod grove;
 mod shadow;
 
 use grove::{Grove, ORDERS, mixed};
-use holm_medium::Ground;
+use holm_medium::{Area, FIRST_EPOCH, Ground};
 use holm_tree::leaf::Leaf;
 use holm_tree::leaf::borders::Borders;
 use holm_tree::{Toward, Words};
@@ -84,6 +84,22 @@ fn a_tree_planted_or_given_up_costs_what_the_page_says() {
     grove.index.uproot(&root, &mut stay, &mut |_| {}).expect("sound");
     assert!(leaves > 5);
     assert_eq!(cost(before), (leaves, leaves));
+}
+
+/// Nothing can be between them: reported by the first who needs room there, and nobody panics.
+#[test]
+fn equal_keys_are_damage() {
+    for key in [500, u64::MAX] {
+        let mut grove = Grove::new("borders", Words);
+        (0..40).for_each(|key| assert_eq!(grove.put(key, key), None));
+        // Block 2 holds the upper half.
+        let words = grove.quill.image().words(Area::Leaves.at(1024), 64).expect("block 2");
+        words[2..].iter().step_by(2).for_each(|word| grove.quill.cut_at(FIRST_EPOCH).write(word, key));
+        grove.rebuild();
+        let mut stay = grove.quill.clock().check_in().expect("sound");
+        let error = grove.index.put(&grove.root, &mut stay, 400, 1, None).expect_err("there is no room");
+        assert!(error.to_string().contains("full however often it is split"), "{error}");
+    }
 }
 
 /// What the design is for.

@@ -187,10 +187,12 @@ impl Borders {
         for (slot, pair) in placed() {
             self.store(pen, slot, pair.slot);
         }
-        let mut changed = (1 << pairs.len()) - 1;
+        let filled: u32 = (1 << pairs.len()) - 1;
+        // The header's line in any case.
+        let mut changed = 1 | filled;
         if known.used.swap(true, Relaxed) {
             changed = ALL;
-            slots(!((1 << pairs.len()) - 1)).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
+            slots(!filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
         }
         self.flush(pen, changed);
         known.dismiss(ALL);
@@ -238,9 +240,11 @@ impl Borders {
         let Some((lower, upper)) = self.halves(known, lens, pending) else { return stays };
         let key = |pair: &Traveller| pair.slot.head;
         let (last, first) = (lower.last().map_or(0, key), upper.first().map_or(u64::MAX, key));
-        // Halfway between the halves; of all keys, where both are empty.
-        let low = last.midpoint(first) + 1;
-        let Some(separator) = lens.keys.key(Slot { head: low, payload: 0 }) else { return stays };
+        // Halfway between the halves; of all keys, where both are empty. Between equal keys, which only damage could
+        // bring about, there is nothing: the forest reports a leaf that stays full.
+        let low = last.midpoint(first).saturating_add(1);
+        let separator = lens.keys.key(Slot { head: low, payload: 0 });
+        let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
         right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], &upper);
         // Before the link: else a crash keeps the link and finds noise behind it.
         pen.fence();
