@@ -69,13 +69,6 @@ impl Lineage {
         pen.persist(&self.home);
     }
 
-    /// Ends the life of a leaf that holds nothing, durably once the caller has fenced. Such a leaf cannot be an origin
-    /// nor be tied to: recovery takes it for a free block whatever else it finds.
-    pub fn lapse<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
-        pen.flush(&self.home);
-    }
-
     /// Ties this leaf to the one of that number, of which it is the right neighbour. Flushed by the caller, before that
     /// one's life ends.
     pub fn tie<M: Medium>(&self, pen: &mut Pen<'_, M>, number: u32, left: &Self) {

@@ -308,15 +308,13 @@ impl Leaf for Isle {
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.lineage.home() };
         let of = |leaf: &Self| reheaded(lens.keys, &leaf.sorted(lens), leaf.skip(), home.skip.into());
         let pairs = [of(self), of(right)].concat();
-        // An empty leaf is free after any crash, and needs no commit.
+        // An empty leaf is free after any crash, so it needs no commit; and being that, it can commit for nobody.
         let empty = self.filled() == 0;
         let (origin, commits) = if empty { (own[1], right) } else { (own[0], self) };
         fresh.leaf.lineage.begin(pen, home, Some((origin, &commits.lineage)));
         fresh.leaf.fill(pen, &pairs);
         pen.flush(fresh.leaf);
-        if empty {
-            self.lineage.lapse(pen);
-        } else {
+        if !empty {
             right.lineage.tie(pen, own[0], &self.lineage);
             pen.flush(&right.lineage);
         }

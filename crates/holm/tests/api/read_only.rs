@@ -65,7 +65,7 @@ fn what_was_not_closed_is_refused() {
 /// A strict design is made over the private image alone, but closed it is looked at as any other.
 #[test]
 fn whatever_the_design() {
-    for design in ["buffered", "fast_fair"] {
+    for design in ["buffered", "fast_fair", "isle", "wb_tree", "fp_tree", "nv_tree"] {
         let folder = folder();
         let db = Database::builder().design(design).memory(true).open(folder.path()).expect("a new database");
         let space = db.keyspace("s").expect("a name");
