@@ -1,5 +1,5 @@
-//! A reader beside the writer, at every instant: after each store, flush and fence he asks for every key, and what he is
-//! told is marked in the trace. No crash after that may undo it.
+//! A reader beside the writer, at every instant: after each store, flush and fence he asks for every key, and what he
+//! is told is marked in the trace. No crash after that may undo it.
 //!
 //! He runs on the writer's own thread, in the middle of its operation, so nothing here is left to chance; a leaf whose
 //! latch is held tells him nothing.

@@ -1,5 +1,5 @@
-//! The table of coverage: each design, each kind of change, each model of a crash, and how many images were opened there
-//! that an opening can tell apart.
+//! The table of coverage: each design, each kind of change, each model of a crash, and how many images were opened
+//! there that an opening can tell apart.
 //!
 //! A cell is empty where the script did not bring the change about, or no crash made a difference. An empty cell is a
 //! hole in the proof and fails; what a design is excused from, its card or its leaf says, and the cell repeats it.

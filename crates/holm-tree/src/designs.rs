@@ -88,7 +88,7 @@ pub mod canaries {
     use crate::leaf::canary::Canary;
 
     macro_rules! canaries {
-        ($d:tt $($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
+        ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
             $(
                 $(#[$doc])*
                 #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
@@ -100,16 +100,10 @@ pub mod canaries {
                     type Branch = Sorted<8>;
                 }
             )*
-
-            /// Calls a macro with the name of every canary.
-            #[macro_export]
-            macro_rules! for_each_canary {
-                ($d then:path) => { $d then! { $($name)* } };
-            }
         };
     }
 
-    canaries! { $
+    canaries! {
         /// No bug: passes everything.
         canary_0: 0;
         /// The pair is not flushed.
