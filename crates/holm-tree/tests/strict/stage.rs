@@ -124,7 +124,10 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
                 let fresh = self.fresh().pop().expect("a block is free");
                 let (number, range) = (fresh.number, (&S::Fence::default(), None));
                 let [left, right] = own.map(|number| self.leaf(number));
-                if left.merge(own, right, self.lens(), &mut pen, fresh, range) {
+                let [beside, theirs] = own.map(|number| &self.besides[number as usize]);
+                if left.absorb(beside, (right, theirs), self.lens(), &mut pen) {
+                    self.leaves.borrow_mut().remove(1);
+                } else if left.merge(own, right, self.lens(), &mut pen, fresh, range) {
                     *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
                 }
             }
@@ -184,7 +187,8 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         let mut leaves = vec![];
         for number in live {
             self.leaf(number).rederive(&self.besides[number as usize], self.lens());
-            leaves.push((self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default(), number));
+            let first = self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default();
+            leaves.push((self.leaf(number).low(self.lens()).unwrap_or(first), number));
         }
         if !L::CARD.linked {
             leaves.sort_unstable();
