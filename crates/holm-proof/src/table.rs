@@ -9,8 +9,8 @@ use crate::explore::{Plan, explore};
 use crate::grove::{Grove, advance, capacity};
 use crate::model::{Contents, History, Step};
 use crate::scenarios::excuse;
-use crate::script::{Script, change, grow_root, inserts, merge, overflow, removals, updates};
-use crate::verdict::Violation;
+use crate::script::{Script, change, inserts, merge, overflow, removals, updates};
+use crate::verdict::{Report, Violation};
 use holm_medium::{Area, BLOCK, Image, Loc};
 use holm_tree::Design;
 use holm_tree::leaf::Leaf;
@@ -54,20 +54,19 @@ impl Change {
         }
     }
 
-    /// Does this and nothing else, but end the epoch; a recovery has more to do after more.
-    fn script(self, capacity: usize) -> Script {
+    /// Scripts that do this and little else; those count that bring it about, for designs differ in when they do.
+    fn scripts<D: Design>(self) -> Vec<Script> {
+        let capacity = capacity::<D>();
+        let mut split = overflow(capacity);
+        split.steps.push(Step::Tick);
         match self {
-            Change::Insert => inserts(),
-            Change::Update => updates(),
-            Change::Remove => removals(),
-            Change::Split => {
-                let mut script = overflow(capacity);
-                script.steps.push(Step::Tick);
-                script
-            }
-            Change::Merge => merge(capacity),
-            Change::Root => grow_root(capacity),
-            Change::Recovery => change(),
+            Change::Insert => vec![inserts()],
+            Change::Update => vec![updates()],
+            Change::Remove => vec![removals()],
+            Change::Split => vec![split],
+            Change::Merge => vec![merge(capacity), empty_out(capacity)],
+            Change::Root => growth::<D>().into_iter().collect(),
+            Change::Recovery => vec![change(), split, merge(capacity)],
         }
     }
 
@@ -153,8 +152,7 @@ pub fn rows<D: Design>(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
     let durable = if D::Leaf::CARD.defers { "epoch" } else { "return" };
     let row = |persistency: Persistency| {
         let cell = |change: Change| {
-            let script = change.script(capacity::<D>());
-            Ok((change, cell::<D>(change, &script, &change.plan(persistency, bounds))?))
+            Ok((change, cell::<D>(change, &change.scripts::<D>(), &change.plan(persistency, bounds))?))
         };
         let cells = Change::ALL.into_iter().map(cell).collect::<Result<_, Box<Violation>>>()?;
         Ok(Row { design: D::NAME, durable, persistency, cells })
@@ -162,11 +160,11 @@ pub fn rows<D: Design>(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
     Persistency::ALL.into_iter().map(row).collect()
 }
 
-/// One cell, by a script that should bring the change about.
+/// One cell, by scripts of which one at least should bring the change about.
 ///
 /// # Errors
 /// The violation.
-pub fn cell<D: Design>(change: Change, script: &Script, plan: &Plan) -> Result<Cell, Box<Violation>> {
+pub fn cell<D: Design>(change: Change, scripts: &[Script], plan: &Plan) -> Result<Cell, Box<Violation>> {
     if !D::Leaf::CARD.keeps {
         return Ok(Cell::Excused("keeps nothing"));
     }
@@ -176,10 +174,14 @@ pub fn cell<D: Design>(change: Change, script: &Script, plan: &Plan) -> Result<C
     if change == Change::Merge && !merges::<D>() {
         return Ok(Cell::Excused("has no merge"));
     }
-    if let Err(why) = happens::<D>(change, script) {
-        return Ok(Cell::Empty(why));
+    let happening: Vec<_> = scripts.iter().filter(|script| happens::<D>(change, script)).collect();
+    if happening.is_empty() {
+        return Ok(Cell::Empty(format!("no script brings a {} about", change.name())));
     }
-    let report = explore::<D>(script, plan)?;
+    let mut report = Report::default();
+    for script in happening {
+        report += explore::<D>(script, plan)?;
+    }
     let images = if change == Change::Recovery { report.in_recovery } else { report.images };
     if images < 2 {
         return Ok(Cell::Empty("no crash made a difference".into()));
@@ -193,26 +195,57 @@ fn merges<D: Design>() -> bool {
     image.at::<D::Leaf>(Loc::new(Area::Leaves, 0)).is_some_and(|leaf| leaf.sparse(&Default::default()))
 }
 
-/// Whether a script does what its column says, without any crash.
-fn happens<D: Design>(change: Change, script: &Script) -> Result<(), String> {
-    let said = |error: holm_medium::MediumError| error.to_string();
-    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).map_err(said)?;
-    let before = grove.contents().map_err(said)?;
-    grove.run(&script.steps, &mut History::from(&before.0)).map_err(said)?;
-    let after = grove.contents().map_err(said)?;
+/// Pairs and leaves before and after a script's steps, without any crash; `None` where it cannot be done.
+fn done<D: Design>(script: &Script) -> Option<[(Contents, usize); 2]> {
+    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).ok()?;
+    let now = || grove.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
+    let before = now()?;
+    grove.run(&script.steps, &mut History::from(&before.0)).ok()?;
+    Some([before, now()?])
+}
+
+/// Whether a script does what its column says.
+fn happens<D: Design>(change: Change, script: &Script) -> bool {
+    let Some([before, after]) = done::<D>(script) else { return false };
     let keys = |contents: &Contents| contents.iter().map(|pair| pair.0).collect::<BTreeSet<_>>();
     let (old, new) = (keys(&before.0), keys(&after.0));
-    let happened = match change {
+    match change {
         Change::Insert => new.len() > old.len() && new.is_superset(&old),
         Change::Update => new == old && after.0 != before.0,
         Change::Remove => new.len() < old.len() && old.is_superset(&new),
-        Change::Split => after.1.len() > before.1.len(),
-        Change::Merge => after.1.len() < before.1.len(),
-        // One twig leads to 64 leaves.
-        Change::Root => before.1.len() <= 64 && after.1.len() > 64,
+        Change::Split => after.1 > before.1,
+        Change::Merge => after.1 < before.1,
+        Change::Root => before.1 <= CHILDREN && after.1 > CHILDREN,
         Change::Recovery => true,
+    }
+}
+
+/// The leaves that one twig leads to.
+const CHILDREN: usize = 64;
+
+/// Two leaves lose all their pairs but one each: for designs that merge late.
+fn empty_out(capacity: usize) -> Script {
+    let keys = 1..=capacity as u64 + 1;
+    let past = keys.clone().map(|i| Step::Put(i * 10, 1_000 + i)).chain([Step::Tick]).collect();
+    let last = *keys.end();
+    let steps = keys.filter(|i| *i != 1 && *i != last).map(|i| Step::Remove(i * 10)).chain([Step::Tick]).collect();
+    Script { name: "empty_out".into(), past, steps, blocks: 64 }
+}
+
+/// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
+fn growth<D: Design>() -> Option<Script> {
+    let puts: Vec<_> = (1..=(CHILDREN * capacity::<D>() * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
+    let script = |upto: usize| {
+        let (past, steps) = puts[..upto].split_at(upto.saturating_sub(8));
+        Script { name: "growth".into(), past: past.to_vec(), steps: steps.to_vec(), blocks: 400 }
     };
-    happened.then_some(()).ok_or_else(|| format!("script {} brings no {} about", script.name, change.name()))
+    let leaves = |upto: usize| done::<D>(&script(upto)).map_or(usize::MAX, |[_, after]| after.1);
+    let (mut few, mut many) = (0, puts.len());
+    while few + 1 < many {
+        let middle = few.midpoint(many);
+        if leaves(middle) > CHILDREN { many = middle } else { few = middle }
+    }
+    (leaves(many) > CHILDREN).then(|| script(many))
 }
 
 /// The rows for a machine to read.
