@@ -55,6 +55,12 @@ struct Crash {
     /// The verdicts as JSON.
     #[arg(long)]
     json: bool,
+    /// The table of coverage instead of seeds: fails where a design, a change and a model have met in no image.
+    #[arg(long)]
+    table: bool,
+    /// The variants of designs, in place of these or to be named.
+    #[arg(long)]
+    variants: bool,
 }
 
 #[derive(clap::Args)]
@@ -73,6 +79,8 @@ impl Crash {
             arguments.extend(value.iter().flat_map(|value| [name.to_owned(), value.clone()]));
         }
         arguments.extend(self.json.then(|| "--json".to_owned()));
+        arguments.extend(self.table.then(|| "--table".to_owned()));
+        arguments.extend(self.variants.then(|| "--variants".to_owned()));
         arguments
     }
 }
@@ -80,11 +88,15 @@ impl Crash {
 fn main() -> Result<()> {
     match Verb::parse() {
         Verb::Check => check(),
-        Verb::Crash(crash) => run_program("holm-proof", Some("crash"), &crash.arguments()),
+        // In a release build words do not tell that they are read, and every image would be opened.
+        Verb::Crash(crash) => {
+            let features: &[&str] = if crash.variants { &["variants"] } else { &[] };
+            run_program("proof", "holm-proof", (Some("crash"), features), &crash.arguments())
+        }
         Verb::Schedules(settings) => proofs::schedules(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
-        Verb::PowerCut(rest) => run_program("holm-proof", Some("power-cut"), &rest.arguments),
-        Verb::Bench(rest) => run_program("holm-rivals", None, &rest.arguments),
+        Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
+        Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
     }
 }
@@ -93,6 +105,7 @@ fn main() -> Result<()> {
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-proof", "--features", "variants", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
@@ -100,9 +113,16 @@ fn check() -> Result<()> {
     proofs::schedules(&proofs::Schedules::default())
 }
 
-fn run_program(package: &str, program: Option<&str>, arguments: &[String]) -> Result<()> {
-    let mut words = vec!["run", "--release", "--package", package];
+/// Runs a program of a package, built with features of the package.
+fn run_program(
+    profile: &str,
+    package: &str,
+    (program, features): (Option<&str>, &[&str]),
+    arguments: &[String],
+) -> Result<()> {
+    let mut words = vec!["run", "--profile", profile, "--package", package];
     words.extend(program.iter().flat_map(|program| ["--bin", program]));
+    words.extend(features.iter().flat_map(|feature| ["--features", feature]));
     words.push("--");
     words.extend(arguments.iter().map(String::as_str));
     cargo(&words, &[])
@@ -142,6 +162,11 @@ mod tests {
             panic!("`crash` was not understood")
         };
         assert_eq!(crash.arguments(), ["--seed", "7", "--json"]);
+        let Verb::Crash(crash) = Verb::parse_from(["xtask", "crash", "--table", "--variants", "--design", "reef"])
+        else {
+            panic!("`crash` was not understood")
+        };
+        assert_eq!(crash.arguments(), ["--design", "reef", "--table", "--variants"]);
     }
 
     #[test]

@@ -9,9 +9,44 @@ use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering
 use std::sync::OnceLock;
 
 const LINES_PER_BLOCK: u64 = 8;
+const BLOCK_BYTES: u64 = LINES_PER_BLOCK * LINE;
 /// Few where schedules are explored or each step is interpreted: a chunk is made anew for every run.
 const BLOCKS_PER_CHUNK: usize = if cfg!(any(shuttle, miri)) { 1 << 7 } else { 1 << 15 };
-const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * LINES_PER_BLOCK * LINE;
+const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * BLOCK_BYTES;
+
+/// Lines of one 512-byte block; none is nothing to mark.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// Location of the block divided by 512.
+    block: u64,
+    /// Bit i: its line i.
+    lines: u8,
+}
+
+impl Marks {
+    /// A run of lines (location divided by 64), block by block: a record of a few lines touches one or two.
+    #[inline]
+    pub fn of(first: u64, count: u64) -> impl Iterator<Item = Marks> {
+        let (mut line, end) = (first, first + count);
+        std::iter::from_fn(move || {
+            let from = line % LINES_PER_BLOCK;
+            let lines = (LINES_PER_BLOCK - from).min(end - line);
+            let block = line / LINES_PER_BLOCK;
+            line += lines;
+            (lines > 0).then(|| Marks { block, lines: ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8 })
+        })
+    }
+
+    /// Takes others in, if they are of the same block or there are none here yet; tells whether it did.
+    #[inline]
+    pub fn join(&mut self, others: Marks) -> bool {
+        let same = self.block == others.block || self.lines == 0;
+        if same {
+            *self = Marks { block: others.block, lines: self.lines | others.lines };
+        }
+        same
+    }
+}
 
 struct Chunk {
     touched: AtomicBool,
@@ -46,24 +81,14 @@ impl Dirty {
         }
     }
 
-    /// Marks a run of lines (location divided by 64). Any thread that has checked in to the epoch may mark.
+    /// Marks lines. Any thread that has checked in to the epoch may mark.
     #[inline]
-    pub fn mark(&self, first: u64, count: u64) {
-        let mut line = first;
-        let end = first + count;
-        // A block at a time: a record of a few lines touches one or two.
-        while line < end {
-            let from = line % LINES_PER_BLOCK;
-            let lines = (LINES_PER_BLOCK - from).min(end - line);
-            self.mark_block(line * LINE, ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8);
-            line += lines;
+    pub fn mark(&self, Marks { block, lines }: Marks) {
+        if lines == 0 {
+            return;
         }
-    }
-
-    #[inline]
-    fn mark_block(&self, loc: u64, lines: u8) {
-        let (area, offset) = parts(loc);
-        let block = (offset / (LINE * LINES_PER_BLOCK)) as usize;
+        let (area, offset) = parts(block * BLOCK_BYTES);
+        let block = (offset / BLOCK_BYTES) as usize;
         let index = block / BLOCKS_PER_CHUNK;
         let place = &self.areas[area as usize][index];
         let chunk = place.get().unwrap_or_else(|| {
@@ -138,13 +163,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn marks_of_one_block_join() {
+        let mut marks = Marks::default();
+        assert!(Marks::of(18, 2).all(|more| marks.join(more)) && Marks::of(23, 1).all(|more| marks.join(more)));
+        assert_eq!(marks, Marks { block: 2, lines: 0b1000_1100 });
+        let more: Vec<_> = Marks::of(23, 10).collect();
+        assert_eq!(more.iter().map(|marks| marks.lines).collect::<Vec<_>>(), [0x80, 0xff, 0x01]);
+        assert!(marks.join(more[0]) && !marks.join(more[1]), "of another block");
+    }
+
+    #[test]
     fn every_mark_is_drained_once_in_runs() {
         let dirty = Dirty::new([1 << 27, 1 << 26]);
         let records = Area::Records.at(0) / LINE;
         for line in [0, 1, 7, 8, 9, 300_000, records + 5, records + 6, 500_000, 1, 8] {
-            dirty.mark(line, 1);
+            Marks::of(line, 1).for_each(|marks| dirty.mark(marks));
         }
-        dirty.mark(1_000_005, 20);
+        Marks::of(1_000_005, 20).for_each(|marks| dirty.mark(marks));
         let mut runs = vec![];
         dirty.drain(|first, count| runs.push((first, count)));
         assert_eq!(runs, [(0, 2), (7, 3), (300_000, 1), (500_000, 1), (1_000_005, 20), (records + 5, 2)]);

@@ -10,7 +10,7 @@
 //! is a prefix of that order.
 
 use crate::burden::{Burden, LEAF_LINES, LOT};
-use crate::dirty::Dirty;
+use crate::dirty::{Dirty, Marks};
 use crate::error::{MediumError, Result};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
@@ -282,10 +282,10 @@ impl Clock {
         Ok(Hold { clock: self, _kept: kept })
     }
 
-    /// Marks a run of lines as written in an epoch; the caller has checked in to it.
+    /// Marks lines as written in an epoch; the caller has checked in to it.
     #[inline]
-    pub fn mark(&self, epoch: Epoch, first: u64, count: u64) {
-        self.dirty[(epoch & 1) as usize].mark(first, count);
+    pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
+        marks.into_iter().for_each(|marks| self.dirty[(epoch & 1) as usize].mark(marks));
     }
 
     /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.

@@ -244,7 +244,7 @@ impl Journaled {
         let from = self.behind.fetch_max(upto, Relaxed);
         if from < upto {
             let io = |error| MediumError::io("writing back", &area_path(&self.dir, Area::Records), error);
-            Region::start_write_back(fd, from, upto - from, false).map_err(io)?;
+            Region::start_write_back(fd, from, upto - from).map_err(io)?;
         }
         Ok(())
     }

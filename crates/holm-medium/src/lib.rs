@@ -21,6 +21,8 @@ mod loc;
 pub mod log;
 mod mapped;
 mod medium;
+#[cfg(feature = "observed")]
+pub mod observed;
 mod pen;
 #[allow(unsafe_code, reason = "a room for it: the claim that a type is made of words")]
 mod persistent;
@@ -36,6 +38,7 @@ pub mod vfs;
 mod word;
 
 pub use counters::Counts;
+pub use dirty::Marks;
 pub use epoch::{Clock, Epoch, FIRST_EPOCH, Hold, LAST_EPOCH, Stay};
 pub use error::{MediumError, Result};
 pub use flush::Flush;

@@ -8,29 +8,41 @@
 //!
 //! Records carry the *pass*, which rises with every switch, so what an older pass left in a half is never taken for
 //! new, and a *sequence* that runs on across halves, so a missing record is noticed. The log always begins a session
-//! in a half that holds nothing of the present pass: see [`Position::fresh_start`].
+//! in a half that holds nothing of the present pass: see [`Position::fresh_start`]. And they carry the *reach*, behind
+//! which no record of this pass ends unless an earlier one has said so: whoever looks for a record behind damage need
+//! not search the whole of two large files.
 //!
 //! No threads here, and no decision when to checkpoint: those belong to the journaled medium. A half is never written
 //! after an error that leaves its contents in doubt; the log is then poisoned.
 
 #![forbid(unsafe_code)]
 
+mod half;
 pub mod record;
 pub mod replay;
 
+pub use half::half_path;
+use half::{Half, make_half};
 pub use record::RecordBuffer;
 pub use replay::{Replayed, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
-use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at, write_all_at, zero_fill};
+use crate::vfs::{How, PAGE, Vfs, read_exact_at, write_all_at, zero_fill};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Number of halves.
 const HALVES: usize = 2;
 
 /// The largest maximum of a half, in bytes: pages are counted in 31 bits.
 const LARGEST_HALF: u64 = PAGE << 31;
+
+/// How far a pass reaches before any record of it says more.
+pub(crate) const FIRST_REACH: u64 = 16 << 20;
+
+/// A record that leaves less than this of the reach raises it. So damage passes for the tail only if it hits every
+/// record that begins within so many bytes of it.
+const LEAST_REACH: u64 = 8 << 20;
 
 /// Where a replay begins, as the superblock remembers it: the beginning of a half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,19 +124,12 @@ pub struct Log {
     halves: [Half; HALVES],
     start: LogStart,
     at: Position,
+    /// No record of this pass ends behind this, or on the page before it, unless one that is durable says so.
+    reach: u64,
     /// Whether the half that is not written holds records that no durable superblock has left behind.
     other_needed: bool,
     options: LogOptions,
     poisoned: Option<String>,
-}
-
-struct Half {
-    path: PathBuf,
-    file: Box<dyn VfsFile>,
-    /// Whether `file` bypasses the page cache, so that a write is durable when it returns.
-    direct: bool,
-    /// Bytes that were written with zeros or records, in whole pages.
-    capacity: u64,
 }
 
 impl Log {
@@ -157,7 +162,7 @@ impl Log {
         let options = options.rounded();
         let halves = [Half::open(vfs, half_path(dir, 0), &options)?, Half::open(vfs, half_path(dir, 1), &options)?];
         let at = start.position();
-        let log = Log { uuid, halves, start, at, other_needed: false, options, poisoned: None };
+        let log = Log { uuid, halves, start, at, reach: FIRST_REACH, other_needed: false, options, poisoned: None };
         log.refuse_an_unread_half(vfs)?;
         Ok(log)
     }
@@ -191,7 +196,9 @@ impl Log {
         if bytes > limit {
             return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
         }
-        let end = self.at.offset + bytes;
+        // The last page is for the record that raises the reach.
+        let is_far = self.at.offset + bytes + PAGE > self.reach;
+        let end = self.at.offset + bytes + if is_far { PAGE } else { 0 };
         if end > self.active().capacity {
             // A record larger than any half may be has one to itself: a value of a gigabyte is one record.
             if end > self.options.maximum && self.at.offset > 0 {
@@ -200,8 +207,20 @@ impl Log {
             }
             self.grow(end)?;
         }
+        if is_far {
+            // Crash before it is durable: the large record would lie where nobody looks behind damage.
+            self.put(&mut RecordBuffer::new(), end + FIRST_REACH)?;
+        }
+        let end = self.at.offset + bytes;
+        let reach = if end + LEAST_REACH > self.reach { end + FIRST_REACH } else { self.reach };
+        self.put(record, reach)
+    }
+
+    /// Writes a record for which there is room, and returns when it is durable.
+    fn put(&mut self, record: &mut RecordBuffer, reach: u64) -> Result<()> {
         let half = &self.halves[usize::from(self.at.half)];
-        let image = record.finish(&self.uuid, &self.at);
+        let image = record.finish(&self.uuid, &self.at, reach);
+        let bytes = image.len() as u64;
         if let Err(error) = write_all_at(&*half.file, image, self.at.offset) {
             let error = self.fail_writing("writing a log record", error);
             return Err(if error.is_no_space() { self.blank().err().unwrap_or(error) } else { error });
@@ -212,8 +231,9 @@ impl Log {
         {
             return Err(self.fail_syncing("syncing a log record", error));
         }
-        self.at.offset = end;
+        self.at.offset += bytes;
         self.at.sequence += 1;
+        self.reach = reach;
         Ok(())
     }
 
@@ -271,6 +291,7 @@ impl Log {
         }
         self.start = self.at.after_passes(1);
         self.at = self.start.position();
+        self.reach = FIRST_REACH;
         self.other_needed = true;
         Ok(self.start)
     }
@@ -399,53 +420,6 @@ impl Log {
     }
 }
 
-impl Half {
-    fn open(vfs: &dyn Vfs, path: PathBuf, options: &LogOptions) -> Result<Half> {
-        let (file, direct) = open_for_records(vfs, &path, options.direct)
-            .map_err(|e| MediumError::opening_to_write("opening a log half", &path, e))?;
-        let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
-        if len < PAGE {
-            return Err(too_short(&path, len));
-        }
-        Ok(Half { path, file, direct, capacity: len / PAGE * PAGE })
-    }
-}
-
-/// Direct where that is wanted and possible; whether it is.
-fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box<dyn VfsFile>, bool)> {
-    if direct {
-        match vfs.open(path, How { direct: true, ..How::WRITE }) {
-            // What file systems say that cannot do it.
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
-            other => return other.map(|file| (file, true)),
-        }
-    }
-    vfs.open(path, How::WRITE).map(|file| (file, false))
-}
-
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
-}
-
-fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
-    let file = vfs.open(path, How::CREATE)?;
-    file.set_len(0)?;
-    file.allocate(0, bytes)?;
-    zero_fill(&*file, 0, bytes)?;
-    file.sync_all()
-}
-
-/// The file of a half.
-pub fn half_path(dir: &Path, half: u8) -> PathBuf {
-    dir.join(if half == 0 { "log.0" } else { "log.1" })
-}
-
-fn too_short(path: &Path, len: u64) -> MediumError {
-    MediumError::Corrupt {
-        path: path.to_path_buf(),
-        offset: len,
-        what: "the length of a log half",
-        found: format!("{len} bytes"),
-        expected: format!("{PAGE} bytes at least"),
-    }
 }

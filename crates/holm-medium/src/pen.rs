@@ -4,6 +4,7 @@
 //! forest under a latch, by the record writer, by recovery; a leaf, a guide or a scenario receives a pen as an argument
 //! and can keep it no longer than the call.
 
+use crate::dirty::Marks;
 use crate::epoch::{Clock, Epoch, Stay};
 use crate::image::Image;
 use crate::loc::LINE;
@@ -30,16 +31,22 @@ impl<M: Medium> Quill<M> {
         &self.pool
     }
 
-    /// A pen for an operation that has checked in.
+    /// A pen for an operation that has checked in. It marks what it defers before the stay can end or be renewed.
     #[inline]
-    pub fn cut(&self, stay: &Stay<'_>) -> Pen<'_, M> {
+    pub fn cut<'a>(&'a self, stay: &'a Stay<'_>) -> Pen<'a, M> {
         self.cut_at(stay.epoch())
     }
 
     /// A pen that labels what it defers with a given epoch: recovery's, which is alone in the world.
     #[inline]
     pub fn cut_at(&self, epoch: Epoch) -> Pen<'_, M> {
-        Pen { medium: &self.pool.medium, clock: &self.pool.clock, epoch, own_thread: PhantomData }
+        Pen {
+            medium: &self.pool.medium,
+            clock: &self.pool.clock,
+            epoch,
+            marks: Marks::default(),
+            own_thread: PhantomData,
+        }
     }
 }
 
@@ -48,7 +55,16 @@ pub struct Pen<'a, M: Medium> {
     medium: &'a M,
     clock: &'a Clock,
     epoch: Epoch,
+    marks: Marks,
     own_thread: PhantomData<*const ()>,
+}
+
+impl<M: Medium> Drop for Pen<'_, M> {
+    /// Before the operation checks out, which is what makes its marks count.
+    #[inline]
+    fn drop(&mut self) {
+        self.clock.mark(self.epoch, [self.marks]);
+    }
 }
 
 impl<M: Medium> Pen<'_, M> {
@@ -95,7 +111,7 @@ impl<M: Medium> Pen<'_, M> {
     pub fn flush<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);
         if M::DEFERS {
-            return self.clock.mark(self.epoch, first, count);
+            return self.defer_lines(first, count);
         }
         for line in first..first + count {
             self.medium.flush(line);
@@ -124,7 +140,18 @@ impl<M: Medium> Pen<'_, M> {
     #[inline]
     pub fn defer<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);
-        self.clock.mark(self.epoch, first, count);
+        self.defer_lines(first, count);
+    }
+
+    /// Kept until the pen moves on to another block: the lines of a leaf cost one marking, which is an atomic
+    /// read-modify-write, and the stores just made would be waited for by each of them.
+    #[inline]
+    fn defer_lines(&mut self, first: u64, count: u64) {
+        for marks in Marks::of(first, count) {
+            if !self.marks.join(marks) {
+                self.clock.mark(self.epoch, [std::mem::replace(&mut self.marks, marks)]);
+            }
+        }
     }
 
     /// [`Pen::defer`] for a run of words.
@@ -133,7 +160,7 @@ impl<M: Medium> Pen<'_, M> {
         if let [first, ..] = words {
             let from = self.medium.image().locate(first);
             let last = (from + words.len() as u64 * 8 - 1) / LINE;
-            self.clock.mark(self.epoch, from / LINE, last - from / LINE + 1);
+            self.defer_lines(from / LINE, last - from / LINE + 1);
         }
     }
 

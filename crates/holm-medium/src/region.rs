@@ -202,9 +202,9 @@ impl Region {
     }
 
     /// Starts the write-back of part of a file, without waiting for it and without any promise; see [`Region::grow`].
-    pub fn start_write_back(file: BorrowedFd<'_>, offset: u64, len: u64, wait_before: bool) -> io::Result<()> {
+    pub fn start_write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
         use rustix::fd::AsRawFd;
-        let flags = libc::SYNC_FILE_RANGE_WRITE | if wait_before { libc::SYNC_FILE_RANGE_WAIT_BEFORE } else { 0 };
+        let flags = libc::SYNC_FILE_RANGE_WRITE;
         // SAFETY: a system call on a descriptor that is borrowed for the call; no memory is passed.
         let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, len as i64, flags) };
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

@@ -12,7 +12,7 @@ use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::region::LARGE_PAGE;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
@@ -84,12 +84,31 @@ struct Nib {
     retired: VecDeque<(Epoch, u64, u32)>,
 }
 
+/// A thread's own part of the space.
+struct Own {
+    nib: Mutex<Nib>,
+    /// Bytes of records that this thread has taken, less those it has retired. Written by it alone, and outside the
+    /// lock: whoever adds them up must not wait for a thread that waits for the medium to grow.
+    balance: AtomicI64,
+}
+
+impl Own {
+    fn lock(&self) -> MutexGuard<'_, Nib> {
+        lock(&self.nib)
+    }
+
+    fn count(&self, bytes: i64) {
+        self.balance.store(self.balance.load(Relaxed) + bytes, Relaxed);
+    }
+}
+
 /// The free space of both areas.
 pub struct Space {
     blocks: Mutex<Blocks>,
     heap: Mutex<Heap>,
-    nibs: ThreadLocal<Mutex<Nib>>,
-    record_bytes: AtomicU64,
+    own: ThreadLocal<Own>,
+    /// Bytes of records that recovery found.
+    found_bytes: AtomicU64,
     /// Where the first record lies whose space is used again: zero while the area is small.
     warm: AtomicU64,
 }
@@ -125,8 +144,8 @@ impl Space {
                 large: Vec::new(),
                 cold: Vec::new(),
             }),
-            nibs: ThreadLocal::new(),
-            record_bytes: AtomicU64::new(0),
+            own: ThreadLocal::new(),
+            found_bytes: AtomicU64::new(0),
             warm: AtomicU64::new(0),
         }
     }
@@ -172,13 +191,14 @@ impl Space {
         heap.cold.clear();
         self.warm.store(0, Relaxed);
         self.note(&mut heap);
-        for nib in self.nibs.iter() {
-            let mut nib = lock(nib);
+        for own in self.own.iter() {
+            own.balance.store(0, Relaxed);
+            let mut nib = own.lock();
             (nib.at, nib.end, nib.kept) = (0, 0, 0);
             nib.freed.iter_mut().for_each(Vec::clear);
             nib.retired.clear();
         }
-        self.record_bytes.store(live, Relaxed);
+        self.found_bytes.store(live, Relaxed);
     }
 
     /// Before recovery, where only the process died: until what is found is durable, a loss of power may still cut
@@ -270,16 +290,18 @@ impl Space {
         lock(&self.heap).frontier
     }
 
-    /// Bytes of records taken and not retired.
+    /// Bytes of records taken and not retired. O(threads); exact while nobody writes.
     pub fn record_bytes(&self) -> u64 {
-        self.record_bytes.load(Relaxed)
+        let balance: i64 = self.own.iter().map(|own| own.balance.load(Relaxed)).sum();
+        self.found_bytes.load(Relaxed).saturating_add_signed(balance)
     }
 
-    fn nib(&self) -> MutexGuard<'_, Nib> {
-        lock(self.nibs.get_or(|| {
+    fn own(&self) -> &Own {
+        self.own.get_or(|| {
             let freed = vec![Vec::new(); CLASSES];
-            Mutex::new(Nib { at: 0, end: 0, freed, kept: 0, retired: VecDeque::new() })
-        }))
+            let nib = Nib { at: 0, end: 0, freed, kept: 0, retired: VecDeque::new() };
+            Own { nib: Mutex::new(nib), balance: AtomicI64::new(0) }
+        })
     }
 
     /// `words` words of record space for an operation labelled `label`; gives the offset in the record area.
@@ -288,7 +310,8 @@ impl Space {
     /// The medium's, where it cannot grow.
     pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
         let bytes = u64::from(words) * 8;
-        let mut nib = self.nib();
+        let own = self.own();
+        let mut nib = own.lock();
         self.ripen(&mut nib, label);
         let class = words as usize;
         let taken = if let Some(offset) = nib.freed.get_mut(class).and_then(Vec::pop) {
@@ -300,14 +323,15 @@ impl Space {
         } else {
             self.refill(medium, &mut nib, words)?
         };
-        self.record_bytes.fetch_add(bytes, Relaxed);
+        own.count(bytes as i64);
         Ok(taken)
     }
 
     /// Frees a record's space from epoch `epoch` on.
     pub fn retire_record(&self, epoch: Epoch, offset: u64, words: u32) {
-        self.record_bytes.fetch_sub(u64::from(words) * 8, Relaxed);
-        let mut nib = self.nib();
+        let own = self.own();
+        own.count(-i64::from(words) * 8);
+        let mut nib = own.lock();
         nib.retired.push_back((epoch, offset, words));
         // Here too, and not only when this thread takes: one that does nothing but remove would keep all of it.
         self.ripen(&mut nib, epoch);
@@ -316,8 +340,9 @@ impl Space {
     /// Frees space that no cut can see any more or yet: a record that was never published, or one created and replaced
     /// in the same epoch.
     pub fn free_record(&self, offset: u64, words: u32) {
-        self.record_bytes.fetch_sub(u64::from(words) * 8, Relaxed);
-        self.keep(&mut self.nib(), offset, words);
+        let own = self.own();
+        own.count(-i64::from(words) * 8);
+        self.keep(&mut own.lock(), offset, words);
     }
 
     fn ripen(&self, nib: &mut Nib, label: Epoch) {

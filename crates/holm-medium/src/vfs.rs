@@ -100,8 +100,10 @@ pub trait VfsFile: Send + Sync {
     }
     /// Reads at a byte offset; may be short, 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Says that all of the file will be read soon. A hint, which costs nothing but its disk time.
-    fn expect_reading(&self) {}
+    /// Says that `len` bytes from `offset` on will be read soon. A hint, which costs nothing but its disk time.
+    fn expect_reading(&self, offset: u64, len: u64) {
+        let _ = (offset, len);
+    }
     /// Writes at a byte offset; may be short. Extends the file if need be.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
     /// Reserves space for `len` bytes from `offset` and extends the file to cover them; bytes already there stay. A

@@ -21,6 +21,8 @@ impl Word {
     #[inline]
     pub fn read(&self) -> u64 {
         step();
+        #[cfg(feature = "observed")]
+        crate::observed::read(&self.0);
         self.0.load(Ordering::Relaxed)
     }
 
@@ -29,12 +31,16 @@ impl Word {
     #[inline]
     pub(crate) fn set(&self, value: u64) {
         step();
+        #[cfg(feature = "observed")]
+        crate::observed::wrote(&self.0);
         self.0.store(value, Ordering::Release);
     }
 
     /// Into memory that nobody can reach yet: any order will do.
     #[inline]
     pub(crate) fn fill(&self, value: u64) {
+        #[cfg(feature = "observed")]
+        crate::observed::wrote(&self.0);
         self.0.store(value, Ordering::Relaxed);
     }
 }
@@ -44,12 +50,16 @@ impl Scratch {
     #[inline]
     pub fn read(&self) -> u64 {
         step();
+        #[cfg(feature = "observed")]
+        crate::observed::read(&self.0);
         self.0.load(Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn set(&self, value: u64) {
         step();
+        #[cfg(feature = "observed")]
+        crate::observed::wrote(&self.0);
         self.0.store(value, Ordering::Release);
     }
 }
@@ -58,6 +68,9 @@ impl Scratch {
 /// live in a crate whose only use of an atomic is a load.
 #[inline]
 pub fn atomics(words: &[Word]) -> &[AtomicU64] {
+    // A kernel's loads are not seen one by one; who asks for the atomics is taken to read them all.
+    #[cfg(feature = "observed")]
+    words.iter().for_each(|word| crate::observed::read(&word.0));
     crate::persistent::as_atomics(words)
 }
 

@@ -1,6 +1,6 @@
 //! The clock on real threads, for Miri: which of its orderings are too weak shows only where stores may arrive late.
 
-use holm_medium::{Clock, FIRST_EPOCH};
+use holm_medium::{Clock, FIRST_EPOCH, Marks};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
@@ -47,7 +47,7 @@ fn marks_arrive_with_the_check_out() {
             scope.spawn(move || {
                 while clock.active() < FIRST_EPOCH + ticks {
                     let stay = clock.check_in().expect("sound");
-                    clock.mark(stay.epoch(), thread * 2, 1);
+                    clock.mark(stay.epoch(), Marks::of(thread * 2, 1));
                     marked[stay.epoch() as usize].fetch_or(1 << thread, Relaxed);
                     drop(stay);
                     thread::yield_now();

@@ -4,9 +4,16 @@
 //! its *takes*; an image is one take for each cell. A flush followed by a fence of the same thread makes what a cell
 //! held at the flush the least it can be found with. Nothing here knows trees, or recovers anything.
 
+mod classes;
+mod known;
 mod line;
 mod visible;
+mod window;
 mod word;
+
+pub(crate) use classes::Opener;
+pub(crate) use known::Known;
+pub use window::{Choice, Extent, Window};
 
 use crate::snapshot::Snapshot;
 use crate::trace::{Entry, Event};
@@ -89,44 +96,6 @@ pub struct Crashes {
     content: u64,
     cells: BTreeMap<u64, Vec<Pending>>,
     flushed: BTreeMap<u32, BTreeMap<u64, usize>>,
-}
-
-/// How an enumeration went.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Extent {
-    /// Every image was visited.
-    Whole,
-    /// There were too many.
-    Sampled,
-}
-
-/// One image of a window: a take for each cell.
-pub struct Choice<'a> {
-    durable: &'a Snapshot,
-    cells: &'a [Vec<Take>],
-    picks: &'a [usize],
-    /// A hash of its content; equal for equal images of one trace.
-    pub content: u64,
-}
-
-impl Choice<'_> {
-    fn takes(&self) -> impl Iterator<Item = &Take> {
-        self.cells.iter().zip(self.picks).map(|(takes, pick)| &takes[*pick])
-    }
-
-    /// The image itself.
-    pub fn snapshot(&self) -> Snapshot {
-        let mut left = self.durable.clone();
-        for take in self.takes() {
-            take.words.iter().for_each(|(loc, value)| left.set(*loc, *value));
-        }
-        left
-    }
-
-    /// The first store that is not in it.
-    pub fn lost(&self) -> Option<usize> {
-        self.takes().filter_map(|take| take.lost).min()
-    }
 }
 
 fn mix(loc: u64, value: u64) -> u64 {
@@ -222,7 +191,15 @@ impl Crashes {
         Take { words: words.iter().map(|(loc, value)| (*loc, *value)).collect(), change, lost }
     }
 
-    /// Visits the images that a crash may leave now: all, if they are few, else a choice of them.
+    /// What a crash may leave now.
+    pub fn window(&self) -> Window<'_> {
+        let places = self.cells.keys().copied().collect();
+        let cells = self.cells.values().map(|pending| self.takes(pending)).collect();
+        let Crashes { persistency, durable, content, .. } = self;
+        Window { persistency: *persistency, durable, content: *content, places, cells }
+    }
+
+    /// [`Window::visit`] of what a crash may leave now.
     ///
     /// # Errors
     /// The visitor's first.
@@ -230,22 +207,9 @@ impl Crashes {
         &self,
         bounds: &Bounds,
         random: &mut impl Rng,
-        mut visitor: impl FnMut(&Choice<'_>) -> Result<(), E>,
+        visitor: impl FnMut(&Choice<'_>) -> Result<(), E>,
     ) -> Result<Extent, E> {
-        let cells: Vec<_> = self.cells.values().map(|pending| self.takes(pending)).collect();
-        let mut show = |picks: &[usize]| {
-            let changes = cells.iter().zip(picks).map(|(takes, pick)| takes[*pick].change);
-            let content = changes.fold(self.content, |sum, change| sum ^ change);
-            visitor(&Choice { durable: &self.durable, cells: &cells, picks, content })
-        };
-        let lens: Vec<_> = cells.iter().map(Vec::len).collect();
-        let images = lens.iter().try_fold(1usize, |product, len| product.checked_mul(*len));
-        if images.is_some_and(|images| images <= bounds.exhaustive) {
-            every(&lens, &mut show)?;
-            return Ok(Extent::Whole);
-        }
-        some(&lens, bounds, random, &mut show)?;
-        Ok(Extent::Sampled)
+        self.window().visit(bounds, random, visitor)
     }
 }
 
@@ -254,53 +218,6 @@ fn groups(pending: &[Pending]) -> Vec<(&[Pending], Option<usize>)> {
     let runs: Vec<_> = pending.chunk_by(|a, b| a.filled && b.filled && a.event == b.event).collect();
     let next = runs.iter().skip(1).map(|run| Some(run[0].event)).chain([None]);
     runs.iter().copied().zip(next).collect()
-}
-
-fn every<E>(lens: &[usize], show: &mut impl FnMut(&[usize]) -> Result<(), E>) -> Result<(), E> {
-    let mut picks = vec![0; lens.len()];
-    loop {
-        show(&picks)?;
-        let Some(place) = picks.iter().zip(lens).position(|(pick, len)| pick + 1 < *len) else { return Ok(()) };
-        picks[..place].fill(0);
-        picks[place] += 1;
-    }
-}
-
-/// All old, all new, each cell alone against the rest, pairs of cells, and some at random.
-fn some<E>(
-    lens: &[usize],
-    bounds: &Bounds,
-    random: &mut impl Rng,
-    show: &mut impl FnMut(&[usize]) -> Result<(), E>,
-) -> Result<(), E> {
-    let old = vec![0; lens.len()];
-    let new: Vec<_> = lens.iter().map(|len| len - 1).collect();
-    show(&old)?;
-    show(&new)?;
-    for rest in [&old, &new] {
-        let mut picks = rest.clone();
-        for (place, len) in lens.iter().enumerate() {
-            for pick in 0..*len {
-                picks[place] = pick;
-                show(&picks)?;
-            }
-            picks[place] = rest[place];
-        }
-    }
-    let pairs = (0..lens.len()).flat_map(|first| (first + 1..lens.len()).map(move |second| (first, second)));
-    let all = lens.len() * lens.len().saturating_sub(1) / 2;
-    for (first, second) in pairs.step_by(all.div_ceil(bounds.pairs.max(1)).max(1)) {
-        for (rest, other) in [(&old, &new), (&new, &old)] {
-            let mut picks = rest.clone();
-            (picks[first], picks[second]) = (other[first], other[second]);
-            show(&picks)?;
-        }
-    }
-    for _ in 0..bounds.random {
-        let picks: Vec<_> = lens.iter().map(|len| random.random_range(0..*len)).collect();
-        show(&picks)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

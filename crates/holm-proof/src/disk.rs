@@ -334,8 +334,8 @@ impl VfsFile for SimFile {
         self.refuse_if_read_only()?;
         self.refuse_misaligned(buf, offset)?;
         let mut state = self.disk.state();
-        let fault = state.faults.meet(Kind::Write)?;
         let direct = self.how.direct;
+        let fault = state.faults.meet(if direct { Kind::Direct } else { Kind::Write })?;
         let content = self.content(&mut state)?;
         let at = offset as usize;
         let mut len = buf.len();

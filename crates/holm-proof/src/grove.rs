@@ -32,20 +32,11 @@ pub fn capacity<D: Design>() -> usize {
     D::Leaf::CAPACITY.min(holm_tree::leaf::MOST_PAIRS)
 }
 
-/// Of so many moments at which a crash could be tried, one is. All are, unless blocks are long: with their length grow
-/// the lines that an operation flushes and the price of each image, while the algorithm is the same.
-pub fn stride<D: Design>() -> usize {
-    match size_of::<D::Leaf>() / 1024 {
-        0 => 1,
-        longer => 4 * longer * longer + 1,
-    }
-}
-
 /// A tree with the pool it stands on.
 pub struct Grove<D: Design> {
     quill: Arc<Quill<Recorded>>,
-    forest: Forest<Recorded, D, Words>,
-    root: Root,
+    forest: Arc<Forest<Recorded, D, Words>>,
+    root: Arc<Root>,
     ticker: Ticker,
 }
 
@@ -64,6 +55,7 @@ impl<D: Design> Grove<D> {
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
+        let (forest, root) = (Arc::new(forest), Arc::new(root));
         let mut grove = Grove { quill, forest, root, ticker: advance };
         let mut history = History::from(&vec![]);
         for step in script.past.iter().chain([&Step::Tick]) {
@@ -75,20 +67,36 @@ impl<D: Design> Grove<D> {
         Ok((grove, History::from(history.now())))
     }
 
-    /// Opens what a crash left and recovers it; recovery is in the trace. After the death of a process the pool's word
-    /// is brought up to the epochs that are visible, as whoever opens a pool must do before new operations take labels.
+    /// Opens what a crash left and recovers it; recovery is in the trace.
     ///
     /// # Errors
     /// Recovery's.
     pub fn revive(left: &Snapshot, crash: Persistency, ticker: Ticker, without: &BTreeSet<Site>) -> Result<Self> {
-        let durable = left.durable();
-        let visible = crash == Persistency::Visible;
+        Self::recover(Self::laid(left, crash, without)?, crash, ticker)
+    }
+
+    /// A pool over what a crash left, as nobody has opened it yet, with the book open.
+    ///
+    /// # Errors
+    /// The pool's.
+    pub fn laid(left: &Snapshot, crash: Persistency, without: &BTreeSet<Site>) -> Result<Quill<Recorded>> {
         // Operations run at most two epochs ahead of the durable one; those that are kept keep their labels.
-        let active = if visible { durable + 3 } else { durable + 1 };
-        let quill = Arc::new(Recorded::from_image(left, active)?);
-        let medium = &quill.pool().medium;
-        medium.leave_out(without);
-        medium.keep(true);
+        let ahead = if crash == Persistency::Visible { 3 } else { 1 };
+        let quill = Recorded::from_image(left, left.durable() + ahead)?;
+        quill.pool().medium.leave_out(without);
+        quill.pool().medium.keep(true);
+        Ok(quill)
+    }
+
+    /// Recovers a pool. After the death of a process the pool's word is brought up to the epochs that are visible, as
+    /// whoever opens a pool must do before new operations take labels.
+    ///
+    /// # Errors
+    /// Recovery's.
+    pub fn recover(quill: Quill<Recorded>, crash: Persistency, ticker: Ticker) -> Result<Self> {
+        let quill = Arc::new(quill);
+        let (durable, active) = (quill.pool().root()?.durable.read(), quill.clock().active());
+        let visible = crash == Persistency::Visible;
         let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
         let cut = if visible { Cut::Visible } else { Cut::At(durable) };
         let mut rebuilt = forest.rebuild(cut, active, 1)?;
@@ -107,7 +115,7 @@ impl<D: Design> Grove<D> {
             None => forest.plant(&mut quill.clock().check_in()?, 1)?,
         };
         quill.pool().medium.mark(Mark::Recovered);
-        Ok(Grove { quill, forest, root, ticker })
+        Ok(Grove { quill, forest: Arc::new(forest), root: Arc::new(root), ticker })
     }
 
     /// The medium, for its trace.
@@ -140,6 +148,16 @@ impl<D: Design> Grove<D> {
         (&self.forest, &self.root)
     }
 
+    /// The pool, for those who look on while it is written to.
+    pub(crate) fn shared_quill(&self) -> Arc<Quill<Recorded>> {
+        self.quill.clone()
+    }
+
+    /// The tree and its root, for the same.
+    pub(crate) fn shared_tree(&self) -> (Arc<Forest<Recorded, D, Words>>, Arc<Root>) {
+        (self.forest.clone(), self.root.clone())
+    }
+
     /// Recovers again without a crash, the pool's word being what it is.
     ///
     /// # Errors
@@ -147,10 +165,10 @@ impl<D: Design> Grove<D> {
     pub fn recover_again(&mut self, crash: Persistency) -> Result<()> {
         let cut = if crash == Persistency::Visible { Cut::Visible } else { Cut::At(self.published()) };
         let mut rebuilt = self.forest.rebuild(cut, self.active(), 1)?;
-        self.root = match rebuilt.roots.pop() {
+        self.root = Arc::new(match rebuilt.roots.pop() {
             Some(root) => root,
             None => self.forest.plant(&mut self.quill.clock().check_in()?, 1)?,
-        };
+        });
         Ok(())
     }
 
@@ -185,14 +203,16 @@ impl<D: Design> Grove<D> {
         Ok(())
     }
 
-    /// Does the steps one after the other, each between its marks.
+    /// Does the steps one after the other, each between its marks, and by a thread of its own: its fences complete no
+    /// flush of the steps before, on which whoever comes next relies.
     ///
     /// # Errors
     /// As for [`Grove::step`].
     pub fn run(&self, steps: &[Step], history: &mut History) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
             self.medium().mark(Mark::Begun(number));
-            self.step(*step, history)?;
+            let done = thread::scope(|scope| scope.spawn(|| self.step(*step, history)).join());
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             self.medium().mark(Mark::Returned(number));
         }
         Ok(())

@@ -64,7 +64,12 @@ fn go_on<D: Design>(grove: &Grove<D>, found: &Contents) -> std::result::Result<(
     let mut history = History::from(found);
     let last = found.last().map_or(10, |pair| pair.0);
     let middle = found.get(found.len() / 2).map_or(10, |pair| pair.0);
-    let steps = [Step::Put(last + 5, LATER), Step::Put(middle, LATER + 1), Step::Remove(last), Step::Put(4, LATER + 2)];
+    let steps = [
+        Step::Put(last.wrapping_add(5), LATER),
+        Step::Put(middle, LATER + 1),
+        Step::Remove(last),
+        Step::Put(4, LATER + 2),
+    ];
     for step in steps {
         said(grove.step(step, &mut history))?;
     }

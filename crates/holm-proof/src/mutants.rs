@@ -6,7 +6,7 @@ use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::grove::capacity;
 use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
-use crate::script::{Script, hollow, merge, named, overflow, random};
+use crate::script::{Script, descent, hollow, merge, named, overflow, random};
 use crate::trace::Site;
 use crate::verdict::{Report, Violation};
 use holm_tree::Design;
@@ -37,9 +37,11 @@ fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
     // All of a split's images are gone on from, for only a few of them lie behind its commit.
     let split = Plan { nested: 64, ..Plan::mixed(visible, line) };
-    let told = told.into_iter().chain([(split, vec![overflow(capacity)]), (thrice(line), vec![hollow(capacity)])]);
+    let splits = vec![overflow(capacity), descent(capacity)];
+    let told = told.into_iter().chain([(split, splits), (thrice(line), vec![hollow(capacity)])]);
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
-    single.chain(told).chain(mixed.map(|plan| (plan, scripts::<D>()))).collect()
+    let torn = owed::<D>().filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
+    single.chain(told).chain(mixed.into_iter().chain(torn).map(|plan| (plan, scripts::<D>()))).collect()
 }
 
 /// A search that ends with the first violation.
@@ -82,6 +84,9 @@ pub fn fate<D: Design>(site: Site) -> Fate {
 /// # Errors
 /// In words, where the design is not sound to begin with.
 pub fn comings_and_goings<D: Design>() -> Result<Vec<(Site, Option<String>)>, String> {
-    let fate = |site| (site, survives_planting_and_giving_up::explore::<D>(Persistency::Line, &[site].into()).err());
+    let losses = || owed::<D>().filter(|persistency| *persistency != Persistency::Visible);
+    let missed =
+        |site| losses().find_map(|loss| survives_planting_and_giving_up::explore::<D>(loss, &[site].into()).err());
+    let fate = |site| (site, missed(site));
     Ok(survives_planting_and_giving_up::sites::<D>()?.into_iter().map(fate).collect())
 }

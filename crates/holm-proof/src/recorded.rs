@@ -27,16 +27,20 @@ struct Book {
     without: BTreeSet<Site>,
 }
 
+/// Called after each store, flush and fence, by the thread that made it.
+pub type Witness = Arc<dyn Fn() + Send + Sync>;
+
 /// A heap image of fixed size and the trace of what was done to it.
 pub struct Recorded {
     image: Arc<Image>,
     book: Mutex<Book>,
+    witness: Mutex<Option<Witness>>,
 }
 
 impl Recorded {
     /// Zeroed memory of so many bytes for each area; the book is closed.
     pub fn new(bytes: [usize; 2]) -> Self {
-        Recorded { image: Arc::new(Image::heap(bytes[0], bytes[1])), book: Mutex::default() }
+        Recorded { image: Arc::new(Image::heap(bytes[0], bytes[1])), book: Mutex::default(), witness: Mutex::default() }
     }
 
     /// A pool over what a crash left, its active epoch being `active`. What was laid into it is not in the trace.
@@ -80,7 +84,21 @@ impl Recorded {
         self.push(Event::Mark(mark), Location::caller());
     }
 
+    /// Lets somebody look on from now on, or nobody any more.
+    pub fn show(&self, witness: Option<Witness>) {
+        *self.witness.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = witness;
+    }
+
     fn push(&self, event: Event, place: Place) {
+        let ordered = event.order().is_some();
+        self.enter(event, place);
+        if ordered {
+            let witness = self.witness.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+            witness.iter().for_each(|look| look());
+        }
+    }
+
+    fn enter(&self, event: Event, place: Place) {
         let mut book = self.book();
         if !book.open || event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
             return;

@@ -69,14 +69,30 @@ fn steps() -> Writer {
 
 /// The named scripts, for leaves that hold so many pairs.
 pub fn named(capacity: usize) -> Vec<Script> {
-    let splits = [split(capacity), split_within(capacity), overflow(capacity)];
-    [change(), refresh(), merge(capacity), regrow(capacity)].into_iter().chain(splits).collect()
+    let splits = [split(capacity), split_within(capacity), overflow(capacity), ends()];
+    let merges = [merge(capacity), inherit(capacity), empty(capacity)];
+    [change(), refresh(), regrow(capacity)].into_iter().chain(merges).chain(splits).collect()
 }
 
 /// Puts, updates and removals in one leaf, at both ends and within.
 pub fn change() -> Script {
     let steps = steps().put(50).put(5).put(30).tick().remove(20).put(90).put(30).tick().put(20).remove(5).tick();
     script("change", past().puts([10, 20, 40, 60, 80]), steps.put(40).remove(90).put(90), SMALL)
+}
+
+/// Keys that were not there: in front, within, behind.
+pub fn inserts() -> Script {
+    script("inserts", past().puts([10, 20, 40, 60]), steps().puts([5, 30, 90]).tick(), SMALL)
+}
+
+/// Keys that were there get other payloads: in front, within, behind.
+pub fn updates() -> Script {
+    script("updates", past().puts([10, 20, 40, 60]), steps().puts([10, 40, 60]).tick(), SMALL)
+}
+
+/// Keys go: in front, within, behind.
+pub fn removals() -> Script {
+    script("removals", past().puts([10, 20, 40, 50, 60]), steps().removes([10, 40, 60]).tick(), SMALL)
 }
 
 /// A leaf runs full, with a tick before, within and after.
@@ -99,6 +115,15 @@ pub fn split_within(capacity: usize) -> Script {
     script("split_within", past().puts(keys).puts(within).tick(), steps().puts(middle + 50..middle + 56).tick(), SMALL)
 }
 
+/// The lowest leaf splits, and has done so before within the same two epochs: the block that gave way then is given out
+/// by nobody but a recovery, and there before those that it finds fresh.
+pub fn descent(capacity: usize) -> Script {
+    let full = (1..=capacity as u64).map(|i| (i + capacity as u64) * 10);
+    let mut lower = (1..=capacity as u64).rev().map(|i| i * 10);
+    let first = lower.by_ref().take(capacity.div_ceil(2)).collect::<Vec<_>>();
+    script("descent", past().puts(full).puts(first), steps().puts(lower.take(2)), SMALL)
+}
+
 /// Old versions fill a leaf of few pairs, whatever the design does about that.
 pub fn refresh() -> Script {
     // Three versions of each are more than a leaf has slots, and too few pairs for a split.
@@ -115,6 +140,33 @@ pub fn merge(capacity: usize) -> Script {
     let rest = (half - 5..half + 3).map(|i| i * 10);
     let past = past().puts(keys(capacity + 1)).tick().removes(few).tick();
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
+}
+
+/// Two leaves become one. What the right one held is changed and grows, until a split takes the block that was given
+/// up, in whose last slots pairs still lie.
+pub fn inherit(capacity: usize) -> Script {
+    let most = capacity as u64 + 11;
+    let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
+    let steps = steps().removes(keys(4, most - 3)).put(most * 10 - 25).put(most * 10 - 10).tick().tick().tick();
+    let more = (0..capacity as u64 - 4).map(|i| 41 + i * 9);
+    script("inherit", past().puts(keys(1, most)).tick(), steps.puts(more).remove(most * 10), SMALL)
+}
+
+/// The last pair of a leaf goes, whose neighbours on both sides have many.
+pub fn empty(capacity: usize) -> Script {
+    let half = capacity as u64 / 2;
+    let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
+    // In leaves that fill from below; those that split evenly have a pair or two left.
+    let (first, last) = (half + 3, 2 * half + 4);
+    let past = past().puts(keys(1, 5 * half)).tick().removes(keys(first, last - 1)).tick();
+    script("empty", past, steps().remove(last * 10).put(last * 10 - 5).put(last * 10 + 5).tick().put(5), SMALL)
+}
+
+/// The least and the greatest key of all come and go, alone and beside others.
+pub fn ends() -> Script {
+    let steps = steps().put(u64::MAX).put(0).put(u64::MAX).remove(0).put(7).remove(7).tick().put(0).put(u64::MAX - 1);
+    let steps = steps.remove(u64::MAX).remove(u64::MAX - 1).tick().tick().put(u64::MAX).remove(0);
+    script("ends", past(), steps, SMALL)
 }
 
 /// Two neighbouring leaves have lost all their pairs, and others have not. Linked designs leave such leaves to
@@ -139,8 +191,9 @@ pub fn regrow(capacity: usize) -> Script {
 pub fn grow_root(capacity: usize) -> Script {
     let half = capacity as u64 / 2;
     let grown = 63 * half;
+    // From above: a leaf that keeps more than half when it splits is then not the one that grows.
     let step = |writer: Writer, key: u64| {
-        let writer = writer.put(key * 10);
+        let writer = writer.put((grown + 4 * half + 1 - key) * 10);
         if key.is_multiple_of(40) { writer.tick() } else { writer }
     };
     let before = (1..=grown).fold(past(), step);
@@ -179,8 +232,9 @@ pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<St
         let many = if round.is_multiple_of(4) { capacity } else { capacity * 3 / 4 };
         return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
-    let writer = writer.put(last + 7).tick().put(middle).put(middle + 1).tick();
-    writer.remove(last).put(1).tick().put(2).steps
+    let writer = writer.put(last.wrapping_add(7)).tick().put(middle).put(middle.wrapping_add(1)).tick();
+    // The middle one is the lowest of the right leaf where a split was under way: gone, it must not come back.
+    writer.remove(last).remove(middle).put(1).tick().put(2).steps
 }
 
 #[cfg(test)]

@@ -59,6 +59,8 @@ pub enum Mark {
     Published(Epoch),
     /// Recovery has returned: what it decided stands.
     Recovered,
+    /// A reader has been told what lies under a key.
+    Told(u64, Option<u64>),
 }
 
 /// One event.

@@ -7,10 +7,14 @@ use std::fmt;
 /// How much was looked at.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Images opened, recovered and inspected; equal ones of one trace count once.
+    /// Images opened, recovered and inspected; of one trace, those that no opening can tell apart count once.
     pub images: u64,
-    /// Images judged, each against what had been promised at its moment.
+    /// Of them, those that were left by a crash within a recovery.
+    pub in_recovery: u64,
+    /// How often one was judged, each time against what had been promised at a moment.
     pub judged: u64,
+    /// How many different images of all moments these stand for.
+    pub stood_for: u128,
     /// Moments at which the crash was tried.
     pub windows: u64,
     /// Of them, those with too many images to visit all.
@@ -24,7 +28,9 @@ pub struct Report {
 impl std::ops::AddAssign for Report {
     fn add_assign(&mut self, other: Report) {
         self.images += other.images;
+        self.in_recovery += other.in_recovery;
         self.judged += other.judged;
+        self.stood_for = self.stood_for.saturating_add(other.stood_for);
         self.windows += other.windows;
         self.sampled += other.sampled;
         self.rounds += other.rounds;
@@ -35,9 +41,11 @@ impl std::ops::AddAssign for Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Report { images, judged, windows, sampled, rounds, .. } = self;
+        let stood_for = self.stood_for as f64;
         write!(
             f,
-            "{images} images, {judged} judgements, {windows} windows ({sampled} sampled), {rounds} second crashes"
+            "{images} images for {stood_for:.1e}, {judged} judgements, {windows} windows ({sampled} sampled), {rounds} \
+             second crashes"
         )
     }
 }
@@ -78,7 +86,7 @@ impl fmt::Display for Violation {
         write!(f, "  found:      {}", self.found)?;
         match &self.replay {
             Some(replay) => {
-                write!(f, "\n  repeat:     cargo run --release -p holm-proof --bin crash -- --replay {replay}")
+                write!(f, "\n  repeat:     cargo run --profile proof -p holm-proof --bin crash -- --replay {replay}")
             }
             None => Ok(()),
         }

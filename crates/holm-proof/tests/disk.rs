@@ -10,6 +10,8 @@ mod at_rest;
 mod faulty;
 #[path = "disk/power.rs"]
 mod power;
+#[path = "disk/reach.rs"]
+mod reach;
 #[path = "disk/session.rs"]
 mod session;
 #[path = "disk/simulated.rs"]

@@ -3,7 +3,7 @@
 //! That each flush and fence of the right one is needed is in `mutants`.
 
 use holm_medium::{Ground, Quill, Result};
-use holm_proof::script::{change, split};
+use holm_proof::script::{change, merge, split};
 use holm_proof::{Mark, Order, Persistency, Plan, Recorded, Site, Ticker, Violation, explore, trace};
 use holm_tree::designs::buffered;
 
@@ -85,4 +85,14 @@ fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
     let second = Plan { without: scrubs.into_iter().collect(), ..plan };
     let violation = explore::<buffered>(&split(28), &second).expect_err("what is lost stays lost");
     assert!(violation.script.ends_with("recovered"), "{violation}");
+}
+
+/// A process died within a merge, when the left leaf was empty and the right one was not yet; recovery emptied that one
+/// under its own tag, long durable; then the power failed, the cut took back the merge, and the right leaf was gone.
+/// All images of the death are gone on from, for one of them alone lies there.
+#[test]
+fn a_merge_that_recovery_finished_is_taken_back_whole() {
+    let plan = Plan { nested: 1_000, ..Plan::mixed(Persistency::Visible, Persistency::Line) };
+    let report = explore::<buffered>(&merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
+    assert!((10..1_000).contains(&report.rounds), "{report}");
 }

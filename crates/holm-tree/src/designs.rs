@@ -1,23 +1,18 @@
-//! The list: one line per design. Every test, crash exploration, benchmark and report row starts here.
+//! The list: one line per design. Every test, crash exploration, benchmark and report row starts here; what differs from
+//! a design in a size or a search alone has its line in [`crate::variants`].
 
-use crate::design::Design;
-use crate::forest::Forest;
-use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
-use crate::index::Index;
+use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::Sorted;
-use crate::keys::Keys;
-use crate::leaf::{Card, Leaf, blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
-use holm_medium::{Medium, Quill};
-use holm_search::Search;
-use std::sync::Arc;
+use crate::leaf::{blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
 
+/// Makes a list: its designs, what is asked of one by its name, and a macro of the given name that goes through all.
 macro_rules! designs {
-    ($d:tt $($(#[$doc:meta])* $name:ident: leaf $leaf:ty, twig $twig:ty, branch $branch:ty;)*) => {
+    ($d:tt $each:ident: $($(#[$doc:meta])* $name:ident: leaf $leaf:ty, twig $twig:ty, branch $branch:ty;)*) => {
         $(
             $(#[$doc])*
             #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
             pub struct $name;
-            impl Design for $name {
+            impl $crate::Design for $name {
                 const NAME: &'static str = stringify!($name);
                 type Leaf = $leaf;
                 type Twig = $twig;
@@ -25,18 +20,24 @@ macro_rules! designs {
             }
         )*
 
-        /// Every design, by name, with its card.
-        pub const CARDS: &[(&str, Card)] = &[$((stringify!($name), <<$name as Design>::Leaf as Leaf>::CARD)),*];
+        /// Every design of the list, by name, with its card.
+        pub const CARDS: &[(&str, $crate::leaf::Card)] =
+            &[$((stringify!($name), <<$name as $crate::Design>::Leaf as $crate::leaf::Leaf>::CARD)),*];
 
-        /// The tree of a design over a medium, empty until [`Index::rebuild`]; `None` where no design has that name.
-        pub fn open<M: Medium, K: Keys>(
+        /// The tree of a design over a medium, empty until it is rebuilt; `None` where no design of the list has that
+        /// name, or the one that has does not suit the keys.
+        pub fn open<M: holm_medium::Medium, K: $crate::Keys>(
             name: &str,
-            quill: Arc<Quill<M>>,
+            quill: std::sync::Arc<holm_medium::Quill<M>>,
             keys: K,
-            search: Search,
-        ) -> Option<Box<dyn Index<K>>> {
+            search: holm_search::Search,
+        ) -> Option<Box<dyn $crate::Index<K>>> {
             match name {
-                $(stringify!($name) => Some(Box::new(Forest::<M, $name, K>::new(quill, keys, search))),)*
+                $(stringify!($name) => {
+                    let suits = <<$name as $crate::Design>::Leaf as $crate::leaf::Leaf>::CARD.suits::<K>();
+                    let plant = || Box::new($crate::Forest::<M, $name, K>::new(quill, keys, search));
+                    suits.then(|| plant() as Box<dyn $crate::Index<K>>)
+                })*
                 _ => None,
             }
         }
@@ -45,7 +46,7 @@ macro_rules! designs {
         /// where no design has that name.
         pub fn newer(name: &str) -> Option<fn(&[u64; 8], &[u64; 8]) -> bool> {
             match name {
-                $(stringify!($name) => Some(<<$name as Design>::Leaf as Leaf>::newer),)*
+                $(stringify!($name) => Some(<<$name as $crate::Design>::Leaf as $crate::leaf::Leaf>::newer),)*
                 _ => None,
             }
         }
@@ -53,65 +54,39 @@ macro_rules! designs {
         /// Bytes of a design's leaf block; `None` where no design has that name.
         pub fn block_bytes(name: &str) -> Option<u32> {
             match name {
-                $(stringify!($name) => Some(size_of::<<$name as Design>::Leaf>() as u32),)*
+                $(stringify!($name) => Some(size_of::<<$name as $crate::Design>::Leaf>() as u32),)*
                 _ => None,
             }
         }
 
-        /// Calls a macro with the name of every design: what tests and benchmarks iterate with.
+        /// Calls a macro with the name of every design of the list: what tests and benchmarks iterate with.
         #[macro_export]
-        macro_rules! for_each_design {
+        macro_rules! $each {
             ($d then:path) => { $d then! { $($name)* } };
         }
     };
 }
+pub(crate) use designs;
 
-designs! { $
+designs! { $ for_each_design:
     /// BD+Tree: durability by epochs. The default of the store.
     buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR in nodes of 1 KiB.
-    fast_fair_1k: leaf FastFair<63, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR in nodes of 2 KiB.
-    fast_fair_2k: leaf FastFair<127, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR in nodes of 4 KiB.
-    fast_fair_4k: leaf FastFair<255, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR, searched by halves.
-    fast_fair_halving: leaf FastFair<31, Halving>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    fast_fair_halving_4k: leaf FastFair<255, Halving>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, looked through by vectors.
     fast_fair_sentinels: leaf FastFair<31, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    fast_fair_sentinels_4k: leaf FastFair<255, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same, looked through one by one.
-    fast_fair_sentinels_scalar_4k: leaf FastFair<255, Sentinels<Aside<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR with sentinels in the block, looked through one by one: the paper's.
-    fast_fair_sentinels_inlaid: leaf FastFair<31, Sentinels<Inlaid<8>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    fast_fair_sentinels_inlaid_4k: leaf FastFair<255, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR with fingerprints beside the block, looked through by vectors.
-    fast_fair_fingerprints: leaf FastFair<31, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    fast_fair_fingerprints_4k: leaf FastFair<255, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same, looked through one by one.
-    fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
-        twig Sorted<8>, branch Sorted<8>;
     /// Circ-Tree: a sorted ring, shifted on its shorter side. Searched by segments.
     circ: leaf Circ<30, Segments>, twig Sorted<8>, branch Sorted<8>;
-    /// Circ-Tree, searched from the base on.
-    circ_linear: leaf Circ<30, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    circ_linear_4k: leaf Circ<254, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// Circ-Tree with sentinels beside the block, looked through by vectors.
-    circ_sentinels: leaf Circ<30, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// Circ-Tree with fingerprints beside the block, looked through by vectors.
-    circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// The same in nodes of 4 KiB.
-    circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// A pair counts if its key lies within the leaf's borders. Durable when an operation returns.
+    borders: leaf crate::leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
+    /// Isle-Tree: lines sorted each on its own, a counter for each. Durable when an operation returns.
+    isle: leaf crate::leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
+    /// wB+-Tree: a bitmap, and an array of slots in order. Durable when an operation returns.
+    wb_tree: leaf crate::leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
+    /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
+    fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
+    /// NV-Tree: records appended, the last one of a key decides. Durable when an operation returns.
+    nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }
@@ -150,5 +125,31 @@ pub mod canaries {
         canary_3: 3;
         /// Truncated before the link is durable.
         canary_4: 4;
+        /// A removal is not flushed.
+        canary_5: 5;
+        /// Another line is flushed.
+        canary_6: 6;
+        /// Linked before it is filled.
+        canary_7: 7;
+        /// Zero stands for nothing.
+        canary_8: 8;
+        /// No recovery of splits.
+        canary_9: 9;
+        /// Recovery that is not durable.
+        canary_10: 10;
+        /// A count beside the bitmap.
+        canary_11: 11;
+        /// A pair that moves is there twice.
+        canary_12: 12;
+        /// A pair that moves is gone for a while.
+        canary_13: 13;
+        /// A lock that stays taken.
+        canary_14: 14;
+        /// A leaf given up comes back.
+        canary_15: 15;
+        /// A leaf before it is empty.
+        canary_16: 16;
+        /// A chain that leads into blocks given out again.
+        canary_17: 17;
     }
 }

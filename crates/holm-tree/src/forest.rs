@@ -48,9 +48,23 @@ pub(crate) fn back_off(turn: &mut u32) {
     if *turn < 32 { spin_loop() } else { yield_now() }
 }
 
+fn never_roomy() -> MediumError {
+    MediumError::Corrupt {
+        path: "leaves".into(),
+        offset: 0,
+        what: "a leaf",
+        found: "full however often it is split".into(),
+        expected: "room after a split".into(),
+    }
+}
+
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A forest without trees.
+    ///
+    /// # Panics
+    /// If the design does not suit the keys.
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
+        assert!(D::Leaf::CARD.suits::<K>(), "{} is only for slots that hold whole keys", D::NAME);
         quill.pool().space.measure(size_of::<D::Leaf>() as u64);
         Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
     }
@@ -67,8 +81,9 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         self.quill.pool().medium.image().at(Loc::new(Area::Leaves, offset))
     }
 
+    /// The payload of a key, if nobody is writing to its leaf: [`Index::get`] at one instant, without waiting.
     #[inline]
-    fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
+    pub fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
         // The largest single effect on a serial get: the lines of the block arrive together.
@@ -111,7 +126,20 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
+    /// Takes the probe's leaf, with room to take the probe's key away from it.
+    fn take_uncrowded(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
+        for _ in 0..MOST_SPLITS {
+            let taken = self.take(root, stay, probe)?;
+            if !taken.leaf.crowded() || taken.leaf.get(&taken.berth.beside, self.lens(), probe).is_none() {
+                return Ok(taken);
+            }
+            taken.held.undo();
+            self.make_room(root, stay, probe, None)?;
+        }
+        Err(never_roomy())
+    }
+
+    pub(crate) fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
         if let Some((loc, value)) = seal
             && let Some([word]) = self.quill.pool().medium.image().words(loc, 1)
         {
@@ -285,26 +313,25 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 }
                 Err(Full) => {
                     taken.held.undo();
-                    self.make_room(root, stay, probe)?;
+                    drop(pen);
+                    if self.make_room(root, stay, probe, Some((payload, seal)))? {
+                        root.pairs.fetch_add(1, Relaxed);
+                        return Ok(None);
+                    }
                 }
             }
         }
-        Err(MediumError::Corrupt {
-            path: "leaves".into(),
-            offset: 0,
-            what: "a leaf",
-            found: "full however often it is split".into(),
-            expected: "room after a split".into(),
-        })
+        Err(never_roomy())
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let taken = self.take(root, stay, probe)?;
+        let taken = self.take_uncrowded(root, stay, probe)?;
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);
-        let sparse = old.is_some() && taken.leaf.sparse();
+        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside);
         drop(taken.held);
+        drop(pen);
         if old.is_some() {
             root.pairs.fetch_sub(1, Relaxed);
         }

@@ -27,7 +27,7 @@ pub use sweep::{Scalar, Sweep, Vector};
 
 use crate::keys::{Keys, Role};
 use crate::leaf::Lens;
-use crate::leaf::buffered::Pair;
+use crate::pair::Pair;
 use crate::row::Row;
 use holm_medium::{Medium, Pen, Persistent};
 use holm_search::Search;

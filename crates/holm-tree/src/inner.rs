@@ -67,6 +67,27 @@ impl Lead {
     }
 }
 
+/// What a node says of itself in one word, so that one look at it tells all.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Separators; never more than there is room for, whatever a writer is doing.
+    pub len: usize,
+    /// [`Lead::assured`].
+    pub assured: usize,
+    /// [`Lead::extra`].
+    pub extra: usize,
+    /// Whether any separator may have a text.
+    pub texts: bool,
+}
+
+impl Shape {
+    /// Bytes that heads leave out.
+    #[inline]
+    pub fn skip(&self) -> usize {
+        self.assured + self.extra
+    }
+}
+
 /// A node: storage and search over it; the routing is the same for all.
 pub trait Inner: Default + Send + Sync + 'static {
     /// The most children.
@@ -74,24 +95,32 @@ pub trait Inner: Default + Send + Sync + 'static {
 
     /// The node's latch.
     fn latch(&self) -> &Latch;
-    /// Separators now; never more than `CHILDREN - 1`, whatever a writer is doing.
-    fn len(&self) -> usize;
+    /// What it says of itself.
+    fn shape(&self) -> Shape;
+    /// Separators now.
+    #[inline]
+    fn len(&self) -> usize {
+        self.shape().len
+    }
     /// Whether there is but one child.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// How many bytes the node's range shares, and how many more its separators do.
-    fn shares(&self) -> (usize, usize);
+    /// Asks the CPU for what [`Inner::child`] will read, before it is known which child that is.
+    fn approach(&self) {}
     /// A word of what the separators share beyond the range.
     fn lead_word(&self, index: usize) -> u64;
     /// A separator.
     fn mark(&self, index: usize) -> Mark;
     /// A child, `0..=len`.
     fn child(&self, index: usize) -> u32;
-    /// How many heads are at most `head`.
-    fn rank(&self, search: Search, head: u64) -> usize;
-    /// How many heads are less than `head`.
-    fn rank_below(&self, search: Search, head: u64) -> usize;
+    /// How many of the first `len` heads are at most `head`.
+    fn rank(&self, search: Search, len: usize, head: u64) -> usize;
+    /// How many of them are less than `head`.
+    #[inline]
+    fn rank_below(&self, search: Search, len: usize, head: u64) -> usize {
+        head.checked_sub(1).map_or(0, |before| self.rank(search, len, before))
+    }
 
     /// Becomes a node with these separators and children; the caller holds the latch, or is alone.
     fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]);
@@ -102,28 +131,21 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// Lets go of separator `index` and of the child to its right.
     fn disown(&self, index: usize);
 
-    /// Bytes that heads leave out.
-    #[inline]
-    fn skip(&self) -> usize {
-        let (assured, extra) = self.shares();
-        assured + extra
-    }
-
     /// What all separators begin with.
     fn lead(&self) -> Lead {
-        let (assured, extra) = self.shares();
+        let Shape { assured, extra, .. } = self.shape();
         Lead { assured, extra, words: std::array::from_fn(|index| self.lead_word(index)) }
     }
 
     /// The first or the last child, where the probe lies below or above all that begins as the separators do.
     #[inline]
-    fn outermost<K: Keys>(&self, probe: K::Probe<'_>) -> Option<usize> {
-        let (assured, extra) = self.shares();
+    fn outermost<K: Keys>(&self, shape: Shape, probe: K::Probe<'_>) -> Option<usize> {
+        let Shape { len, assured, extra, .. } = shape;
         for index in 0..extra.div_ceil(8).min(LEAD_WORDS) {
             // A probe that ends here reads as zeros: if those are equal, separators end here too or have texts.
             match masked(K::head(probe, assured + index * 8), extra - index * 8).cmp(&self.lead_word(index)) {
                 Ordering::Less => return Some(0),
-                Ordering::Greater => return Some(self.len()),
+                Ordering::Greater => return Some(len),
                 Ordering::Equal => {}
             }
         }
@@ -133,14 +155,19 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// The child whose range holds the probe.
     #[inline]
     fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
-        if let Some(outermost) = self.outermost::<K>(probe) {
+        let shape = self.shape();
+        if let Some(outermost) = self.outermost::<K>(shape, probe) {
             return outermost;
         }
-        let head = K::head(probe, self.skip());
-        let index = self.rank(search, head);
+        let head = K::head(probe, shape.skip());
+        let index = self.rank(search, shape.len, head);
+        if !shape.texts {
+            // The usual case, and a line that need not be looked at.
+            return index;
+        }
         match index.checked_sub(1).map(|last| self.mark(last)) {
             Some(last) if last.text != 0 && last.head == head => {
-                let below = self.rank_below(search, head);
+                let below = self.rank_below(search, shape.len, head);
                 self.route_among::<K>(texts, probe, below, index)
             }
             _ => index,
@@ -165,12 +192,13 @@ pub trait Inner: Default + Send + Sync + 'static {
 
     /// The child whose range holds the greatest key below the probe.
     fn route_below<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
-        if let Some(outermost) = self.outermost::<K>(probe) {
+        let shape = self.shape();
+        if let Some(outermost) = self.outermost::<K>(shape, probe) {
             return outermost;
         }
-        let head = K::head(probe, self.skip());
+        let head = K::head(probe, shape.skip());
         let fence = K::fence(probe);
-        let (mut below, mut above) = (self.rank_below(search, head), self.rank(search, head));
+        let (mut below, mut above) = (self.rank_below(search, shape.len, head), self.rank(search, shape.len, head));
         while below < above {
             let middle = below + (above - below) / 2;
             if self.fence::<K>(texts, middle, probe) < fence {

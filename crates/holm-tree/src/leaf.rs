@@ -5,13 +5,18 @@
 //! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
 pub mod blackhole;
+pub mod borders;
 pub mod buffered;
 #[cfg(feature = "canary")]
 pub mod canary;
 pub mod circ;
 pub mod fast_fair;
+pub mod fp_tree;
+pub mod isle;
+pub mod nv_tree;
+pub mod wb_tree;
 
-use crate::keys::Keys;
+use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
 use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
 use holm_search::Search;
@@ -26,10 +31,19 @@ pub struct Card {
     pub defers: bool,
     /// Correct only where the stores to one line persist in order; excused from the word model.
     pub needs_line_order: bool,
+    /// Only for slots that hold whole keys; for keys that lie in records it is refused, and so by the store.
+    pub needs_whole_keys: bool,
     /// Which blocks are leaves is known by following `next` from the first one; otherwise each block says so itself.
     pub linked: bool,
     /// Keeps what it is given. Only the blackhole does not.
     pub keeps: bool,
+}
+
+impl Card {
+    /// Whether the design can keep such keys. Whoever goes through all designs with keys that lie in records asks this.
+    pub fn suits<K: Keys>(self) -> bool {
+        !self.needs_whole_keys || K::UNIQUE == Role::Head
+    }
 }
 
 /// What a leaf looks through: what slots stand for, and the vector kernels chosen when the tree was opened.
@@ -81,6 +95,16 @@ pub struct Fresh<'a, L: Leaf> {
     pub beside: &'a L::Beside,
 }
 
+/// What a full leaf, and whoever makes room in it, must be told.
+pub struct Room<'a, L: Leaf, F> {
+    /// The leaf's number.
+    pub own: u32,
+    /// Blocks to use.
+    pub fresh: [Fresh<'a, L>; 2],
+    /// The leaf's range.
+    pub range: (&'a F, Option<&'a F>),
+}
+
 /// Where the halves of a split lie now.
 #[derive(Clone, Debug)]
 pub struct Split<F> {
@@ -127,6 +151,7 @@ pub trait Leaf: Persistent + Sized {
 
     /// Asks the CPU for the lines of the block that one operation by itself will read, nothing of it having been read
     /// yet. Of all of them, unless the design knows better.
+    #[inline]
     fn summon(&self) {
         holm_search::prefetch_lines(self);
     }
@@ -153,7 +178,8 @@ pub trait Leaf: Persistent + Sized {
     fn live(&self, beside: &Self::Beside, out: &mut Pairs);
 
     /// Whether so few pairs are left that a merge is worth an attempt.
-    fn sparse(&self) -> bool {
+    fn sparse(&self, beside: &Self::Beside) -> bool {
+        let _ = beside;
         false
     }
 
@@ -180,6 +206,12 @@ pub trait Leaf: Persistent + Sized {
         0
     }
 
+    /// Where the leaf's range starts, for linked designs that keep that durably: after a rebuild it is where it was.
+    fn low<K: Keys>(&self, lens: Lens<'_, K>) -> Option<K::Fence> {
+        let _ = lens;
+        None
+    }
+
     /// Makes a fresh block an empty leaf that a crash finds as such.
     fn format<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, home: Home);
 
@@ -196,7 +228,12 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full>;
 
-    /// Takes a key away.
+    /// Whether not even a key that is there could be taken away before room is made: for designs that append.
+    fn crowded(&self) -> bool {
+        false
+    }
+
+    /// Takes a key away. The leaf is not [`Leaf::crowded`].
     fn remove<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,
@@ -206,7 +243,7 @@ pub trait Leaf: Persistent + Sized {
     ) -> Option<Old>;
 
     /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
-    /// or by replacement with two. Blocks not named in the answer were not touched.
+    /// or by replacement with two. Blocks not named in the answer are free again, whatever they were used for.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -216,6 +253,34 @@ pub trait Leaf: Persistent + Sized {
         fresh: [Fresh<'_, Self>; 2],
         range: (&K::Fence, Option<&K::Fence>),
     ) -> Split<K::Fence>;
+
+    /// Makes room as [`Leaf::split`] does, for a pair that found none; tells whether the pair was put as well. A design
+    /// does so where that costs less than an insert of its own, and only if its key is not there.
+    fn split_and_put<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        room: Room<'_, Self, K::Fence>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> (Split<K::Fence>, bool) {
+        let _ = (probe, payload);
+        (self.split(room.own, beside, lens, pen, room.fresh, room.range), false)
+    }
+
+    /// Takes the pairs of the right neighbour over and passes over it, if the design can and they fit well; tells
+    /// whether it did. The right leaf is given up then, and this one has both ranges.
+    fn absorb<M: Medium, K: Keys>(
+        &self,
+        beside: &Self::Beside,
+        right: (&Self, &Self::Beside),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> bool {
+        let _ = (beside, right, lens, pen);
+        false
+    }
 
     /// Moves the pairs of this leaf and of its right neighbour (numbers `own`) into `fresh`, if the design can and they
     /// fit well; tells whether it did. Both are given up then.
@@ -236,7 +301,8 @@ pub trait Leaf: Persistent + Sized {
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
     /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
-    /// blocks may be looked at through `peer`; they may be under recovery themselves at the same time.
+    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be
+    /// under recovery themselves at the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -249,8 +315,26 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
 
+    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away,
+    /// idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks are
+    /// done.
+    ///
+    /// # Errors
+    /// `Corrupt`, for bits that no crash can have left there.
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        beside: &Self::Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<()> {
+        let _ = (own, beside, lens, pen);
+        Ok(())
+    }
+
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
-    /// neighbour. The pen fences once all chains are mended; what must be durable before that, `mend` fences itself.
+    /// neighbour, and derives what depends on that one. The pen fences once all chains are mended; what must be durable
+    /// before that, `mend` fences itself.
     fn mend<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,
@@ -263,8 +347,8 @@ pub trait Leaf: Persistent + Sized {
 
     /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
     /// that are passed over so hold nothing, and are free once the pen has fenced.
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
-        let _ = (pen, next);
+    fn relink<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, next: u32) {
+        let _ = (beside, pen, next);
         assert!(!Self::CARD.linked, "leaves passed over would be given out while the chain still leads to them");
     }
 

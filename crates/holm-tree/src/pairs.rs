@@ -118,6 +118,13 @@ pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Order
     }
 }
 
+/// Pairs whose heads leave out `from` bytes, with heads that leave out `to`.
+pub(crate) fn reheaded<K: Keys>(keys: &K, pairs: &[Slot], from: usize, to: usize) -> Vec<Slot> {
+    let head = |slot: Slot| if from == to { None } else { keys.rehead(slot, to) };
+    // As it was where a record is gone: what opens it next reports that.
+    pairs.iter().map(|slot| Slot { head: head(*slot).unwrap_or(slot.head), ..*slot }).collect()
+}
+
 impl std::ops::Deref for Pairs {
     type Target = [Slot];
     fn deref(&self) -> &[Slot] {

@@ -7,6 +7,7 @@
 //! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
 //! leave a gap between them, an empty leaf is put into it.
 
+use crate::berth::Berth;
 use crate::design::Design;
 use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
@@ -26,6 +27,7 @@ struct Found<K: Keys> {
     first: bool,
     skip: usize,
     pairs: usize,
+    /// Of the range, where the leaf itself says that it starts there.
     ends: Option<(K::Fence, K::Fence)>,
 }
 
@@ -111,6 +113,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
             newest = newest.max(leaf.stamp());
             if let Fate::Live { keyspace, first } = fate {
+                leaf.normalise(number, &berth.beside, forest.lens(), &mut pen)?;
                 live.push((number, keyspace, first));
             }
         }
@@ -146,9 +149,9 @@ fn chain<M: Medium, D: Design, K: Keys>(
     pen: &mut Pen<'_, M>,
     reached: &mut Vec<Live>,
 ) -> Result<()> {
-    let mut left: Option<&D::Leaf> = None;
+    let mut left: Option<(&D::Leaf, &Berth<D::Leaf>)> = None;
     let mut pairs = Pairs::default();
-    let mut at = first;
+    let (mut at, mut low) = (first, None);
     let mut steps = 0;
     while at != 0 {
         steps += 1;
@@ -166,6 +169,15 @@ fn chain<M: Medium, D: Design, K: Keys>(
             ));
         }
         let (leaf, berth) = forest.block(at)?;
+        let before = std::mem::replace(&mut low, leaf.low(forest.lens()));
+        if low.is_some() && before >= low {
+            return Err(damaged::<D>(
+                at,
+                "where a leaf's range starts",
+                "no more than where the one before does",
+                "more",
+            ));
+        }
         let next = leaf.next();
         let right = (next != 0).then(|| forest.leaf(next)).flatten();
         leaf.mend(&berth.beside, forest.lens(), pen, right);
@@ -173,16 +185,16 @@ fn chain<M: Medium, D: Design, K: Keys>(
         pairs.clear();
         leaf.live(&berth.beside, &mut pairs);
         if at == first || !pairs.is_empty() {
-            if let Some(left) = left.filter(|left| left.next() != at) {
-                left.relink(pen, at);
+            if let Some(left) = left.filter(|left| left.0.next() != at) {
+                left.0.relink(&left.1.beside, pen, at);
             }
             reached.push((at, keyspace, at == first));
-            left = Some(leaf);
+            left = Some((leaf, berth));
         }
         at = next;
     }
-    if let Some(left) = left.filter(|left| left.next() != 0) {
-        left.relink(pen, 0);
+    if let Some(left) = left.filter(|left| left.0.next() != 0) {
+        left.0.relink(&left.1.beside, pen, 0);
     }
     Ok(())
 }
@@ -230,8 +242,10 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             }
         }
         pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
-        let ends = match (pairs.first(), pairs.last()) {
-            (Some(low), Some(high)) => {
+        let ends = match (leaf.low(forest.lens()), pairs.first(), pairs.last()) {
+            // Where its range starts is all that is asked of it: between two such leaves only the upper one's will do.
+            (Some(low), ..) => Some((low.clone(), low)),
+            (None, Some(low), Some(high)) => {
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
                 Some(ends.ok_or_else(|| damaged::<D>(number, "a slot's payload", "no record behind it", "a record"))?)
             }

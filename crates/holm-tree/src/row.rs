@@ -4,8 +4,8 @@
 //! bounds whatever a racing reader was told: the counts are cut to the slots there are. Lines are counted from the
 //! block's first one, whose header leaves room for fewer slots.
 
-use crate::keys::Slot;
-use crate::leaf::buffered::Pair;
+use crate::keys::{Keys, Role, Slot};
+use crate::pair::Pair;
 
 /// Slots in a whole line.
 pub const LINE_SLOTS: usize = 4;
@@ -73,8 +73,7 @@ impl<'a> Row<'a> {
     /// The slot at an index.
     #[inline(always)]
     pub fn slot(self, index: usize) -> Slot {
-        let pair = &self.pairs[self.place(index)];
-        Slot { head: pair.head.read(), payload: pair.payload.read() }
+        self.pairs[self.place(index)].slot()
     }
 
     /// The line of a place.
@@ -107,5 +106,15 @@ impl<'a> Row<'a> {
     #[inline(always)]
     pub fn scan(self, from: usize, to: usize, head: u64) -> usize {
         (from..to).find(|index| self.head(*index) >= head).unwrap_or(to)
+    }
+
+    /// Refuses a payload for index `at` that is a mark and could not be told from another one, or from none: a shift
+    /// would lose a pair that no crash has touched.
+    pub fn check_mark<K: Keys>(self, at: usize, payload: u64) {
+        if K::UNIQUE == Role::Payload {
+            assert!(payload != 0, "a payload of zero leads to no record");
+            let differs = |index: usize| self.slot(index).payload != payload;
+            debug_assert!((0..self.count()).all(|index| index == at || differs(index)), "a payload twice in one leaf");
+        }
     }
 }

@@ -68,7 +68,7 @@ impl<D: Design> Spine<D> {
     }
 
     /// The way down to a probe's leaf.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn seek<K: Keys>(&self, root: &Root, probe: K::Probe<'_>) -> Option<Reached<'_, D>> {
         let rooted = root.latch.read()?;
         let top = root.top.load(Relaxed);
@@ -96,8 +96,9 @@ impl<D: Design> Spine<D> {
         node.latch().still(version).then(|| self.reach::<K>(twig, below, probe))
     }
 
-    #[inline]
+    #[inline(always)]
     fn reach<'a, K: Keys>(&'a self, twig: &'a D::Twig, version: Version, probe: K::Probe<'_>) -> Reached<'a, D> {
+        twig.approach();
         let position = twig.route::<K>(self.search, &self.texts, probe);
         Reached { twig, version, leaf: twig.child(position), position }
     }
@@ -309,9 +310,10 @@ impl<D: Design> Spine<D> {
         (position, separator, child): (usize, &K::Fence, u32),
         probe: K::Probe<'_>,
     ) {
-        let (len, skip) = (node.len(), node.skip());
+        let shape = node.shape();
+        let (len, skip) = (shape.len, shape.skip());
         let fence = |index| node.fence::<K>(&self.texts, index, probe);
-        let begins_alike = node.shares().1 == 0 || K::shares(separator, &fence(0), skip);
+        let begins_alike = shape.extra == 0 || K::shares(separator, &fence(0), skip);
         let is_short = len > 1 && K::text(separator, skip).is_some() && {
             let (first, last) = (fence(0), fence(len - 1));
             K::common((&first).min(separator), Some((&last).max(separator))) > skip

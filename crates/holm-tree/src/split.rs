@@ -3,11 +3,11 @@
 use crate::berth::Berth;
 use crate::design::Design;
 use crate::forest::{Forest, Taken, back_off};
-use crate::index::{Root, Toward};
+use crate::index::{Root, Seal, Toward};
 use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::Held;
-use crate::leaf::{Fresh, Leaf, Pairs};
+use crate::leaf::{Fresh, Leaf, Pairs, Room};
 use crate::spine::Path;
 use holm_medium::{Medium, Result, Stay};
 
@@ -19,6 +19,17 @@ struct Raw<'a, L: Leaf> {
     held: Held<'a>,
 }
 
+/// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
+type Pending = Option<(u64, Seal)>;
+
+/// How two leaves became one, and which are free now.
+enum Merged {
+    /// In a fresh leaf.
+    Anew([u32; 2]),
+    /// In the left one.
+    InPlace(u32),
+}
+
 impl<L: Leaf> Raw<'_, L> {
     fn fresh(&self) -> Fresh<'_, L> {
         Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
@@ -26,14 +37,20 @@ impl<L: Leaf> Raw<'_, L> {
 }
 
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
-    /// Makes room in the probe's leaf, or finds that there is some by now.
-    pub(crate) fn make_room(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<()> {
+    /// Makes room in the probe's leaf, or finds that there is some by now; tells whether the pair has been put.
+    pub(crate) fn make_room(
+        &self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        pending: Pending,
+    ) -> Result<bool> {
         let mut turn = 0;
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
             let raw = [self.raw(stay)?, self.raw(stay)?];
-            if self.try_split(root, stay, probe, raw) {
-                return Ok(());
+            if let Some(put) = self.try_split(root, stay, probe, pending, raw) {
+                return Ok(put);
             }
             if !stay.valid() {
                 stay.renew()?;
@@ -64,8 +81,16 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Some(Taken { number, leaf, berth, held })
     }
 
-    /// Tells whether it did something; on `false` all is as it was, and the blocks are free again.
-    fn try_split(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: [Raw<'_, D::Leaf>; 2]) -> bool {
+    /// Tells whether the pair that found no room has been put; on `None` all is as it was, and the blocks are free
+    /// again.
+    fn try_split(
+        &self,
+        root: &Root,
+        stay: &Stay<'_>,
+        probe: K::Probe<'_>,
+        pending: Pending,
+        raw: [Raw<'_, D::Leaf>; 2],
+    ) -> Option<bool> {
         let space = &self.quill.pool().space;
         let unused = |raw: Raw<'_, D::Leaf>| {
             raw.held.undo();
@@ -74,25 +99,32 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
         let Some(path) = path.filter(|path| !self.spine.split_full(root, path, probe)) else {
             raw.into_iter().for_each(unused);
-            return false;
+            return None;
         };
         let held = path.twig.node.latch().hold(path.twig.version);
         let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
         let (Some(twig_held), Some(taken)) = (held, taken) else {
             raw.into_iter().for_each(unused);
-            return false;
+            return None;
         };
         if !stay.valid() {
             taken.held.undo();
             twig_held.undo();
             raw.into_iter().for_each(unused);
-            return false;
+            return None;
         }
         let low = path.leaf.0.clone().unwrap_or_default();
         let fresh = [raw[0].fresh(), raw[1].fresh()];
         let mut pen = self.quill.cut(stay);
-        let range = (&low, path.leaf.1.as_ref());
-        let split = taken.leaf.split(taken.number, &taken.berth.beside, self.lens(), &mut pen, fresh, range);
+        let room = Room { own: taken.number, fresh, range: (&low, path.leaf.1.as_ref()) };
+        let beside = &taken.berth.beside;
+        let (split, put) = match pending {
+            Some((payload, _)) => taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload),
+            None => (taken.leaf.split(room.own, beside, self.lens(), &mut pen, room.fresh, room.range), false),
+        };
+        if let Some((_, seal)) = pending.filter(|_| put) {
+            self.seal(&mut pen, seal);
+        }
         let (twig, position) = (path.twig.node, path.twig.position);
         twig.set_child(position, split.left);
         if let Some((separator, right)) = &split.right {
@@ -108,24 +140,28 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         if split.left != taken.number {
             space.retire_block(stay.epoch(), taken.number);
         }
-        true
+        Some(put)
     }
 
     /// Merges the probe's leaf with a neighbour under the same twig, if they fit well. Worth an attempt, not a wait.
     pub(crate) fn merge(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<()> {
         let raw = self.raw(stay)?;
         let space = &self.quill.pool().space;
-        match self.try_merge(root, stay, probe, &raw) {
-            Some(retired) => retired.into_iter().for_each(|number| space.retire_block(stay.epoch(), number)),
-            None => {
-                raw.held.undo();
-                space.return_block(raw.number);
-            }
+        let merged = self.try_merge(root, stay, probe, &raw);
+        if !matches!(merged, Some(Merged::Anew(_))) {
+            raw.held.undo();
+            space.return_block(raw.number);
+        }
+        let retire = |number: u32| space.retire_block(stay.epoch(), number);
+        match merged {
+            Some(Merged::Anew(own)) => own.into_iter().for_each(retire),
+            Some(Merged::InPlace(right)) => retire(right),
+            None => {}
         }
         Ok(())
     }
 
-    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D::Leaf>) -> Option<[u32; 2]> {
+    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D::Leaf>) -> Option<Merged> {
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe))?;
         let twig = path.twig.node;
         if twig.is_empty() {
@@ -150,19 +186,22 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let low = if position > 0 { fence(position - 1) } else { bounds.0.clone().unwrap_or_default() };
         let high = if position + 1 < twig.len() { Some(fence(position + 1)) } else { bounds.1.clone() };
         let mut pen = self.quill.cut(stay);
-        let own = [left.number, right.number];
-        let merged =
-            stay.valid() && left.leaf.merge(own, right.leaf, self.lens(), &mut pen, raw.fresh(), (&low, high.as_ref()));
-        if !merged {
+        let (own, lens, valid) = ([left.number, right.number], self.lens(), stay.valid());
+        let beside = (right.leaf, &right.berth.beside);
+        let merged = if valid && left.leaf.absorb(&left.berth.beside, beside, lens, &mut pen) {
+            Merged::InPlace(right.number)
+        } else if valid && left.leaf.merge(own, right.leaf, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
+            Merged::Anew(own)
+        } else {
             right.held.undo();
             left.held.undo();
             twig_held.undo();
             return None;
-        }
+        };
         self.spine.texts.forget(twig.mark(position).text);
         twig.disown(position);
-        twig.set_child(position, raw.number);
-        Some(own)
+        twig.set_child(position, if let Merged::Anew(_) = merged { raw.number } else { left.number });
+        Some(merged)
     }
 
     /// Gives up every leaf of a tree that nobody uses any more.

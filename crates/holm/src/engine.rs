@@ -13,7 +13,7 @@ use holm_medium::{
     Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
 };
 use holm_search::Search;
-use holm_tree::leaf::{Cut, Old};
+use holm_tree::leaf::{Card, Cut, Old};
 use holm_tree::{Index, Root, Seal, designs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -90,12 +90,22 @@ fn options_of(builder: &Builder, newer: fn(&[u64; 8], &[u64; 8]) -> bool) -> Jou
     }
 }
 
+/// The card of a design, if the store's keys are for it.
+fn suitable(design: &str) -> Result<Option<Card>> {
+    let card = designs::CARDS.iter().find(|(name, _)| *name == design).map(|(_, card)| *card);
+    if card.is_some_and(|card| !card.suits::<Records>()) {
+        let what = format!("the design {design:?} needs whole keys in its slots, and the store's are byte strings");
+        return Err(Error::Unsupported { what });
+    }
+    Ok(card)
+}
+
 impl Engine {
     pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let (newer, leaf_block) = designs::newer(&builder.design)
             .zip(designs::block_bytes(&builder.design))
             .ok_or_else(|| Error::Invalid { what: format!("there is no design named {:?}", builder.design) })?;
-        let card = designs::CARDS.iter().find(|(name, _)| *name == builder.design).map(|(_, card)| *card);
+        let card = suitable(&builder.design)?;
         let defers = card.is_some_and(|card| card.defers);
         if !defers && !builder.memory {
             let what = format!("the design {:?} cannot defer: it needs the private image (memory)", builder.design);
@@ -186,10 +196,12 @@ impl Engine {
         // Whoever only looks need not know the design. The lock is held until the second one is: no writer between.
         let (design, _pool) = design_of(&*builder.vfs, path).map_err(opening)?;
         let Some((newer, leaf_block)) = designs::newer(&design).zip(designs::block_bytes(&design)) else {
-            let names: Vec<_> = designs::CARDS.iter().map(|(name, _)| *name).collect();
+            let suits = |(name, card): &(&'static str, Card)| card.suits::<Records>().then_some(*name);
+            let names: Vec<_> = designs::CARDS.iter().filter_map(suits).collect();
             let expected = format!("one of {}", names.join(", "));
             return Err(MediumError::Geometry { what: "design", found: design, expected }.into());
         };
+        suitable(&design)?;
         let geometry = Geometry { leaf_block, design, keys: KEYS_RECORDS };
         let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
         let opened = opened.map_err(opening)?;

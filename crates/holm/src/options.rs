@@ -60,8 +60,8 @@ impl Builder {
     }
 
     /// Keeps the image in memory of this process instead of a shared mapping: reads and writes never wait for the
-    /// kernel's paging, and any design may be used; in exchange the data must fit into memory, and the death of the
-    /// process costs what a power cut costs.
+    /// kernel's paging, and any design may be used that suits byte strings; in exchange the data must fit into memory,
+    /// and the death of the process costs what a power cut costs.
     pub fn memory(mut self, private: bool) -> Self {
         self.memory = private;
         self
@@ -108,7 +108,8 @@ impl Builder {
     /// [`Error::NotFound`](crate::Error::NotFound) where there is none and none is to be made;
     /// [`Error::Locked`](crate::Error::Locked) while somebody else has it open; `Foreign`, `Version`, `Geometry`,
     /// `Corrupt` for what is no sound database of this shape; `ReadOnly`, `NoSpace`, `Io` from below;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for a design that cannot defer on a shared image.
+    /// [`Error::Unsupported`](crate::Error::Unsupported) for a design that cannot defer on a shared image, or that
+    /// needs whole keys in its slots.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         Engine::open(path.as_ref(), self).map(Database::new)
     }

@@ -1,6 +1,8 @@
 //! A checkpoint: everything up to an epoch into the data files, so that the log before it can be used again.
 //!
-//! Shared image: the kernel has the bytes; their write-back is started in large pieces, a few in flight, then synced.
+//! Shared image: the kernel has the bytes and syncs them, in one go. To start their write-back before that, in pieces,
+//! writes whatever is in use more than once, and each time its writers fault: where all pages are in use, thrice the
+//! faults, less throughput, and syncs of the log that take no less time.
 //! Private image: the log itself holds every line since the last checkpoint exactly as it was at an epoch's end, so
 //! the checkpoint applies the log to the files. A crash in the middle finds the old superblock and the same log, and
 //! applies it again: exact for every design, whether it keeps versions or not.
@@ -8,18 +10,11 @@
 use super::keeper::Shared;
 use super::{Journaled, area_path, due};
 use crate::error::{MediumError, Result};
-use crate::loc::{Area, parts};
+use crate::loc::parts;
 use crate::log::replay_until;
-use crate::region::{LARGE_PAGE, Region};
 use crate::superblock::{ImageKind, State, Superblock, pool_path};
 use crate::vfs::write_all_at;
 use std::sync::atomic::Ordering::Relaxed;
-
-/// Bytes of one piece of write-back; a smaller one would cut a large page and write it twice.
-const PIECE: u64 = LARGE_PAGE as u64;
-
-/// Pieces in flight.
-const IN_FLIGHT: u64 = 4;
 
 /// Takes a checkpoint, if the log holds anything.
 pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
@@ -42,16 +37,15 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         journal.until
     };
     let medium = &shared.pool().medium;
-    match medium.kind {
-        ImageKind::Shared => write_back(medium)?,
-        ImageKind::Private => match apply(shared, medium) {
+    if medium.kind == ImageKind::Private {
+        match apply(shared, medium) {
             // Nothing is synced yet and the old half is as it was: applied again from its start when there is space.
             Err(error) if error.is_no_space() && state == State::Dirty => {
                 shared.postpone(error);
                 return Ok(());
             }
             applied => applied?,
-        },
+        }
     }
     // Measured before the sync: what grows meanwhile is not yet durable.
     let lengths = medium.lengths()?;
@@ -79,22 +73,6 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     shared.house().write_back_bytes.fetch_add(journal.to_write, Relaxed);
     drop(journal);
     shared.checkpoint_done();
-    Ok(())
-}
-
-/// Starts the write-back of what is dirty, piece by piece, so that the log's own writes find their way between.
-fn write_back(medium: &Journaled) -> Result<()> {
-    for (file, area) in medium.files.iter().zip(Area::ALL) {
-        let Some(fd) = file.fd() else { continue };
-        let len = medium.image.area(area).len() as u64;
-        for offset in (0..len).step_by(PIECE as usize) {
-            let io = |error| MediumError::io("writing back", &area_path(&medium.dir, area), error);
-            if offset >= IN_FLIGHT * PIECE {
-                Region::start_write_back(fd, offset - IN_FLIGHT * PIECE, PIECE, true).map_err(io)?;
-            }
-            Region::start_write_back(fd, offset, PIECE, false).map_err(io)?;
-        }
-    }
     Ok(())
 }
 

@@ -1,7 +1,8 @@
 //! One epoch's record: how it is built in memory and how its bytes are told from garbage.
 //!
 //! ```text
-//!  0  magic "HolmEpoc"                     8 bytes     all numbers little-endian
+//!  0  magic "Holm"                         4 bytes     all numbers little-endian
+//!  4  reach: no record of this pass ends behind this page, unless a later one has said so before    4
 //!  8  uuid of the database                16
 //! 24  pass: rises with every switch of halves    8
 //! 32  sequence: consecutive over all records     8
@@ -31,7 +32,7 @@ pub const HEADER: usize = 64;
 /// Bytes of a run's header.
 const RUN_HEADER: usize = 16;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"HolmEpoc");
+const MAGIC: u32 = u32::from_le_bytes(*b"Holm");
 
 /// A record being built, in memory aligned for direct writes, used again for the next epoch.
 #[derive(Debug, Default)]
@@ -141,8 +142,9 @@ impl RecordBuffer {
     }
 
     /// Seals the record for its place in the log of the database `uuid` and gives its bytes, padded to a page and
-    /// aligned to one. May be called again with another position. The body must be shorter than 4 GiB.
-    pub fn finish(&mut self, uuid: &[u8; 16], at: &Position) -> &[u8] {
+    /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The body
+    /// must be shorter than 4 GiB.
+    pub fn finish(&mut self, uuid: &[u8; 16], at: &Position, reach: u64) -> &[u8] {
         let padded = self.padded_len() as usize;
         self.bytes.grow(padded);
         let (used, epoch, runs) = (self.used, self.epoch, self.runs);
@@ -150,6 +152,7 @@ impl RecordBuffer {
         bytes[used..].fill(0);
         let mut put = |offset: usize, field: &[u8]| bytes[offset..offset + field.len()].copy_from_slice(field);
         put(0, &MAGIC.to_le_bytes());
+        put(4, &u32::try_from(reach.div_ceil(PAGE)).unwrap_or(u32::MAX).to_le_bytes());
         put(8, uuid);
         put(24, &at.pass.to_le_bytes());
         put(32, &at.sequence.to_le_bytes());
@@ -168,6 +171,8 @@ impl RecordBuffer {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     raw: [u8; HEADER],
+    /// In bytes.
+    pub(super) reach: u64,
     pub(super) pass: u64,
     pub(super) sequence: u64,
     pub(super) epoch: u64,
@@ -180,6 +185,7 @@ impl Header {
     pub(super) fn parse(raw: [u8; HEADER]) -> Header {
         Header {
             raw,
+            reach: u64::from(u32_at(&raw, 4)) * PAGE,
             pass: u64_at(&raw, 24),
             sequence: u64_at(&raw, 32),
             epoch: u64_at(&raw, 40),
@@ -191,7 +197,7 @@ impl Header {
 
     /// Whether this begins a record of the database `uuid` written for this place. The checksum is still to be seen.
     pub(super) fn belongs(&self, uuid: &[u8; 16], half: u8, offset: u64) -> bool {
-        u64_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
+        u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
     }
 
     pub(super) fn is_blank(&self) -> bool {
@@ -267,7 +273,7 @@ mod tests {
     const UUID: [u8; 16] = [3; 16];
 
     fn sealed(record: &mut RecordBuffer) -> (Header, Vec<u8>) {
-        let bytes = record.finish(&UUID, &AT).to_vec();
+        let bytes = record.finish(&UUID, &AT, 5000).to_vec();
         let header = Header::parse(std::array::from_fn(|i| bytes[i]));
         (header, bytes[HEADER..HEADER + header.body as usize].to_vec())
     }
@@ -288,17 +294,17 @@ mod tests {
         );
         let runs: Vec<_> = Runs::new(&body, header.runs).map(|run| run.expect("a run as pushed")).collect();
         assert_eq!(runs, [(640, &[&[1; 64][..], &[2; 128]].concat()[..]), (64, &[3; 64])]);
-        assert_eq!((header.pass, header.sequence, header.epoch), (7, 9, 5));
+        assert_eq!((header.pass, header.sequence, header.epoch, header.reach), (7, 9, 5, 8192));
     }
 
     #[test]
     fn a_buffer_used_again_holds_nothing_of_the_old_record() {
         let mut record = RecordBuffer::new();
         record.push(0, &[9; 6400]);
-        let long = record.finish(&UUID, &AT).len();
+        let long = record.finish(&UUID, &AT, 5000).len();
         record.begin(1);
         record.push(64, &[1; 64]);
-        let bytes = record.finish(&UUID, &AT);
+        let bytes = record.finish(&UUID, &AT, 5000);
         assert!(bytes.len() < long);
         assert!(bytes[HEADER + RUN_HEADER + 64..].iter().all(|&byte| byte == 0));
         assert_eq!(bytes.as_ptr().addr() % PAGE as usize, 0);

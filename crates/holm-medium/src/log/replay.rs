@@ -3,14 +3,16 @@
 //! The tail of a log is legitimately torn: power went while a record was written. The same bytes in the middle are
 //! damage, and taking them for the tail would silently drop what was acknowledged after them. Since every record is
 //! durable before the next is begun, a later record of this database that is whole proves the difference, and so the
-//! end is believed only after both halves were searched for one. Promises: nothing is visited before its checksum and
-//! its runs were seen to be right, no length field is trusted beyond the file's length, and every loop is bounded by
-//! it. Applying the runs, and whether their locations lie in the image, is left to the visitor.
+//! end is believed only after both halves were searched for one, as far as records may reach. Promises: nothing is
+//! visited before its checksum and its runs were seen to be right, no length field is trusted beyond the file's length,
+//! and every loop is bounded by it. Applying the runs, and whether their locations lie in the image, is left to the
+//! visitor.
 
 #![forbid(unsafe_code)]
 
+use super::half::{half_path, too_short};
 use super::record::{HEADER, Header, Runs};
-use super::{HALVES, LogStart, Position, half_path, too_short};
+use super::{FIRST_REACH, HALVES, LogStart, Position};
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at};
 use std::path::{Path, PathBuf};
@@ -76,8 +78,8 @@ fn read_on(
 ) -> Result<Replayed> {
     let mut reader = Reader::open(vfs, dir, *uuid)?;
     if end.is_none() {
-        // Both halves will be read to their ends, and the disk had better begin now.
-        reader.halves.iter().for_each(|(_, file, _)| file.expect_reading());
+        // All of this will be read, and the disk had better begin now.
+        reader.halves.iter().for_each(|(_, file, _)| file.expect_reading(0, FIRST_REACH));
     }
     let mut seen = Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None };
     loop {
@@ -89,9 +91,17 @@ fn read_on(
         if let Met::Whole(header) = met
             && (header.pass, header.sequence) == (at.pass, at.sequence)
         {
-            seen.bytes += reader.visit(&at, &header, &mut visit)?;
-            seen.last_epoch = Some(header.epoch);
-            seen.records += 1;
+            if end.is_none() && header.reach > reader.reach {
+                let (_, file, len) = &reader.halves[usize::from(at.half)];
+                file.expect_reading(reader.reach, header.reach.min(*len).saturating_sub(reader.reach));
+            }
+            reader.reach = reader.reach.max(header.reach);
+            // A record without runs is there for its reach alone.
+            if header.runs > 0 {
+                seen.bytes += reader.visit(&at, &header, &mut visit)?;
+                seen.last_epoch = Some(header.epoch);
+                seen.records += 1;
+            }
             seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(PAGE);
             seen.next.sequence += 1;
         } else if let Some(end) = end {
@@ -103,7 +113,8 @@ fn read_on(
                 expected: format!("record {} of pass {}, of those before {end}", at.sequence, at.pass),
             });
         } else if let Some(next) = reader.continuation(&start, &at)? {
-            reader.left_at = at.offset;
+            reader.left = Some((at.offset, reader.reach));
+            reader.reach = FIRST_REACH;
             seen.next = next;
         } else {
             reader.refuse_a_gap(&start, &at, &met)?;
@@ -165,8 +176,11 @@ struct Reader {
     uuid: [u8; 16],
     halves: [(PathBuf, Box<dyn VfsFile>, u64); HALVES],
     body: Vec<u8>,
-    /// Where the records of the first half end, once the other half has been gone on to.
-    left_at: u64,
+    /// Behind this no record of the half being read ends.
+    reach: u64,
+    /// Where the records of the first half end and how far they might have reached, once the other half has been gone
+    /// on to.
+    left: Option<(u64, u64)>,
 }
 
 /// Bytes that are read at once where only the beginnings of pages are looked at.
@@ -183,7 +197,7 @@ impl Reader {
             }
             Ok((path, file, len))
         };
-        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), left_at: 0 })
+        Ok(Reader { uuid, halves: [open(0)?, open(1)?], body: Vec::new(), reach: FIRST_REACH, left: None })
     }
 
     fn path(&self, half: u8) -> &Path {
@@ -259,12 +273,12 @@ impl Reader {
     /// half that was left for the other one, what lies before its end has been read and is whole.
     fn refuse_a_gap(&mut self, start: &LogStart, at: &Position, met: &Met) -> Result<()> {
         for half in 0..HALVES as u8 {
-            let from = match half {
-                _ if half == at.half => at.offset,
-                _ if half == start.half => self.left_at,
-                _ => 0,
+            let range = match self.left {
+                _ if half == at.half => (at.offset, self.reach),
+                Some(left) if half == start.half => left,
+                _ => (0, FIRST_REACH),
             };
-            for (offset, header) in self.later(half, from, at)? {
+            for (offset, header) in self.later(half, range, at)? {
                 if let Met::Whole(_) = self.read(half, offset)? {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.half).to_path_buf(),
@@ -282,14 +296,15 @@ impl Reader {
         Ok(())
     }
 
-    /// The pages of a half that begin as a record later than `at` would.
-    fn later(&self, half: u8, from: u64, at: &Position) -> Result<Vec<(u64, Header)>> {
+    /// The pages between two offsets of a half that begin as a record later than `at` would.
+    fn later(&self, half: u8, (from, upto): (u64, u64), at: &Position) -> Result<Vec<(u64, Header)>> {
         let (path, file, len) = &self.halves[usize::from(half)];
         let mut later = Vec::new();
         let mut buffer = vec![0; GLANCE];
         let mut offset = from;
-        while offset < *len {
-            let count = (len - offset).min(GLANCE as u64) as usize;
+        let upto = upto.min(*len);
+        while offset < upto {
+            let count = (upto - offset).min(GLANCE as u64) as usize;
             let pages = &mut buffer[..count];
             read_exact_at(&**file, pages, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
             for (place, page) in (offset..).step_by(PAGE as usize).zip(pages.chunks(PAGE as usize)) {

@@ -93,9 +93,11 @@ impl VfsFile for RealFile {
         FileExt::write_at(&self.file, buf, offset)
     }
 
-    fn expect_reading(&self) {
-        // Refused, reading takes longer.
-        let _ = rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::WillNeed);
+    fn expect_reading(&self, offset: u64, len: u64) {
+        // Refused, reading takes longer. No length would be all of the file.
+        if let Some(len) = std::num::NonZeroU64::new(len) {
+            let _ = rustix::fs::fadvise(&self.file, offset, Some(len), rustix::fs::Advice::WillNeed);
+        }
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {

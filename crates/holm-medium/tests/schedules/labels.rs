@@ -3,7 +3,7 @@
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};
-use holm_medium::{Clock, Epoch};
+use holm_medium::{Clock, Epoch, Marks};
 use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -36,8 +36,8 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
             line
         };
         match writer {
-            Writer::Sound => clock.mark(stay.epoch(), line, 1),
-            Writer::LabelsAsBefore => clock.mark(epoch - 1, line, 1),
+            Writer::Sound => clock.mark(stay.epoch(), Marks::of(line, 1)),
+            Writer::LabelsAsBefore => clock.mark(epoch - 1, Marks::of(line, 1)),
             Writer::MarksAfterCheckingOut => {}
         }
     }
@@ -45,7 +45,7 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
     drop(stay);
     if writer == Writer::MarksAfterCheckingOut {
         let line = note(ledger).next * 3;
-        clock.mark(epoch, line, 1);
+        clock.mark(epoch, Marks::of(line, 1));
     }
 }
 

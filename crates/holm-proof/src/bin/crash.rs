@@ -1,4 +1,5 @@
 //! Explores random scripts beyond the suite, seed after seed, until the time is up; ends with 1 at the first violation.
+//! Or makes the table of coverage; ends with 1 where a cell is empty.
 //!
 //! Every seed is a script, two models of persistency for the first crash and the later ones, and all that is drawn from
 //! many images: so a violation is repeated by its design, its models and its seed.
@@ -7,7 +8,8 @@
 
 use clap::Parser;
 use holm_proof::scenarios::owed;
-use holm_proof::{Persistency, Plan, Report, Violation, capacity, explore, script};
+use holm_proof::table::Row;
+use holm_proof::{Bounds, Persistency, Plan, Report, Violation, capacity, explore, script, table};
 use holm_tree::designs::{self, canaries};
 use holm_tree::{Design, leaf::Leaf};
 use std::process::ExitCode;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Crashes random scripts everywhere, recovers, judges, and crashes again.
 #[derive(Parser)]
 struct Arguments {
-    /// One design only; canaries may be named too.
+    /// One design only; of the canaries, the first five may be named too.
     #[arg(long)]
     design: Option<String>,
     /// The first seed.
@@ -31,6 +33,12 @@ struct Arguments {
     /// What a violation names: design:first:later:seed.
     #[arg(long)]
     replay: Option<String>,
+    /// The table of coverage instead: each design, change and model, and how many images were looked at.
+    #[arg(long)]
+    table: bool,
+    /// The variants instead of the designs, in a program that is built with them.
+    #[arg(long)]
+    variants: bool,
 }
 
 /// One seed of one design: the models are drawn from it unless they are given.
@@ -51,29 +59,60 @@ fn case<D: Design>(case: &Case) -> Result<Report, Box<Violation>> {
     })
 }
 
-macro_rules! by_name {
-    ($($name:ident)*) => {
-        /// Every design that keeps what it is given.
-        fn names() -> Vec<&'static str> {
-            let all = [$((stringify!($name), <designs::$name as Design>::Leaf::CARD.keeps)),*];
-            all.into_iter().filter(|(_, keeps)| *keeps).map(|(name, _)| name).collect()
-        }
-
-        fn run(name: &str, it: &Case) -> Option<Result<Report, Box<Violation>>> {
-            Some(match name {
-                $(stringify!($name) => case::<designs::$name>(it),)*
-                "canary_0" => case::<canaries::canary_0>(it),
-                "canary_1" => case::<canaries::canary_1>(it),
-                "canary_2" => case::<canaries::canary_2>(it),
-                "canary_3" => case::<canaries::canary_3>(it),
-                "canary_4" => case::<canaries::canary_4>(it),
-                _ => return None,
-            })
-        }
-    };
+/// A design as this program needs it.
+struct Entry {
+    name: &'static str,
+    keeps: bool,
+    case: fn(&Case) -> Result<Report, Box<Violation>>,
+    rows: fn(Bounds) -> Result<Vec<Row>, Box<Violation>>,
 }
 
-holm_tree::for_each_design!(by_name);
+const fn entry<D: Design>() -> Entry {
+    Entry { name: D::NAME, keeps: D::Leaf::CARD.keeps, case: case::<D>, rows: table::rows::<D> }
+}
+
+macro_rules! designs {
+    ($($name:ident)*) => { const DESIGNS: &[Entry] = &[$(entry::<designs::$name>()),*]; };
+}
+holm_tree::for_each_design!(designs);
+
+#[cfg(feature = "variants")]
+macro_rules! variants {
+    ($($name:ident)*) => { const VARIANTS: &[Entry] = &[$(entry::<holm_tree::variants::$name>()),*]; };
+}
+#[cfg(feature = "variants")]
+holm_tree::for_each_variant!(variants);
+#[cfg(not(feature = "variants"))]
+const VARIANTS: &[Entry] = &[];
+
+/// For who names one of them.
+const CANARIES: &[Entry] = &[
+    entry::<canaries::canary_0>(),
+    entry::<canaries::canary_1>(),
+    entry::<canaries::canary_2>(),
+    entry::<canaries::canary_3>(),
+    entry::<canaries::canary_4>(),
+];
+
+fn named(name: &str) -> Result<&'static Entry, String> {
+    let all = DESIGNS.iter().chain(VARIANTS).chain(CANARIES).find(|entry| entry.name == name);
+    let known = |(it, _): &(&str, _)| *it == name;
+    all.ok_or_else(|| match holm_tree::variants::CARDS.iter().any(known) {
+        true => format!("{name} is a variant, and this program was built without them"),
+        false => format!("no design is called {name}"),
+    })
+}
+
+/// Which designs this is about: one, or all of a list.
+fn chosen(arguments: &Arguments) -> Result<Vec<&'static Entry>, String> {
+    if let Some(name) = &arguments.design {
+        return Ok(vec![named(name)?]);
+    }
+    if arguments.variants && VARIANTS.is_empty() {
+        return Err("this program was built without the variants".into());
+    }
+    Ok(if arguments.variants { VARIANTS } else { DESIGNS }.iter().collect())
+}
 
 fn replayed(text: &str) -> Option<(String, Case)> {
     let [design, first, later, seed] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
@@ -87,24 +126,20 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     let mut total = Report::default();
     if let Some(replay) = &arguments.replay {
         let (design, it) = replayed(replay).ok_or("a replay reads design:first:later:seed")?;
-        let found = run(&design, &it).ok_or(format!("no design is called {design}"))?;
-        return Ok(match found {
+        return Ok(match (named(&design)?.case)(&it) {
             Ok(report) => (report, 1, None),
             Err(violation) => (total, 1, Some(violation)),
         });
     }
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
-    let names: Vec<&str> = match &arguments.design {
-        Some(name) => vec![name],
-        None => names(),
-    };
+    let entries = chosen(arguments)?;
     let mut seeds = 0;
     while Instant::now() < deadline {
         let seed = arguments.seed + seeds;
         seeds += 1;
-        for name in &names {
+        for entry in entries.iter().filter(|entry| entry.keeps || arguments.design.is_some()) {
             let it = Case { seed, models: None, deadline: Some(deadline) };
-            match run(name, &it).ok_or(format!("no design is called {name}"))? {
+            match (entry.case)(&it) {
                 Ok(report) => total += report,
                 Err(violation) => return Ok((total, seeds, Some(violation))),
             }
@@ -113,8 +148,40 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     Ok((total, seeds, None))
 }
 
+/// Makes the table and prints it; it fails where a cell is empty, or where a design does.
+fn table(arguments: &Arguments) -> ExitCode {
+    let bounds = Bounds { exhaustive: 20_000, pairs: 100, random: 100 };
+    let entries = match chosen(arguments) {
+        Ok(entries) => entries,
+        Err(wrong) => {
+            eprintln!("{wrong}");
+            return ExitCode::from(2);
+        }
+    };
+    let rows: Result<Vec<_>, _> = entries.into_iter().map(|entry| (entry.rows)(bounds)).collect();
+    let rows = match rows {
+        Ok(rows) => rows.concat(),
+        Err(violation) => {
+            println!("{violation}");
+            return ExitCode::FAILURE;
+        }
+    };
+    match arguments.json {
+        true => println!("{}", table::json(&rows)),
+        false => println!("{}", table::Table(&rows)),
+    }
+    let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |hole| (row, hole))).collect();
+    for (row, (change, why)) in &holes {
+        eprintln!("nothing was looked at: {}, {}, {}: {why}", row.design, row.persistency, change.name());
+    }
+    if holes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if arguments.table {
+        return table(&arguments);
+    }
     let (report, seeds, violation) = match survey(&arguments) {
         Ok(done) => done,
         Err(wrong) => {
@@ -126,6 +193,7 @@ fn main() -> ExitCode {
         let text = serde_json::json!({
             "seeds": seeds,
             "images": report.images,
+            "stood_for": report.stood_for as f64,
             "judged": report.judged,
             "windows": report.windows,
             "sampled": report.sampled,

@@ -88,3 +88,94 @@ fn too_many_images_are_sampled_and_it_is_said() {
     assert_eq!(extent, Ok(Extent::Sampled));
     assert_eq!(contents.len(), 2 + 40 * 2 + 40 * 39 + 50, "extremes, singles, pairs, and random ones");
 }
+
+/// An opening that reads on by what it has read: a value leads to the next word, three times.
+fn wander(first: u64, word: impl Fn(u64) -> u64) -> (Vec<(u64, u64)>, u64) {
+    let (mut reads, mut loc, mut sum) = (vec![], first, 0u64);
+    for _ in 0..3 {
+        let value = word(loc);
+        if !reads.contains(&(loc, value)) {
+            reads.push((loc, value));
+        }
+        sum = sum.wrapping_mul(31) ^ value;
+        loc = value.wrapping_mul(5).wrapping_add(loc) % 24 * 8;
+    }
+    (reads, sum)
+}
+
+/// Opens by wandering, and counts the images of each outcome.
+#[derive(Default)]
+struct Wanderer {
+    opened: u64,
+    images: BTreeMap<u64, u128>,
+}
+
+impl Opener<u64> for Wanderer {
+    type Stop = ();
+    fn open(&mut self, choice: &Choice<'_>) -> (Vec<(u64, u64)>, u64) {
+        self.opened += 1;
+        let left = choice.snapshot();
+        wander(8, |loc| left.word(loc))
+    }
+    fn judge(&mut self, choice: &Choice<'_>, came_to: &u64, images: u128) -> Result<(), ()> {
+        assert_eq!(wander(8, |loc| choice.word(loc)).1, *came_to, "each image of a class comes to the same");
+        *self.images.entry(*came_to).or_default() += images;
+        Ok(())
+    }
+}
+
+/// A trace of stores at random over three lines, some flushed, some fenced.
+fn noise(seed: u64) -> Vec<Entry> {
+    let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
+    let event = |_| match random.random_range(0..12) {
+        0 => Event::Flush { line: random.random_range(0..3) },
+        1 => Event::Fence,
+        2 => Event::Fill { loc: random.random_range(0..3) * 64, values: vec![random.random_range(0..9); 2] },
+        _ => write(random.random_range(0..24) * 8, random.random_range(0..4)),
+    };
+    (0..14).map(event).map(|event| entry(0, event)).collect()
+}
+
+#[test]
+fn classes_are_all_images_and_each_comes_to_what_its_own_opening_would() {
+    let (mut opened, mut all) = (0, 0);
+    for (seed, persistency) in (0..60).flat_map(|seed| Persistency::ALL.map(|persistency| (seed, persistency))) {
+        let mut crashes = Crashes::new(persistency, base());
+        let (mut known, mut random) = (Known::default(), rand_pcg::Pcg64::seed_from_u64(seed));
+        for (index, entry) in noise(seed).iter().enumerate() {
+            crashes.pass(index, entry);
+            let window = crashes.window();
+            let mut wanderer = Wanderer::default();
+            assert_eq!(window.classes(&mut known, usize::MAX, &mut random, &mut wanderer), Ok(true));
+            let mut images = BTreeMap::new();
+            let bounds = Bounds { exhaustive: usize::MAX, pairs: 0, random: 0 };
+            let every = window.visit(&bounds, &mut random, |choice| {
+                let came_to = wander(8, |loc| choice.word(loc)).1;
+                assert_eq!(known.find(|loc| choice.word(loc)), Some(&came_to));
+                *images.entry(came_to).or_default() += 1u128;
+                Ok::<(), ()>(())
+            });
+            assert_eq!((every, &wanderer.images), (Ok(Extent::Whole), &images), "seed {seed}, {persistency}");
+            (opened, all) = (opened + wanderer.opened, all + window.images());
+        }
+    }
+    assert!(u128::from(opened) * 20 < all, "{opened} of {all}");
+}
+
+#[test]
+fn a_walk_of_too_many_classes_stops() {
+    let mut crashes = Crashes::new(Persistency::Word, base());
+    (0..3).for_each(|value| crashes.pass(value as usize, &entry(0, write(8, value + 1))));
+    let mut wanderer = Wanderer::default();
+    let mut random = rand_pcg::Pcg64::seed_from_u64(1);
+    assert_eq!(crashes.window().classes(&mut Known::default(), 2, &mut random, &mut wanderer), Ok(false));
+    assert_eq!(wanderer.images.values().sum::<u128>(), 2);
+}
+
+#[test]
+#[should_panic(expected = "like it so far, read 0x8")]
+fn an_opening_that_is_no_function_of_what_it_reads_is_told() {
+    let mut known = Known::default();
+    known.learn(&[(0, 1), (8, 2)], "one");
+    known.learn(&[(0, 1), (16, 2)], "another");
+}

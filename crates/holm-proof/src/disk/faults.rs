@@ -10,6 +10,8 @@ pub enum Kind {
     Read,
     /// Writing bytes.
     Write,
+    /// Writing bytes past the page cache, as the log does; each is a `Write` too.
+    Direct,
     /// Reserving space.
     Allocate,
     /// Syncing a file or a directory.
@@ -61,7 +63,7 @@ impl Fault {
 /// How many calls there were.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    counts: [u64; 6],
+    counts: [u64; 7],
 }
 
 impl Calls {
@@ -94,16 +96,17 @@ impl Faults {
         if self.off {
             return Err(io::Error::other("the power is off"));
         }
-        let (this, any) = (self.calls.of(kind), self.calls.of(Kind::Any));
-        self.calls.counts[kind as usize] += 1;
-        self.calls.counts[Kind::Any as usize] += 1;
-        let fits = |order: &&Order| match order.kind {
-            Kind::Any => (order.from..order.to).contains(&any),
-            of => of == kind && (order.from..order.to).contains(&this),
+        let kinds: &[Kind] = match kind {
+            Kind::Direct => &[Kind::Direct, Kind::Write, Kind::Any],
+            _ => &[kind, Kind::Any],
         };
+        let calls = self.calls;
+        let fits =
+            |order: &&Order| kinds.contains(&order.kind) && (order.from..order.to).contains(&calls.of(order.kind));
         let fault = self.orders.iter().find(fits).map(|order| order.fault);
-        self.off =
-            matches!(fault, Some(Fault::PowerCut)) || (kind == Kind::Write && matches!(fault, Some(Fault::TornAt(_))));
+        kinds.iter().for_each(|kind| self.calls.counts[*kind as usize] += 1);
+        self.off = matches!(fault, Some(Fault::PowerCut))
+            || (kinds.contains(&Kind::Write) && matches!(fault, Some(Fault::TornAt(_))));
         Ok(fault)
     }
 }

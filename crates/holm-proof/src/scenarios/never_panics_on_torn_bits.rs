@@ -61,7 +61,7 @@ pub fn never_panics_on_torn_bits<D: Design>() -> Verdict {
             for probe in [3, 30, 90, u64::MAX] {
                 let _ = (leaf.get(&beside, lens, probe), leaf.glance(&beside, lens, probe));
             }
-            let _ = (leaf.sparse(), leaf.skip(), leaf.stamp(), leaf.next());
+            let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next());
         }
         match Grove::<D>::revive(&left, crash, advance, &BTreeSet::new()) {
             Ok(revived) => {

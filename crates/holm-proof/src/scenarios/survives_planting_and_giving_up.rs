@@ -3,7 +3,7 @@
 
 use super::{Verdict, owed};
 use crate::crashes::{Bounds, Crashes, Persistency};
-use crate::grove::{advance, capacity, stride};
+use crate::grove::{advance, capacity};
 use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
 use crate::trace::{Entry, Event, Mark, Site};
@@ -152,11 +152,10 @@ pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -
     let bounds = Bounds { exhaustive: 12, pairs: 2, random: 4 };
     let mut random = Pcg64::seed_from_u64(1);
     let mut crashes = Crashes::new(crash, base);
-    let (mut returned, mut in_flight, mut seen, mut moments) = (0, false, BTreeSet::new(), 0);
+    let (mut returned, mut in_flight, mut seen) = (0, false, BTreeSet::new());
     for (event, entry) in entries.iter().enumerate() {
         let now = entry.event == Event::Fence || matches!(entry.event, Event::Mark(Mark::Begun(_)));
-        moments += usize::from(now || crash == Persistency::Visible);
-        if (now || crash == Persistency::Visible) && moments.is_multiple_of(stride::<D>()) {
+        if now || crash == Persistency::Visible {
             crashes.visit(&bounds, &mut random, |choice| {
                 if !seen.insert((choice.content, returned, in_flight)) {
                     return Ok(());

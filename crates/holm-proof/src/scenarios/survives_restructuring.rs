@@ -5,7 +5,7 @@ use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
 use crate::grove::capacity;
-use crate::script::{grow_root, merge, refresh, regrow, split, split_within};
+use crate::script::{descent, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
 use holm_tree::Design;
 
 /// A leaf splits.
@@ -13,7 +13,8 @@ use holm_tree::Design;
 /// # Errors
 /// The violation.
 pub fn survives_splits<D: Design>() -> Verdict {
-    all_owed::<D>(&[split(capacity::<D>()), split_within(capacity::<D>())], Plan::suite)
+    let capacity = capacity::<D>();
+    all_owed::<D>(&[split(capacity), split_within(capacity), ends(), descent(capacity)], Plan::suite)
 }
 
 /// Two leaves become one.
@@ -21,7 +22,7 @@ pub fn survives_splits<D: Design>() -> Verdict {
 /// # Errors
 /// The violation.
 pub fn survives_merges<D: Design>() -> Verdict {
-    all_owed::<D>(&[merge(capacity::<D>())], Plan::suite)
+    all_owed::<D>(&[merge(capacity::<D>()), empty(capacity::<D>())], Plan::suite)
 }
 
 /// Old versions fill a leaf.
@@ -37,7 +38,7 @@ pub fn survives_refreshes<D: Design>() -> Verdict {
 /// # Errors
 /// The violation.
 pub fn survives_reuse<D: Design>() -> Verdict {
-    all_owed::<D>(&[regrow(capacity::<D>())], Plan::suite)
+    all_owed::<D>(&[regrow(capacity::<D>()), inherit(capacity::<D>())], Plan::suite)
 }
 
 /// More leaves than a twig has children.

@@ -22,7 +22,7 @@ fn cut(epochs: u64, direct: bool, kind: Kind, fault: Fault) -> SimDisk {
 #[test]
 fn a_record_torn_at_any_byte_is_the_tail() {
     let padded = record_of(3).padded_len() as usize;
-    let sealed = record_of(3).finish(&UUID, &LogStart::FIRST.position()).to_vec();
+    let sealed = record_of(3).finish(&UUID, &LogStart::FIRST.position(), 16 << 20).to_vec();
     let needed = sealed.iter().rposition(|&byte| byte != 0).expect("a record is not blank") + 1;
     let before = cut(3, true, Kind::Write, Fault::TornAt(0)).crash_to_durable();
     let whole = logged(3, true).contents(&log_0()).expect("it was made");

@@ -1,6 +1,6 @@
 //! Sorted heads in whole lines, searched by vectors: the twig and branch of most designs.
 
-use super::{Inner, LEAD_WORDS, Lead, Mark};
+use super::{Inner, LEAD_WORDS, Lead, Mark, Shape};
 use crate::latch::Latch;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::sync::rank;
@@ -10,7 +10,8 @@ use holm_search::Search;
 #[repr(C, align(64))]
 pub struct Sorted<const LINES: usize> {
     latch: Latch,
-    /// Count in the lowest 16 bits, then 16 of what the separators share beyond the range, and what the range shares.
+    /// Count in the lowest 16 bits, then 15 of what the separators share beyond the range and one that says whether any
+    /// of them has a text, and what the range shares.
     shape: AtomicU64,
     lead: [AtomicU64; LEAD_WORDS],
     heads: [[AtomicU64; 8]; LINES],
@@ -45,8 +46,9 @@ impl<const LINES: usize> Sorted<LINES> {
         self.head(index).store(mark.head, Relaxed);
         self.text(index).store(mark.text, Relaxed);
     }
-    fn set_shape(&self, (assured, extra): (usize, usize), len: usize) {
-        self.shape.store((assured as u64) << 32 | (extra as u64) << 16 | len as u64, Relaxed);
+    fn set_shape(&self, Shape { len, assured, extra, texts }: Shape) {
+        let texts = u64::from(texts) << 31;
+        self.shape.store((assured as u64) << 32 | texts | (extra as u64) << 16 | len as u64, Relaxed);
     }
 }
 
@@ -58,13 +60,18 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
         &self.latch
     }
     #[inline]
-    fn len(&self) -> usize {
-        (self.shape.load(Relaxed) as u16 as usize).min(Self::CHILDREN - 1)
+    fn shape(&self) -> Shape {
+        let shape = self.shape.load(Relaxed);
+        Shape {
+            len: (shape as u16 as usize).min(Self::CHILDREN - 1),
+            assured: (shape >> 32) as usize,
+            extra: (shape >> 16 & 0x7fff) as usize,
+            texts: shape >> 31 & 1 == 1,
+        }
     }
     #[inline]
-    fn shares(&self) -> (usize, usize) {
-        let shape = self.shape.load(Relaxed);
-        ((shape >> 32) as usize, usize::from((shape >> 16) as u16))
+    fn approach(&self) {
+        holm_search::prefetch_lines(&self.children);
     }
     #[inline]
     fn lead_word(&self, index: usize) -> u64 {
@@ -79,17 +86,14 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
         self.place(index).load(Relaxed)
     }
     #[inline]
-    fn rank(&self, search: Search, head: u64) -> usize {
-        rank(search, self.heads.as_flattened(), self.len(), head)
-    }
-    #[inline]
-    fn rank_below(&self, search: Search, head: u64) -> usize {
-        head.checked_sub(1).map_or(0, |before| self.rank(search, before))
+    fn rank(&self, search: Search, len: usize, head: u64) -> usize {
+        rank(search, self.heads.as_flattened(), len, head)
     }
 
     fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]) {
         debug_assert_eq!(marks.len() + 1, children.len());
-        self.set_shape((lead.assured, lead.extra), marks.len());
+        let texts = marks.iter().any(|mark| mark.text != 0);
+        self.set_shape(Shape { len: marks.len(), assured: lead.assured, extra: lead.extra, texts });
         self.lead.iter().zip(lead.words).for_each(|(word, lead)| word.store(lead, Relaxed));
         marks.iter().enumerate().for_each(|(index, mark)| self.set(index, *mark));
         // What lies beyond reads as the greatest head, so that whole lines may be compared.
@@ -102,23 +106,25 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
     }
 
     fn adopt(&self, index: usize, mark: Mark, child: u32) {
-        let len = self.len();
+        let shape = self.shape();
+        let len = shape.len;
         for at in (index..len).rev() {
             self.set(at + 1, self.mark(at));
             self.set_child(at + 2, self.child(at + 1));
         }
         self.set(index, mark);
         self.set_child(index + 1, child);
-        self.set_shape(self.shares(), len + 1);
+        self.set_shape(Shape { len: len + 1, texts: shape.texts || mark.text != 0, ..shape });
     }
 
     fn disown(&self, index: usize) {
-        let len = self.len();
+        let shape = self.shape();
+        let len = shape.len;
         for at in index..len - 1 {
             self.set(at, self.mark(at + 1));
             self.set_child(at + 1, self.child(at + 2));
         }
         self.set(len - 1, Mark { head: u64::MAX, text: 0 });
-        self.set_shape(self.shares(), len - 1);
+        self.set_shape(Shape { len: len - 1, ..shape });
     }
 }

@@ -15,8 +15,14 @@ persistent! {
 }
 
 impl Leaf for Blackhole {
-    const CARD: Card =
-        Card { source: "none: prices the house", defers: false, needs_line_order: false, linked: false, keeps: false };
+    const CARD: Card = Card {
+        source: "none: prices the house",
+        defers: false,
+        needs_line_order: false,
+        needs_whole_keys: false,
+        linked: false,
+        keeps: false,
+    };
     const CAPACITY: usize = usize::MAX;
     type Beside = ();
 

@@ -20,6 +20,7 @@
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
+use crate::pair::Pair;
 use crate::pairs::arrange;
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
@@ -36,16 +37,6 @@ const MERGE_UP_TO: usize = 14;
 
 /// In the upper half of a home word: this leaf gives way to the leaf of that number, once that one is committed.
 const HEIR: u32 = 1 << 31;
-
-persistent! {
-    /// Two durable words.
-    pub struct Pair {
-        /// The key, or its head.
-        pub head: Word,
-        /// The value, or where the record lies.
-        pub payload: Word,
-    }
-}
 
 persistent! {
     /// 512 bytes: a metadata line and seven lines of pairs.
@@ -115,21 +106,23 @@ impl Buffered {
     /// The one store that commits. The oldest of three distinct tags is no state that a crash may choose while an
     /// operation of `epoch` runs: two epochs back is the second-oldest at the furthest.
     fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
-        let epoch = pen.epoch();
+        let tag = pen.epoch();
+        pen.write(self.word_for(tag), State { tag, bits }.pack());
+        pen.defer(&self.states);
+    }
+
+    /// The word of an epoch, or else the oldest.
+    fn word_for(&self, epoch: Epoch) -> &Word {
         let by_age = |word: &&Word| {
             let state = State::unpack(word.read());
             if state.tag == epoch { (0, 0) } else { (1, state.tag) }
         };
-        if let Some(word) = self.states.iter().min_by_key(by_age) {
-            pen.write(word, State { tag: epoch, bits }.pack());
-        }
-        pen.defer(&self.states);
+        self.states.iter().min_by_key(by_age).expect("three words")
     }
 
     #[inline]
     fn slot(&self, index: usize) -> Slot {
-        let pair = &self.pairs[index];
-        Slot { head: pair.head.read(), payload: pair.payload.read() }
+        self.pairs[index].slot()
     }
 
     /// The slots whose fingerprint is the probe's.
@@ -145,6 +138,8 @@ impl Buffered {
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
+            // All of the record at once: its value is wanted next, and what the comparison waits for is its first line.
+            lens.keys.prefetch(slot.payload);
             if lens.keys.is(slot, probe) {
                 return Some((index, slot.payload));
             }
@@ -240,6 +235,7 @@ impl Leaf for Buffered {
         source: "BD+Tree: Du and Scott, HOPC 2025",
         defers: true,
         needs_line_order: false,
+        needs_whole_keys: false,
         linked: false,
         keeps: true,
     };
@@ -273,7 +269,7 @@ impl Leaf for Buffered {
         }
     }
 
-    fn sparse(&self) -> bool {
+    fn sparse(&self, _: &Moved) -> bool {
         (self.now().bits.count_ones() as usize) < MERGE_UP_TO / 2
     }
 
@@ -462,17 +458,18 @@ impl Buffered {
             return Ok(Fate::Free);
         }
         let live = |number: u32| peer(number).filter(|leaf| leaf.now().bits != 0);
-        let gives_way = if kin & HEIR != 0 {
+        let gives_way_in = if kin & HEIR != 0 {
             // Its heir is committed once the leaf that the heir stems from is gone.
-            live(kin & !HEIR).is_some_and(|heir| heir.kin() == 0 || live(heir.kin()).is_none())
+            let heir = live(kin & !HEIR).filter(|heir| heir.kin() == 0 || live(heir.kin()).is_none());
+            // In the heir's epoch, as the merge itself would have done. Under this leaf's own tag, which may long have
+            // been durable, a power cut during this recovery would take back the merge and find this leaf empty.
+            heir.map(|heir| heir.now().tag)
         } else {
-            kin != 0 && live(kin).is_some()
+            live(kin).filter(|_| kin != 0).map(|_| now.tag)
         };
-        if gives_way {
-            if let Some(word) = self.states.iter().max_by_key(|word| word.read()) {
-                pen.write(word, State { tag: now.tag, bits: 0 }.pack());
-                pen.flush(&self.states);
-            }
+        if let Some(tag) = gives_way_in {
+            pen.write(self.word_for(tag), State { tag, bits: 0 }.pack());
+            pen.flush(&self.states);
             return Ok(Fate::Free);
         }
         if kin != 0 {

@@ -1,4 +1,4 @@
-//! A plain leaf with four known bugs, each behind a constant: what the proof must catch, and the simplest leaf of all.
+//! A plain leaf with known bugs, each behind a constant: what the proof must catch, and the simplest leaf of all.
 //!
 //! Unsorted pairs under a bitmap, leaves linked to the right; durable when an operation returns. It is built for the
 //! proof alone, and is in no list that users see. The bugs are of classes that published indexes had; with none, every
@@ -8,7 +8,8 @@
 //! bytes 0-7     bitmap: bit s admits pair s; the commit word
 //!       8-15    the next leaf's number
 //!       16-23   0 for no leaf, else 1 + keyspace; bit 32: the first of its chain
-//!       24-31   a second bitmap, of the third bug alone
+//!       24-31   a second bitmap, of one bug alone
+//!       32-47   a count and a lock, of one bug each
 //!       64-511  28 pairs {key, payload}
 //! ```
 
@@ -30,7 +31,34 @@ const TORN: usize = 3;
 /// The old leaf is truncated before the link to the new one is durable: as in FAST and FAIR's root, P-Masstree.
 const LOST: usize = 4;
 
-/// Slots whose bits the third bug keeps in the second bitmap.
+/// A removal is not flushed: as in FAST and FAIR, whose condition was copied from the insert.
+const UNFLUSHED_REMOVAL: usize = 5;
+/// The line that is flushed is another one: as in P-HOT (a temporary's) and P-CLHT (the wrong pointer's).
+const MISAIMED: usize = 6;
+/// The link is durable before the pairs of the leaf it leads to: as in P-HOT, Level Hashing.
+const HOLLOW: usize = 7;
+/// A word of zero stands for nothing: as in FAST and FAIR, whose values must not be null.
+const ZERO: usize = 8;
+/// Recovery does not finish a split: as in the artifacts of FAST and FAIR, LB+Tree, NBTree.
+const UNMENDED: usize = 9;
+/// Recovery finishes a split, but not durably: of the class that XFDetector looks for.
+const FLEETING: usize = 10;
+/// The next free slot is counted in a word of its own: as in P-ART, which drops an insert after the crash.
+const COUNTED: usize = 11;
+/// A pair that moves is in both places for a while: as in Level Hashing.
+const TWICE: usize = 12;
+/// A pair that moves is in neither place for a while: as in Level Hashing.
+const NOWHERE: usize = 13;
+/// A lock among the durable words, which nobody takes back after a crash: as in CCEH, LB+Tree.
+const STUCK: usize = 14;
+/// A leaf that was given up is not so durably: as in P-Masstree, whose list of deletions is volatile.
+const UNDEAD: usize = 15;
+/// A fresh leaf is found as one before it is durably empty: as in the constructor of FAST and FAIR.
+const UNSWEPT: usize = 16;
+/// Recovery gives blocks out again before the chain durably passes them over: as in SSTree's reclamation.
+const DANGLING: usize = 17;
+
+/// Slots whose bits the torn bitmap keeps in its second word.
 const HIGH: u64 = ALL & !((1 << (SLOTS / 2)) - 1);
 
 persistent! {
@@ -49,7 +77,9 @@ persistent! {
         next: Word,
         home: Word,
         high: Word,
-        unused: [Word; 4],
+        count: Word,
+        lock: Word,
+        unused: [Word; 2],
         pairs: [Pair; 28],
     }
 }
@@ -69,14 +99,15 @@ impl<const BUG: usize> Canary<BUG> {
 
     fn used(&self) -> impl Iterator<Item = usize> {
         let bits = self.bits();
-        (0..SLOTS).filter(move |index| bits >> index & 1 == 1)
+        let nothing = |index: usize| BUG == ZERO && self.pairs[index].key.read() == 0;
+        (0..SLOTS).filter(move |index| bits >> index & 1 == 1 && !nothing(*index))
     }
 
     fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<usize> {
         self.used().find(|index| lens.keys.is(self.slot(*index), probe))
     }
 
-    /// The commit word; for the third bug there are two of them.
+    /// The commit word; torn, there are two of them.
     fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u64) {
         pen.write(&self.bitmap, bits);
         if BUG == TORN {
@@ -87,11 +118,16 @@ impl<const BUG: usize> Canary<BUG> {
         pen.fence();
     }
 
+    /// The next slot by the count, where that is trusted.
+    fn counted(&self) -> Option<usize> {
+        Some(self.count.read() as usize).filter(|count| BUG == COUNTED && *count < SLOTS)
+    }
+
     fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, key: u64, payload: u64) {
         pen.write(&self.pairs[index].key, key);
         pen.write(&self.pairs[index].payload, payload);
         if BUG != UNFLUSHED {
-            pen.flush(&self.pairs[index]);
+            pen.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
         }
         // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
         pen.fence();
@@ -122,8 +158,14 @@ impl<const BUG: usize> Canary<BUG> {
 }
 
 impl<const BUG: usize> Leaf for Canary<BUG> {
-    const CARD: Card =
-        Card { source: "none: four known bugs", defers: false, needs_line_order: false, linked: true, keeps: true };
+    const CARD: Card = Card {
+        source: "none: known bugs",
+        defers: false,
+        needs_line_order: false,
+        needs_whole_keys: false,
+        linked: true,
+        keeps: true,
+    };
     const CAPACITY: usize = SLOTS;
     type Beside = ();
 
@@ -140,6 +182,16 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     }
 
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+        if BUG == UNSWEPT {
+            self.set_home(pen, home);
+            pen.persist(&self.home);
+        }
+        if BUG == COUNTED {
+            pen.write(&self.count, 0);
+        }
+        if BUG == STUCK {
+            pen.write(&self.lock, 0);
+        }
         pen.write(&self.bitmap, 0);
         pen.write(&self.high, 0);
         pen.write(&self.next, 0);
@@ -158,7 +210,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full> {
         let found = self.find(lens, probe);
-        if let Some(index) = found.filter(|_| BUG != TORN) {
+        if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE].contains(&BUG)) {
             let old = self.slot(index).payload;
             pen.write(&self.pairs[index].payload, payload);
             pen.flush(&self.pairs[index].payload);
@@ -168,21 +220,37 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
         let bits = self.bits();
         let free = !bits & ALL;
-        if free == 0 {
+        if free == 0 || BUG == STUCK && self.lock.read() != 0 {
             return Err(Full);
         }
-        // The third bug replaces a pair in the other half, so that both bitmaps must change.
+        if BUG == STUCK {
+            pen.write(&self.lock, 1);
+        }
+        // A pair that moves is replaced in the other half, so that both words of a torn bitmap must change.
         let other = found.map_or(ALL, |index| if HIGH >> index & 1 == 1 { !HIGH } else { HIGH });
         let choice = if free & other == 0 { free } else { free & other };
-        let index = choice.trailing_zeros() as usize;
+        let index = self.counted().unwrap_or(choice.trailing_zeros() as usize);
         let old = found.map(|index| Old { payload: self.slot(index).payload, young: false });
-        let changed = bits & !found.map_or(0, |index| 1 << index) | 1 << index;
+        let gone = found.map_or(0, |index| 1 << index);
+        let changed = bits & !gone | 1 << index;
         if BUG == EARLY {
             self.commit(pen, changed);
-            self.store(pen, index, K::head(probe, 0), payload);
-        } else {
-            self.store(pen, index, K::head(probe, 0), payload);
+        }
+        self.store(pen, index, K::head(probe, 0), payload);
+        match BUG {
+            TWICE => self.commit(pen, bits | 1 << index),
+            NOWHERE => self.commit(pen, bits & !gone),
+            _ => {}
+        }
+        if BUG != EARLY {
             self.commit(pen, changed);
+        }
+        if BUG == COUNTED {
+            pen.write(&self.count, self.count.read() + 1);
+            pen.persist(&self.count);
+        }
+        if BUG == STUCK {
+            pen.write(&self.lock, 0);
         }
         Ok(old)
     }
@@ -196,7 +264,12 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     ) -> Option<Old> {
         let index = self.find(lens, probe)?;
         let payload = self.slot(index).payload;
-        self.commit(pen, self.bits() & !(1 << index));
+        let bits = self.bits() & !(1 << index);
+        if BUG == UNFLUSHED_REMOVAL {
+            pen.write(&self.bitmap, bits);
+        } else {
+            self.commit(pen, bits);
+        }
         Some(Old { payload, young: false })
     }
 
@@ -226,9 +299,15 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         if BUG == TORN {
             pen.write(&right.leaf.high, filled);
         }
+        if BUG == COUNTED {
+            pen.write(&right.leaf.count, upper.len() as u64);
+        }
+        if BUG == STUCK {
+            pen.write(&right.leaf.lock, 0);
+        }
         pen.write(&right.leaf.next, self.next.read());
         right.leaf.set_home(pen, Home { first: false, ..self.home() });
-        let lines = (upper.len() * size_of::<Pair>()).div_ceil(64);
+        let lines = if BUG == HOLLOW { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
         pen.flush(&right.leaf.bitmap);
         right.leaf.pairs.chunks(4).take(lines).for_each(|line| pen.flush(&line[0]));
         // Before the link: else a crash finds a link to a leaf of noise.
@@ -246,7 +325,9 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.home, 0);
-        pen.persist(&self.home);
+        if BUG != UNDEAD {
+            pen.persist(&self.home);
+        }
     }
 
     fn recover<'a, M: Medium>(
@@ -266,13 +347,18 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let Some(low) = right.and_then(|right| right.sorted(lens).first().map(|(_, slot)| *slot)) else { return };
         let below = |index: &usize| lens.keys.order(self.slot(*index), low) == Ordering::Less;
         let bits = self.used().filter(below).fold(0, |bits, index| bits | 1 << index);
-        if bits != self.bits() {
-            self.commit(pen, bits);
+        match BUG {
+            _ if bits == self.bits() => {}
+            UNMENDED => {}
+            FLEETING => pen.write(&self.bitmap, bits),
+            _ => self.commit(pen, bits),
         }
     }
 
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.next, next.into());
-        pen.flush(&self.next);
+        if BUG != DANGLING {
+            pen.flush(&self.next);
+        }
     }
 }

@@ -25,11 +25,10 @@
 //!
 //! Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
-use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
 use crate::guide::{Board, Guide, print_of};
 use crate::keys::{Keys, Role, Slot};
-use crate::mark::{self, mark, mate};
+use crate::pair::Pair;
 use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
 
@@ -135,8 +134,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         row: Row<'_>,
         (from, to): (usize, usize),
     ) {
-        pen.write(mark::<K>(&self.pairs[to]), mark::<K>(&self.pairs[from]).read());
-        pen.write(mate::<K>(&self.pairs[to]), mate::<K>(&self.pairs[from]).read());
+        pen.write(self.pairs[to].mark::<K>(), self.pairs[from].mark::<K>().read());
+        pen.write(self.pairs[to].mate::<K>(), self.pairs[from].mate::<K>().read());
         G::moved(board, pen, row, from, to);
     }
 
@@ -149,13 +148,13 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         row: Row<'_>,
         (from, to): (usize, usize),
     ) {
-        pen.write(mate::<K>(&self.pairs[to]), mate::<K>(&self.pairs[from]).read());
-        pen.write(mark::<K>(&self.pairs[to]), mark::<K>(&self.pairs[from]).read());
+        pen.write(self.pairs[to].mate::<K>(), self.pairs[from].mate::<K>().read());
+        pen.write(self.pairs[to].mark::<K>(), self.pairs[from].mark::<K>().read());
         G::moved(board, pen, row, from, to);
     }
 
     fn vacate<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize) {
-        pen.write(mark::<K>(&self.pairs[at]), 0);
+        pen.write(self.pairs[at].mark::<K>(), 0);
         G::vacated(board, pen, row, at);
     }
 
@@ -187,7 +186,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             self.enter(pen, &mut course, target);
             if at < ring.count {
                 // In transit, and from that store on the copy above it counts.
-                pen.write(mark::<K>(&self.pairs[target]), mark::<K>(row.pair(row.place(at - 1))).read());
+                pen.write(self.pairs[target].mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
             }
             target
         } else {
@@ -204,9 +203,9 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             Role::Head => (slot.head, slot.payload),
             Role::Payload => (slot.payload, slot.head),
         };
-        pen.write(mate::<K>(&self.pairs[target]), mate_word);
+        pen.write(self.pairs[target].mate::<K>(), mate_word);
         // The commit word: no longer vacant, or no longer in transit.
-        pen.write(mark::<K>(&self.pairs[target]), mark_word);
+        pen.write(self.pairs[target].mark::<K>(), mark_word);
         pen.flush(&self.pairs[target]);
         G::placed(board, pen, row, target, print);
         let base = if rising { ring.base } else { Self::before(ring.base) };
@@ -222,7 +221,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             if at < last {
                 self.enter(pen, &mut course, row.place(at));
                 // The commit word: in transit.
-                pen.write(mark::<K>(row.pair(row.place(at))), mark::<K>(row.pair(row.place(at - 1))).read());
+                pen.write(row.pair(row.place(at)).mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
             }
             self.fall_in::<M, K>(board, pen, row, at, course);
             return self.set_ring(pen, Ring { count: last, ..ring });
@@ -267,9 +266,9 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         let mut course: Course = None;
         // The last index of all is the slot before the base: no split leaves anything there.
         for place in (ring.count..SLOTS - 1).map(|index| row.place(index)) {
-            let word = mark::<K>(&self.pairs[place]);
+            let word = self.pairs[place].mark::<K>();
             let moved = word.read();
-            if moved != 0 && right.pairs.iter().any(|pair| mark::<K>(pair).read() == moved) {
+            if moved != 0 && right.pairs.iter().any(|pair| pair.mark::<K>().read() == moved) {
                 if let Some(last) = course.filter(|last| row.line(*last) != row.line(place)) {
                     pen.flush(&self.pairs[last]);
                 }
@@ -286,7 +285,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     /// The slots in use, whatever the ring's word says: they begin at the base or one slot beside it.
     fn run<K: Keys>(&self) -> Ring {
         let ring = self.ring();
-        let used = |place: usize| mark::<K>(&self.pairs[place]).read() != 0;
+        let used = |place: usize| self.pairs[place].mark::<K>().read() != 0;
         let around = |place: usize| if place < SLOTS { place } else { place - SLOTS };
         let ends = [Self::before(ring.base), ring.base, around(ring.base + 1)];
         let Some(base) = ends.into_iter().find(|place| used(*place)) else { return Ring { count: 0, ..ring } };
@@ -300,6 +299,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         source: "Circ-Tree: Wang et al., IEEE TC 71(2), 2022",
         defers: false,
         needs_line_order: true,
+        needs_whole_keys: false,
         linked: true,
         keeps: true,
     };
@@ -392,7 +392,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         let row = self.row(ring);
         match G::find(self.board(beside), row, lens, probe) {
             Ok(at) => {
-                mark::check::<K>(row, at, payload);
+                row.check_mark::<K>(at, payload);
                 let pair = row.pair(row.place(at));
                 let old = pair.payload.read();
                 // The commit word.
@@ -402,7 +402,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
             }
             Err(_) if ring.count == Self::MOST => Err(Full),
             Err(at) => {
-                mark::check::<K>(row, ring.count, payload);
+                row.check_mark::<K>(ring.count, payload);
                 let slot = Slot { head: K::head(probe, 0), payload };
                 self.open::<M, K>(self.board(beside), pen, (ring, at), (slot, K::print(probe)));
                 Ok(None)
@@ -533,7 +533,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         // One slot at most is in transit after a crash, but the loop ends on any bits: each turn takes one away.
         for _ in 0..SLOTS {
             let row = self.row(run);
-            let word = |index: usize| mark::<K>(row.pair(row.place(index))).read();
+            let word = |index: usize| row.pair(row.place(index)).mark::<K>().read();
             let Some(at) = (1..run.count).find(|index| word(*index) == word(index - 1)) else { break };
             // As a removal would: interrupted again, it leaves what a removal leaves.
             self.fall_in::<M, K>(board, pen, row, at, None);
@@ -547,7 +547,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         G::derive(board, pen, row, |index| print_of(lens, row, index));
     }
 
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium>(&self, _: &G::Beside, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.ring, Ring { next, ..self.ring() }.bits());
         pen.flush(&self.ring);
     }

@@ -29,11 +29,10 @@
 //! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
 //! stores to it.
 
-use super::buffered::Pair;
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
 use crate::guide::{Board, Guide, print_of};
 use crate::keys::{Keys, Role, Slot};
-use crate::mark;
+use crate::pair::Pair;
 use crate::row::{LINE_SLOTS, Row};
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
@@ -123,18 +122,17 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
 
     #[inline]
     fn mark<K: Keys>(&self, slot: usize) -> &Word {
-        mark::mark::<K>(&self.pairs[slot])
+        self.pairs[slot].mark::<K>()
     }
 
     #[inline]
     fn mate<K: Keys>(&self, slot: usize) -> &Word {
-        mark::mate::<K>(&self.pairs[slot])
+        self.pairs[slot].mate::<K>()
     }
 
     #[inline]
     fn slot(&self, index: usize) -> Slot {
-        let pair = &self.pairs[index];
-        Slot { head: pair.head.read(), payload: pair.payload.read() }
+        self.pairs[index].slot()
     }
 
     /// A racing reader may meet any count; the slots end where they end.
@@ -273,6 +271,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         source: "FAST and FAIR: Hwang et al., FAST 2018",
         defers: false,
         needs_line_order: true,
+        needs_whole_keys: false,
         linked: true,
         keeps: true,
     };
@@ -341,7 +340,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         }
         match found {
             Ok(at) => {
-                mark::check::<K>(self.row(count), at, payload);
+                self.row(count).check_mark::<K>(at, payload);
                 let old = self.pairs[at].payload.read();
                 // The commit word.
                 pen.write(&self.pairs[at].payload, payload);
@@ -349,7 +348,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
                 Ok(Some(Old { payload: old, young: false }))
             }
             Err(at) => {
-                mark::check::<K>(self.row(count), count, payload);
+                self.row(count).check_mark::<K>(count, payload);
                 let slot = Slot { head: K::head(probe, 0), payload };
                 self.open::<M, K>(self.board(beside), pen, (count, at), (slot, K::print(probe)));
                 beside.count.store(count as u32 + 1, Relaxed);
@@ -474,7 +473,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         G::derive(self.board(beside), pen, row, |index| print_of(lens, row, index));
     }
 
-    fn relink<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium>(&self, _: &Beside<G>, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.link, next.into());
         pen.flush(&self.link);
     }

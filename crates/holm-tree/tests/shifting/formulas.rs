@@ -1,13 +1,10 @@
-//! Flushes and fences, operation by operation, by the formulas of the designs' pages; with a guide, those of the base.
+//! Flushes and fences, operation by operation, by the formulas of the designs' pages.
 
-use crate::{Grove, ORDERS, mixed};
+use crate::grove::{Grove, ORDERS, mixed};
 use holm_medium::{Area, Ground};
-use holm_tree::designs::fast_fair_sentinels_inlaid_4k;
-use holm_tree::designs::{circ, circ_fingerprints, circ_linear_4k, circ_sentinels, circ_sentinels_4k, fast_fair};
-use holm_tree::designs::{fast_fair_4k, fast_fair_fingerprints, fast_fair_fingerprints_scalar_4k, fast_fair_halving};
-use holm_tree::designs::{fast_fair_sentinels, fast_fair_sentinels_4k, fast_fair_sentinels_inlaid};
+use holm_tree::designs::fast_fair;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Index, Toward, Words};
+use holm_tree::{Design, Toward, Words};
 use std::collections::BTreeSet;
 
 const CAPACITY: usize = <fast_fair as Design>::Leaf::CAPACITY;
@@ -25,7 +22,7 @@ fn shifted(count: usize, at: usize) -> u64 {
 #[test]
 fn flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let grove = Grove::<fast_fair, _>::new(Words);
+        let grove = Grove::new("fast_fair", Words);
         let (mut splits, mut worst) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
@@ -88,7 +85,7 @@ fn closed(base: usize, count: usize, at: usize) -> u64 {
 #[test]
 fn a_rings_flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let grove = Grove::<circ, _>::new(Words);
+        let grove = Grove::new("circ", Words);
         let (mut splits, mut worst, mut bases) = (0, 0, BTreeSet::new());
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
@@ -131,41 +128,5 @@ fn a_rings_flushes_and_fences_are_those_of_the_formulas() {
         }
         assert!(splits > 10 && worst > 13, "{name}: {splits} splits, {worst} flushes at the worst");
         assert!(bases.len() > 3 || name != "random", "{bases:?}");
-    }
-}
-
-/// Flushes and fences of each operation of a trace.
-fn spent<D: Design>(order: fn(u64) -> u64) -> Vec<(u64, u64)> {
-    let grove = Grove::<D, _>::new(Words);
-    let operation = |i: u64| {
-        let key = order(mixed(i) % 900 + i / 4);
-        let before = grove.counts();
-        if mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 12 } {
-            grove.remove(key)
-        } else {
-            grove.put(key, i)
-        };
-        let spent = grove.counts() - before;
-        (spent.flushes, spent.fences)
-    };
-    (0..3_000).map(operation).collect()
-}
-
-#[test]
-fn a_guide_adds_no_flush_and_no_fence() {
-    for (_, order) in ORDERS {
-        let base = spent::<fast_fair>(order);
-        assert_eq!(spent::<fast_fair_halving>(order), base);
-        assert_eq!(spent::<fast_fair_sentinels>(order), base);
-        assert_eq!(spent::<fast_fair_sentinels_inlaid>(order), base);
-        assert_eq!(spent::<fast_fair_fingerprints>(order), base);
-        let base = spent::<fast_fair_4k>(order);
-        assert_eq!(spent::<fast_fair_sentinels_4k>(order), base);
-        assert_eq!(spent::<fast_fair_sentinels_inlaid_4k>(order), base);
-        assert_eq!(spent::<fast_fair_fingerprints_scalar_4k>(order), base);
-        let base = spent::<circ>(order);
-        assert_eq!(spent::<circ_sentinels>(order), base);
-        assert_eq!(spent::<circ_fingerprints>(order), base);
-        assert_eq!(spent::<circ_sentinels_4k>(order), spent::<circ_linear_4k>(order));
     }
 }

@@ -1,6 +1,6 @@
 //! Any bits whatever: readers and recovery end, and nobody panics.
 
-use crate::mixed;
+use crate::grove::mixed;
 use crate::names::Names;
 use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Pool};
 use holm_search::Search;

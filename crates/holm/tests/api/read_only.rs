@@ -4,6 +4,7 @@ use crate::tools::{copy, folder, relaxed};
 use holm::{Database, Error};
 use std::collections::BTreeMap;
 use std::path::Path;
+use tempfile::TempDir;
 
 fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = std::fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
@@ -64,7 +65,8 @@ fn what_was_not_closed_is_refused() {
 /// A strict design is made over the private image alone, but closed it is looked at as any other.
 #[test]
 fn whatever_the_design() {
-    for design in ["buffered", "fast_fair", "fast_fair_4k", "fast_fair_sentinels_inlaid", "circ_fingerprints"] {
+    let designs = ["buffered", "fast_fair", "fast_fair_sentinels", "circ", "isle", "wb_tree", "fp_tree", "nv_tree"];
+    for design in designs {
         let folder = folder();
         let db = Database::builder().design(design).memory(true).open(folder.path()).expect("a new database");
         let space = db.keyspace("s").expect("a name");
@@ -84,24 +86,45 @@ fn whatever_the_design() {
     }
 }
 
-/// The superblock may name a design that only another program has.
-#[test]
-fn a_design_that_is_not_here() {
+/// A database whose superblock names another design.
+fn renamed(design: &[u8; 8]) -> TempDir {
     let folder = folder();
     drop(relaxed(folder.path()));
     let path = folder.path().join("pool");
     let mut bytes = std::fs::read(&path).expect("a file");
     for slot in bytes.chunks_mut(4096) {
-        slot[64..72].copy_from_slice(b"seaweed\0");
+        slot[64..72].copy_from_slice(design);
         slot[16..20].fill(0);
         let crc = crc32c::crc32c(slot);
         slot[16..20].copy_from_slice(&crc.to_le_bytes());
     }
     std::fs::write(&path, bytes).expect("a file");
+    folder
+}
+
+#[test]
+fn a_design_that_does_not_suit_byte_strings() {
+    let made = folder();
+    let written = Database::builder().design("borders").memory(true).open(made.path());
+    assert_eq!(std::fs::read_dir(made.path()).expect("a folder").count(), 0, "nothing was made");
+    let folder = renamed(b"borders\0");
+    for error in [written.err(), Database::open_read_only(folder.path()).err()] {
+        match error {
+            Some(Error::Unsupported { what }) => assert!(what.contains("borders") && what.contains("whole keys")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The superblock may name a design that only another program has.
+#[test]
+fn a_design_that_is_not_here() {
+    let folder = renamed(b"seaweed\0");
     match Database::open_read_only(folder.path()) {
         Err(error @ Error::Geometry(_)) => {
             let told = error.to_string();
             assert!(told.contains("seaweed") && told.contains("buffered") && told.contains("fast_fair"), "{told}");
+            assert!(!told.contains("borders"), "not for byte strings: {told}");
         }
         other => panic!("{other:?}"),
     }

@@ -5,8 +5,8 @@ use holm_medium::{Area, Image, LINE, Medium, Result, Word, parts};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Blocks of the images here: the pool's own, and three leaves.
-pub const BLOCKS: usize = 4;
+/// Blocks of the images here: the pool's own, and five leaves.
+pub const BLOCKS: usize = 6;
 const WORDS: usize = BLOCKS * 64;
 
 /// With more images than this behind one store, corners and a sample of them stand for all.

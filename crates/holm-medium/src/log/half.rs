@@ -1,0 +1,68 @@
+//! One half of the log: its file, and how it is made and opened.
+
+#![forbid(unsafe_code)]
+
+use super::LogOptions;
+use crate::error::{MediumError, Result};
+use crate::vfs::{How, PAGE, Vfs, VfsFile, zero_fill};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A half, open for records.
+pub(super) struct Half {
+    pub(super) path: PathBuf,
+    pub(super) file: Box<dyn VfsFile>,
+    /// Whether `file` bypasses the page cache, so that a write is durable when it returns.
+    pub(super) direct: bool,
+    /// Bytes that were written with zeros or records, in whole pages.
+    pub(super) capacity: u64,
+}
+
+impl Half {
+    pub(super) fn open(vfs: &dyn Vfs, path: PathBuf, options: &LogOptions) -> Result<Half> {
+        let (file, direct) = open_for_records(vfs, &path, options.direct)
+            .map_err(|e| MediumError::opening_to_write("opening a log half", &path, e))?;
+        let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
+        if len < PAGE {
+            return Err(too_short(&path, len));
+        }
+        Ok(Half { path, file, direct, capacity: len / PAGE * PAGE })
+    }
+}
+
+/// Direct where that is wanted and possible; whether it is.
+fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box<dyn VfsFile>, bool)> {
+    if direct {
+        match vfs.open(path, How { direct: true, ..How::WRITE }) {
+            // What file systems say that cannot do it.
+            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
+            other => return other.map(|file| (file, true)),
+        }
+    }
+    vfs.open(path, How::WRITE).map(|file| (file, false))
+}
+
+/// Makes a half of zeros, durable but for its name.
+pub(super) fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
+    let file = vfs.open(path, How::CREATE)?;
+    file.set_len(0)?;
+    file.allocate(0, bytes)?;
+    zero_fill(&*file, 0, bytes)?;
+    file.sync_all()
+}
+
+/// The file of a half.
+pub fn half_path(dir: &Path, half: u8) -> PathBuf {
+    dir.join(if half == 0 { "log.0" } else { "log.1" })
+}
+
+/// A half that cannot be one.
+pub(super) fn too_short(path: &Path, len: u64) -> MediumError {
+    MediumError::Corrupt {
+        path: path.to_path_buf(),
+        offset: len,
+        what: "the length of a log half",
+        found: format!("{len} bytes"),
+        expected: format!("{PAGE} bytes at least"),
+    }
+}

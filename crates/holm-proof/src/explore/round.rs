@@ -1,0 +1,141 @@
+//! One trace, from certain contents on: a script under record, or what goes on from an image that a crash left.
+
+use super::plan::Plan;
+use super::violation;
+use crate::crashes::Persistency;
+use crate::grove::{Grove, capacity};
+use crate::model::{Contents, History, Step};
+use crate::script::{Script, aftermath};
+use crate::snapshot::Snapshot;
+use crate::trace::{Entry, Event};
+use crate::verdict::Violation;
+use holm_medium::Epoch;
+use holm_tree::Design;
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::thread;
+
+/// A trace, and what it was made of.
+pub(super) struct Round {
+    pub(super) title: String,
+    /// Which stores a crash may lose here.
+    pub(super) persistency: Persistency,
+    /// What the crash was that its recovery began with; where there was none, the same.
+    pub(super) opened: Persistency,
+    pub(super) base: Snapshot,
+    pub(super) entries: Vec<Entry>,
+    /// Every word that is stored in the trace, ascending: all others are the base's in every image.
+    pub(super) varying: Vec<u64>,
+    pub(super) scratch: BTreeSet<u64>,
+    pub(super) history: History,
+    pub(super) steps: Vec<Step>,
+    /// Declared durable when the trace begins, and when its recovery has returned.
+    pub(super) published: [Epoch; 2],
+    /// What may be found as long as recovery has not returned, the cut being the base's; empty where there is none.
+    pub(super) before: Vec<Contents>,
+    pub(super) depth: usize,
+}
+
+/// An image to go on from, with what might be found in it.
+pub(super) struct Branch {
+    pub(super) left: Snapshot,
+    pub(super) opening: Persistency,
+    pub(super) contents: Rc<Contents>,
+    pub(super) before: Vec<Contents>,
+}
+
+fn varying(entries: &[Entry]) -> Vec<u64> {
+    let mut stored = BTreeSet::new();
+    for entry in entries {
+        match &entry.event {
+            Event::Write { loc, .. } => stored.extend([*loc]),
+            Event::Fill { loc, values } => stored.extend((0..values.len() as u64).map(|index| loc + index * 8)),
+            _ => {}
+        }
+    }
+    stored.into_iter().collect()
+}
+
+impl Round {
+    /// A script under record.
+    pub(super) fn first<D: Design>(script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
+        let run = || {
+            let (grove, mut history) = Grove::<D>::plant(script, plan.ticker, &plan.without)?;
+            let (base, published) = (Snapshot::of(grove.image()), [grove.published(); 2]);
+            if let Some(reader) = plan.reader {
+                reader.look_on(&grove, script, plan.persistency)?;
+            }
+            grove.run(&script.steps, &mut history)?;
+            grove.medium().show(None);
+            let (entries, scratch) = (grove.medium().take(), grove.medium().scratch());
+            let title = script.name.clone();
+            let (steps, before, varying) = (script.steps.clone(), vec![], varying(&entries));
+            let (persistency, opened, depth) = (plan.persistency, plan.persistency, plan.depth);
+            Ok(Round {
+                title,
+                persistency,
+                opened,
+                base,
+                entries,
+                varying,
+                scratch,
+                history,
+                steps,
+                published,
+                before,
+                depth,
+            })
+        };
+        caught(run).map_err(|wrong| Box::new(violation::<D>(plan, &script.name, wrong)))
+    }
+
+    /// Recovers an image under record and does a few things more; `number` says which.
+    pub(super) fn after<D: Design>(&self, branch: Branch, plan: &Plan, number: u64) -> Result<Round, Box<Violation>> {
+        let title = format!("{}, recovered", self.title);
+        let Plan { later, ticker, without, .. } = plan;
+        let steps = aftermath(&branch.contents, number, capacity::<D>());
+        let mut history = History::from(&branch.contents);
+        let run = || {
+            let grove = Grove::<D>::revive(&branch.left, branch.opening, *ticker, without)?;
+            let published = [branch.left.durable(), grove.published()];
+            // By a thread of its own: who recovers is not who writes, and a writer's fences complete no flush of his.
+            let worked = thread::scope(|scope| scope.spawn(|| grove.run(&steps, &mut history)).join());
+            worked.unwrap_or_else(|panic| resume_unwind(panic))?;
+            Ok((grove.medium().take(), grove.medium().scratch(), published))
+        };
+        let (entries, new_scratch, published) =
+            caught(run).map_err(|wrong| Box::new(violation::<D>(plan, &title, wrong)))?;
+        let (scratch, varying) = (self.scratch.union(&new_scratch).copied().collect(), varying(&entries));
+        let Branch { left: base, opening: opened, before, .. } = branch;
+        let (persistency, depth) = (*later, self.depth - 1);
+        Ok(Round {
+            title,
+            persistency,
+            opened,
+            base,
+            entries,
+            varying,
+            scratch,
+            history,
+            steps,
+            published,
+            before,
+            depth,
+        })
+    }
+}
+
+/// Runs something, a panic being one more way to go wrong.
+fn caught<T>(run: impl FnOnce() -> holm_medium::Result<T>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(panic) => Err(panicked(&*panic)),
+    }
+}
+
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("it panicked: {}", text.unwrap_or("without words"))
+}

@@ -1,0 +1,283 @@
+//! The table of coverage: each design, each kind of change, each model of a crash, and how many images were opened
+//! there that an opening can tell apart.
+//!
+//! A cell is empty where the script did not bring the change about, or no crash made a difference. An empty cell is a
+//! hole in the proof and fails; what a design is excused from, its card or its leaf says, and the cell repeats it.
+
+use crate::crashes::{Bounds, Persistency};
+use crate::explore::{Plan, explore};
+use crate::grove::{Grove, advance, capacity};
+use crate::model::{Contents, History, Step};
+use crate::scenarios::excuse;
+use crate::script::{Script, change, inserts, merge, overflow, removals, updates};
+use crate::verdict::{Report, Violation};
+use holm_medium::{Area, Image, Loc};
+use holm_tree::Design;
+use holm_tree::leaf::Leaf;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// What is done to a tree.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Change {
+    /// A key that was not there.
+    Insert,
+    /// Another payload for a key that was.
+    Update,
+    /// A key goes.
+    Remove,
+    /// A leaf becomes two.
+    Split,
+    /// Two leaves become one.
+    Merge,
+    /// A level more above the leaves.
+    Root,
+    /// What a crash left is recovered.
+    Recovery,
+}
+
+impl Change {
+    /// All of them.
+    pub const ALL: [Change; 7] =
+        [Change::Insert, Change::Update, Change::Remove, Change::Split, Change::Merge, Change::Root, Change::Recovery];
+
+    /// The head of its column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Change::Insert => "insert",
+            Change::Update => "update",
+            Change::Remove => "remove",
+            Change::Split => "split",
+            Change::Merge => "merge",
+            Change::Root => "root",
+            Change::Recovery => "recovery",
+        }
+    }
+
+    /// Scripts that do this and little else; those count that bring it about, for designs differ in when they do.
+    fn scripts<D: Design>(self) -> Vec<Script> {
+        let capacity = capacity::<D>();
+        let mut split = overflow(capacity);
+        split.steps.push(Step::Tick);
+        match self {
+            Change::Insert => vec![inserts()],
+            Change::Update => vec![updates()],
+            Change::Remove => vec![removals()],
+            Change::Split => vec![split],
+            Change::Merge => vec![merge(capacity), empty_out(capacity)],
+            Change::Root => growth::<D>().into_iter().collect(),
+            Change::Recovery => vec![change(), split, merge(capacity)],
+        }
+    }
+
+    fn plan(self, persistency: Persistency, bounds: Bounds) -> Plan {
+        let few = Bounds { exhaustive: bounds.exhaustive / 40, pairs: 2, random: 2 };
+        match self {
+            // Each image is two hundred leaves.
+            Change::Root => Plan { bounds: few, ..Plan::suite(persistency) },
+            Change::Recovery => Plan { bounds: few, ..Plan::twice(persistency) },
+            _ => Plan { bounds, ..Plan::suite(persistency) },
+        }
+    }
+}
+
+/// What was looked at where a change meets a model.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Cell {
+    /// Images opened, and whether they stand for all there are.
+    Looked {
+        /// Those that an opening can tell apart.
+        images: u64,
+        /// How many different images of all moments they stand for.
+        stood_for: u128,
+        /// No moment had too many.
+        whole: bool,
+    },
+    /// The design need not do this, and why.
+    Excused(&'static str),
+    /// Nothing was looked at, and why.
+    Empty(String),
+}
+
+/// A design under one model.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// The design.
+    pub design: &'static str,
+    /// When an operation is durable: it changes what a crash may take.
+    pub durable: &'static str,
+    /// The model.
+    pub persistency: Persistency,
+    /// For each change, in their order.
+    pub cells: Vec<(Change, Cell)>,
+}
+
+impl Row {
+    /// The changes at which nothing was looked at.
+    pub fn holes(&self) -> impl Iterator<Item = (Change, &str)> {
+        self.cells.iter().filter_map(|(change, cell)| match cell {
+            Cell::Empty(why) => Some((*change, why.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// The bounds of a table that is made in seconds.
+pub fn quick() -> Bounds {
+    Bounds { exhaustive: 300, pairs: 10, random: 10 }
+}
+
+/// The rows of one design.
+///
+/// # Errors
+/// The first violation.
+pub fn rows<D: Design>(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
+    let durable = if D::Leaf::CARD.defers { "epoch" } else { "return" };
+    let row = |persistency: Persistency| {
+        let cell = |change: Change| {
+            Ok((change, cell::<D>(change, &change.scripts::<D>(), &change.plan(persistency, bounds))?))
+        };
+        let cells = Change::ALL.into_iter().map(cell).collect::<Result<_, Box<Violation>>>()?;
+        Ok(Row { design: D::NAME, durable, persistency, cells })
+    };
+    Persistency::ALL.into_iter().map(row).collect()
+}
+
+/// One cell, by scripts of which one at least should bring the change about.
+///
+/// # Errors
+/// The violation.
+pub fn cell<D: Design>(change: Change, scripts: &[Script], plan: &Plan) -> Result<Cell, Box<Violation>> {
+    if !D::Leaf::CARD.keeps {
+        return Ok(Cell::Excused("keeps nothing"));
+    }
+    if excuse::<D>(plan.persistency).is_some() {
+        return Ok(Cell::Excused("needs line order"));
+    }
+    if change == Change::Merge && !merges::<D>() {
+        return Ok(Cell::Excused("has no merge"));
+    }
+    let happening: Vec<_> = scripts.iter().filter(|script| happens::<D>(change, script)).collect();
+    if happening.is_empty() {
+        return Ok(Cell::Empty(format!("no script brings a {} about", change.name())));
+    }
+    let mut report = Report::default();
+    for script in happening {
+        report += explore::<D>(script, plan)?;
+    }
+    let images = if change == Change::Recovery { report.in_recovery } else { report.images };
+    if images < 2 {
+        return Ok(Cell::Empty("no crash made a difference".into()));
+    }
+    Ok(Cell::Looked { images, stood_for: report.stood_for, whole: report.sampled == 0 })
+}
+
+/// Whether a design ever merges: an empty leaf is then worth an attempt.
+fn merges<D: Design>() -> bool {
+    let image = Image::heap(size_of::<D::Leaf>(), 0);
+    image.at::<D::Leaf>(Loc::new(Area::Leaves, 0)).is_some_and(|leaf| leaf.sparse(&Default::default()))
+}
+
+/// Pairs and leaves before and after a script's steps, without any crash; `None` where it cannot be done.
+fn done<D: Design>(script: &Script) -> Option<[(Contents, usize); 2]> {
+    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).ok()?;
+    let now = || grove.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
+    let before = now()?;
+    grove.run(&script.steps, &mut History::from(&before.0)).ok()?;
+    Some([before, now()?])
+}
+
+/// Whether a script does what its column says.
+fn happens<D: Design>(change: Change, script: &Script) -> bool {
+    let Some([before, after]) = done::<D>(script) else { return false };
+    let keys = |contents: &Contents| contents.iter().map(|pair| pair.0).collect::<BTreeSet<_>>();
+    let (old, new) = (keys(&before.0), keys(&after.0));
+    match change {
+        Change::Insert => new.len() > old.len() && new.is_superset(&old),
+        Change::Update => new == old && after.0 != before.0,
+        Change::Remove => new.len() < old.len() && old.is_superset(&new),
+        Change::Split => after.1 > before.1,
+        Change::Merge => after.1 < before.1,
+        Change::Root => before.1 <= CHILDREN && after.1 > CHILDREN,
+        Change::Recovery => true,
+    }
+}
+
+/// The leaves that one twig leads to.
+const CHILDREN: usize = 64;
+
+/// Two leaves lose all their pairs but one each: for designs that merge late.
+fn empty_out(capacity: usize) -> Script {
+    let keys = 1..=capacity as u64 + 1;
+    let past = keys.clone().map(|i| Step::Put(i * 10, 1_000 + i)).chain([Step::Tick]).collect();
+    let last = *keys.end();
+    let steps = keys.filter(|i| *i != 1 && *i != last).map(|i| Step::Remove(i * 10)).chain([Step::Tick]).collect();
+    Script { name: "empty_out".into(), past, steps, blocks: 64 }
+}
+
+/// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
+fn growth<D: Design>() -> Option<Script> {
+    let puts: Vec<_> = (1..=(CHILDREN * capacity::<D>() * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
+    let script = |upto: usize| {
+        let (past, steps) = puts[..upto].split_at(upto.saturating_sub(8));
+        Script { name: "growth".into(), past: past.to_vec(), steps: steps.to_vec(), blocks: 400 }
+    };
+    let leaves = |upto: usize| done::<D>(&script(upto)).map_or(usize::MAX, |[_, after]| after.1);
+    let (mut few, mut many) = (0, puts.len());
+    while few + 1 < many {
+        let middle = few.midpoint(many);
+        if leaves(middle) > CHILDREN { many = middle } else { few = middle }
+    }
+    (leaves(many) > CHILDREN).then(|| script(many))
+}
+
+/// The rows for a machine to read.
+pub fn json(rows: &[Row]) -> serde_json::Value {
+    let cell = |cell: &Cell| match cell {
+        Cell::Looked { images, stood_for, whole } => {
+            serde_json::json!({ "images": images, "stood_for": *stood_for as f64, "whole": whole })
+        }
+        Cell::Excused(why) => serde_json::json!({ "excused": why }),
+        Cell::Empty(why) => serde_json::json!({ "empty": why }),
+    };
+    let row = |row: &Row| {
+        let cells = row.cells.iter().map(|(change, it)| (change.name().to_owned(), cell(it)));
+        let cells: serde_json::Map<_, _> = cells.collect();
+        serde_json::json!({
+            "design": row.design, "durable": row.durable, "model": row.persistency.name(), "changes": cells,
+        })
+    };
+    rows.iter().map(row).collect()
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cell::Looked { images, whole: true, .. } => f.pad(&images.to_string()),
+            Cell::Looked { images, whole: false, .. } => f.pad(&format!("{images}+")),
+            Cell::Excused(_) => f.pad("-"),
+            Cell::Empty(_) => f.pad("EMPTY"),
+        }
+    }
+}
+
+/// The rows under one another, each with its excuses.
+pub struct Table<'a>(pub &'a [Row]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:<24}{:<9}{:<9}", "design", "durable", "model")?;
+        Change::ALL.iter().try_for_each(|change| write!(f, "{:>10}", change.name()))?;
+        for row in self.0 {
+            write!(f, "\n{:<24}{:<9}{:<9}", row.design, row.durable, row.persistency.name())?;
+            row.cells.iter().try_for_each(|(_, cell)| write!(f, "{cell:>10}"))?;
+            let excuse = |(_, cell): &(Change, Cell)| match cell {
+                Cell::Excused(why) => Some(*why),
+                _ => None,
+            };
+            let excuses: BTreeSet<_> = row.cells.iter().filter_map(excuse).collect();
+            excuses.iter().try_for_each(|why| write!(f, "  {why}"))?;
+        }
+        write!(f, "\n\nImages that an opening can tell apart; + where some moment had too many to visit all.")
+    }
+}

@@ -1,0 +1,65 @@
+//! How far records reach: enough to find what is whole behind damage, and no more is read.
+
+use crate::session::{UUID, dir, log_0, record_of};
+use holm_medium::error::MediumError;
+use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, verify};
+use holm_medium::vfs::Vfs;
+use holm_proof::disk::{Kind, SimDisk};
+
+/// More than a new pass reaches to.
+const LARGE: usize = 17 << 20;
+
+fn large(epoch: u64) -> RecordBuffer {
+    let mut record = RecordBuffer::new();
+    record.begin(epoch);
+    record.push_with(0, LARGE, |room| room.fill(epoch as u8));
+    record
+}
+
+fn new_log(disk: &SimDisk) -> Log {
+    disk.create_dir(&dir()).expect("no faults");
+    let options = LogOptions { initial: 16 << 10, maximum: 128 << 20, direct: true };
+    Log::create(disk, &dir(), UUID, options).expect("no faults")
+}
+
+#[test]
+fn damage_before_records_of_any_size_is_no_tail() {
+    let disk = SimDisk::new();
+    let mut log = new_log(&disk);
+    // Where each append began: a large one begins with the record that says how large.
+    let mut begun = Vec::new();
+    for mut record in [record_of(1), large(2), large(3), record_of(4)] {
+        begun.push(log.position().offset as usize);
+        log.append(&mut record).expect("no faults");
+    }
+    let seen = verify(&disk, &dir(), &UUID, LogStart::FIRST).expect("nothing is damaged");
+    assert_eq!((seen.records, seen.last_epoch), (4, Some(4)));
+    assert_eq!(seen.next, log.position(), "what says how far is a record too");
+    let last = begun[3];
+    for byte in begun.into_iter().flat_map(|at| [at, at + 4096]).filter(|at| *at < last) {
+        let disk = disk.kill();
+        assert!(disk.flip(&log_0(), byte + 40, 3));
+        let outcome = verify(&disk, &dir(), &UUID, LogStart::FIRST);
+        assert!(matches!(outcome, Err(MediumError::Corrupt { .. })), "byte {byte}: {outcome:?}");
+    }
+    assert!(disk.flip(&log_0(), last + 40, 3));
+    assert_eq!(verify(&disk, &dir(), &UUID, LogStart::FIRST).expect("the tail").last_epoch, Some(3));
+}
+
+#[test]
+fn what_older_passes_left_far_behind_is_not_read() {
+    let disk = SimDisk::new();
+    let mut log = new_log(&disk);
+    for pass in 0..2 {
+        (0..2).for_each(|epoch| log.append(&mut large(pass * 2 + epoch)).expect("no faults"));
+        log.switch().expect("the other half was released");
+        log.release();
+    }
+    log.append(&mut record_of(9)).expect("no faults");
+    let (start, before) = (log.start(), disk.calls().of(Kind::Read));
+    let seen = verify(&disk, &dir(), &UUID, start).expect("nothing is damaged");
+    assert_eq!(seen.last_epoch, Some(9));
+    let read = disk.calls().of(Kind::Read) - before;
+    // A mebibyte at once: sixteen of each half, where there are thirty-four and more.
+    assert!((32..40).contains(&read), "{read} reads");
+}

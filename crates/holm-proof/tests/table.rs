@@ -1,0 +1,44 @@
+//! The table of coverage has no hole, and one would show.
+
+use holm_proof::script::{change, split};
+use holm_proof::table::{Cell, Change, Table, cell, json, quick};
+use holm_proof::{Persistency, Plan, table};
+use holm_tree::designs::canaries::{canary_0, canary_2};
+use holm_tree::designs::{self, CARDS, buffered, fast_fair};
+
+#[test]
+fn every_cell_was_looked_at_or_is_excused() {
+    let mut rows = vec![];
+    macro_rules! each {
+        ($($name:ident)*) => {
+            $(rows.extend(table::rows::<designs::$name>(quick()).unwrap_or_else(|violation| panic!("{violation}")));)*
+        };
+    }
+    holm_tree::for_each_design!(each);
+    println!("{}", Table(&rows));
+    assert_eq!(json(&rows).as_array().map(Vec::len), Some(rows.len()));
+    assert_eq!(rows.len(), CARDS.len() * Persistency::ALL.len());
+    let holes: Vec<_> = rows.iter().flat_map(|row| row.holes().map(move |hole| (row.design, hole))).collect();
+    assert!(holes.is_empty(), "{holes:?}");
+}
+
+#[test]
+fn excuses_are_the_card_s_and_the_leaf_s_own() {
+    let plan = |persistency| Plan::suite(persistency);
+    let excused = |cell: Cell| matches!(cell, Cell::Excused(_));
+    let word = cell::<fast_fair>(Change::Insert, &[change()], &plan(Persistency::Word)).expect("a sound design");
+    let merge = cell::<fast_fair>(Change::Merge, &[change()], &plan(Persistency::Line)).expect("a sound design");
+    assert!(excused(word) && excused(merge));
+    let merge = cell::<buffered>(Change::Merge, &[change()], &plan(Persistency::Line)).expect("a sound design");
+    assert!(matches!(&merge, Cell::Empty(_)), "it merges, and this script does not: {merge:?}");
+}
+
+#[test]
+fn a_script_that_does_not_do_what_its_column_says_leaves_a_hole() {
+    let line = Plan::suite(Persistency::Line);
+    let found = cell::<canary_0>(Change::Split, &[change()], &line).expect("a sound design");
+    assert!(matches!(found, Cell::Empty(_)), "{found:?}");
+    let found = cell::<canary_0>(Change::Split, &[split(28)], &line).expect("a sound design");
+    assert!(matches!(found, Cell::Looked { images: 2.., whole: true, .. }), "{found:?}");
+    cell::<canary_2>(Change::Insert, &[holm_proof::script::inserts()], &line).expect_err("a known bug");
+}

@@ -1,0 +1,48 @@
+//! A durable pair of words: what every leaf keeps, and which of the two words tells pairs apart.
+
+use crate::keys::{Keys, Role, Slot};
+use holm_medium::{Medium, Pen, Word, persistent};
+
+persistent! {
+    /// Two durable words.
+    pub struct Pair {
+        /// The key, or its head.
+        pub head: Word,
+        /// The value, or where the record lies.
+        pub payload: Word,
+    }
+}
+
+impl Pair {
+    /// Both words as they are now.
+    #[inline]
+    pub fn slot(&self) -> Slot {
+        Slot { head: self.head.read(), payload: self.payload.read() }
+    }
+
+    /// The word that no other pair of the leaf has too.
+    #[inline]
+    pub fn mark<K: Keys>(&self) -> &Word {
+        match K::UNIQUE {
+            Role::Head => &self.head,
+            Role::Payload => &self.payload,
+        }
+    }
+
+    /// The word beside the mark.
+    #[inline]
+    pub fn mate<K: Keys>(&self) -> &Word {
+        match K::UNIQUE {
+            Role::Head => &self.payload,
+            Role::Payload => &self.head,
+        }
+    }
+
+    /// Both words, where it does not matter which of them a crash keeps: nothing says yet that they count.
+    #[inline]
+    #[track_caller]
+    pub fn write<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot) {
+        pen.write(&self.head, slot.head);
+        pen.write(&self.payload, slot.payload);
+    }
+}

@@ -1,0 +1,47 @@
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, or where its signs lie. They
+//! are measured and proved by whoever asks for them; the store knows none of them, and tests are spared all but a few.
+
+use crate::designs::designs;
+use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
+use crate::inner::Sorted;
+use crate::leaf::{circ::Circ, fast_fair::FastFair};
+
+designs! { $ for_each_variant:
+    /// FAST and FAIR in nodes of 1 KiB.
+    fast_fair_1k: leaf FastFair<63, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 2 KiB.
+    fast_fair_2k: leaf FastFair<127, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 4 KiB.
+    fast_fair_4k: leaf FastFair<255, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR, searched by halves.
+    fast_fair_halving: leaf FastFair<31, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_halving_4k: leaf FastFair<255, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels beside the block, in nodes of 4 KiB.
+    fast_fair_sentinels_4k: leaf FastFair<255, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_sentinels_scalar_4k: leaf FastFair<255, Sentinels<Aside<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels in the block, looked through one by one: the paper's.
+    fast_fair_sentinels_inlaid: leaf FastFair<31, Sentinels<Inlaid<8>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_sentinels_inlaid_4k: leaf FastFair<255, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with fingerprints beside the block, looked through by vectors.
+    fast_fair_fingerprints: leaf FastFair<31, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_fingerprints_4k: leaf FastFair<255, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
+        twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree, searched from the base on.
+    circ_linear: leaf Circ<30, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_linear_4k: leaf Circ<254, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with sentinels beside the block, looked through by vectors.
+    circ_sentinels: leaf Circ<30, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with fingerprints beside the block, looked through by vectors.
+    circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+}

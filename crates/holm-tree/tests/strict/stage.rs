@@ -1,0 +1,318 @@
+//! One leaf, what comes of it, and every crash: operations on a few blocks under record, each image recovered as a
+//! rebuild does it, recovery itself crashed in its turn.
+
+#![allow(dead_code, reason = "each program of tests uses its part")]
+
+use crate::names::Names;
+use crate::recorded::{BLOCKS, Event, Recorded, Words as Bits, crash};
+use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Pen, Pool, Quill};
+use holm_search::Search;
+use holm_tree::leaf::{Cut, Fate, Fresh, Full, Home, Leaf, Lens, Pairs};
+use holm_tree::{Keys, Words};
+use std::cell::RefCell;
+
+/// Keys by rank, and payloads as mean as the kind allows.
+pub trait Sample: Keys + Clone {
+    fn ranked(&self, rank: usize) -> Self::Fence;
+    fn payload(&self, key: &Self::Fence, turn: u64) -> u64;
+}
+
+/// The rank of the greatest key of all.
+pub const LAST: usize = 1000;
+
+impl Sample for Words {
+    fn ranked(&self, rank: usize) -> u64 {
+        if rank == LAST { u64::MAX } else { rank as u64 * 3 }
+    }
+    /// All zero, all one, or from turn 2 on some equal to their neighbours' and some not.
+    fn payload(&self, key: &u64, turn: u64) -> u64 {
+        if turn < 2 || key % 4 < 2 { turn % 2 } else { key % 100 + turn }
+    }
+}
+
+impl Sample for Names {
+    fn ranked(&self, rank: usize) -> Vec<u8> {
+        format!("head{:04}{rank:04}", rank / 4).into_bytes()
+    }
+    fn payload(&self, key: &Vec<u8>, _: u64) -> u64 {
+        self.lay(key)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Act<F> {
+    Put(F, u64),
+    Remove(F),
+    /// The first leaf.
+    Split,
+    /// The first leaf and the second, if they fit.
+    Merge,
+}
+
+/// A few leaves of a recorded medium; block 1 is planted.
+pub struct Stage<L: Leaf, K: Keys> {
+    pub quill: Quill<Recorded>,
+    pub keys: K,
+    pub besides: [L::Beside; BLOCKS],
+    /// Where each range begins, in order, and the leaf's number: what the inner nodes would say.
+    leaves: RefCell<Vec<(K::Fence, u32)>>,
+}
+
+pub type Contents<F> = Vec<(F, u64)>;
+
+impl<L: Leaf, S: Sample> Stage<L, S> {
+    pub fn new(keys: &S) -> Self {
+        let quill = Pool::open(Recorded::new(), FIRST_EPOCH).expect("it has a block");
+        let stage = Stage { quill, keys: keys.clone(), besides: Default::default(), leaves: RefCell::default() };
+        stage.plant();
+        stage
+    }
+
+    pub fn medium(&self) -> &Recorded {
+        &self.quill.pool().medium
+    }
+
+    pub fn pen(&self) -> Pen<'_, Recorded> {
+        self.quill.cut_at(FIRST_EPOCH)
+    }
+
+    pub fn lens(&self) -> Lens<'_, S> {
+        Lens { keys: &self.keys, search: Search::portable() }
+    }
+
+    pub fn leaf(&self, number: u32) -> &L {
+        let found = self.medium().image().at(Loc::new(Area::Leaves, u64::from(number) * 512));
+        found.expect("as many blocks")
+    }
+
+    fn plant(&self) {
+        self.leaf(1).format(&self.besides[1], &mut self.pen(), Home { keyspace: 5, skip: 0, first: true });
+        *self.leaves.borrow_mut() = vec![(S::Fence::default(), 1)];
+        self.medium().take();
+    }
+
+    /// The blocks that are no leaves.
+    fn fresh(&self) -> Vec<Fresh<'_, L>> {
+        let leaves = self.leaves.borrow();
+        let free = (1..BLOCKS as u32).filter(|number| leaves.iter().all(|leaf| leaf.1 != *number));
+        free.map(|number| Fresh { number, leaf: self.leaf(number), beside: &self.besides[number as usize] }).collect()
+    }
+
+    pub fn act(&self, act: &Act<S::Fence>) {
+        let mut pen = self.pen();
+        match act {
+            Act::Put(key, payload) => {
+                let put = |pen: &mut Pen<'_, Recorded>| {
+                    let (leaf, beside) = self.leaf_of(self.home_of(key));
+                    leaf.insert(beside, self.lens(), pen, S::probe(key), *payload)
+                };
+                if put(&mut pen) == Err(Full) {
+                    self.split(self.home_of(key));
+                    assert_ne!(put(&mut pen), Err(Full), "room in the leaf");
+                }
+            }
+            Act::Remove(key) => {
+                if self.leaf_of(self.home_of(key)).0.crowded() {
+                    self.split(self.home_of(key));
+                }
+                let (leaf, beside) = self.leaf_of(self.home_of(key));
+                leaf.remove(beside, self.lens(), &mut pen, S::probe(key)).expect("the key is there");
+            }
+            Act::Split => self.split(0),
+            Act::Merge => {
+                let own = [0, 1].map(|index| self.leaves.borrow()[index].1);
+                let fresh = self.fresh().pop().expect("a block is free");
+                let (number, range) = (fresh.number, (&S::Fence::default(), None));
+                let [left, right] = own.map(|number| self.leaf(number));
+                let [beside, theirs] = own.map(|number| &self.besides[number as usize]);
+                if left.absorb(beside, (right, theirs), self.lens(), &mut pen) {
+                    self.leaves.borrow_mut().remove(1);
+                } else if left.merge(own, right, self.lens(), &mut pen, fresh, range) {
+                    *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
+                }
+            }
+        }
+    }
+
+    /// Splits or replaces a leaf, by its place in the order of all.
+    fn split(&self, index: usize) {
+        let fresh: [_; 2] = self.fresh().into_iter().take(2).collect::<Vec<_>>().try_into().ok().expect("two are free");
+        let mut leaves = self.leaves.borrow_mut();
+        let (low, own) = leaves[index].clone();
+        let high = leaves.get(index + 1).map(|next| next.0.clone());
+        let (leaf, beside) = (self.leaf(own), &self.besides[own as usize]);
+        let split = leaf.split(own, beside, self.lens(), &mut self.pen(), fresh, (&low, high.as_ref()));
+        leaves[index] = (low, split.left);
+        leaves.splice(index + 1..index + 1, split.right);
+    }
+
+    /// The place of the leaf whose range holds a key.
+    fn home_of(&self, key: &S::Fence) -> usize {
+        self.leaves.borrow().partition_point(|leaf| leaf.0 <= *key) - 1
+    }
+
+    fn leaf_of(&self, index: usize) -> (&L, &L::Beside) {
+        let number = self.leaves.borrow()[index].1;
+        (self.leaf(number), &self.besides[number as usize])
+    }
+
+    pub fn load(&self, image: &Bits) {
+        let mut pen = self.pen();
+        for (word, value) in self.medium().words().iter().zip(image) {
+            if word.read() != *value {
+                pen.write(word, *value);
+            }
+        }
+        self.medium().take();
+    }
+
+    /// As a rebuild does it: each block, then the chain if there is one.
+    pub fn recover(&self) -> Result<(), String> {
+        let said = |error: holm_medium::MediumError| error.to_string();
+        let mut pen = self.pen();
+        let mut live = vec![];
+        for number in 1..BLOCKS as u32 {
+            let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
+            let peer = |number| (number < BLOCKS as u32).then(|| self.leaf(number));
+            if leaf.recover(number, beside, &mut pen, Cut::At(FIRST_EPOCH - 1), &peer).map_err(said)? != Fate::Free {
+                leaf.normalise(number, beside, self.lens(), &mut pen).map_err(said)?;
+                live.push(number);
+            }
+        }
+        if L::CARD.linked {
+            live = self.chain(&mut pen)?;
+        }
+        // As the rebuild does, once for all leaves.
+        pen.fence();
+        let mut leaves = vec![];
+        for number in live {
+            self.leaf(number).rederive(&self.besides[number as usize], self.lens());
+            let first = self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default();
+            leaves.push((self.leaf(number).low(self.lens()).unwrap_or(first), number));
+        }
+        if !L::CARD.linked {
+            leaves.sort_unstable();
+        }
+        if let Some(first) = leaves.first_mut() {
+            first.0 = S::Fence::default();
+        }
+        *self.leaves.borrow_mut() = leaves;
+        Ok(())
+    }
+
+    fn chain(&self, pen: &mut Pen<'_, Recorded>) -> Result<Vec<u32>, String> {
+        let mut reached = vec![1];
+        loop {
+            let at = reached[reached.len() - 1];
+            let (leaf, beside, next) = (self.leaf(at), &self.besides[at as usize], self.leaf(at).next());
+            if next as usize >= BLOCKS {
+                return Err(format!("the chain leads to {next}"));
+            }
+            leaf.mend(beside, self.lens(), pen, (next != 0).then(|| self.leaf(next)));
+            leaf.rederive(beside, self.lens());
+            match next {
+                0 => return Ok(reached),
+                _ if reached.len() == BLOCKS => return Err("the chain is a circle".into()),
+                _ => reached.push(next),
+            }
+        }
+    }
+
+    /// The pairs of a leaf in order; each must be found, too.
+    fn pairs(&self, number: u32) -> Result<Contents<S::Fence>, String> {
+        let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
+        let mut pairs = Pairs::default();
+        leaf.live(beside, &mut pairs);
+        pairs.sort(&self.keys, Search::portable(), leaf.skip());
+        let mut found = vec![];
+        for slot in pairs.iter() {
+            let key = self.keys.key(*slot).ok_or_else(|| format!("no record behind {slot:?}"))?;
+            if leaf.get(beside, self.lens(), S::probe(&key)) != Some(slot.payload) {
+                return Err(format!("{key:?} is there and not found"));
+            }
+            found.push((key, slot.payload));
+        }
+        Ok(found)
+    }
+
+    /// All pairs, leaf by leaf.
+    pub fn contents(&self) -> Result<Contents<S::Fence>, String> {
+        let leaves: Result<Vec<_>, _> = self.leaves.borrow().iter().map(|leaf| self.pairs(leaf.1)).collect();
+        let all = leaves?.concat();
+        if all.is_sorted_by(|a, b| a.0 < b.0) { Ok(all) } else { Err(format!("out of order: {all:?}")) }
+    }
+}
+
+/// How many images there were, and which of them recovery got wrong.
+#[derive(Default)]
+pub struct Verdict {
+    pub images: usize,
+    pub wrong: Vec<String>,
+    pub flushes: usize,
+    pub fences: usize,
+}
+
+/// What does not happen: the flush or the fence of a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LeftOut {
+    Nothing,
+    Flush(usize),
+    Fence(usize),
+}
+
+/// Runs operations on an image and crashes them everywhere, with something left out.
+pub fn explore<L: Leaf, S: Sample>(
+    stage: &Stage<L, S>,
+    start: &Bits,
+    acts: &[Act<S::Fence>],
+    left_out: LeftOut,
+) -> Verdict {
+    stage.load(start);
+    stage.recover().expect("a sound leaf");
+    let idle = [Event::Fence];
+    let wrote = stage.medium().take();
+    if stage.leaves.borrow().is_empty() {
+        // Designs without a chain know no leaf that holds nothing.
+        stage.plant();
+    } else {
+        assert_eq!(wrote, idle, "recovery writes nothing to a leaf that no crash has touched");
+    }
+    let start = &stage.medium().snapshot();
+    let mut history = vec![stage.contents()];
+    for act in acts {
+        stage.act(act);
+        stage.medium().note(Event::Done);
+        history.push(stage.contents());
+    }
+    let mut events = stage.medium().take();
+    let mut verdict = Verdict::default();
+    events.retain(|event| {
+        let number = match event {
+            Event::Flush { .. } => &mut verdict.flushes,
+            Event::Fence => &mut verdict.fences,
+            _ => return true,
+        };
+        *number += 1;
+        left_out != if *event == Event::Fence { LeftOut::Fence(*number - 1) } else { LeftOut::Flush(*number - 1) }
+    });
+    crash(start, &events, |image, done, begun| {
+        verdict.images += 1;
+        stage.load(image);
+        let found = stage.recover().and_then(|()| stage.contents());
+        let right = found == history[done] || begun && found == history[done + 1];
+        if found.is_err() || !right {
+            verdict.wrong.push(format!("{acts:?}, {done} done, one begun: {begun}: {found:?} of {history:?}"));
+            return;
+        }
+        let again = stage.medium().take();
+        if verdict.images.is_multiple_of(3) && again != idle {
+            crash(image, &again, |image, _, _| {
+                stage.load(image);
+                if stage.recover().and_then(|()| stage.contents()) != found {
+                    verdict.wrong.push(format!("{acts:?}, crashed in recovery from {found:?}"));
+                }
+            });
+        }
+    });
+    verdict
+}
