@@ -40,18 +40,26 @@ fn names_of_few_heads_survive() {
 
 #[test]
 fn a_ring_survives_every_crash_of_every_operation() {
-    for worn in [false, true] {
-        let images = every_operation::<Round, _>(&Words, &Vec::from_iter(0..=Round::CAPACITY), 2, worn);
-        assert!(images > 40_000, "{images}");
-    }
+    let images = every_operation::<Round, _>(&Words, &Vec::from_iter(0..=Round::CAPACITY), 2, false);
+    assert!(images > 40_000, "{images}");
+}
+
+#[test]
+fn a_ring_survives_behind_a_split_that_left_pairs_lying() {
+    let images = every_operation::<Round, _>(&Words, &Vec::from_iter(0..=Round::CAPACITY), 2, true);
+    assert!(images > 40_000, "{images}");
+}
+
+#[test]
+fn a_ring_of_equal_values_survives() {
     let images = every_operation::<Round, _>(&Words, &[0, 1, 2, 3, 4, 5, 8, 18, 29], 0, true);
     assert!(images > 5_000, "{images}");
 }
 
 #[test]
 fn a_ring_survives_wherever_it_begins() {
-    for shift in [1, 2, 3, 11, 16, 23, 28, 29, 30] {
-        every_operation_from::<Round, _>(&Words, &[1, 3, 8, 15, 28, 29], 2, (false, shift));
+    for shift in [1, 3, 11, 23, 29, 30] {
+        every_operation_from::<Round, _>(&Words, &[1, 8, 15, 29], 2, (false, shift));
     }
 }
 
