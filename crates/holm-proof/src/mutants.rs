@@ -36,9 +36,9 @@ fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let twice = [Plan::twice(line), Plan::mixed(line, visible)];
     let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
     // All of a split's images are gone on from, for only a few of them lie behind its commit.
-    let split = Plan { nested: 64, ..Plan::mixed(visible, line) };
-    let splits = vec![overflow(capacity), descent(capacity)];
-    let told = told.into_iter().chain([(split, splits), (thrice(line), vec![hollow(capacity)])]);
+    let splits = [Plan::mixed(visible, line), Plan::twice(line)].map(|plan| Plan { nested: 64, ..plan });
+    let splits = splits.map(|plan| (plan, vec![overflow(capacity), descent(capacity)]));
+    let told = told.into_iter().chain(splits).chain([(thrice(line), vec![hollow(capacity)])]);
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
     let torn = owed::<D>().filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
     single.chain(told).chain(mixed.into_iter().chain(torn).map(|plan| (plan, scripts::<D>()))).collect()

@@ -315,9 +315,10 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
 
-    /// Of a block that `recover` has found to be a leaf, now that what slots stand for can be asked: takes away,
-    /// idempotently, what a crash left half done within it. Touches no other block. The pen fences once all blocks are
-    /// done.
+    /// For designs that are neither linked nor defer: of a block that `recover` has found to be a leaf, once all that
+    /// `recover` wrote anywhere is durable, and what slots stand for can be asked. Takes away, idempotently, what a
+    /// crash left half done within it, and gives up a leaf that holds nothing; tells whether it still is one. Touches
+    /// no other block. The pen fences once all blocks are done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -327,9 +328,9 @@ pub trait Leaf: Persistent + Sized {
         beside: &Self::Beside,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let _ = (own, beside, lens, pen);
-        Ok(())
+        Ok(true)
     }
 
     /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right

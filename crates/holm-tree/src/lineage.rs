@@ -85,14 +85,15 @@ impl Lineage {
         home != 0 && life(home) == since
     }
 
-    /// What a crash left of the block, which `holds` pairs or none. What does not count is scrubbed: a fresh leaf whose
-    /// origin is still there would come to life when that origin is replaced by others. The recovery fences.
-    pub fn settle<'a, M: Medium>(
-        &'a self,
-        pen: &mut Pen<'_, M>,
-        holds: bool,
-        peer: impl Fn(u32) -> Option<&'a Self>,
-    ) -> Fate {
+    /// Ends a life in which nothing is left, while a recovery is alone in the world. The recovery fences.
+    pub fn give_up<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        pen.write(&self.home, 0);
+        pen.flush(&self.home);
+    }
+
+    /// What a crash left of the block. What does not count is scrubbed: a fresh leaf whose origin is still there would
+    /// come to life when that origin is replaced by others, or given up. So the recovery fences before it gives up any.
+    pub fn settle<'a, M: Medium>(&'a self, pen: &mut Pen<'_, M>, peer: impl Fn(u32) -> Option<&'a Self>) -> Fate {
         let [home, origin, since] = [&self.home, &self.origin, &self.since].map(Word::read);
         if home == 0 {
             return Fate::Free;
@@ -101,9 +102,8 @@ impl Lineage {
         let (tied, number) = (origin as u32 & TIED != 0, origin as u32 & !TIED);
         let there = number != 0 && peer(number).is_some_and(|leaf| leaf.lives(since as u32));
         // Tied: the merge was committed if the left leaf is gone. Stemming: it was not, if the origin is still there.
-        if !whole || !holds || number != 0 && there != tied {
-            pen.write(&self.home, 0);
-            pen.flush(&self.home);
+        if !whole || number != 0 && there != tied {
+            self.give_up(pen);
             return Fate::Free;
         }
         if tied {

@@ -45,6 +45,8 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let (mut live, latest) = recover_all(forest, cut, epoch, blocks, threads)?;
     if D::Leaf::CARD.linked {
         live = chains(forest, &live, epoch)?;
+    } else if !D::Leaf::CARD.defers {
+        live = normalise_all(forest, &live, epoch, threads)?;
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
@@ -113,7 +115,6 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
             newest = newest.max(leaf.stamp());
             if let Fate::Live { keyspace, first } = fate {
-                leaf.normalise(number, &berth.beside, forest.lens(), &mut pen)?;
                 live.push((number, keyspace, first));
             }
         }
@@ -125,6 +126,29 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
     })?;
     let latest = *latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     Ok((live, latest))
+}
+
+/// Each leaf by itself, now that nothing which does not count can come back.
+fn normalise_all<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    live: &[Live],
+    epoch: Epoch,
+    threads: usize,
+) -> Result<Vec<Live>> {
+    parallel(threads, live, |part| {
+        let mut kept = Vec::with_capacity(part.len());
+        let mut pen = forest.quill.cut_at(epoch);
+        for leaf in part {
+            let (block, berth) = forest.block(leaf.0)?;
+            if block.normalise(leaf.0, &berth.beside, forest.lens(), &mut pen)? {
+                kept.push(*leaf);
+            }
+        }
+        // Before the leaves change, and those given up are used again: else a crash finds half of what was done to
+        // them, and half of what comes next.
+        pen.fence();
+        Ok(kept)
+    })
 }
 
 /// For linked designs: what the chains reach, in their order, each leaf mended against its right neighbour.

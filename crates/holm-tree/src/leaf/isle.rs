@@ -337,7 +337,7 @@ impl Leaf for Isle {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
         let counters = self.counters.read();
-        let fate = self.lineage.settle(pen, counters != 0, |number| peer(number).map(|leaf| &leaf.lineage));
+        let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
         let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
         if fate != Fate::Free && counters != sound {
             return Err(damage(own, 24, format!("{counters:#018x}"), "seven counters of 0 to 4, and zero"));
@@ -345,8 +345,13 @@ impl Leaf for Isle {
         Ok(fate)
     }
 
-    fn normalise<M: Medium, K: Keys>(&self, own: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<()> {
+    fn normalise<M: Medium, K: Keys>(&self, own: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<bool> {
         let mut counters = self.counters.read();
+        if counters == 0 {
+            // Whatever lies in its lines.
+            self.lineage.give_up(pen);
+            return Ok(false);
+        }
         for (line, count) in self.counts().into_iter().enumerate() {
             let Some(Found { filled, stale }) = self.survey::<K>(line, count) else {
                 let marks = self.lines[line].each_ref().map(|pair| pair.mark::<K>().read());
@@ -369,7 +374,8 @@ impl Leaf for Isle {
             pen.write(&self.counters, counters);
             pen.flush(&self.counters);
         }
-        Ok(())
+        // One that is empty only now is a leaf still: the next recovery gives it up.
+        Ok(true)
     }
 }
 

@@ -242,8 +242,7 @@ impl Leaf for NvTree {
         _: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
-        let holds = self.standing().next().is_some();
-        let fate = self.lineage.settle(pen, holds, |number| peer(number).map(|leaf| &leaf.lineage));
+        let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
         let Log { count, strikes } = self.log();
         let word = self.log.read();
         if fate != Fate::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
@@ -252,5 +251,13 @@ impl Leaf for NvTree {
             return Err(MediumError::Corrupt { path: "leaves".into(), offset, what: "a leaf's log", found, expected });
         }
         Ok(fate)
+    }
+
+    fn normalise<M: Medium, K: Keys>(&self, _: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<bool> {
+        let holds = self.standing().next().is_some();
+        if !holds {
+            self.lineage.give_up(pen);
+        }
+        Ok(holds)
     }
 }

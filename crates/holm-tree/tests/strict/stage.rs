@@ -175,14 +175,23 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
             let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
             let peer = |number| (number < BLOCKS as u32).then(|| self.leaf(number));
             if leaf.recover(number, beside, &mut pen, Cut::At(FIRST_EPOCH - 1), &peer).map_err(said)? != Fate::Free {
-                leaf.normalise(number, beside, self.lens(), &mut pen).map_err(said)?;
                 live.push(number);
             }
         }
+        // As the rebuild does, each time once for all leaves.
+        pen.fence();
         if L::CARD.linked {
             live = self.chain(&mut pen)?;
+        } else {
+            let mut kept = vec![];
+            for number in live {
+                let beside = &self.besides[number as usize];
+                if self.leaf(number).normalise(number, beside, self.lens(), &mut pen).map_err(said)? {
+                    kept.push(number);
+                }
+            }
+            live = kept;
         }
-        // As the rebuild does, once for all leaves.
         pen.fence();
         let mut leaves = vec![];
         for number in live {
@@ -269,7 +278,7 @@ pub fn explore<L: Leaf, S: Sample>(
 ) -> Verdict {
     stage.load(start);
     stage.recover().expect("a sound leaf");
-    let idle = [Event::Fence];
+    let idle = [Event::Fence, Event::Fence];
     let wrote = stage.medium().take();
     if stage.leaves.borrow().is_empty() {
         // Designs without a chain know no leaf that holds nothing.
