@@ -1,5 +1,5 @@
-//! The list: one line per design. Every test, crash exploration, benchmark and report row starts here; what differs from
-//! a design in a size or a search alone has its line in [`crate::variants`].
+//! The list: one line per design. Every test, crash exploration, benchmark and report row starts here; what differs
+//! from a design in a size or a search alone has its line in [`crate::variants`].
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::Sorted;

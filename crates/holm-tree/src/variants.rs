@@ -1,5 +1,5 @@
-//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, or where its signs lie. They
-//! are measured and proved by whoever asks for them; the store knows none of them, and tests are spared all but a few.
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, or where its signs lie.
+//! They are measured and proved by whoever asks for them; the store knows none of them, and few tests instantiate them.
 
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
