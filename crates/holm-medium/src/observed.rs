@@ -4,7 +4,8 @@
 //! `observed`, which the proof alone turns on, and even then acts only where debug assertions are kept: Cargo unites
 //! the features of what it builds at once, and a release build of the whole workspace must not pay for the proof. What
 //! is noted is each word's *first* access by the watched thread, in order: a read, unless the thread wrote it before.
-//! Reads by other threads are not seen.
+//! Who is going to lose such a write again must know what lay under it, and has it noted as well. Reads by other threads
+//! are not seen.
 
 use crate::word::Word;
 use std::cell::{Cell, RefCell};
@@ -23,15 +24,18 @@ pub struct Watch {
     base: usize,
     /// Of each word whether its first access is still to come, and is of interest.
     fresh: Vec<bool>,
+    /// Whether a word that is written before it is read counts too.
+    covered: bool,
     reads: Vec<usize>,
 }
 
 impl Watch {
-    /// Watches those of the words whose indices are given, by this thread, from now on.
-    pub fn begin(words: &[Word], indices: impl Iterator<Item = usize>) {
+    /// Watches those of the words whose indices are given, by this thread, from now on; `covered`: those that it writes
+    /// before it reads them, too.
+    pub fn begin(words: &[Word], indices: impl Iterator<Item = usize>, covered: bool) {
         let mut fresh = vec![false; words.len()];
         indices.for_each(|index| fresh[index] = true);
-        let watch = Watch { base: words.as_ptr() as usize, fresh, reads: vec![] };
+        let watch = Watch { base: words.as_ptr() as usize, fresh, covered, reads: vec![] };
         WATCH.with(|it| *it.borrow_mut() = Some(watch));
         WATCHED.set(SEES);
     }
@@ -69,7 +73,10 @@ pub(crate) fn read(word: &AtomicU64) {
 pub(crate) fn wrote(word: &AtomicU64) {
     if SEES && WATCHED.get() {
         let address = std::ptr::from_ref(word) as usize;
-        with(|watch| _ = watch.take(address));
+        with(|watch| {
+            let index = watch.take(address).filter(|_| watch.covered);
+            watch.reads.extend(index);
+        });
     }
 }
 
@@ -85,7 +92,7 @@ mod tests {
         let words = image.words(Area::Leaves.at(0), 16).expect("words");
         let beside = image.words(Area::Records.at(0), 8).expect("words");
         let _ = words[1].read();
-        Watch::begin(words, [1, 2, 3, 5, 6].into_iter());
+        Watch::begin(words, [1, 2, 3, 5, 6].into_iter(), false);
         words[2].set(1);
         for index in [3, 2, 1, 3, 4] {
             let _ = words[index].read();
@@ -95,5 +102,9 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(|| words[7].read()).join()).expect("a read");
         assert_eq!(Watch::end(), [3, 1, 5, 6]);
         assert_eq!(Watch::end(), [0; 0]);
+        Watch::begin(words, [1, 2, 3].into_iter(), true);
+        words[2].set(1);
+        let _ = (words[1].read(), words[2].read());
+        assert_eq!(Watch::end(), [2, 1]);
     }
 }

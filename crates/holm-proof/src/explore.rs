@@ -9,6 +9,8 @@
 //! Of the images that agree in every word that opening them reads one is opened, and its outcome judged at each moment
 //! that may leave any of them: an opening is a function of what it reads. What is read is seen by a hook in `Word`
 //! (`holm_medium::observed`), which no build that ships has; where a build does not see reads, every image is opened.
+//! Where images are gone on from and crashed again, what an opening overwrites counts as read: a second crash may lose
+//! the write, and what lay under it is there again.
 
 mod moment;
 mod opened;

@@ -6,7 +6,7 @@ use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::grove::capacity;
 use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
-use crate::script::{Script, descent, hollow, merge, named, overflow, random};
+use crate::script::{Script, change, descent, empty_out, hollow, merge, named, overflow, random};
 use crate::trace::Site;
 use crate::verdict::{Report, Violation};
 use holm_tree::Design;
@@ -35,13 +35,17 @@ fn trials<D: Design>() -> Vec<(Plan, Vec<Script>)> {
     let single = owed::<D>().map(|persistency| (Plan { bounds: few, ..Plan::suite(persistency) }, scripts::<D>()));
     let twice = [Plan::twice(line), Plan::mixed(line, visible)];
     let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
-    // All of a split's images are gone on from, for only a few of them lie behind its commit.
-    let splits = [Plan::mixed(visible, line), Plan::twice(line)].map(|plan| Plan { nested: 64, ..plan });
-    let splits = splits.map(|plan| (plan, vec![overflow(capacity), descent(capacity)]));
-    let told = told.into_iter().chain(splits).chain([(thrice(line), vec![hollow(capacity)])]);
+    // All of a split's and a merge's images are gone on from, for only a few of them lie behind its commit.
+    let torn = || owed::<D>().filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
+    let splits = [Plan::mixed(visible, line), Plan::twice(line)].into_iter().chain(torn());
+    let splits = splits.map(|plan| {
+        let scripts = [overflow, descent, merge, empty_out].map(|script| script(capacity));
+        (Plan { nested: 64, ..plan }, scripts.into())
+    });
+    let changes = torn().map(|plan| (Plan { nested: 64, ..plan }, vec![change()]));
+    let told = told.into_iter().chain(splits).chain(changes).chain([(thrice(line), vec![hollow(capacity)])]);
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
-    let torn = owed::<D>().filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
-    single.chain(told).chain(mixed.into_iter().chain(torn).map(|plan| (plan, scripts::<D>()))).collect()
+    single.chain(told).chain(mixed.into_iter().chain(torn()).map(|plan| (plan, scripts::<D>()))).collect()
 }
 
 /// A search that ends with the first violation.

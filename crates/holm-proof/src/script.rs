@@ -70,7 +70,7 @@ fn steps() -> Writer {
 /// The named scripts, for leaves that hold so many pairs.
 pub fn named(capacity: usize) -> Vec<Script> {
     let splits = [split(capacity), split_within(capacity), overflow(capacity), ends()];
-    let merges = [merge(capacity), inherit(capacity), empty(capacity)];
+    let merges = [merge(capacity), elders(capacity), inherit(capacity), empty(capacity)];
     [change(), refresh(), regrow(capacity)].into_iter().chain(merges).chain(splits).collect()
 }
 
@@ -142,6 +142,16 @@ pub fn merge(capacity: usize) -> Script {
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
 }
 
+/// Two leaves become one whose blocks have been used before, and so has the block of the one that they stem from.
+pub fn elders(capacity: usize) -> Script {
+    let (half, last) = (capacity as u64 / 2, capacity as u64 + 1);
+    let between = |from: u64, upto: u64| (from..=upto).map(|i| i * 10 + 5);
+    let past = past().puts((1..=last).map(|i| i * 10)).tick().tick().tick();
+    let past = past.puts(between(0, half + 1)).tick().tick().tick().puts(between(half + 2, last)).tick();
+    let most = (1..=half).map(|i| i * 10).chain(between(1, half - 1));
+    script("elders", past, steps().removes(most).tick().put(15).put(25).tick(), SMALL)
+}
+
 /// Two leaves become one. What the right one held is changed and grows, until a split takes the block that was given
 /// up, in whose last slots pairs still lie.
 pub fn inherit(capacity: usize) -> Script {
@@ -160,6 +170,13 @@ pub fn empty(capacity: usize) -> Script {
     let (first, last) = (half + 3, 2 * half + 4);
     let past = past().puts(keys(1, 5 * half)).tick().removes(keys(first, last - 1)).tick();
     script("empty", past, steps().remove(last * 10).put(last * 10 - 5).put(last * 10 + 5).tick().put(5), SMALL)
+}
+
+/// Two leaves lose all their pairs but one each: for designs that merge late.
+pub fn empty_out(capacity: usize) -> Script {
+    let last = capacity as u64 + 1;
+    let past = past().puts((1..=last).map(|i| i * 10)).tick();
+    script("empty_out", past, steps().removes((2..last).map(|i| i * 10)).tick(), 64)
 }
 
 /// The least and the greatest key of all come and go, alone and beside others.

@@ -9,7 +9,7 @@ use crate::explore::{Plan, explore};
 use crate::grove::{Grove, advance, capacity};
 use crate::model::{Contents, History, Step};
 use crate::scenarios::excuse;
-use crate::script::{Script, change, inserts, merge, overflow, removals, updates};
+use crate::script::{Script, change, empty_out, inserts, merge, overflow, removals, updates};
 use crate::verdict::{Report, Violation};
 use holm_medium::{Area, Image, Loc};
 use holm_tree::Design;
@@ -205,15 +205,6 @@ fn happens<D: Design>(change: Change, script: &Script) -> bool {
 
 /// The leaves that one twig leads to.
 const CHILDREN: usize = 64;
-
-/// Two leaves lose all their pairs but one each: for designs that merge late.
-fn empty_out(capacity: usize) -> Script {
-    let keys = 1..=capacity as u64 + 1;
-    let past = keys.clone().map(|i| Step::Put(i * 10, 1_000 + i)).chain([Step::Tick]).collect();
-    let last = *keys.end();
-    let steps = keys.filter(|i| *i != 1 && *i != last).map(|i| Step::Remove(i * 10)).chain([Step::Tick]).collect();
-    Script { name: "empty_out".into(), past, steps, blocks: 64 }
-}
 
 /// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
 fn growth<D: Design>() -> Option<Script> {

@@ -125,7 +125,8 @@ impl<D: Design> Look<'_, '_, D> {
         let Round { varying, scratch, .. } = self.round;
         let watched = varying.iter().chain(scratch).map(|loc| parts(*loc));
         let watched = watched.filter(|(area, _)| *area == Area::Leaves).map(|(_, offset)| offset as usize / 8);
-        let outcome = self.opened(left, opening, watched);
+        let covered = self.round.depth > 0;
+        let outcome = self.opened(left, opening, watched, covered);
         let reads = Watch::end().into_iter().map(|index| Area::Leaves.at(index as u64 * 8));
         // The other area is not watched: it is taken to be read, and before all else.
         let mut noted: Vec<u64> = varying.iter().copied().filter(|loc| parts(*loc).0 != Area::Leaves).collect();
@@ -141,13 +142,20 @@ impl<D: Design> Look<'_, '_, D> {
         (outcome, noted)
     }
 
-    fn opened(&mut self, left: &Snapshot, opening: Persistency, watched: impl Iterator<Item = usize>) -> Outcome {
+    fn opened(
+        &mut self,
+        left: &Snapshot,
+        opening: Persistency,
+        watched: impl Iterator<Item = usize>,
+        covered: bool,
+    ) -> Outcome {
         let (plan, seen) = (self.explorer.plan, &mut *self.seen);
         let looked = catch_unwind(AssertUnwindSafe(|| {
             let quill = Grove::<D>::laid(left, opening, &plan.without).map_err(|error| error.to_string())?;
             let image = quill.pool().medium_image();
             let words = image.words(Area::Leaves.at(0), left.bytes()[0] / 8);
-            Watch::begin(words.expect("what was laid lies in the image"), watched);
+            // Where a second crash may lose what this recovery writes, what lies under it matters as if it were read.
+            Watch::begin(words.expect("what was laid lies in the image"), watched, covered);
             let mut grove = Grove::<D>::recover(quill, opening, plan.ticker).map_err(|error| error.to_string())?;
             let trace = grove.medium().take();
             // A store that is left out is not in the trace, but its flush is.
