@@ -199,7 +199,7 @@ impl Crashes {
         Window { persistency: *persistency, durable, content: *content, places, cells }
     }
 
-    /// [`Window::visit`] of what a crash may leave now.
+    /// Visits the images that a crash may leave now, as many as the bounds allow.
     ///
     /// # Errors
     /// The visitor's first.
