@@ -4,8 +4,8 @@
 //! `observed`, which the proof alone turns on, and even then acts only where debug assertions are kept: Cargo unites
 //! the features of what it builds at once, and a release build of the whole workspace must not pay for the proof. What
 //! is noted is each word's *first* access by the watched thread, in order: a read, unless the thread wrote it before.
-//! Who is going to lose such a write again must know what lay under it, and has it noted as well. Reads by other threads
-//! are not seen.
+//! Who may lose such a write again must know what lay under it, and has it noted as well. Reads by other threads are
+//! not seen.
 
 use crate::word::Word;
 use std::cell::{Cell, RefCell};
