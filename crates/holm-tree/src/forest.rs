@@ -11,7 +11,7 @@ use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, 
 use crate::inner::{Inner, Lead};
 use crate::keys::Keys;
 use crate::latch::{Held, Version};
-use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old};
+use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, damaged};
 use crate::slab::Slab;
 use crate::spine::Spine;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -48,14 +48,8 @@ pub(crate) fn back_off(turn: &mut u32) {
     if *turn < 32 { spin_loop() } else { yield_now() }
 }
 
-fn never_roomy() -> MediumError {
-    MediumError::Corrupt {
-        path: "leaves".into(),
-        offset: 0,
-        what: "a leaf",
-        found: "full however often it is split".into(),
-        expected: "room after a split".into(),
-    }
+fn never_roomy<L>() -> MediumError {
+    damaged::<L>((0, 0), "a leaf", "full however often it is split", "room after a split")
 }
 
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
@@ -136,7 +130,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             taken.held.undo();
             self.make_room(root, stay, probe, None)?;
         }
-        Err(never_roomy())
+        Err(never_roomy::<D::Leaf>())
     }
 
     pub(crate) fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
@@ -321,7 +315,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                 }
             }
         }
-        Err(never_roomy())
+        Err(never_roomy::<D::Leaf>())
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {

@@ -18,7 +18,7 @@ pub mod wb_tree;
 
 use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
-use holm_medium::{Epoch, Medium, Pen, Persistent, Result};
+use holm_medium::{Epoch, Medium, MediumError, Pen, Persistent, Result};
 use holm_search::Search;
 use serde::Serialize;
 
@@ -135,6 +135,17 @@ pub enum Fate {
         /// For linked designs: the first leaf of it.
         first: bool,
     },
+}
+
+/// Something that no crash can have left in a block, given by its number and a byte within it.
+pub(crate) fn damaged<L>(
+    (number, byte): (u32, u64),
+    what: &'static str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> MediumError {
+    let offset = u64::from(number) * size_of::<L>() as u64 + byte;
+    MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
 }
 
 /// One way to keep pairs in a block of persistent lines.

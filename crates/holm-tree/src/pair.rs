@@ -46,3 +46,12 @@ impl Pair {
         pen.write(&self.payload, slot.payload);
     }
 }
+
+/// A slot's word that no other pair of the leaf has too, and the one beside it.
+#[inline]
+pub fn mark_and_mate<K: Keys>(slot: Slot) -> (u64, u64) {
+    match K::UNIQUE {
+        Role::Head => (slot.head, slot.payload),
+        Role::Payload => (slot.payload, slot.head),
+    }
+}

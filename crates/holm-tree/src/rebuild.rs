@@ -13,10 +13,10 @@ use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::leaf::{Cut, Fate, Home, Leaf, Pairs};
+use crate::leaf::{Cut, Fate, Home, Leaf, Pairs, damaged};
 use crate::reach::Reach;
 use crate::slab::Slab;
-use holm_medium::{Area, Epoch, Medium, MediumError, Pen, Result};
+use holm_medium::{Area, Epoch, Medium, Pen, Result};
 use std::sync::Mutex;
 use std::thread;
 
@@ -180,13 +180,13 @@ fn chain<M: Medium, D: Design, K: Keys>(
     while at != 0 {
         steps += 1;
         if steps > live.len() {
-            return Err(damaged::<D>(at, "the chain of leaves", "a circle", "an end"));
+            return Err(damaged::<D::Leaf>((at, 0), "the chain of leaves", "a circle", "an end"));
         }
         // `live` is in ascending order of numbers.
         let known = live.binary_search_by_key(&at, |live| live.0).is_ok_and(|index| live[index].1 == keyspace);
         if !known {
-            return Err(damaged::<D>(
-                at,
+            return Err(damaged::<D::Leaf>(
+                (at, 0),
                 "the chain of leaves",
                 "a block that is no leaf of the keyspace",
                 "one that is",
@@ -195,8 +195,8 @@ fn chain<M: Medium, D: Design, K: Keys>(
         let (leaf, berth) = forest.block(at)?;
         let before = std::mem::replace(&mut low, leaf.low(forest.lens()));
         if low.is_some() && before >= low {
-            return Err(damaged::<D>(
-                at,
+            return Err(damaged::<D::Leaf>(
+                (at, 0),
                 "where a leaf's range starts",
                 "no more than where the one before does",
                 "more",
@@ -223,11 +223,6 @@ fn chain<M: Medium, D: Design, K: Keys>(
     Ok(())
 }
 
-fn damaged<D: Design>(number: u32, what: &'static str, found: &str, expected: &str) -> MediumError {
-    let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
-    MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
-}
-
 /// The ends of each leaf, and every record it reaches.
 fn look_at<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
@@ -251,18 +246,28 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             if let Some((offset, words)) = K::extent(slot.payload)
                 && !reach.mark(offset, words)
             {
-                return Err(damaged::<D>(number, "a slot's payload", "a record outside the record area", "one inside"));
+                return Err(damaged::<D::Leaf>(
+                    (number, 0),
+                    "a slot's payload",
+                    "a record outside the record area",
+                    "one inside",
+                ));
             }
             if !forest.keys.sound(*slot, leaf.skip()) {
-                return Err(damaged::<D>(
-                    number,
+                return Err(damaged::<D::Leaf>(
+                    (number, 0),
                     "a slot's record",
                     "one that has lost writes",
                     "what was logged or later",
                 ));
             }
             if unlogged && !forest.keys.heads(*slot, leaf.skip()) {
-                return Err(damaged::<D>(number, "a slot's record", "one of another key, or none", "the slot's own"));
+                return Err(damaged::<D::Leaf>(
+                    (number, 0),
+                    "a slot's record",
+                    "one of another key, or none",
+                    "the slot's own",
+                ));
             }
         }
         pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
@@ -271,7 +276,9 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             (Some(low), ..) => Some((low.clone(), low)),
             (None, Some(low), Some(high)) => {
                 let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
-                Some(ends.ok_or_else(|| damaged::<D>(number, "a slot's payload", "no record behind it", "a record"))?)
+                Some(ends.ok_or_else(|| {
+                    damaged::<D::Leaf>((number, 0), "a slot's payload", "no record behind it", "a record")
+                })?)
             }
             // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
             _ => (D::Leaf::CARD.linked && first).then(Default::default),
@@ -305,8 +312,8 @@ fn place<M: Medium, D: Design, K: Keys>(
             }
             Some((before, end)) => {
                 if end >= low {
-                    return Err(damaged::<D>(
-                        leaf.number,
+                    return Err(damaged::<D::Leaf>(
+                        (leaf.number, 0),
                         "a leaf",
                         "keys that overlap another leaf's",
                         "a range of its own",

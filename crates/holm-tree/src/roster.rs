@@ -10,8 +10,8 @@
 //! next      number of the next leaf 32 | zero 32
 //! ```
 
-use crate::leaf::{Fate, Home};
-use holm_medium::{BLOCK, Medium, MediumError, Pen, Result, Word, persistent};
+use crate::leaf::{Fate, Home, damaged};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 56;
@@ -85,6 +85,21 @@ impl Roster {
         (state & LOG != 0 && state & LEAF == 0).then_some(state as u32)
     }
 
+    /// The leaf that a log speaks of: the block of number `number`, found through `peer`.
+    ///
+    /// # Errors
+    /// `Corrupt`, if that is no leaf.
+    pub fn subject<'a, L>(
+        own: u32,
+        number: u32,
+        peer: &dyn Fn(u32) -> Option<&'a L>,
+        roster: fn(&L) -> &Self,
+    ) -> Result<&'a L> {
+        let leaf = peer(number).filter(|leaf| matches!(roster(leaf).fate::<L>(number), Ok(Fate::Live { .. })));
+        let found = || format!("the log of block {number}");
+        leaf.ok_or_else(|| damaged::<L>((own, 0), "a leaf's header", found(), "that of a leaf"))
+    }
+
     /// The block is no leaf any more, and no log; durably.
     pub fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.state, 0);
@@ -97,22 +112,16 @@ impl Roster {
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
-    pub fn fate(&self, own: u32) -> Result<Fate> {
+    pub fn fate<L>(&self, own: u32) -> Result<Fate> {
         let (state, next) = (self.state.read(), self.next.read());
         if state == 0 {
             return Ok(Fate::Free);
         }
         if state & LEAF == 0 || state >= LOG || next > u64::from(u32::MAX) {
             let expected = "a keyspace with one or two marks, of which one says leaf; a block's number";
-            return Err(Self::damage(own, format!("{state:#x}, {next:#x}"), expected));
+            return Err(damaged::<L>((own, 0), "a leaf's header", format!("{state:#x}, {next:#x}"), expected));
         }
         Ok(Fate::Live { keyspace: (state >> 32) as u32 & 0xff_ffff, first: state & FIRST != 0 })
-    }
-
-    /// Something that no crash leaves in a leaf's header.
-    pub fn damage(own: u32, found: String, expected: &str) -> MediumError {
-        let (offset, expected) = (u64::from(own) * BLOCK, expected.into());
-        MediumError::Corrupt { path: "leaves".into(), offset, what: "a leaf's header", found, expected }
     }
 }
 

@@ -23,11 +23,11 @@
 //! Borders are keys, so slots must hold whole keys: not for keys that lie in records. Assumed of the medium: what
 //! persists of a line is a prefix of the stores to it.
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
 use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 use std::sync::atomic::AtomicU64;
 
 const SLOTS: usize = 31;
@@ -297,12 +297,6 @@ impl Borders {
         pen.write(&self.link, self.link_to(next));
         pen.flush(&self.link);
     }
-
-    fn damage(own: u32, found: String, expected: &str) -> MediumError {
-        let offset = u64::from(own) * size_of::<Self>() as u64;
-        let (path, expected) = ("leaves".into(), expected.into());
-        MediumError::Corrupt { path, offset, what: "a leaf's header", found, expected }
-    }
 }
 
 impl Leaf for Borders {
@@ -478,7 +472,7 @@ impl Leaf for Borders {
         let (first, keyspace) = (link & FIRST != 0, (link & !(LEAF | FIRST)) >> KEYSPACE);
         if link & LEAF == 0 || keyspace >= KEYSPACES || first != (low == 0) {
             let expected = "a keyspace below 2^24, the mark of a leaf, and zero as the lower border of the first alone";
-            return Err(Self::damage(own, format!("{low:#x}, {link:#x}"), expected));
+            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{low:#x}, {link:#x}"), expected));
         }
         Ok(Fate::Live { keyspace: keyspace as u32, first })
     }

@@ -18,12 +18,12 @@
 //! commit word away from done: for insert, update and remove it is the tagged word or, for a pair stored in this very
 //! epoch, the payload; for a split or merge it is the old leaf's word becoming empty (see `supersede`).
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split, damaged};
 use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
 use crate::pairs::arrange;
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result, Word, atomics, persistent};
+use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Result, Word, atomics, persistent};
 
 const SLOTS: usize = 28;
 const ALL: u32 = (1 << SLOTS) - 1;
@@ -223,11 +223,6 @@ impl Buffered {
             heir.set_kin(pen, 0);
         }
     }
-
-    fn damage(own: u32, what: &'static str, found: String, expected: String) -> MediumError {
-        let offset = u64::from(own) * size_of::<Self>() as u64;
-        MediumError::Corrupt { path: "leaves".into(), offset, what, found, expected }
-    }
 }
 
 impl Leaf for Buffered {
@@ -422,7 +417,12 @@ impl Leaf for Buffered {
                 // Not by how much they are beyond: epochs in which nothing changed leave no record, however many pass.
                 if let Some(least) = tags.into_iter().min().filter(|least| *least > cut) {
                     let expected = format!("at most {cut}, for only two epochs with changes go without a record");
-                    return Err(Self::damage(own, "the least of three epochs' tags", least.to_string(), expected));
+                    return Err(damaged::<Self>(
+                        (own, 0),
+                        "the least of three epochs' tags",
+                        least.to_string(),
+                        expected,
+                    ));
                 }
                 for (word, tag) in self.states.iter().zip(tags) {
                     if tag > cut {
@@ -439,7 +439,12 @@ impl Leaf for Buffered {
             }
         }
         if self.now().tag > LAST_EPOCH {
-            return Err(Self::damage(own, "an epoch's tag", self.now().tag.to_string(), format!("<= {LAST_EPOCH}")));
+            return Err(damaged::<Self>(
+                (own, 0),
+                "an epoch's tag",
+                self.now().tag.to_string(),
+                format!("<= {LAST_EPOCH}"),
+            ));
         }
         let live = Fate::Live { keyspace: self.home().keyspace, first: false };
         Ok(if self.now().bits == 0 { Fate::Free } else { live })

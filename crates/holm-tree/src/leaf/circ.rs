@@ -25,12 +25,12 @@
 //!
 //! Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::guide::{Board, Guide, print_of};
 use crate::keys::{Keys, Role, Slot};
-use crate::pair::Pair;
+use crate::pair::{Pair, mark_and_mate};
 use crate::row::{LINE_SLOTS, Row};
-use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 
 /// The header is as long as so many slots.
 const LEAD: usize = 2;
@@ -199,10 +199,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             self.enter(pen, &mut course, target);
             target
         };
-        let (mark_word, mate_word) = match K::UNIQUE {
-            Role::Head => (slot.head, slot.payload),
-            Role::Payload => (slot.payload, slot.head),
-        };
+        let (mark_word, mate_word) = mark_and_mate::<K>(slot);
         pen.write(self.pairs[target].mate::<K>(), mate_word);
         // The commit word: no longer vacant, or no longer in transit.
         pen.write(self.pairs[target].mark::<K>(), mark_word);
@@ -501,19 +498,9 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
             return Ok(Fate::Free);
         }
         if home & LEAF == 0 || home >= ZERO << 1 || self.ring().bits() != ring {
-            let offset = u64::from(own) * size_of::<Self>() as u64;
-            let found = format!("{ring:#x}, {home:#x}");
-            let expected =
-                "a block's number and a ring's base and count; a keyspace with at most three marks, of which \
-                            one says leaf"
-                    .into();
-            return Err(MediumError::Corrupt {
-                path: "leaves".into(),
-                offset,
-                what: "a leaf's header",
-                found,
-                expected,
-            });
+            let expected = "a block's number and a ring's base and count; a keyspace with at most three marks, of \
+                            which one says leaf";
+            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{ring:#x}, {home:#x}"), expected));
         }
         Ok(Fate::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }

@@ -29,13 +29,13 @@
 //! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
 //! stores to it.
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::guide::{Board, Guide, print_of};
-use crate::keys::{Keys, Role, Slot};
-use crate::pair::Pair;
+use crate::keys::{Keys, Slot};
+use crate::pair::{Pair, mark_and_mate};
 use crate::row::{LINE_SLOTS, Row};
 use crate::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 use std::cmp::Ordering;
 
 /// Up to so many slots, the lines of a block are fetched together.
@@ -179,10 +179,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
             }
         }
         self.invalidate::<M, K>(pen, at);
-        let (mark, mate) = match K::UNIQUE {
-            Role::Head => (slot.head, slot.payload),
-            Role::Payload => (slot.payload, slot.head),
-        };
+        let (mark, mate) = mark_and_mate::<K>(slot);
         pen.write(self.mate::<K>(at), mate);
         // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit does it.
         pen.write(self.mark::<K>(at), mark);
@@ -437,16 +434,8 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
             return Ok(Fate::Free);
         }
         if home & LEAF == 0 || home >= FRONT << 1 || link > u64::from(u32::MAX) {
-            let offset = u64::from(own) * size_of::<Self>() as u64;
-            let found = format!("{link:#x}, {home:#x}");
-            let expected = "a block's number; a keyspace with at most three marks, of which one says leaf".into();
-            return Err(MediumError::Corrupt {
-                path: "leaves".into(),
-                offset,
-                what: "a leaf's header",
-                found,
-                expected,
-            });
+            let expected = "a block's number; a keyspace with at most three marks, of which one says leaf";
+            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{link:#x}, {home:#x}"), expected));
         }
         Ok(Fate::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }

@@ -189,9 +189,8 @@ impl Leaf for FpTree {
         _: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
-        let Some(number) = self.roster.logged() else { return self.roster.fate(own) };
-        let leaf = peer(number).filter(|leaf| matches!(leaf.roster.fate(number), Ok(Fate::Live { .. })));
-        let leaf = leaf.ok_or_else(|| Roster::damage(own, format!("the log of block {number}"), "that of a leaf"))?;
+        let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
+        let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
         // While the bitmap is full, nothing has been taken from the leaf, and nothing of the right half counts.
         if leaf.bits() != ALL {
             leaf.roster.link(pen, self.next());

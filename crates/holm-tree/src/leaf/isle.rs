@@ -18,12 +18,12 @@
 //! right one of the two counts*: the mate is written before the mark on the way to the right, and after it on the way
 //! to the left. Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::keys::{Keys, Role, Slot};
 use crate::lineage::Lineage;
-use crate::pair::Pair;
+use crate::pair::{Pair, mark_and_mate};
 use crate::pairs::reheaded;
-use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 use std::cmp::Ordering;
 
 const LINES: usize = 7;
@@ -221,10 +221,7 @@ impl Leaf for Isle {
             pen.write(pairs[at].mark::<K>(), pairs[at - 1].mark::<K>().read());
             at -= 1;
         }
-        let (mark, mate) = match K::UNIQUE {
-            Role::Head => (K::head(probe, skip), payload),
-            Role::Payload => (payload, K::head(probe, skip)),
-        };
+        let (mark, mate) = mark_and_mate::<K>(Slot { head: K::head(probe, skip), payload });
         pen.write(pairs[at].mate::<K>(), mate);
         // The commit word: no mark stands here twice any more. Of the key zero in an empty line, the counter is.
         pen.write(pairs[at].mark::<K>(), mark);
@@ -340,7 +337,8 @@ impl Leaf for Isle {
         let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
         let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
         if fate != Fate::Free && counters != sound {
-            return Err(damage(own, 24, format!("{counters:#018x}"), "seven counters of 0 to 4, and zero"));
+            let (found, expected) = (format!("{counters:#018x}"), "seven counters of 0 to 4, and zero");
+            return Err(damaged::<Self>((own, 24), "a leaf's line", found, expected));
         }
         Ok(fate)
     }
@@ -356,9 +354,9 @@ impl Leaf for Isle {
             let Some(Found { filled, stale }) = self.survey::<K>(line, count) else {
                 let marks = self.lines[line].each_ref().map(|pair| pair.mark::<K>().read());
                 let found = format!("{count} pairs counted, marks {marks:x?}");
-                return Err(damage(
-                    own,
-                    64 * (1 + line as u64),
+                return Err(damaged::<Self>(
+                    (own, 64 * (1 + line as u64)),
+                    "a leaf's line",
                     found,
                     "what one change of a sorted line passes through",
                 ));
@@ -377,9 +375,4 @@ impl Leaf for Isle {
         // One that is empty only now is a leaf still: the next recovery gives it up.
         Ok(true)
     }
-}
-
-fn damage(own: u32, at: u64, found: String, expected: &str) -> MediumError {
-    let offset = u64::from(own) * size_of::<Isle>() as u64 + at;
-    MediumError::Corrupt { path: "leaves".into(), offset, what: "a leaf's line", found, expected: expected.into() }
 }

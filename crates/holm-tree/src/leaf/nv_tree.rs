@@ -11,12 +11,12 @@
 //!       32-511  30 records {head, payload}; of one that strikes out, the payload is the number of the other
 //! ```
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::keys::{Keys, Slot};
 use crate::lineage::Lineage;
 use crate::pair::Pair;
 use crate::pairs::{arrange, reheaded};
-use holm_medium::{Medium, MediumError, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Pen, Result, Word, persistent};
 
 const RECORDS: usize = 30;
 
@@ -246,9 +246,8 @@ impl Leaf for NvTree {
         let Log { count, strikes } = self.log();
         let word = self.log.read();
         if fate != Fate::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
-            let offset = u64::from(own) * size_of::<Self>() as u64 + 24;
-            let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond".into());
-            return Err(MediumError::Corrupt { path: "leaves".into(), offset, what: "a leaf's log", found, expected });
+            let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond");
+            return Err(damaged::<Self>((own, 24), "a leaf's log", found, expected));
         }
         Ok(fate)
     }

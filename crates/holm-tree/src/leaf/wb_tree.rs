@@ -282,9 +282,8 @@ impl Leaf for WbTree {
         _: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
-        let Some(number) = self.roster.logged() else { return self.roster.fate(own) };
-        let leaf = peer(number).filter(|leaf| matches!(leaf.roster.fate(number), Ok(Fate::Live { .. })));
-        let leaf = leaf.ok_or_else(|| Roster::damage(own, format!("the log of block {number}"), "that of a leaf"))?;
+        let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
+        let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
         leaf.apply(pen, self.record().map(Word::read));
         self.roster.end(pen);
         Ok(Fate::Free)
