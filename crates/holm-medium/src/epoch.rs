@@ -76,7 +76,10 @@ pub struct Clock {
     gate: CachePadded<AtomicU8>,
     burden: Burden,
     held_back: Count,
+    /// The first failure.
     poison: OnceLock<MediumError>,
+    /// Why nobody may check in any more, though nothing has failed.
+    closed: OnceLock<MediumError>,
 }
 
 const OPEN: u8 = 0;
@@ -107,6 +110,7 @@ impl Clock {
             burden: Burden::unlimited(),
             held_back: Count::new(0),
             poison: OnceLock::new(),
+            closed: OnceLock::new(),
         }
     }
 
@@ -155,7 +159,7 @@ impl Clock {
         }
         seat.saved().store(saved, Ordering::Relaxed);
         let epoch = self.announce(seat)?;
-        Ok(Stay { clock: self, seat, epoch })
+        Ok(Stay { clock: self, seat, epoch, held: false })
     }
 
     #[cold]
@@ -164,7 +168,7 @@ impl Clock {
         seat.saved().store(0, Ordering::Relaxed);
         let epoch = self.announce(seat).inspect_err(|_| self.burden.take_back(bytes))?;
         self.burden.label(epoch, bytes);
-        Ok(Stay { clock: self, seat, epoch })
+        Ok(Stay { clock: self, seat, epoch, held: false })
     }
 
     /// The most bytes that the open epochs may be asked to write before writers are held back. Exceeded by one
@@ -217,9 +221,7 @@ impl Clock {
 
     /// The error for whoever began to wait when there had been so many refusals, if it is time to be told.
     fn refused(&self, bell: &Bell, refusals: u64) -> Result<()> {
-        if let Some(error) = self.poison.get() {
-            return Err(error.clone());
-        }
+        self.refuse_if_ended()?;
         match &bell.refusal {
             Some(error) if bell.refusals >= refusals + ATTEMPTS => Err(error.clone()),
             _ => Ok(()),
@@ -253,9 +255,7 @@ impl Clock {
             let epoch = self.active.load(Ordering::SeqCst);
             if epoch == CLOSED {
                 seat.epoch().store(IDLE, Ordering::SeqCst);
-                if let Some(error) = self.poison.get() {
-                    return Err(error.clone());
-                }
+                self.refuse_if_ended()?;
                 yield_now();
                 continue;
             }
@@ -311,7 +311,7 @@ impl Clock {
 
     /// Ends the active epoch for good: nobody checks in any more, and when this returns nobody is in.
     pub fn shut(&self, why: &str) -> Epoch {
-        let _ = self.poison.set(MediumError::Poisoned { why: why.into() });
+        let _ = self.closed.set(MediumError::Poisoned { why: why.into() });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
         drop(self.lock_bell());
         self.ticked.notify_all();
@@ -455,6 +455,10 @@ impl Clock {
         self.poison.get()
     }
 
+    fn refuse_if_ended(&self) -> Result<()> {
+        self.poison.get().or_else(|| self.closed.get()).map_or(Ok(()), |error| Err(error.clone()))
+    }
+
     fn lock_bell(&self) -> MutexGuard<'_, Bell> {
         self.bell.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
@@ -472,12 +476,10 @@ impl Hold<'_> {
     /// # Errors
     /// [`MediumError::Poisoned`].
     pub fn check_in(&self) -> Result<Stay<'_>> {
-        if let Some(error) = self.clock.poison.get() {
-            return Err(error.clone());
-        }
+        self.clock.refuse_if_ended()?;
         let seat = self.clock.seats.get().unwrap_or_else(|| self.clock.sit());
         let epoch = self.clock.announce(seat)?;
-        Ok(Stay { clock: self.clock, seat, epoch })
+        Ok(Stay { clock: self.clock, seat, epoch, held: true })
     }
 }
 
@@ -486,6 +488,7 @@ pub struct Stay<'a> {
     clock: &'a Clock,
     seat: &'a Seat,
     epoch: Epoch,
+    held: bool,
 }
 
 impl Stay<'_> {
@@ -493,6 +496,11 @@ impl Stay<'_> {
     #[inline]
     pub fn epoch(&self) -> Epoch {
         self.epoch
+    }
+
+    /// Whether it is part of a [`Hold`], and must not fail half-way.
+    pub fn is_held(&self) -> bool {
+        self.held
     }
 
     /// Whether the clock still shows this label: asked once all latches are held, and the linearization point of the

@@ -22,6 +22,18 @@ pub enum Lay {
     Visible,
 }
 
+/// Leaf blocks kept for operations that must not fail half-way, while this lives.
+pub struct Aside<'a> {
+    space: &'a Space,
+    blocks: u64,
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        self.space.let_go(self.blocks);
+    }
+}
+
 /// A quill without its type parameter.
 pub trait Ground: Send + Sync {
     /// Labels and durability.
@@ -37,6 +49,12 @@ pub trait Ground: Send + Sync {
     /// # Errors
     /// The medium's, where it cannot grow.
     fn lay(&self, stay: &Stay<'_>, words: &[u64], how: Lay) -> Result<u64>;
+
+    /// Sees that so many leaf blocks can be had, by those alone who hold the clock as this stay does.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow: nothing is set aside.
+    fn set_aside(&self, stay: &Stay<'_>, blocks: u64) -> Result<Aside<'_>>;
 
     /// Stores one word, in program order with the caller's other stores.
     fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64);
@@ -78,6 +96,12 @@ impl<M: Medium> Ground for Quill<M> {
             Lay::Visible => {}
         }
         Ok(offset)
+    }
+
+    fn set_aside(&self, stay: &Stay<'_>, blocks: u64) -> Result<Aside<'_>> {
+        let pool = self.pool();
+        pool.space.set_aside(&pool.medium, stay.epoch(), blocks)?;
+        Ok(Aside { space: &pool.space, blocks })
     }
 
     fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64) {

@@ -42,7 +42,7 @@ pub use dirty::Marks;
 pub use epoch::{Clock, Epoch, FIRST_EPOCH, Hold, LAST_EPOCH, Stay};
 pub use error::{MediumError, Result};
 pub use flush::Flush;
-pub use ground::{Ground, Lay};
+pub use ground::{Aside, Ground, Lay};
 pub use image::Image;
 pub use journaled::{
     Found, Housekeeping, Journaled, JournaledOptions, Keeper, Opened, Pace, Recovery, Remains, open, open_read_only,

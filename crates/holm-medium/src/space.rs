@@ -6,11 +6,16 @@
 //! picture (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader
 //! pins anything.
 
-use crate::epoch::Epoch;
+mod blocks;
+mod heap;
+
+use crate::epoch::{Epoch, Stay};
 use crate::error::Result;
-use crate::loc::{Area, LINE};
+use crate::loc::LINE;
 use crate::medium::Medium;
 use crate::region::LARGE_PAGE;
+use blocks::Blocks;
+use heap::Heap;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
@@ -37,42 +42,6 @@ const NIB_KEEPS: u64 = 1 << 20;
 struct Withheld {
     upto: u64,
     frontier: u64,
-}
-
-/// Leaf blocks: all of one size, numbered; number 0 is the pool's own block.
-struct Blocks {
-    /// Bytes of each.
-    size: u64,
-    withheld: Option<Withheld>,
-    frontier: u32,
-    free: Vec<u32>,
-    /// Free, in the first large page, and not to be used while there are others.
-    cold: Vec<u32>,
-    retired: VecDeque<(Epoch, u32)>,
-}
-
-impl Blocks {
-    /// A free block that is not to be left alone.
-    fn pop(&mut self) -> Option<u32> {
-        while let Some(block) = self.free.pop() {
-            if u64::from(block) * self.size >= FIRST || u64::from(self.frontier) * self.size < LARGE {
-                return Some(block);
-            }
-            self.cold.push(block);
-        }
-        None
-    }
-}
-
-/// Record space: a frontier, runs that recovery found free, and freed records by size.
-struct Heap {
-    withheld: Option<Withheld>,
-    frontier: u64,
-    runs: Vec<(u64, u64)>,
-    freed: Vec<Vec<u64>>,
-    large: Vec<(u64, u64)>,
-    /// Free runs in the first large page, not to be used while there is anything else.
-    cold: Vec<(u64, u64)>,
 }
 
 /// One thread's share of the record space, so that threads write to different lines and rarely meet at the heap's lock.
@@ -127,23 +96,8 @@ impl Space {
     /// All free.
     pub fn new() -> Self {
         Space {
-            blocks: Mutex::new(Blocks {
-                size: BLOCK,
-                withheld: None,
-                frontier: 1,
-                free: Vec::new(),
-                cold: Vec::new(),
-                retired: VecDeque::new(),
-            }),
-            // Offset 0 stays unused: a null location is no record.
-            heap: Mutex::new(Heap {
-                withheld: None,
-                frontier: 64,
-                runs: Vec::new(),
-                freed: vec![Vec::new(); CLASSES],
-                large: Vec::new(),
-                cold: Vec::new(),
-            }),
+            blocks: Mutex::new(Blocks::new()),
+            heap: Mutex::new(Heap::new()),
             own: ThreadLocal::new(),
             found_bytes: AtomicU64::new(0),
             warm: AtomicU64::new(0),
@@ -167,30 +121,13 @@ impl Space {
     /// Says what recovery found: blocks below `frontier` of which `free` are free; record bytes below `record_frontier`
     /// of which `runs` (offset, bytes) are free; bytes of live records. Nobody may be at work.
     pub fn rebuilt(&self, frontier: u32, free: Vec<u32>, record_frontier: u64, runs: Vec<(u64, u64)>, live: u64) {
-        let mut blocks = lock(&self.blocks);
-        blocks.frontier = frontier.max(1);
-        if let Some(held) = blocks.withheld {
-            let frontier = u64::from(blocks.frontier);
-            blocks.frontier = held.upto.max(frontier) as u32;
-            blocks.withheld = Some(Withheld { upto: blocks.frontier.into(), frontier });
-        }
-        blocks.free = free;
-        blocks.cold.clear();
-        // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
-        blocks.retired.clear();
+        lock(&self.blocks).rebuilt(frontier, free);
         let mut heap = lock(&self.heap);
-        heap.frontier = record_frontier.max(64);
-        if let Some(held) = heap.withheld {
-            let frontier = heap.frontier;
-            heap.frontier = held.upto.max(frontier);
-            heap.withheld = Some(Withheld { upto: heap.frontier, frontier });
-        }
-        heap.runs = runs;
-        heap.freed.iter_mut().for_each(Vec::clear);
-        heap.large.clear();
-        heap.cold.clear();
+        heap.rebuilt(record_frontier, runs);
         self.warm.store(0, Relaxed);
-        self.note(&mut heap);
+        if heap.note() {
+            self.warm.store(FIRST, Relaxed);
+        }
         for own in self.own.iter() {
             own.balance.store(0, Relaxed);
             let mut nib = own.lock();
@@ -214,64 +151,50 @@ impl Space {
 
     /// What was withheld may be used: everything found is durable, and no cut goes back behind it.
     pub fn release(&self) {
-        let mut blocks = lock(&self.blocks);
-        if let Some(held) = blocks.withheld.take() {
-            let (upto, frontier) = (held.upto as u32, held.frontier as u32);
-            if blocks.frontier == upto {
-                blocks.frontier = frontier;
-            } else {
-                blocks.free.splice(0..0, (frontier..upto).rev());
-            }
-        }
-        let mut heap = lock(&self.heap);
-        if let Some(held) = heap.withheld.take() {
-            if heap.frontier == held.upto {
-                heap.frontier = held.frontier;
-            } else if held.frontier < held.upto {
-                heap.runs.push((held.frontier, held.upto - held.frontier));
-            }
-        }
+        lock(&self.blocks).release();
+        lock(&self.heap).release();
     }
 
-    /// A leaf block for an operation labelled `label`. Taken before the label is validated: a tick in between could
-    /// otherwise release a block that was retired too late for this label.
+    /// A leaf block for the operation that stays. Taken before its label is validated: a tick in between could
+    /// otherwise release a block that was retired too late for this label. Whoever holds the clock may have those that
+    /// are set aside.
     ///
     /// # Errors
     /// The medium's, where it cannot grow.
-    pub fn take_block<M: Medium>(&self, medium: &M, label: Epoch) -> Result<u32> {
-        let mut blocks = lock(&self.blocks);
-        while let Some(&(epoch, block)) = blocks.retired.front()
-            && epoch + 2 <= label
-        {
-            blocks.retired.pop_front();
-            blocks.free.push(block);
-        }
-        if blocks.withheld.is_none()
-            && let Some(block) = blocks.pop()
-        {
-            return Ok(block);
-        }
-        let block = blocks.frontier;
-        let end = (u64::from(block) + 1) * blocks.size;
-        if end > medium.image().area(Area::Leaves).len() as u64
-            && let Err(error) = medium.grow(Area::Leaves, end)
-        {
-            // Better cold than none; while space is withheld none is set aside as cold.
-            return blocks.cold.pop().ok_or(error);
-        }
-        blocks.frontier += 1;
-        medium.reached(Area::Leaves, end);
-        Ok(block)
+    pub fn take_block<M: Medium>(&self, medium: &M, stay: &Stay<'_>) -> Result<u32> {
+        lock(&self.blocks).take(medium, stay.epoch(), stay.is_held())
+    }
+
+    /// A leaf block while nobody else is at work, free since `label`.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow.
+    pub fn take_block_at<M: Medium>(&self, medium: &M, label: Epoch) -> Result<u32> {
+        lock(&self.blocks).take(medium, label, false)
+    }
+
+    /// Sees that so many leaf blocks can be had without growing, and keeps them, until [`Space::let_go`], for those who
+    /// hold the clock: operations that must not fail half-way.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow: nothing is set aside.
+    pub fn set_aside<M: Medium>(&self, medium: &M, label: Epoch, blocks: u64) -> Result<()> {
+        lock(&self.blocks).set_aside(medium, label, blocks)
+    }
+
+    /// Gives up what [`Space::set_aside`] has kept.
+    pub fn let_go(&self, blocks: u64) {
+        lock(&self.blocks).let_go(blocks);
     }
 
     /// Gives back a block that was taken and not used.
     pub fn return_block(&self, block: u32) {
-        lock(&self.blocks).free.push(block);
+        lock(&self.blocks).put_back(block);
     }
 
     /// Frees a block from epoch `epoch` on.
     pub fn retire_block(&self, epoch: Epoch, block: u32) {
-        lock(&self.blocks).retired.push_back((epoch, block));
+        lock(&self.blocks).retire(epoch, block);
     }
 
     /// One more than the greatest block number ever taken.
@@ -281,8 +204,7 @@ impl Space {
 
     /// Blocks that hold no leaf now.
     pub fn free_blocks(&self) -> u64 {
-        let blocks = lock(&self.blocks);
-        (blocks.free.len() + blocks.cold.len() + blocks.retired.len()) as u64
+        lock(&self.blocks).unused()
     }
 
     /// Offset of the first record byte never used.
@@ -373,21 +295,6 @@ impl Space {
         }
     }
 
-    /// Once the area is large: what is free in its first large page is set aside, and what becomes free there will be.
-    fn note(&self, heap: &mut Heap) {
-        if heap.frontier < LARGE || self.warm.load(Relaxed) != 0 {
-            return;
-        }
-        self.warm.store(FIRST, Relaxed);
-        let Heap { runs, cold, .. } = heap;
-        for (offset, bytes) in runs.iter_mut().filter(|(offset, _)| *offset < FIRST) {
-            let within = (*bytes).min(FIRST - *offset);
-            cold.push((*offset, within));
-            (*offset, *bytes) = (*offset + within, *bytes - within);
-        }
-        runs.retain(|(_, bytes)| *bytes > 0);
-    }
-
     /// From the heap: what was freed in this size, else a piece of a free run or of the frontier.
     fn refill<M: Medium>(&self, medium: &M, nib: &mut Nib, words: u32) -> Result<u64> {
         let bytes = u64::from(words) * 8;
@@ -422,40 +329,15 @@ impl Space {
             }
             carved => carved?,
         };
-        self.note(&mut heap);
+        if heap.note() {
+            self.warm.store(FIRST, Relaxed);
+        }
         if share == bytes {
             return Ok(offset);
         }
         // What is left of the old piece is at most one record long and is found again when the database is next opened.
         (nib.at, nib.end) = (offset + bytes, offset + len);
         Ok(offset)
-    }
-}
-
-impl Heap {
-    /// At least `least` bytes, `wanted` if they can be had in one piece.
-    fn carve<M: Medium>(&mut self, medium: &M, least: u64, wanted: u64) -> Result<(u64, u64)> {
-        // The last few runs only: a put must not walk a long list of runs that are all too short.
-        let runs = if self.withheld.is_some() { 0 } else { self.runs.len() };
-        for index in (runs.saturating_sub(8)..runs).rev() {
-            let (offset, free) = self.runs[index];
-            if free >= least {
-                let len = free.min(wanted);
-                if free == len {
-                    self.runs.remove(index);
-                } else {
-                    self.runs[index] = (offset + len, free - len);
-                }
-                return Ok((offset, len));
-            }
-        }
-        let end = self.frontier + wanted;
-        if end > medium.image().area(Area::Records).len() as u64 {
-            medium.grow(Area::Records, end)?;
-        }
-        let offset = std::mem::replace(&mut self.frontier, end);
-        medium.reached(Area::Records, end);
-        Ok((offset, wanted))
     }
 }
 
@@ -469,10 +351,10 @@ mod tests {
         let reserve = [2 * LARGE as usize, 2 * LARGE as usize];
         let medium = Mapped::anonymous(MappedOptions { reserve, ..Default::default() }).expect("address space");
         let space = Space::new();
-        let blocks: Vec<_> = (0..LARGE / BLOCK).map(|_| space.take_block(&medium, 9).expect("room")).collect();
+        let blocks: Vec<_> = (0..LARGE / BLOCK).map(|_| space.take_block_at(&medium, 9).expect("room")).collect();
         blocks.iter().for_each(|block| space.return_block(*block));
         let free = space.free_blocks();
-        let again: Vec<_> = std::iter::from_fn(|| space.take_block(&medium, 9).ok()).collect();
+        let again: Vec<_> = std::iter::from_fn(|| space.take_block_at(&medium, 9).ok()).collect();
         let first_cold = again.iter().position(|block| u64::from(*block) * BLOCK < FIRST).expect("the last resort");
         assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the pool's own is given out once");
         assert_eq!((again.len() - first_cold) as u64, FIRST / BLOCK - 1, "the first page last");

@@ -245,7 +245,7 @@ impl<D: Design> Grove<D> {
         let pool = self.quill.pool();
         let count = pool.space.free_blocks();
         let taken: Result<Vec<_>> =
-            (0..count).map(|_| pool.space.take_block(&pool.medium, holm_medium::LAST_EPOCH)).collect();
+            (0..count).map(|_| pool.space.take_block_at(&pool.medium, holm_medium::LAST_EPOCH)).collect();
         let taken = taken?;
         taken.iter().rev().for_each(|block| pool.space.return_block(*block));
         Ok(taken)

@@ -144,7 +144,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// A fresh leaf of a keyspace, found as such after a crash.
     pub(crate) fn fresh_leaf(&self, epoch: Epoch, home: Home) -> Result<u32> {
         let pool = self.quill.pool();
-        let number = pool.space.take_block(&pool.medium, epoch)?;
+        let number = pool.space.take_block_at(&pool.medium, epoch)?;
         let (leaf, berth) = self.block(number)?;
         leaf.format(&berth.beside, &mut self.quill.cut_at(epoch), home);
         Ok(number)
@@ -331,7 +331,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         }
         if sparse {
             // An operation of its own: the neighbour may already belong to the next epoch.
-            self.merge(root, stay, probe)?;
+            self.merge(root, stay, probe);
         }
         Ok(old)
     }

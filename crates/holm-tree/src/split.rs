@@ -61,7 +61,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 
     fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D::Leaf>> {
         let pool = self.quill.pool();
-        let number = pool.space.take_block(&pool.medium, stay.epoch())?;
+        let number = pool.space.take_block(&pool.medium, stay)?;
         let (leaf, berth) = self.block(number)?;
         let mut turn = 0;
         loop {
@@ -143,9 +143,10 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Some(put)
     }
 
-    /// Merges the probe's leaf with a neighbour under the same twig, if they fit well. Worth an attempt, not a wait.
-    pub(crate) fn merge(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<()> {
-        let raw = self.raw(stay)?;
+    /// Merges the probe's leaf with a neighbour under the same twig, if they fit well and there is a block to be had.
+    /// Worth an attempt, not a wait, and no error: what was asked for has been done before.
+    pub(crate) fn merge(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) {
+        let Ok(raw) = self.raw(stay) else { return };
         let space = &self.quill.pool().space;
         let merged = self.try_merge(root, stay, probe, &raw);
         if !matches!(merged, Some(Merged::Anew(_))) {
@@ -158,7 +159,6 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             Some(Merged::InPlace(right)) => retire(right),
             None => {}
         }
-        Ok(())
     }
 
     fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D::Leaf>) -> Option<Merged> {

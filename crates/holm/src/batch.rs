@@ -9,7 +9,7 @@
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
-use holm_medium::{Area, Ground, INTENTS, Lay, MediumError, Stay};
+use holm_medium::{Area, Ground, INTENTS, Image, Lay, MediumError, Stay};
 use std::sync::{Arc, Condvar, Mutex};
 
 /// The most bytes of one batch: it must fit one epoch's record, with whatever else is written in that epoch.
@@ -17,6 +17,9 @@ const MAX_BATCH: u64 = 64 << 20;
 
 /// What an operation counts beside key and value: a million removals dirty a million leaves.
 const OPERATION: u64 = 64;
+
+/// A leaf takes more pairs than this between two splits, whatever its design.
+const LEAST_FILL: u64 = 4;
 
 /// Words in front of an intent's operations: how many are done, bytes of operations.
 const INTENT_HEADER: usize = 2;
@@ -103,10 +106,13 @@ impl Batch {
         let hold = engine.clock().hold(self.bytes, self.operations.len() as u64)?;
         let mut stay = hold.check_in()?;
         self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
-        // All records first: want of space is found before anything has been done.
+        // All records and room for all splits first: want of space is found before anything has been done.
         let payloads = lay_all(engine, &stay, &self.operations)?;
-        let intent = match Intent::lay(engine, &stay, &self.operations) {
-            Ok(intent) => intent,
+        let blocks = most_blocks(engine, self.operations.len() as u64);
+        let ready = engine.ground.set_aside(&stay, blocks).map_err(Error::from);
+        let ready = ready.and_then(|aside| Ok((aside, Intent::lay(engine, &stay, &self.operations)?)));
+        let (_aside, intent) = match ready {
+            Ok(ready) => ready,
             Err(error) => {
                 payloads.into_iter().flatten().for_each(|payload| engine.unlay(payload));
                 return Err(error);
@@ -119,7 +125,8 @@ impl Batch {
                 None => engine.remove(&operation.tree, &mut stay, &operation.key, seal).map(drop),
             };
             if let Err(error) = result {
-                // Half done, and there is no way back: nothing may be acknowledged on top of it.
+                // Half done, and there is no way back: nothing may be acknowledged on top of it, and it must not be
+                // logged. The intent stays, and whoever opens next does the rest.
                 let why = format!("a batch was cut short: {error}");
                 engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
                 return Err(Error::Poisoned(MediumError::Poisoned { why }));
@@ -131,6 +138,14 @@ impl Batch {
         drop(hold);
         engine.acknowledge(label)
     }
+}
+
+/// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same
+/// epoch, and only a leaf that was there before, or has been filled since it was split off, is split.
+fn most_blocks(engine: &Engine, operations: u64) -> u64 {
+    let space = engine.ground.space();
+    let leaves = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
+    2 * operations.min(leaves + operations / LEAST_FILL) + 2
 }
 
 fn lay_all(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result<Vec<Option<u64>>> {
@@ -220,6 +235,11 @@ pub(crate) struct Pending {
     operations: Vec<Step>,
 }
 
+/// Whether a batch is under way, or was when its process died.
+pub(crate) fn is_pending(image: &Image) -> bool {
+    (0..INTENTS).filter_map(|slot| image.words(slot_loc(slot), 1)).any(|words| words[0].read() != 0)
+}
+
 /// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to
 /// do: the epoch's cut has decided, and what the words lead to is noise.
 pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>> {
@@ -288,4 +308,61 @@ pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
     }
     engine.ground.mark(&stay, slot_loc(pending.slot), 0);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Database, Durability};
+    use holm_medium::Found;
+    use std::fs;
+    use std::path::Path;
+    use std::time::Duration;
+
+    fn open(path: &Path) -> Result<Database> {
+        // Epochs end where somebody waits, and for nothing else.
+        let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
+        Database::builder().capacity(1 << 30).durability(durability).open(path)
+    }
+
+    /// What a batch that was cut short does: the epoch in which it is half done is never logged, and the database not
+    /// marked as closed, so that whoever opens it does the rest.
+    #[test]
+    fn an_epoch_with_half_a_batch_is_neither_logged_nor_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let db = open(&one).unwrap();
+        let space = db.keyspace("default").unwrap();
+        space.insert("before", "whole").unwrap();
+        db.sync().unwrap();
+        space.insert("half", "of it").unwrap();
+        db.engine.clock().poison(&MediumError::Poisoned { why: "a batch was cut short".into() });
+        let refused = db.sync();
+        assert!(matches!(refused, Err(Error::Poisoned(_))), "{refused:?}");
+        let closed = db.close();
+        assert!(matches!(closed, Err(Error::Poisoned(_))), "{closed:?}");
+        drop(space);
+        fs::create_dir(&two).unwrap();
+        for entry in fs::read_dir(&one).unwrap().map(|entry| entry.unwrap()) {
+            fs::copy(entry.path(), two.join(entry.file_name())).unwrap();
+        }
+        for (path, kept) in [(one, true), (two, false)] {
+            let db = open(&path).unwrap();
+            assert_eq!(db.recovery().found == Found::Kept, kept, "{:?}", db.recovery());
+            let space = db.keyspace("default").unwrap();
+            assert!(space.contains_key("before").unwrap());
+            assert_eq!(space.contains_key("half").unwrap(), kept);
+        }
+    }
+
+    #[test]
+    fn whoever_only_looks_is_refused_while_a_batch_is_pending() {
+        let folder = tempfile::tempdir().unwrap();
+        open(folder.path()).unwrap().close().unwrap();
+        drop(Database::open_read_only(folder.path()).unwrap());
+        let leaves = fs::OpenOptions::new().write(true).open(folder.path().join("leaves")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&leaves, &[64], slot_loc(31)).unwrap();
+        let looked = Database::open_read_only(folder.path()).map(drop);
+        assert!(matches!(looked, Err(Error::NotClean { .. })), "{looked:?}");
+    }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// what dropping cannot.
 #[derive(Clone, Debug)]
 pub struct Database {
-    engine: Arc<Engine>,
+    pub(crate) engine: Arc<Engine>,
 }
 
 impl Database {

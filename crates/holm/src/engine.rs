@@ -209,6 +209,10 @@ impl Engine {
         let recovery = opened.recovery.clone();
         let (medium, remains) = opened.part();
         let quill = Arc::new(Pool::look(medium, recovery.epoch + 1)?);
+        if batch::is_pending(&quill.pool().medium_image()) {
+            // Whoever opens for writing does the rest of it; until then a part of it would be seen.
+            return Err(MediumError::NotClean { path: path.into() }.into());
+        }
         let search = Search::detect();
         let keys = Records { image: quill.pool().medium_image(), search, doubted: Arc::default() };
         let index =

@@ -64,6 +64,11 @@ fn tick(shared: &Shared, record: &mut RecordBuffer, last: bool) -> Result<()> {
         shared.house().longest_cut_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
         ended
     };
+    if let Some(error) = clock.poisoned() {
+        // Whoever failed was waited for: a batch that was cut short is part of this epoch. Logged, it would be found
+        // half done after a power cut.
+        return Err(error.clone());
+    }
     if !record.is_empty() {
         let started = Instant::now();
         append(shared, record)?;
@@ -89,8 +94,10 @@ fn collect(shared: &Shared, record: &mut RecordBuffer, ended: Epoch) {
 fn end(shared: &Shared, record: &RecordBuffer, error: &MediumError) {
     let mut journal = shared.journal();
     let ended = shared.pool().clock.is_stopped() && shared.refuse_if_failed().is_ok();
-    let doubtful = !(error.is_no_space() && ended) || journal.log.is_poisoned();
-    if !doubtful && shared.pool().medium.kind == ImageKind::Shared {
+    // A batch was cut short: files and log are as they should be, and whoever opens next does the rest of it.
+    let interrupted = shared.pool().clock.poisoned().is_some() && shared.refuse_if_failed().is_ok();
+    let doubtful = !(error.is_no_space() && ended || interrupted) || journal.log.is_poisoned();
+    if !doubtful && !interrupted && shared.pool().medium.kind == ImageKind::Shared {
         // Nobody writes any more, and the data files are about to be synced whole: closing needs no record of what they
         // hold. Whoever waited for this epoch has been told that it was not durable.
         ::log::warn!("holm: {}: {error}; closing without the log", shared.pool().medium.dir.display());

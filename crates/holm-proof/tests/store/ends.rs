@@ -1,8 +1,17 @@
 //! Ends of sessions that once went wrong, each told as a story of its own.
 
 use crate::history::{Change, History, Mode, Session, contents};
-use holm::{Durability, Found};
+use holm::{Batch, Durability, Error, Found};
 use holm_proof::disk::{Fault, Kind, SimDisk};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Epochs end where somebody waits, and for nothing else.
+const RARELY: Mode = Mode { private: false, durability: Durability::Buffered { interval: Duration::from_secs(3_600) } };
+
+fn file(name: &str) -> PathBuf {
+    Path::new("/d").join(name)
+}
 
 fn put(key: u32, len: usize) -> Vec<Change> {
     vec![(0, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
@@ -94,39 +103,113 @@ fn closing_cut_at_every_call() {
     }
 }
 
+/// What a process leaves that dies after so many operations of a batch, or none for the whole of it: everything is
+/// visible, and the intent says what is to be done. Epochs end only where somebody waits.
+fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
+    let disk = SimDisk::new();
+    let mut session = begin(&disk, RARELY);
+    (0..300).for_each(|key| session.step(put(key * 7, 30)));
+    // The file is long enough for the intent.
+    session.step(put(2_200, 400_000));
+    session.step(vec![(0, 2_200_u32.to_be_bytes().to_vec(), None)]);
+    session.sync();
+    let north = session.db.keyspace("north").expect("it is there");
+    for (_, key, value) in &batch[..done] {
+        match value {
+            Some(value) => north.insert(key, value).expect("a sound disk"),
+            None => drop(north.remove(key).expect("a sound disk")),
+        }
+    }
+    session.steps.push(batch.to_vec());
+    let (killed, history) = (disk.kill(), session.history());
+    let mut intent = Vec::new();
+    for (_, key, value) in batch {
+        // The catalog is number 0, "default" 1, "north" 2.
+        let value_len = value.as_ref().map_or(u32::MAX, |value| value.len() as u32);
+        [2, key.len() as u32, value_len].iter().for_each(|number| intent.extend(number.to_le_bytes()));
+        intent.extend(key);
+        intent.extend(value.iter().flatten());
+    }
+    let mut words = [done as u64, intent.len() as u64].map(u64::to_le_bytes).concat();
+    words.extend(intent);
+    words.resize(words.len() / 8 * 8 + 8, 0);
+    let records = killed.contents(&file("records")).expect("it is there");
+    let at = records.len() - words.len().next_multiple_of(64);
+    assert!(records[at..].iter().all(|byte| matches!(byte, 0 | 0x98)), "the intent would lie over something");
+    assert!(killed.overwrite(&file("records"), at, &words));
+    assert!(killed.overwrite(&file("leaves"), 64, &(at as u64 | 1 << 46).to_le_bytes()));
+    (killed, history)
+}
+
 /// A process dies in a batch; the next one does the rest; then power goes at any of its calls, or right after. Half of
 /// the batch must not be left by either.
 #[test]
 fn a_batch_finished_at_open_stays_whole() {
-    let mut cut_short = 0;
-    for growths in 0..8 {
-        let disk = SimDisk::new();
-        let durability = if growths % 2 == 0 { Durability::OnSync } else { Durability::Strict };
-        let mode = Mode { private: false, durability };
-        let mut session = begin(&disk, mode);
-        (0..300).for_each(|key| session.step(put(key * 7, 30)));
-        session.sync();
-        // Want of space in its midst ends a batch as the death of the process does: half done, and never acknowledged.
-        disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate) + growths, Fault::NoSpace);
-        session.step((0..1_500).map(|key| put(key, 8).remove(0)).collect());
-        cut_short += usize::from(session.failed.is_some());
-        let history = session.history();
-        let killed = disk.kill();
-        drop(session);
-        let whole = SimDisk::kill(&killed);
-        let opened = mode.open(&whole).expect("a sound disk");
-        history.expect(&contents(&opened, "finished"), "finished");
-        for cut in [whole.crash_to_durable(), whole.crash_keeping_all()] {
-            reopened(&cut, mode, &history);
-        }
-        for call in (0..whole.calls().of(Kind::Any)).step_by(11) {
-            let dying = killed.kill();
-            dying.fail(Kind::Any, call, Fault::PowerCut);
-            let opened = mode.open(&dying);
-            dying.write_back(call, 2);
-            reopened(&dying.crash_seeded(call), mode, &history);
-            drop(opened);
+    let batch: Vec<Change> = (0..600).map(|key| put(key, 8).remove(0)).chain([(0, vec![0; 4], None)]).collect();
+    for done in [0, 1, 7, 300, 600, 601] {
+        let (killed, history) = died_in_a_batch(done, &batch);
+        for mode in [on_sync(false), Mode { private: false, durability: Durability::Strict }] {
+            let whole = killed.kill();
+            let opened = mode.open(&whole).expect("a sound disk");
+            history.expect(&contents(&opened, "finished"), "finished");
+            for cut in [whole.crash_to_durable(), whole.crash_keeping_all()] {
+                reopened(&cut, mode, &history);
+            }
+            for call in (0..whole.calls().of(Kind::Any)).step_by(11) {
+                let dying = killed.kill();
+                dying.fail(Kind::Any, call, Fault::PowerCut);
+                let opened = mode.open(&dying);
+                dying.write_back(call, 2);
+                reopened(&dying.crash_seeded(call), mode, &history);
+                drop(opened);
+            }
         }
     }
-    assert!(cut_short > 0, "no batch was cut short");
+}
+
+/// Where there is no room to finish it, the database does not open, and is whole once there is some.
+#[test]
+fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
+    let batch: Vec<Change> = (0..6_000).map(|key| put(key, 8).remove(0)).collect();
+    let (killed, history) = died_in_a_batch(40, &batch);
+    killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
+    for _ in 0..2 {
+        let refused = on_sync(false).open(&killed).map(drop);
+        assert!(matches!(refused, Err(Error::NoSpace(_))), "{refused:?}");
+    }
+    killed.heal();
+    reopened(&killed, on_sync(false), &history);
+}
+
+/// A full disk is found before any of a batch is done, whichever growth it is that fails.
+#[test]
+fn a_batch_on_a_full_disk_is_done_or_refused() {
+    let mut refused = 0;
+    for growths in 0..8 {
+        let disk = SimDisk::new();
+        let mut session = begin(&disk, RARELY);
+        (0..100).for_each(|key| session.step(put(key * 7, 30)));
+        session.sync();
+        let north = session.db.keyspace("north").expect("it is there");
+        disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate) + growths, Fault::NoSpace);
+        for round in 0..9 {
+            let changes: Vec<Change> = (0..200).map(|key| put(round * 200 + key, 8).remove(0)).collect();
+            let insert =
+                |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
+            match changes.iter().fold(session.db.batch(), insert).commit() {
+                Ok(()) => session.steps.push(changes),
+                Err(Error::NoSpace(_)) => refused += 1,
+                Err(error) => panic!("growth {growths}: {error}"),
+            }
+        }
+        disk.heal();
+        session.sync();
+        assert!(session.failed.is_none(), "{growths}: {:?}", session.failed);
+        let history = session.history();
+        reopened(&disk.crash_to_durable(), RARELY, &history);
+        session.db.clone().close().expect("nothing is poisoned");
+        drop(session);
+        assert_eq!(reopened(&disk, RARELY, &history), Found::Clean);
+    }
+    assert!(refused > 0, "no batch was refused");
 }

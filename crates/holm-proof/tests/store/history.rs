@@ -2,7 +2,7 @@
 //!
 //! Two keyspaces, seeded operations, unique values. A batch is one step: found half done, no prefix fits.
 
-use holm::{Batch, Database, Durability, Error, Keyspace, Result};
+use holm::{Batch, Builder, Database, Durability, Error, Keyspace, Result};
 use holm_proof::disk::SimDisk;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -36,9 +36,13 @@ impl Mode {
             .collect()
     }
 
-    pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {
+    pub(crate) fn builder(self, disk: &SimDisk) -> Builder {
         let builder = Database::builder().durability(self.durability).memory(self.private).log_bytes(2 << 20);
-        builder.vfs(Arc::new(disk.clone()), HEAP).open("/d")
+        builder.vfs(Arc::new(disk.clone()), HEAP)
+    }
+
+    pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {
+        self.builder(disk).open("/d")
     }
 }
 
