@@ -24,7 +24,7 @@ pub mod replay;
 pub use half::half_path;
 use half::{Half, make_half};
 pub use record::RecordBuffer;
-pub use replay::{Replayed, replay, replay_until, verify};
+pub use replay::{Replayed, look, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, read_exact_at, write_all_at, zero_fill};

@@ -1,8 +1,9 @@
 //! The superblock: what must be known of a database before any of its other files can be believed.
 //!
-//! Two slots of a page each, in the file `pool`, written in turn: a torn write spoils the older state only, and the
-//! valid slot with the greater sequence counts. A slot's number is the lowest bit of its sequence, so a write always
-//! goes to the slot that is not in force, and one that landed in the other slot is noticed.
+//! Two slots of a page each, in the file `pool`. Both say the same, whenever no write is under way: one that is torn
+//! spoils one of them, and so does damage at rest, and neither loses anything. The valid slot with the greater sequence
+//! counts. A slot's number is the lowest bit of its sequence, so a write goes first to the slot that is not in force,
+//! and one that landed in the wrong slot is noticed.
 //!
 //! ```text
 //!   0  magic "HolmPool"                    8 bytes     all numbers little-endian
@@ -20,7 +21,8 @@
 //! 160  log start: half 8, pass 8, sequence 8
 //! 184  identity of `leaves`, of `records`: device, inode, birth, file system, trusted, 8 each
 //! 264  bytes of `leaves`, of `records`, 8 each: what a clean database has at least
-//! 280  zeros to the page's end
+//! 280  CRC32C of `leaves` as far as its length says  4   of a clean database; else zero
+//! 284  zeros to the page's end
 //! ```
 //!
 //! The version has a checksum of its own: a file of a later format says so even though this program cannot check the
@@ -30,9 +32,12 @@
 
 #![forbid(unsafe_code)]
 
+mod page;
+
 use crate::error::{MediumError, Result};
 use crate::log::LogStart;
 use crate::vfs::{How, Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
+use page::{Fault, decode, encode, refuse_a_short_file};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -123,6 +128,8 @@ pub struct Superblock {
     pub image: ImageKind,
     /// Bytes of `leaves` and `records` when this was written: a clean database has no log to say how long they were.
     pub lengths: [u64; 2],
+    /// CRC32C of so much of `leaves` when it was closed; 0 while it is open. Leaves carry no checksum of their own.
+    pub leaves_sum: u32,
     /// The version of the program that made the database; at most [`NAME_BYTES`] bytes.
     pub created_by: String,
 }
@@ -132,48 +139,108 @@ pub fn pool_path(dir: &Path) -> PathBuf {
     dir.join("pool")
 }
 
+/// Opens the file of the superblock, locked: to write for this handle alone, to look at with others who only look.
+///
+/// # Errors
+///
+/// [`MediumError::Locked`]; [`MediumError::ReadOnly`]; [`MediumError::Corrupt`] if there are data and no superblock;
+/// [`MediumError::Io`], of kind `NotFound` if there is nothing.
+pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>> {
+    let path = pool_path(dir);
+    let opened = vfs.open(&path, how);
+    if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        refuse_orphans(vfs, dir)?;
+    }
+    let pool = opened.map_err(|error| match how.write {
+        true => MediumError::opening_to_write("opening", &path, error),
+        false => MediumError::io("opening", &path, error),
+    })?;
+    if !pool.lock(how.write).map_err(|error| MediumError::io("locking", &path, error))? {
+        return Err(MediumError::Locked { path });
+    }
+    Ok(pool)
+}
+
+/// A creation that died left its data files empty, for they grow after the superblock is written. Data without a
+/// superblock is a database that has lost it, and must not be taken for none, or for a new one.
+///
+/// # Errors
+///
+/// [`MediumError::Corrupt`] if so; [`MediumError::Io`].
+pub fn refuse_orphans(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    for path in ["leaves", "records"].map(|name| dir.join(name)) {
+        let io = |error| MediumError::io("measuring", &path, error);
+        if !vfs.exists(&path).map_err(io)? {
+            continue;
+        }
+        let len = vfs.open(&path, How::READ).and_then(|file| file.len()).map_err(io)?;
+        if len > 0 {
+            let (found, expected) = (format!("{len} bytes and no superblock"), "a superblock, or nothing".into());
+            return Err(MediumError::Corrupt { path, offset: 0, what: "a data file", found, expected });
+        }
+    }
+    Ok(())
+}
+
+/// The file that is to be `pool`, locked: whoever holds it may make a database in the folder. `None` if there is one by
+/// now.
+///
+/// # Errors
+///
+/// [`MediumError::Locked`] if somebody else is making one; [`MediumError::NoSpace`], [`MediumError::ReadOnly`],
+/// [`MediumError::Io`].
+pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
+    let (path, fresh) = (pool_path(dir), fresh_path(dir));
+    let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
+    let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(CREATING, &fresh, e))?;
+    if !file.lock(true).map_err(io)? {
+        return Err(MediumError::Locked { path });
+    }
+    // Looked for under the lock: whoever made one in the meantime held it.
+    if vfs.exists(&path).map_err(io)? {
+        vfs.remove(&fresh).map_err(io)?;
+        return Ok(None);
+    }
+    Ok(Some(file))
+}
+
+const CREATING: &str = "creating the superblock";
+
+fn fresh_path(dir: &Path) -> PathBuf {
+    dir.join("pool.new")
+}
+
 impl Superblock {
-    /// Makes the file `pool` in `dir`, durably with its name, and gives it back locked. Its appearance is what makes
-    /// the directory a database, so every other file must be durable before.
+    /// Makes the file `pool` in `dir` of one that was [reserved](reserve), durably with its name. Its appearance is
+    /// what makes the directory a database, so every other file must be durable before.
     ///
     /// # Errors
     ///
-    /// [`MediumError::Locked`] if somebody else is making one; [`MediumError::Io`] of kind `AlreadyExists` if there is
-    /// one; [`MediumError::TooLarge`] for a name that is too long; [`MediumError::NoSpace`],
-    /// [`MediumError::ReadOnly`], [`MediumError::Io`].
-    pub fn create(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<Box<dyn VfsFile>> {
-        let (path, fresh) = (pool_path(dir), dir.join("pool.new"));
-        let doing = "creating the superblock";
-        let io = |e: io::Error| MediumError::io(doing, &fresh, e);
-        let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(doing, &fresh, e))?;
-        if !file.lock(true).map_err(io)? {
-            return Err(MediumError::Locked { path });
-        }
-        // Looked for under the lock: whoever made one in the meantime held it.
-        if vfs.exists(&path).map_err(io)? {
-            return Err(MediumError::io(doing, &path, io::ErrorKind::AlreadyExists.into()));
-        }
+    /// [`MediumError::TooLarge`] for a name that is too long; [`MediumError::NoSpace`], [`MediumError::Io`].
+    pub fn create(&mut self, vfs: &dyn Vfs, dir: &Path, reserved: &dyn VfsFile) -> Result<()> {
+        let fresh = fresh_path(dir);
+        let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
         self.sequence = 1;
-        let older = self.encode()?;
+        let older = encode(self)?;
         self.sequence = 2;
-        let both = [self.encode()?, older].concat();
-        file.set_len(0).map_err(io)?;
-        write_all_at(&*file, &both, 0).map_err(io)?;
+        let both = [encode(self)?, older].concat();
+        reserved.set_len(0).map_err(io)?;
+        write_all_at(reserved, &both, 0).map_err(io)?;
         // Crash before this sync and after the renaming: a name that leads to an empty superblock.
-        file.sync_all().map_err(io)?;
-        vfs.rename(&fresh, &path).map_err(io)?;
-        vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))?;
-        Ok(file)
+        reserved.sync_all().map_err(io)?;
+        vfs.rename(&fresh, &pool_path(dir)).map_err(io)?;
+        vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))
     }
 
-    /// Reads both slots of `file` and gives the one in force. `path` is for messages.
+    /// Reads both slots of `file` and gives the one in force, and in words what is wrong with the other one, if
+    /// anything is: a crash has torn its write, or it was damaged since. `path` is for messages.
     ///
     /// # Errors
     ///
     /// [`MediumError::Version`] if either slot is of another format; otherwise, if neither is valid,
     /// [`MediumError::Foreign`] or [`MediumError::Corrupt`], saying what was found; [`MediumError::Geometry`] for lines
     /// of another size; [`MediumError::Io`].
-    pub fn read(file: &dyn VfsFile, path: &Path) -> Result<Superblock> {
+    pub fn read(file: &dyn VfsFile, path: &Path) -> Result<(Superblock, Option<String>)> {
         let io = |e: io::Error| MediumError::io("reading the superblock", path, e);
         let len = file.len().map_err(io)?;
         let mut bytes = vec![0; (SLOTS * PAGE).min(len) as usize];
@@ -186,298 +253,38 @@ impl Superblock {
             return Err(MediumError::Version { found, supported: VERSION });
         }
         match slots {
-            [Ok(one), Ok(two)] => Ok(if one.sequence > two.sequence { one } else { two }),
+            [Ok(one), Ok(two)] => Ok((if one.sequence > two.sequence { one } else { two }, None)),
             [Ok(one), Err(fault)] | [Err(fault), Ok(one)] => match fault {
                 // A valid checksum over a meaning unknown is no torn write: going back to the older state would lose.
                 Fault::Meaning(..) | Fault::Line(_) => Err(fault.explain(path, &bytes)),
-                Fault::Magic | Fault::Version(_) | Fault::Checksum { .. } => Ok(one),
+                Fault::Magic | Fault::Version(_) | Fault::Checksum { .. } => {
+                    let number = 1 - (one.sequence & 1);
+                    Ok((one, Some(format!("slot {number} of the superblock is damaged: {}", fault.describe()))))
+                }
             },
             // The fault that tells more: a slot without magic may be a torn one, a broken checksum is Holm's.
             [Err(Fault::Magic), Err(fault)] | [Err(fault), Err(_)] => Err(fault.explain(path, &bytes)),
         }
     }
 
-    /// Writes these contents to the slot that is not in force, under the next sequence, and returns when they are
-    /// durable.
+    /// Writes these contents to the slot that is not in force, then to the other one, under the next two sequences, and
+    /// returns when both are durable. What the state before named may be given up only then: while one slot still says
+    /// that state, damage to the other makes it count again.
     ///
     /// # Errors
     ///
-    /// [`MediumError::NoSpace`], [`MediumError::Io`]: either state may be in force then, and the sequence here is
-    /// unchanged, so that a mark written afterwards goes to the same slot and not over the other.
+    /// [`MediumError::NoSpace`], [`MediumError::Io`]: either state may be in force then. The sequence here is that of
+    /// the last slot that was written whole, so that a mark written afterwards does not begin with that one.
     pub fn write(&mut self, file: &dyn VfsFile, path: &Path) -> Result<()> {
         let io = |e: io::Error| MediumError::io("writing the superblock", path, e);
-        let mut next = self.clone();
-        next.sequence += 1;
-        write_all_at(file, &next.encode()?, (next.sequence & 1) * PAGE).map_err(io)?;
-        // Crash before this sync: the other slot is untouched and in force.
-        file.sync_data().map_err(io)?;
-        self.sequence = next.sequence;
+        for _ in 0..SLOTS {
+            let mut next = self.clone();
+            next.sequence += 1;
+            write_all_at(file, &encode(&next)?, (next.sequence & 1) * PAGE).map_err(io)?;
+            // Crash before this sync: the other slot is untouched, and in force if this one is torn.
+            file.sync_data().map_err(io)?;
+            self.sequence = next.sequence;
+        }
         Ok(())
-    }
-
-    fn encode(&self) -> Result<Vec<u8>> {
-        for (what, name) in [("the design's name", &self.geometry.design), ("the version's name", &self.created_by)] {
-            if name.len() > NAME_BYTES {
-                return Err(MediumError::TooLarge { what, found: name.len() as u64, limit: NAME_BYTES as u64 });
-            }
-        }
-        let mut page = vec![0; SLOT];
-        page[..8].copy_from_slice(&MAGIC);
-        page[8..12].copy_from_slice(&VERSION.to_le_bytes());
-        let crc = crc32c::crc32c(&page[..12]);
-        page[12..16].copy_from_slice(&crc.to_le_bytes());
-        let mut numbers = Walk { page: &mut page, at: 20, writing: true };
-        let mut fields = Fields::of(self);
-        fields.walk(&mut numbers);
-        let crc = crc32c::crc32c(&page);
-        page[16..20].copy_from_slice(&crc.to_le_bytes());
-        Ok(page)
-    }
-}
-
-/// Why a slot is not valid.
-#[derive(Clone, Debug)]
-enum Fault {
-    Magic,
-    Version(u32),
-    Checksum { slot: u64, found: u32, right: u32 },
-    Line(u32),
-    Meaning(u64, &'static str, String, &'static str),
-}
-
-impl Fault {
-    fn version(&self) -> Option<u32> {
-        match self {
-            Fault::Version(found) => Some(*found),
-            _ => None,
-        }
-    }
-
-    fn explain(self, path: &Path, bytes: &[u8]) -> MediumError {
-        let corrupt = |slot: u64, what, found, expected| MediumError::Corrupt {
-            path: path.to_path_buf(),
-            offset: slot * PAGE,
-            what,
-            found,
-            expected,
-        };
-        match self {
-            Fault::Magic => foreign(path, bytes),
-            Fault::Version(found) => MediumError::Version { found, supported: VERSION },
-            Fault::Checksum { slot, found, right } => {
-                corrupt(slot, "both superblocks' checksums", format!("{found:08x}"), format!("{right:08x}"))
-            }
-            Fault::Line(found) => {
-                MediumError::Geometry { what: "size of a line", found: found.to_string(), expected: LINE.to_string() }
-            }
-            Fault::Meaning(slot, what, found, expected) => corrupt(slot, what, found, expected.into()),
-        }
-    }
-}
-
-fn decode(page: &[u8], slot: u64) -> std::result::Result<Superblock, Fault> {
-    if page[..8] != MAGIC {
-        return Err(Fault::Magic);
-    }
-    let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|i| page[at + i]));
-    let right = crc32c::crc32c(&page[..12]);
-    if number(12) != right {
-        return Err(Fault::Checksum { slot, found: number(12), right });
-    }
-    if number(8) != VERSION {
-        return Err(Fault::Version(number(8)));
-    }
-    let mut page = page.to_vec();
-    page[16..20].fill(0);
-    let (found, right) = (number(16), crc32c::crc32c(&page));
-    if found != right {
-        return Err(Fault::Checksum { slot, found, right });
-    }
-    let mut fields = Fields::default();
-    fields.walk(&mut Walk { page: &mut page, at: 20, writing: false });
-    fields.judge(slot)
-}
-
-fn refuse_a_short_file(path: &Path, bytes: &[u8]) -> MediumError {
-    if bytes.len() >= MAGIC.len() && bytes[..MAGIC.len()] != MAGIC {
-        return foreign(path, bytes);
-    }
-    MediumError::Corrupt {
-        path: path.to_path_buf(),
-        offset: bytes.len() as u64,
-        what: "the length of the superblock's file",
-        found: format!("{} bytes", bytes.len()),
-        expected: format!("{} bytes at least", SLOTS * PAGE),
-    }
-}
-
-fn foreign(path: &Path, bytes: &[u8]) -> MediumError {
-    let quote = |bytes: &[u8]| format!("\"{}\"", bytes.escape_ascii());
-    let found = quote(&bytes[..bytes.len().min(MAGIC.len())]);
-    MediumError::Foreign { path: path.to_path_buf(), found, expected: quote(&MAGIC) }
-}
-
-/// The superblock as plain numbers, in the order of the page.
-#[derive(Default)]
-struct Fields {
-    line: u32,
-    sequence: u64,
-    uuid: [u8; 16],
-    leaf_block: u32,
-    keys: u32,
-    state: u32,
-    image: u32,
-    design: [u8; NAME_BYTES],
-    created_by: [u8; NAME_BYTES],
-    generation: u64,
-    epoch: u64,
-    boot_id: [u8; 16],
-    log: [u64; 3],
-    identities: [[u64; 5]; 2],
-    lengths: [u64; 2],
-}
-
-impl Fields {
-    /// One walk for both directions, so that they cannot disagree.
-    fn walk(&mut self, page: &mut Walk<'_>) {
-        page.u32(&mut self.line);
-        page.u64(&mut self.sequence);
-        page.bytes(&mut self.uuid);
-        page.u32(&mut self.leaf_block);
-        page.u32(&mut self.keys);
-        page.u32(&mut self.state);
-        page.u32(&mut self.image);
-        page.bytes(&mut self.design);
-        page.bytes(&mut self.created_by);
-        page.u64(&mut self.generation);
-        page.u64(&mut self.epoch);
-        page.bytes(&mut self.boot_id);
-        self.log.iter_mut().for_each(|number| page.u64(number));
-        self.identities.iter_mut().flatten().for_each(|number| page.u64(number));
-        self.lengths.iter_mut().for_each(|number| page.u64(number));
-    }
-
-    /// The names were seen to fit.
-    fn of(block: &Superblock) -> Fields {
-        let padded = |name: &str| std::array::from_fn(|i| name.as_bytes().get(i).copied().unwrap_or(0));
-        let of_file = |id: &Identity| [id.device, id.inode, id.birth_ns, id.file_system, u64::from(id.trusted)];
-        Fields {
-            line: LINE,
-            sequence: block.sequence,
-            uuid: block.uuid,
-            leaf_block: block.geometry.leaf_block,
-            keys: block.geometry.keys,
-            state: match block.state {
-                State::Clean => 1,
-                State::Dirty => 2,
-                State::Poisoned => 3,
-            },
-            image: match block.image {
-                ImageKind::Shared => 1,
-                ImageKind::Private => 2,
-            },
-            design: padded(&block.geometry.design),
-            created_by: padded(&block.created_by),
-            generation: block.boot_generation,
-            epoch: block.epoch,
-            boot_id: block.boot_id.unwrap_or_default(),
-            log: [u64::from(block.log_start.half), block.log_start.pass, block.log_start.sequence],
-            identities: [of_file(&block.leaves), of_file(&block.records)],
-            lengths: block.lengths,
-        }
-    }
-
-    fn judge(self, slot: u64) -> std::result::Result<Superblock, Fault> {
-        if self.line != LINE {
-            return Err(Fault::Line(self.line));
-        }
-        let strange = |what, found: u64, expected| Fault::Meaning(slot, what, found.to_string(), expected);
-        if self.sequence & 1 != slot {
-            return Err(strange("the superblock's sequence", self.sequence, "the parity of its slot"));
-        }
-        if self.leaf_block == 0 || !self.leaf_block.is_multiple_of(LINE) {
-            return Err(strange("the leaf block's size", self.leaf_block.into(), "a multiple of 64"));
-        }
-        let state = match self.state {
-            1 => State::Clean,
-            2 => State::Dirty,
-            3 => State::Poisoned,
-            other => return Err(strange("the database's state", other.into(), "1, 2 or 3")),
-        };
-        let image = match self.image {
-            1 => ImageKind::Shared,
-            2 => ImageKind::Private,
-            other => return Err(strange("the kind of image", other.into(), "1 or 2")),
-        };
-        let [half, pass, sequence] = self.log;
-        if half > 1 {
-            return Err(strange("the half where the log begins", half, "0 or 1"));
-        }
-        let identity = |[device, inode, birth_ns, file_system, trusted]: [u64; 5]| Identity {
-            device,
-            inode,
-            birth_ns,
-            file_system,
-            trusted: trusted == 1,
-        };
-        Ok(Superblock {
-            sequence: self.sequence,
-            uuid: self.uuid,
-            geometry: Geometry {
-                leaf_block: self.leaf_block,
-                design: text(&self.design).ok_or_else(|| not_text(slot, "the design's name", &self.design))?,
-                keys: self.keys,
-            },
-            boot_generation: self.generation,
-            state,
-            boot_id: (self.boot_id != [0; 16]).then_some(self.boot_id),
-            leaves: identity(self.identities[0]),
-            records: identity(self.identities[1]),
-            epoch: self.epoch,
-            log_start: LogStart { half: half as u8, pass, sequence },
-            image,
-            lengths: self.lengths,
-            created_by: text(&self.created_by).ok_or_else(|| not_text(slot, "the version's name", &self.created_by))?,
-        })
-    }
-}
-
-fn text(padded: &[u8]) -> Option<String> {
-    let end = padded.iter().position(|&byte| byte == 0).unwrap_or(padded.len());
-    String::from_utf8(padded[..end].to_vec()).ok()
-}
-
-fn not_text(slot: u64, what: &'static str, bytes: &[u8]) -> Fault {
-    Fault::Meaning(slot, what, bytes.escape_ascii().to_string(), "UTF-8")
-}
-
-/// A place in the page, moving on with each field.
-struct Walk<'a> {
-    page: &'a mut [u8],
-    at: usize,
-    writing: bool,
-}
-
-impl Walk<'_> {
-    fn bytes(&mut self, field: &mut [u8]) {
-        let place = &mut self.page[self.at..self.at + field.len()];
-        if self.writing {
-            place.copy_from_slice(field);
-        } else {
-            field.copy_from_slice(place);
-        }
-        self.at += field.len();
-    }
-
-    fn u32(&mut self, field: &mut u32) {
-        let mut bytes = field.to_le_bytes();
-        self.bytes(&mut bytes);
-        *field = u32::from_le_bytes(bytes);
-    }
-
-    fn u64(&mut self, field: &mut u64) {
-        let mut bytes = field.to_le_bytes();
-        self.bytes(&mut bytes);
-        *field = u64::from_le_bytes(bytes);
     }
 }

@@ -31,6 +31,8 @@ pub struct Report {
 pub(crate) fn check(engine: &Engine) -> Result<Report> {
     let mut report = Report { recovery: told(&engine.recovery), ..Report::default() };
     if engine.is_read_only() {
+        // Opened for writing it has been mended, and is told as part of the recovery.
+        report.faults.clone_from(&engine.recovery.damaged);
         look(engine, &mut report);
     } else {
         engine.clock().paused(|| look(engine, &mut report));
@@ -72,10 +74,11 @@ fn look(engine: &Engine, report: &mut Report) {
 
 fn told(recovery: &Recovery) -> String {
     let read = format!("{} log records with {} bytes", recovery.records, recovery.bytes);
-    match &recovery.found {
+    let found = match &recovery.found {
         Found::New => "a new database".into(),
         Found::Clean => "it had been closed; nothing to recover".into(),
         Found::Kept => format!("the process had died; everything it did is kept ({read} agree with the files)"),
         Found::Cut { why } => format!("cut at the last synced epoch, {}: {why} ({read} restored)", recovery.epoch),
-    }
+    };
+    std::iter::once(&found).chain(&recovery.damaged).cloned().collect::<Vec<_>>().join("; ")
 }

@@ -7,7 +7,7 @@ use crate::keys::{Probe, Records};
 use crate::options::Builder;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
-use holm_medium::superblock::{Geometry, State, Superblock, pool_path};
+use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
     Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
@@ -187,6 +187,7 @@ impl Engine {
         *engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(keeper);
         pool.space.release();
         engine.tidy_catalog(&orphans)?;
+        engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(Raised::Up(Arc::new(engine)))
     }
@@ -389,12 +390,8 @@ impl Drop for Engine {
 
 /// The design that a database was made with, and its superblock's file under a shared lock.
 fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), MediumError> {
-    let path = pool_path(path);
-    let pool = vfs.open(&path, How::READ).map_err(|error| MediumError::io("opening", &path, error))?;
-    if !pool.lock(false).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path });
-    }
-    let superblock = Superblock::read(&*pool, &path)?;
+    let pool = open_pool(vfs, path, How::READ)?;
+    let (superblock, _) = Superblock::read(&*pool, &pool_path(path))?;
     Ok((superblock.geometry.design, pool))
 }
 

@@ -8,9 +8,10 @@
 //! applies it again: exact for every design, whether it keeps versions or not.
 
 use super::keeper::Shared;
+use super::open::checksum;
 use super::{Journaled, area_path, due};
 use crate::error::{MediumError, Result};
-use crate::loc::parts;
+use crate::loc::{Area, parts};
 use crate::log::replay_until;
 use crate::superblock::{ImageKind, State, Superblock, pool_path};
 use crate::vfs::write_all_at;
@@ -50,10 +51,11 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     // Measured before the sync: what grows meanwhile is not yet durable.
     let lengths = medium.lengths()?;
     medium.sync_data()?;
+    let leaves_sum = if state == State::Clean { sum_leaves(medium, lengths[0])? } else { 0 };
     let mut journal = shared.journal();
     let start = journal.log.start();
     let path = pool_path(&medium.dir);
-    let mut next = Superblock { epoch, log_start: start, state, lengths, ..journal.superblock.clone() };
+    let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
     // After the data: written first, a crash would start the replay behind lines that no file has.
     next.write(&*journal.pool, &path)?;
     journal.superblock = next;
@@ -74,6 +76,12 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     drop(journal);
     shared.checkpoint_done();
     Ok(())
+}
+
+/// The checksum of the leaves, when nobody changes them any more.
+fn sum_leaves(medium: &Journaled, len: u64) -> Result<u32> {
+    let path = area_path(&medium.dir, Area::Leaves);
+    checksum(&*medium.files[Area::Leaves as usize], len).map_err(|error| MediumError::io("reading", &path, error))
 }
 
 /// Applies the records of the half that is to be given up to the files.

@@ -257,6 +257,7 @@ impl Keeper {
         superblock.boot_generation += 1;
         superblock.boot_id = medium.vfs.boot_id();
         superblock.image = medium.kind;
+        superblock.leaves_sum = 0;
         (superblock.epoch, superblock.log_start) = (until, start);
         [superblock.leaves, superblock.records] = medium.identities()?;
         // Durably before the first store: a clean mark over a changed image would be believed.

@@ -12,9 +12,9 @@ use crate::epoch::{Epoch, FIRST_EPOCH};
 use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::{Area, LINE};
-use crate::log::{Log, LogOptions, Position, Replayed, replay};
+use crate::log::{Log, LogOptions, Position, Replayed, look, replay};
 use crate::region::{Backing, Region};
-use crate::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
+use crate::superblock::{Geometry, ImageKind, State, Superblock, open_pool, pool_path, refuse_orphans, reserve};
 use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
 use serde::Serialize;
 use std::path::Path;
@@ -65,6 +65,8 @@ pub struct Recovery {
     pub records: u64,
     /// Bytes of lines in them.
     pub bytes: u64,
+    /// What is damaged and is not needed, in words. Opened for writing, the superblock has been mended.
+    pub damaged: Vec<String>,
 }
 
 /// An opened database whose leaves are still to be recovered.
@@ -103,48 +105,43 @@ impl Opened {
 pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Opened> {
     let path = pool_path(dir);
     let there = vfs.exists(&path).map_err(|error| MediumError::io("looking for", &path, error))?;
-    if !there {
-        return create(vfs, dir, geometry, options);
+    if !there && let Some(opened) = create(vfs.clone(), dir, geometry, options)? {
+        return Ok(opened);
     }
-    let pool = vfs.open(&path, How::WRITE).map_err(|error| MediumError::opening_to_write("opening", &path, error))?;
-    if !pool.lock(true).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path });
-    }
-    let superblock = Superblock::read(&*pool, &path)?;
+    let pool = open_pool(&*vfs, dir, How::WRITE)?;
+    let (superblock, damaged) = Superblock::read(&*pool, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
+    refuse_changed(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, false)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
-    settle(medium, superblock, pool, reason, options)
+    let mut opened = settle(medium, superblock, pool, reason, options)?;
+    opened.recovery.damaged.extend(damaged);
+    Ok(opened)
 }
 
-fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Opened> {
+/// Makes a database; `None` if somebody else has made one by now.
+fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Option<Opened>> {
     if !options.create {
+        refuse_orphans(&*vfs, dir)?;
         return Err(MediumError::io("opening", dir, std::io::ErrorKind::NotFound.into()));
     }
     let making = |error| MediumError::opening_to_write("creating", dir, error);
     let is_new = !vfs.exists(dir).map_err(making)?;
     vfs.create_dir(dir).map_err(making)?;
-    let ours = ["leaves", "records", "log.0", "log.1", "pool.new"];
+    let ours = ["leaves", "records", "log.0", "log.1", "pool", "pool.new"];
     let stranger =
         if is_new { None } else { vfs.list(dir).map_err(making)?.into_iter().find(|name| !ours.contains(&&**name)) };
     if let Some(found) = stranger {
         return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
     }
+    // Before any other file is touched: of several who make one, one goes on.
+    let Some(pool) = reserve(&*vfs, dir)? else { return Ok(None) };
+    refuse_orphans(&*vfs, dir)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::CREATE)?, open_area(&*vfs, dir, Area::Records, How::CREATE)?];
-    for (file, area) in files.iter().zip(Area::ALL) {
-        // A creation that died here left them empty, for they grow after the superblock is written. Data without a
-        // superblock is a database that has lost it, and must not be taken for a new one.
-        let len = file.len().map_err(making)?;
-        if len > 0 {
-            let (found, expected) = (format!("{len} bytes and no superblock"), "a superblock, or nothing".into());
-            let (path, what) = (area_path(dir, area), "a data file");
-            return Err(MediumError::Corrupt { path, offset: 0, what, found, expected });
-        }
-    }
     let mut uuid = [0; 16];
     getrandom::fill(&mut uuid).map_err(|error| making(std::io::Error::other(error.to_string())))?;
     let log = Log::create(&*vfs, dir, uuid, options.log)?;
@@ -162,9 +159,10 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         log_start: log.start(),
         image: kind,
         lengths: [0; 2],
+        leaves_sum: 0,
         created_by: concat!("holm ", env!("CARGO_PKG_VERSION")).into(),
     };
-    let pool = superblock.create(&*vfs, dir)?;
+    superblock.create(&*vfs, dir, &*pool)?;
     if let Some(parent) = dir.parent().filter(|parent| is_new && !parent.as_os_str().is_empty()) {
         // The folder's own name: without it a power cut may lose the database and every sync ever acknowledged.
         vfs.sync_dir(parent).map_err(making)?;
@@ -172,8 +170,8 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let image = Arc::new(map(dir, &files, kind, options, false)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
-    let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0 };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
+    let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0, damaged: Vec::new() };
+    Ok(Some(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() }))
 }
 
 /// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
@@ -187,21 +185,23 @@ pub fn open_read_only(
     options: &JournaledOptions,
 ) -> Result<Opened> {
     let path = pool_path(dir);
-    let pool = vfs.open(&path, How::READ).map_err(|error| MediumError::io("opening", &path, error))?;
-    if !pool.lock(false).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path });
-    }
-    let superblock = Superblock::read(&*pool, &path)?;
+    let pool = open_pool(&*vfs, dir, How::READ)?;
+    let (superblock, damaged) = Superblock::read(&*pool, &path)?;
     geometry.expect(&superblock.geometry)?;
     if superblock.state != State::Clean {
         return Err(MediumError::NotClean { path: dir.into() });
     }
     let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
     refuse_shortened(dir, &superblock, &files)?;
+    // Nothing in the log is needed, but whoever opens to write will want its files; and what can still be read of
+    // damaged leaves is worth having.
+    let faults = [look(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
+    let faults = faults.into_iter().flatten().map(|error| error.to_string());
+    let damaged = damaged.into_iter().chain(faults).collect();
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
-    let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0 };
+    let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0, damaged };
     Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
 }
 
@@ -230,6 +230,37 @@ fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFil
         }
     }
     Ok(())
+}
+
+/// Leaves carry no checksum of their own; of a closed database there is one over all of them. O(bytes of leaves), which
+/// will be read anyway.
+fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+    if superblock.state != State::Clean {
+        return Ok(());
+    }
+    let [len, _] = superblock.lengths;
+    let path = area_path(dir, Area::Leaves);
+    let found = checksum(&*files[0], len).map_err(|error| MediumError::io("reading", &path, error))?;
+    if found == superblock.leaves_sum {
+        return Ok(());
+    }
+    let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
+    Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
+}
+
+/// CRC32C of the first `len` bytes of a file.
+pub(super) fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
+    file.expect_reading(0, len);
+    let mut buffer = vec![0; len.min(1 << 20) as usize];
+    let mut sum = 0;
+    let mut at = 0;
+    while at < len {
+        let count = (len - at).min(buffer.len() as u64) as usize;
+        read_exact_at(file, &mut buffer[..count], at)?;
+        sum = crc32c::crc32c_append(sum, &buffer[..count]);
+        at += count as u64;
+    }
+    Ok(sum)
 }
 
 /// Maps the files, or reads them into memory.
@@ -340,6 +371,7 @@ fn settle(
         epoch: superblock.epoch,
         records: 0,
         bytes: 0,
+        damaged: Vec::new(),
     };
     if !clean {
         let mut seen = None;

@@ -124,6 +124,15 @@ fn read_on(
     }
 }
 
+/// Sees that both halves are there and long enough to be some: for a database whose log holds nothing that is needed.
+///
+/// # Errors
+///
+/// [`MediumError::Corrupt`], [`MediumError::Io`].
+pub fn look(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    Reader::open(vfs, dir, [0; 16]).map(drop)
+}
+
 /// Like [`replay`], but only looks: for checking a database at rest.
 ///
 /// # Errors
@@ -279,14 +288,15 @@ impl Reader {
                 _ => (0, FIRST_REACH),
             };
             for (offset, header) in self.later(half, range, at)? {
-                if let Met::Whole(_) = self.read(half, offset)? {
+                // One that the end of the file cuts off was whole before somebody cut it.
+                if let Met::Whole(_) | Met::TooLong(_) = self.read(half, offset)? {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.half).to_path_buf(),
                         offset: at.offset,
                         what: "a log record before the last",
                         found: met.describe(),
                         expected: format!(
-                            "record {} of pass {}, because record {} is whole in log.{half} at byte {offset}",
+                            "record {} of pass {}, because record {} lies in log.{half} at byte {offset}",
                             at.sequence, at.pass, header.sequence
                         ),
                     });

@@ -40,6 +40,10 @@ impl Vfs for RealFs {
     }
 
     fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn VfsFile>> {
+        // A folder would be opened and fail later, as damage; a pipe would wait for somebody at its other end.
+        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(how.write).create(how.create).truncate(false);
         if how.direct {

@@ -170,7 +170,7 @@ fn boot_anew(dir: &Path) -> Result<(), String> {
     let path = pool_path(dir);
     // A database that was not yet made has none.
     let Ok(file) = RealFs.open(&path, How::WRITE) else { return Ok(()) };
-    let mut superblock = Superblock::read(&*file, &path).map_err(|error| error.to_string())?;
+    let (mut superblock, _) = Superblock::read(&*file, &path).map_err(|error| error.to_string())?;
     superblock.boot_id = Some([1; 16]);
     superblock.write(&*file, &path).map_err(|error| error.to_string())
 }

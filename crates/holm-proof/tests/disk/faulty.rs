@@ -109,7 +109,7 @@ fn two_makers_of_one_database_exclude_each_other() {
     disk.create_dir(&dir()).expect("no faults");
     let other = disk.open(&dir().join("pool.new"), holm_medium::vfs::How::CREATE).expect("no faults");
     assert!(other.lock(true).expect("no faults"));
-    let outcome = crate::session::superblock().create(&disk, &dir());
+    let outcome = crate::session::made(&disk, &mut crate::session::superblock()).map(drop);
     assert!(matches!(outcome, Err(MediumError::Locked { .. })));
 }
 

@@ -2,7 +2,7 @@
 
 use holm_medium::error::{MediumError, Result};
 use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, Replayed, replay};
-use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, pool_path};
+use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, pool_path, reserve};
 use holm_medium::vfs::{How, Identity, Vfs, VfsFile};
 use holm_proof::disk::SimDisk;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,13 @@ pub(crate) fn options(direct: bool) -> LogOptions {
     LogOptions { initial: 16 << 10, maximum: 64 << 10, direct }
 }
 
+/// The superblock's file, made.
+pub(crate) fn made(disk: &SimDisk, superblock: &mut Superblock) -> Result<Box<dyn VfsFile>> {
+    let pool = reserve(disk, &dir())?.expect("there is none");
+    superblock.create(disk, &dir(), &*pool)?;
+    Ok(pool)
+}
+
 pub(crate) fn superblock() -> Superblock {
     Superblock {
         sequence: 0,
@@ -38,6 +45,7 @@ pub(crate) fn superblock() -> Superblock {
         epoch: 0,
         log_start: LogStart::FIRST,
         image: ImageKind::Shared,
+        leaves_sum: 0,
         lengths: [4096, 65_536],
         created_by: "0.1.0".into(),
     }
@@ -105,7 +113,7 @@ impl Database {
         disk.create_dir(&dir()).map_err(|e| MediumError::io("creating", &dir(), e))?;
         let log = Log::create(disk, &dir(), UUID, options(direct))?;
         let mut superblock = superblock();
-        let pool = superblock.create(disk, &dir())?;
+        let pool = made(disk, &mut superblock)?;
         Ok(Database { pool, superblock, log, acknowledged: 0, attempted: 0 })
     }
 
@@ -113,7 +121,7 @@ impl Database {
     pub(crate) fn open(disk: &SimDisk, direct: bool) -> Result<Database> {
         let path = pool_path(&dir());
         let pool = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
-        let mut superblock = Superblock::read(&*pool, &path)?;
+        let (mut superblock, _) = Superblock::read(&*pool, &path)?;
         let seen = read_back(disk, &superblock.uuid, superblock.log_start, superblock.epoch)?;
         superblock.epoch = seen.last_epoch.unwrap_or(superblock.epoch);
         superblock.log_start = seen.next.fresh_start();

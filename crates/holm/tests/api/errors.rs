@@ -234,3 +234,25 @@ fn a_folder_that_may_only_be_read() {
     }
     assert_intact(folder.path());
 }
+
+/// Of many who make one database at once, one has it and the others are told that it is in use.
+#[test]
+fn many_make_one_database() {
+    for _ in 0..20 {
+        let folder = folder();
+        let path = folder.path().join("made");
+        let barrier = std::sync::Barrier::new(8);
+        let open = || {
+            barrier.wait();
+            Database::builder().capacity(1 << 30).open(&path)
+        };
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
+        assert_eq!(won.len(), 1);
+        assert!(lost.iter().all(|lost| matches!(lost, Err(Error::Locked(_)))), "{lost:?}");
+        assert!(!path.join("pool.new").exists());
+    }
+}

@@ -129,3 +129,70 @@ fn a_design_that_is_not_here() {
         other => panic!("{other:?}"),
     }
 }
+
+/// What is damaged in a closed database: a writer is refused, whoever looks sees what is left, and a check tells.
+#[test]
+fn damage_is_told_and_what_is_left_can_be_read() {
+    let whole = folder();
+    let db = relaxed(whole.path());
+    let space = db.keyspace("s").expect("a name");
+    (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
+    drop(space);
+    db.close().expect("a sound close");
+    let flip = |name: &str, at: usize| {
+        let (path, copied) = (folder(), name.to_owned());
+        copy(whole.path(), path.path());
+        let file = path.path().join(copied);
+        let mut bytes = std::fs::read(&file).expect("a file");
+        bytes[at] ^= 16;
+        std::fs::write(&file, bytes).expect("a disk");
+        path
+    };
+    // A keyspace's number, in a leaf's seventh word; a free slot's word; a fingerprint.
+    for at in [512 * 40 + 60, 512 * 40 + 64, 512 * 41 + 30] {
+        let damaged = flip("leaves", at);
+        let opened = Database::open(damaged.path()).map(drop);
+        assert!(matches!(opened, Err(Error::Corrupt(_))), "byte {at}: {opened:?}");
+        let looking = Database::open_read_only(damaged.path()).expect("most of it is there");
+        let faults = looking.check().expect("a check").faults;
+        assert!(faults.iter().any(|fault| fault.contains("the leaves' checksum")), "byte {at}: {faults:?}");
+        let left = looking.existing_keyspace("s").expect("a catalog").expect("made");
+        assert!(left.iter().filter(|pair| pair.is_ok()).count() > 2_900);
+    }
+    // Either slot of the superblock: nothing is lost, a check tells, and a writer mends it.
+    for at in [18, 4096 + 18] {
+        let damaged = flip("pool", at);
+        let looked = |faults: usize| {
+            let looking = Database::open_read_only(damaged.path()).expect("the other slot is whole");
+            assert_eq!(looking.check().expect("a check").faults.len(), faults, "byte {at}");
+            assert_eq!(looking.existing_keyspace("s").expect("a catalog").expect("made").len(), 3000);
+        };
+        looked(1);
+        let db = Database::open(damaged.path()).expect("the other slot is whole");
+        assert!(db.check().expect("a check").recovery.contains("of the superblock is damaged"));
+        db.close().expect("a sound close");
+        looked(0);
+    }
+    // A half of the log, though a closed database needs none.
+    let damaged = flip("log.1", 0);
+    std::fs::remove_file(damaged.path().join("log.1")).expect("it is there");
+    let looking = Database::open_read_only(damaged.path()).expect("nothing in it is needed");
+    assert_eq!(looking.check().expect("a check").faults.len(), 1);
+    drop(looking);
+    assert!(matches!(Database::open(damaged.path()), Err(Error::Corrupt(_))));
+    // The superblock gone: neither no database nor a new one.
+    std::fs::remove_file(damaged.path().join("pool")).expect("it is there");
+    let one = Database::open_read_only(damaged.path()).map(drop);
+    let two = Database::open(damaged.path()).map(drop);
+    let three = Database::builder().create(false).open(damaged.path()).map(drop);
+    assert!(
+        [&one, &two, &three].iter().all(|opened| matches!(opened, Err(Error::Corrupt(_)))),
+        "{one:?} {two:?} {three:?}"
+    );
+    // A folder in a file's place.
+    let damaged = flip("records", 100);
+    std::fs::remove_file(damaged.path().join("records")).expect("it is there");
+    std::fs::create_dir(damaged.path().join("records")).expect("a disk");
+    let error = Database::open(damaged.path()).expect_err("no file").to_string();
+    assert!(error.contains("not a regular file"), "{error}");
+}
