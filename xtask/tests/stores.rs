@@ -129,12 +129,14 @@ fn sample(name: &str, body: &str) -> Findings {
          #[inline(always)]\n\
          pub fn fill(words: &[Word; 4], values: &[u64; 4]) {{ {body} }}\n"
     );
-    let main = "#[path = \"holm-medium/src/word.rs\"] mod word;\n\
+    let main = "use std::hint::black_box;\n\
+                use std::sync::atomic::{AtomicU64, Ordering};\n\
+                #[path = \"holm-medium/src/word.rs\"] mod word;\n\
                 #[inline(never)] fn insert(words: &[word::Word; 4], values: &[u64; 4]) { word::fill(words, values) }\n\
                 fn main() {\n\
-                    let words = std::hint::black_box([const { word::Word(std::sync::atomic::AtomicU64::new(0)) }; 4]);\n\
-                    insert(&words, std::hint::black_box(&[1, 2, 3, 4]));\n\
-                    println!(\"{}\", std::hint::black_box(&words)[3].0.load(std::sync::atomic::Ordering::Relaxed));\n\
+                    let words = black_box([const { word::Word(AtomicU64::new(0)) }; 4]);\n\
+                    insert(&words, black_box(&[1, 2, 3, 4]));\n\
+                    println!(\"{}\", black_box(&words)[3].0.load(Ordering::Relaxed));\n\
                 }\n";
     std::fs::write(medium.join("word.rs"), word).expect("a file");
     std::fs::write(folder.join("main.rs"), main).expect("a file");

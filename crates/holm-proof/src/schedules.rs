@@ -38,6 +38,7 @@ fn crashed<D: Design>() {
     let within = tally.clone();
     explore(FEW, move || crash::<D>(&within));
     assert!(tally.opened.load(Relaxed) > tally.runs.load(Relaxed), "hardly anything was opened: {tally:?}");
+    assert!(tally.splits.load(Relaxed) > 0 || tally.runs.load(Relaxed) < 2 * FEW as u64, "nothing split: {tally:?}");
 }
 
 macro_rules! crashed {

@@ -28,9 +28,11 @@ fn a_latch_let_go_before_the_fence_is_caught_by_a_reader() {
     caught(ENOUGH, "no order explains", || without_last_fences::<wb_tree>(Fault::FencesLate, Crowd::work));
 }
 
+/// The same fence at the same time, by its own thread, is enough.
 #[test]
 fn a_fence_of_another_thread_is_caught() {
-    caught(ENOUGH, "no order explains", || without_last_fences::<canary_0>(Fault::FencesElsewhere, Crowd::work));
+    explore(10, || without_last_fences::<canary_0>(Fault::FencesLate, Crowd::work_alone));
+    caught(ENOUGH, "no order explains", || without_last_fences::<canary_0>(Fault::FencesElsewhere, Crowd::work_alone));
 }
 
 /// A run in which readers do something wrong.

@@ -9,7 +9,7 @@ use crate::{capacity, grove};
 use holm_medium::{Epoch, FIRST_EPOCH, Ground, Pool, Quill};
 use holm_search::Search;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Forest, Index, Root, Words};
+use holm_tree::{Design, Forest, Index, Root, Toward, Words};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Blocks of the image.
 const BLOCKS: usize = 14;
+
+/// Pairs of the lowest leaf, where it is sparse.
+const LOW: u64 = 6;
 
 /// Steps that a caller takes who is late: enough for another to come and go.
 const SLOW: usize = 50;
@@ -37,7 +40,7 @@ pub(super) enum Shape {
     Few,
     /// One leaf, full but for one pair: the next two split it.
     Full,
-    /// Two leaves that have lost most of their pairs.
+    /// Two leaves that have lost most of their pairs: in designs that merge, a removal from the left one merges them.
     Sparse,
 }
 
@@ -52,7 +55,7 @@ impl Shape {
         match self {
             Shape::Few => (upto(4), vec![]),
             Shape::Full => (upto(capacity - 1), vec![]),
-            Shape::Sparse => (upto(capacity + 1), (3..=capacity - 2).map(|index| index * 10).collect()),
+            Shape::Sparse => (upto(capacity + 1), (LOW + 1..=capacity - 8).map(|index| index * 10).collect()),
         }
     }
 }
@@ -84,6 +87,8 @@ pub(super) struct Run {
     pub(super) entries: Vec<Entry>,
     /// Instants are events of the trace, from 2 on: before them lie the puts of what was there.
     pub(super) calls: Vec<Labelled>,
+    /// How many leaves there were, and how many there are.
+    pub(super) leaves: [usize; 2],
 }
 
 /// The instant before an event.
@@ -143,12 +148,13 @@ impl<D: Design> Crowd<D> {
 
     /// What each thread is to do: a few calls on few keys, of which some are there and some are not.
     fn plan(&self, random: &mut Pcg64) -> Vec<Vec<Work>> {
-        let there: Vec<u64> = self.past.choose_multiple(random, 2).map(|pair| pair.0).collect();
-        let keys: Vec<u64> = there.iter().flat_map(|key| [*key, key + 5]).collect();
+        let low = self.past[..self.past.len().min(LOW as usize)].choose(random).expect("some pairs").0;
+        let other = self.past.choose(random).expect("some pairs").0;
+        let keys = [low, low + 5, low + 6, other, other + 5];
         let mut payload = 1_000;
         let mut work = |random: &mut Pcg64| {
             payload += 1;
-            let key = *keys.choose(random).expect("four keys");
+            let key = *keys.choose(random).expect("five keys");
             match random.random_range(0..8) {
                 0..4 => Work::Call(key, Action::Put(payload)),
                 4..6 => Work::Call(key, Action::Remove),
@@ -174,7 +180,7 @@ impl<D: Design> Crowd<D> {
     }
 
     fn follow(self, plan: &[Vec<Work>], fault: Fault) -> Run {
-        let working = AtomicU64::new(plan.len() as u64);
+        let (working, before) = (AtomicU64::new(plan.len() as u64), self.leaves());
         thread::scope(|scope| {
             for works in plan {
                 scope.spawn(|| {
@@ -200,7 +206,17 @@ impl<D: Design> Crowd<D> {
             Labelled { call, label: 0 }
         };
         calls.extend(self.past.iter().map(put));
-        Run { base: self.base, entries, calls }
+        let leaves = [before, self.leaves()];
+        Run { base: self.base, entries, calls, leaves }
+    }
+
+    fn leaves(&self) -> usize {
+        let mut edge = 0;
+        let next = || {
+            edge = self.forest.view(&self.root, Toward::Holding(edge)).edge?;
+            Some(())
+        };
+        1 + std::iter::from_fn(next).count()
     }
 
     fn one(&self, work: Work, fault: Fault) {

@@ -28,6 +28,8 @@ pub(super) struct Tally {
     moments: AtomicU64,
     pub(super) opened: AtomicU64,
     judged: AtomicU64,
+    pub(super) splits: AtomicU64,
+    merges: AtomicU64,
 }
 
 /// What an image came to: its pairs, and where history is cut.
@@ -38,7 +40,10 @@ type Found = Result<(Contents, Epoch), String>;
 /// # Panics
 /// With what cannot be explained.
 pub(super) fn judge<D: Design>(run: &Run, random: &mut Pcg64, tally: &Tally) {
+    let [before, after] = run.leaves;
     tally.runs.fetch_add(1, Relaxed);
+    tally.splits.fetch_add(u64::from(after > before), Relaxed);
+    tally.merges.fetch_add(u64::from(after < before), Relaxed);
     let calls: Vec<Call> = run.calls.iter().map(|it| it.call).collect();
     if let Err(fault) = check(&calls) {
         panic!("{}: no order without a crash: {fault}", D::NAME);
