@@ -2,7 +2,7 @@
 //!
 //! Who had which bug, and where the others are that have been published, is told in `docs/designs/canary.md`. More are
 //! re-created elsewhere: an epoch's end done wrong in `epochs`, a reader who believes too early in `readers`, a latch
-//! let go too early in `schedules`.
+//! let go too early in `schedules` of the crate.
 
 use holm_proof::scenarios::{Verdict, survives_planting_and_giving_up, survives_reuse_of_what_recovery_freed};
 use holm_proof::script::{change, ends, inserts, overflow, removals, split, updates};
