@@ -1,8 +1,9 @@
 //! One fresh tree of one design: filled, searched, changed and emptied by half, each step timed as a whole.
 
 use anyhow::Result;
-use holm_medium::{Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Stay};
 use holm_search::Search;
+use holm_tree::leaf::Leaf;
 use holm_tree::{Design, Forest, Index, Root, Words, designs, for_each_design, for_each_variant, variants};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -14,6 +15,13 @@ use std::time::{Duration, Instant};
 
 /// How often epochs end, where the design is durable by epochs.
 const EPOCH: Duration = Duration::from_millis(5);
+
+/// Operations of one stay, where the design is durable without epochs.
+const STAY: usize = 256;
+
+/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take, and
+/// those that splits have given up.
+const BORN: u64 = 96;
 
 /// Keys asked for together.
 const TOGETHER: usize = 1024;
@@ -87,7 +95,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
-    if <D::Leaf as holm_tree::leaf::Leaf>::CARD.keeps {
+    if <D::Leaf as Leaf>::CARD.keeps {
         all.push(Entry { name: D::NAME, is_variant, measure: measure::<D>, count: count::<D> });
     }
 }
@@ -111,20 +119,39 @@ fn key(number: u64) -> u64 {
 impl<D: Design> Grove<D> {
     fn new(pairs: u64, options: MappedOptions) -> Result<Self> {
         let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
+        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
+        let (medium, bytes) = (&quill.pool().medium, pairs * BORN);
+        medium.grow(Area::Leaves, bytes)?;
+        medium.image().area(Area::Leaves).populate(0, bytes as usize);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
         Ok(Grove { quill, forest, root, pairs })
     }
 
-    fn put(&self, number: u64, payload: u64) -> Result<()> {
-        let mut stay = self.quill.clock().check_in()?;
-        self.forest.put(&self.root, &mut stay, key(number), payload, None)?;
-        Ok(())
+    /// Puts the number and `more` under each number's key.
+    fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
+        self.checked_in(numbers, |stay, number| {
+            self.forest.put(&self.root, stay, key(number), number + more, None).map(drop)
+        })
     }
 
-    fn remove(&self, number: u64) -> Result<()> {
-        let mut stay = self.quill.clock().check_in()?;
-        self.forest.remove(&self.root, &mut stay, key(number), None)?;
+    fn remove(&self, numbers: impl Iterator<Item = u64>) -> Result<()> {
+        self.checked_in(numbers, |stay, number| self.forest.remove(&self.root, stay, key(number), None).map(drop))
+    }
+
+    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what it
+    /// gave up is free again, and one stay will do for many.
+    fn checked_in(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+        work: impl Fn(&mut Stay<'_>, u64) -> holm_medium::Result<()>,
+    ) -> Result<()> {
+        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
+        let mut numbers = numbers.peekable();
+        while numbers.peek().is_some() {
+            let mut stay = self.quill.clock().check_in()?;
+            numbers.by_ref().take(most).try_for_each(|number| work(&mut stay, number))?;
+        }
         Ok(())
     }
 
@@ -159,8 +186,7 @@ impl<D: Design> Grove<D> {
             let mut random = Pcg64Mcg::new(u128::from(thread) << 64 | 0xB5);
             own(thread).map(move |_| random.random_range(0..pairs))
         };
-        let insert =
-            self.timed(threads, pairs, |thread| own(thread).try_for_each(|number| self.put(number, number + 1)))?;
+        let insert = self.timed(threads, pairs, |thread| self.put(own(thread), 1))?;
         let search = self.timed(threads, pairs, |thread| {
             black_box(drawn(thread).fold(0u64, |sum, number| sum.wrapping_add(self.get(number))));
             Ok(())
@@ -180,13 +206,10 @@ impl<D: Design> Grove<D> {
             }
             Ok(())
         })?;
-        let update =
-            self.timed(threads, pairs, |thread| drawn(thread).try_for_each(|number| self.put(number, number + 2)))?;
+        let update = self.timed(threads, pairs, |thread| self.put(drawn(thread), 2))?;
         let half = pairs.div_ceil(2);
         let remove = self.timed(threads, half, |thread| {
-            own(thread)
-                .filter(|number| number % (2 * step as u64) < step as u64)
-                .try_for_each(|number| self.remove(number))
+            self.remove(own(thread).filter(|number| number % (2 * step as u64) < step as u64))
         })?;
         Ok(Sample([insert, search, dependent, many, update, remove]))
     }
@@ -194,7 +217,7 @@ impl<D: Design> Grove<D> {
 
 fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
     let grove = Grove::<D>::new(pairs, MappedOptions { flush_ns: setting.flush_ns, ..MappedOptions::default() })?;
-    if !<D::Leaf as holm_tree::leaf::Leaf>::CARD.defers {
+    if !<D::Leaf as Leaf>::CARD.defers {
         return grove.sample(setting.threads);
     }
     let over = AtomicBool::new(false);
@@ -223,12 +246,12 @@ fn count<D: Design>(pairs: u64) -> Result<[[f64; 2]; 3]> {
         [spent.flushes, spent.fences].map(|count| count as f64 / operations as f64)
     };
     let before = counts();
-    (0..pairs).try_for_each(|number| grove.put(number, number + 1))?;
+    grove.put(0..pairs, 1)?;
     let insert = each(before, pairs);
     let before = counts();
-    (0..pairs).try_for_each(|number| grove.put(number, number + 2))?;
+    grove.put(0..pairs, 2)?;
     let update = each(before, pairs);
     let before = counts();
-    (0..pairs).step_by(2).try_for_each(|number| grove.remove(number))?;
+    grove.remove((0..pairs).step_by(2))?;
     Ok([insert, update, each(before, pairs.div_ceil(2))])
 }
