@@ -5,9 +5,9 @@
 //! `unsafe` is forbidden, reach them through the pen. So what is left to ask of the machine code is what became of
 //! these: each must be an instruction of exactly eight bytes, never a vector's, a repeated one, or a routine's. The
 //! line tables say what an instruction comes from, through everything that was inlined. On other processors than
-//! x86-64 nothing is asked.
+//! x86-64, and elsewhere than on Linux, nothing is asked.
 
-#![cfg(target_arch = "x86_64")]
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![forbid(unsafe_code)]
 
 #[path = "stores/program.rs"]
