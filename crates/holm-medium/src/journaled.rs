@@ -256,16 +256,15 @@ impl Journaled {
         (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
-    /// Gives back what was born ahead and never used: at closing, when nobody stores any more.
-    pub(crate) fn shrink(&self, used: [u64; 2]) -> Result<()> {
-        for ((file, area), used) in self.files.iter().zip(Area::ALL).zip(used) {
-            let io = |error| MediumError::io("shrinking", &area_path(&self.dir, area), error);
-            let keep = used.next_multiple_of(SMALL_EXTENT);
-            if file.len().map_err(io)? > keep {
-                file.set_len(keep).map_err(io)?;
+    /// Gives back what was born ahead and never used: once closed, when nobody stores any more. Where that fails, whoever
+    /// opens next does it.
+    pub(crate) fn shrink(&self, lengths: [u64; 2]) {
+        for ((file, area), keep) in self.files.iter().zip(Area::ALL).zip(lengths) {
+            let cut = file.len().and_then(|len| if len > keep { file.set_len(keep) } else { Ok(()) });
+            if let Err(error) = cut {
+                ::log::warn!("holm: {}: shrinking: {error}", area_path(&self.dir, area).display());
             }
         }
-        Ok(())
     }
 
     /// Copies lines of the image as they are now.

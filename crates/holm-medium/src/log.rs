@@ -175,10 +175,18 @@ impl Log {
         let mut raw = [0; record::HEADER];
         read_exact_at(&*file, &mut raw, 0).map_err(|e| MediumError::io("reading a log half", path, e))?;
         let header = record::Header::parse(raw);
-        if header.belongs(&self.uuid, self.at.half, 0) && header.pass >= self.at.pass {
-            return Err(MediumError::NotClean { path: path.clone() });
+        if !header.belongs(&self.uuid, self.at.half, 0) || header.pass < self.at.pass {
+            return Ok(());
         }
-        Ok(())
+        // Damage to what an older pass has left says nothing: a record is one only if it is whole.
+        let len = file.len().map_err(|e| MediumError::io("measuring a log half", path, e))?;
+        let mut body = vec![0; u64::from(header.body).min(len - record::HEADER as u64) as usize];
+        read_exact_at(&*file, &mut body, record::HEADER as u64)
+            .map_err(|e| MediumError::io("reading a log half", path, e))?;
+        match body.len() == header.body as usize && header.crc == header.checksum(&body) {
+            true => Err(MediumError::NotClean { path: path.clone() }),
+            false => Ok(()),
+        }
     }
 
     /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows, and

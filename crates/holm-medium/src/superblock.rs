@@ -214,8 +214,11 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     }
     // Looked for under the lock: whoever made one in the meantime held it.
     if vfs.exists(&path).map_err(io)? {
-        vfs.remove(&fresh).map_err(io)?;
-        return Ok(None);
+        // Waited for while it was made, this is the file that has since been renamed; else a fresh one.
+        match vfs.remove(&fresh) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
+            _ => return Ok(None),
+        }
     }
     Ok(Some(file))
 }

@@ -78,10 +78,10 @@ pub trait Keys: Send + Sync + 'static {
     fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
     /// The first `count` bytes of a key as a fence.
     fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
-    /// At open, of every slot found in a leaf whose heads leave out `skip` bytes: whether what it leads to is what was
-    /// written, where there is reason to doubt it.
-    fn sound(&self, slot: Slot, skip: usize) -> bool {
-        let _ = (slot, skip);
+    /// At open, of every slot found in a leaf of a keyspace whose heads leave out `skip` bytes: whether what it leads to
+    /// is what was written, where there is reason to doubt it.
+    fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
+        let _ = (keyspace, slot, skip);
         true
     }
     /// Whether a slot's head is that of the key that it leads to.
@@ -93,6 +93,11 @@ pub trait Keys: Send + Sync + 'static {
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Fence, Self::Fence)> {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))
+    }
+    /// Whether what a slot leads to has the slot's head and fingerprint: asked before something is derived from its key.
+    fn is_own(&self, slot: Slot, skip: usize, print: u8) -> bool {
+        let _ = (slot, skip, print);
+        true
     }
     /// Offset and length in words of the record that a payload leads to.
     fn extent(payload: u64) -> Option<(u64, u32)> {

@@ -267,12 +267,12 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                     "one inside",
                 ));
             }
-            if !forest.keys.sound(*slot, leaf.skip()) {
+            if !forest.keys.sound(keyspace, *slot, leaf.skip()) {
                 return Err(damaged::<D::Leaf>(
                     (number, 0),
                     "a slot's record",
-                    "one that has lost writes",
-                    "what was logged or later",
+                    "a damaged one, or one that has lost writes",
+                    "what was written",
                 ));
             }
             if unlogged && !forest.keys.heads(*slot, leaf.skip()) {

@@ -5,7 +5,8 @@
 
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
-use holm_medium::parts;
+use crate::record;
+use holm_medium::{MediumError, parts};
 use holm_tree::Root;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -15,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 pub(crate) const DEFAULT: &str = "default";
 
 /// The number of the catalog's own tree.
-const CATALOG: u32 = 0;
+pub(crate) const CATALOG: u32 = 0;
 
 /// Numbers fit 24 bits of a leaf's home word.
 const MOST_KEYSPACES: u32 = 1 << 24;
@@ -65,8 +66,8 @@ impl Engine {
     }
 
     /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
-    /// no name has.
-    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<Vec<Root>> {
+    /// no name has, and what is damaged of the names, which only who looks passes over.
+    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<(Vec<Root>, Vec<String>)> {
         let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
@@ -74,16 +75,25 @@ impl Engine {
         };
         let own = Tree::new("", own);
         let mut greatest = CATALOG;
-        for item in crate::iter::Iter::all_of(self, &own)? {
-            let (name, number) = item;
+        let mut damaged = Vec::new();
+        for payload in self.index.audit(&own.root).payloads {
+            let (name, number) = match record::read(self.ground.image(), payload) {
+                Ok(entry) => entry,
+                Err(what) if self.is_read_only() => {
+                    damaged.push(format!("a keyspace's name: {what}"));
+                    continue;
+                }
+                Err(_) => return Err(self.no_record(payload)),
+            };
             let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
-            let (Ok(name), Some(number)) = (std::str::from_utf8(&name), number) else {
-                return Err(Error::Corrupt(holm_medium::MediumError::Corrupt {
-                    path: self.path.clone(),
+            let twice = number.is_some_and(|number| self.catalog.numbered(number).is_some());
+            let (Ok(name), Some(number), false) = (std::str::from_utf8(&name), number, twice) else {
+                return Err(Error::Corrupt(MediumError::Corrupt {
+                    path: self.path.join("records"),
                     offset: 0,
                     what: "an entry of the catalog",
-                    found: format!("{name:?}"),
-                    expected: "a name and a number".into(),
+                    found: format!("{name:?}, number {number:?}"),
+                    expected: "a name, and a number that no other has".into(),
                 }));
             };
             greatest = greatest.max(number);
@@ -96,7 +106,7 @@ impl Engine {
         greatest = roots.keys().copied().fold(greatest, u32::max);
         *self.catalog.lock() = greatest;
         let _ = self.catalog.names.set(own);
-        Ok(roots.into_values().collect())
+        Ok((roots.into_values().collect(), damaged))
     }
 
     /// Once all that was found is durable: frees what no name has, and makes the keyspace that is always there.
@@ -158,7 +168,7 @@ impl Engine {
     fn uproot(&self, root: &Root) -> Result<()> {
         let mut stay = self.check_in()?;
         let mut freed = Vec::new();
-        self.index.uproot(root, &mut stay, &mut |payload| freed.push(crate::record::extent(payload)))?;
+        self.index.uproot(root, &mut stay, &mut |payload| freed.push(record::extent(payload)))?;
         for (offset, words) in freed {
             debug_assert_eq!(parts(offset).1, offset);
             self.ground.space().retire_record(stay.epoch(), offset, words);

@@ -180,14 +180,17 @@ impl Engine {
         }
         // Nobody ticks yet, and nobody is told anything yet: what is read while opening waits for no epoch.
         pool.clock.publish(pool.clock.active());
-        let orphans = engine.read_catalog(rebuilt.roots)?;
+        let (orphans, _) = engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
         pool.clock.restart(until + 1);
         let keeper = Keeper::start(pool.clone(), remains, until, builder.durability.pace(), defers);
         let keeper = keeper.map_err(opening)?;
         *engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(keeper);
         pool.space.release();
-        engine.tidy_catalog(&orphans)?;
+        engine.tidy_catalog(&orphans).inspect_err(|_| {
+            // Not closed, for it has not what every database has: whoever opens it next will see to that.
+            drop(engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+        })?;
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(Raised::Up(Arc::new(engine)))
@@ -223,7 +226,7 @@ impl Engine {
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.
         let keeper = Keeper::looking(remains);
-        let engine = Engine {
+        let mut engine = Engine {
             index,
             ground: quill,
             catalog: Catalog::default(),
@@ -236,7 +239,8 @@ impl Engine {
             lay: Lay::Deferred,
             read_only: true,
         };
-        engine.read_catalog(rebuilt.roots)?;
+        let (_, damaged) = engine.read_catalog(rebuilt.roots)?;
+        engine.recovery.damaged.extend(damaged);
         Ok(Arc::new(engine))
     }
 

@@ -15,8 +15,6 @@ use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-type Pair = (Slice, Slice);
-
 /// An owned, double-ended iterator over pairs in the order of their keys. Holding one costs a leaf's copy at each end
 /// and pins nothing.
 ///
@@ -131,24 +129,6 @@ impl Iter {
         let end = || End { next: if empty { Next::Nowhere } else { Next::Here }, ..End::default() };
         let (front, back, room) = (end(), end(), Room::take());
         Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, room }
-    }
-
-    /// Every pair of a tree, for the catalog.
-    pub(crate) fn all_of(engine: &Engine, tree: &Tree) -> Result<Vec<Pair>> {
-        let (mut all, mut low, mut view) = (Vec::new(), Vec::new(), View::default());
-        loop {
-            let mut share = Share::default();
-            let wanted = Wanted { low: &low, high: None, forward: true, most: usize::MAX };
-            let rest = take(engine, tree, wanted, 0, &mut view, &mut share)?;
-            all.extend((0..share.len()).map(|index| share.give(index)));
-            match (rest, view.edge.take()) {
-                (Rest::From(key), _) | (Rest::Nothing, Some(key)) if !goes_on(&key, &low, None, true) => {
-                    return Err(circle(engine, &key));
-                }
-                (Rest::From(key), _) | (Rest::Nothing, Some(key)) => low = key,
-                (Rest::Nothing, None) => return Ok(all),
-            }
-        }
     }
 
     /// Gives at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits

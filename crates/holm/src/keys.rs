@@ -1,5 +1,6 @@
 //! Byte strings as the tree's keys: heads in the slots, whole keys in records.
 
+use crate::catalog::CATALOG;
 use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
@@ -207,7 +208,11 @@ impl Keys for Records {
     fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
     }
-    fn sound(&self, slot: Slot, skip: usize) -> bool {
+    fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
+        if keyspace == CATALOG && !self.looking {
+            // Believed of a damaged one, a number or a name would give a keyspace away.
+            return record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip);
+        }
         let (offset, words) = record::extent(slot.payload);
         let after = self.doubted.partition_point(|(start, _)| *start < offset + u64::from(words) * 8);
         let touched = after.checked_sub(1).is_some_and(|at| self.doubted[at].0 + self.doubted[at].1 > offset);
@@ -223,6 +228,9 @@ impl Keys for Records {
             false => (Some(first).filter(vouched)?, Some(last).filter(vouched)?),
         };
         self.key(*first).zip(self.key(*last))
+    }
+    fn is_own(&self, slot: Slot, skip: usize, print: u8) -> bool {
+        self.heads(slot, skip) && self.key(slot).is_some_and(|key| xxh3_64(&key) as u8 == print)
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
         Some(record::extent(payload))

@@ -132,6 +132,16 @@ pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -
     Some(())
 }
 
+/// A record's key and value, if they are what was written; else what is wrong with it.
+pub(crate) fn read(image: &Image, payload: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
+    verify(image, payload)?;
+    let words = words(image, payload).unwrap_or_default();
+    let header = Header::read(words).ok_or("it has changed")?;
+    let bytes: Vec<u8> = words[1..].iter().flat_map(|word| word.read().to_le_bytes()).collect();
+    let (key, rest) = bytes.split_at(header.key);
+    Ok((key.to_vec(), rest[..header.value].to_vec()))
+}
+
 /// Records up to this many words are copied on the stack.
 const FEW_WORDS: usize = 64;
 

@@ -9,7 +9,7 @@
 
 use super::keeper::Shared;
 use super::open::checksum;
-use super::{Journaled, area_path, due};
+use super::{Journaled, SMALL_EXTENT, area_path, due};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, parts};
 use crate::log::replay_until;
@@ -48,8 +48,9 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
             applied => applied?,
         }
     }
-    // Measured before the sync: what grows meanwhile is not yet durable.
+    // Measured before the sync: what grows meanwhile is not yet durable. Closed, only so much counts as is in use.
     let lengths = medium.lengths()?;
+    let lengths = if state == State::Clean { kept(shared, lengths) } else { lengths };
     medium.sync_data()?;
     let leaves_sum = if state == State::Clean { sum_leaves(medium, lengths[0])? } else { 0 };
     let mut journal = shared.journal();
@@ -59,8 +60,12 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     // After the data: written first, a crash would start the replay behind lines that no file has.
     next.write(&*journal.pool, &path)?;
     journal.superblock = next;
-    // And only now may the old half be overwritten.
+    // And only now may the old half be overwritten, and what is not in use be given back: a file shorter than noted is
+    // damaged.
     journal.log.release();
+    if state == State::Clean {
+        medium.shrink(lengths);
+    }
     let initial = journal.log.initial();
     if state == State::Clean {
         journal.log.trim(initial)?;
@@ -76,6 +81,13 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     drop(journal);
     shared.checkpoint_done();
     Ok(())
+}
+
+/// How long the files of a closed database are: as far as they are in use, in whole extents.
+fn kept(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
+    let space = &shared.pool().space;
+    let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
+    std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
 }
 
 /// The checksum of the leaves, when nobody changes them any more.

@@ -370,14 +370,7 @@ impl Keeper {
         self.stop_threads();
         let Some(shared) = &self.shared else { return Ok(()) };
         shared.refuse_if_failed()?;
-        let space = &shared.pool.space;
-        let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
-        shared
-            .pool
-            .medium
-            .shrink(used)
-            .and_then(|()| checkpoint::take(shared, State::Clean))
-            .inspect_err(|error| shared.fail(error))
+        checkpoint::take(shared, State::Clean).inspect_err(|error| shared.fail(error))
     }
 }
 

@@ -114,6 +114,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
     refuse_changed(dir, &superblock, &files)?;
+    prepare(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, None)?);
@@ -218,18 +219,19 @@ fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Ide
     files[area as usize].identity().map_err(|error| MediumError::io("asking about", &area_path(dir, area), error))
 }
 
-/// A clean database is taken as it is: leaves that a shortened file lacks would be missed by nobody.
+/// Leaves that a shortened file lacks would be missed by nobody. What is noted is durable, and files only grow while
+/// they are in use.
 fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
     for ((file, area), expected) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
         let path = area_path(dir, area);
         let found = file.len().map_err(|error| MediumError::io("measuring", &path, error))?;
-        if superblock.state == State::Clean && found < expected {
+        if found < expected {
             return Err(MediumError::Corrupt {
                 path,
                 offset: found,
                 what: "a data file's length",
                 found: format!("{found} bytes"),
-                expected: format!("{expected}, as when the database was closed"),
+                expected: format!("{expected} at least"),
             });
         }
     }
@@ -244,17 +246,28 @@ fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>
     }
     let [len, _] = superblock.lengths;
     let path = area_path(dir, Area::Leaves);
-    let io = |error| MediumError::io("reading", &path, error);
-    let (found, sum) = (files[0].len().map_err(io)?, checksum(&*files[0], len).map_err(io)?);
-    let corrupt = |offset, what, found, expected| MediumError::Corrupt { path, offset, what, found, expected };
-    if sum != superblock.leaves_sum {
-        let expected = format!("{:08x}, as when it was closed", superblock.leaves_sum);
-        return Err(corrupt(0, "the leaves' checksum", format!("{sum:08x}"), expected));
+    let found = checksum(&*files[0], len).map_err(|error| MediumError::io("reading", &path, error))?;
+    if found == superblock.leaves_sum {
+        return Ok(());
     }
-    if found > len {
-        // What lies there would be leaves.
-        let expected = format!("{len}, as when the database was closed");
-        return Err(corrupt(len, "a data file's length", format!("{found} bytes"), expected));
+    let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
+    Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
+}
+
+/// Before the files are mapped to be written: what lies behind the end of a closed database is nothing, and would be
+/// leaves; and a hole, as a copy may have, is a full disk that nobody would find before a store does.
+fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
+    for ((file, area), noted) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
+        let path = area_path(dir, area);
+        let io = |error| MediumError::io("preparing", &path, error);
+        let mut len = file.len().map_err(io)?;
+        if superblock.state == State::Clean && len > noted {
+            file.set_len(noted).map_err(io)?;
+            len = noted;
+        }
+        if file.disk_bytes().map_err(io)? < len {
+            file.allocate(0, len).map_err(io)?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error, Found};
 use holm_medium::superblock::{State, Superblock, pool_path};
 use holm_medium::vfs::{How, Vfs};
-use holm_proof::disk::SimDisk;
+use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 
 const SHARED: Mode = Mode { private: false, durability: Durability::OnSync };
@@ -290,4 +290,73 @@ fn damaged_keys_at_the_ends_of_leaves() {
         }
     }
     assert!(refused > 5 && accepted > 20, "{refused} refused, {accepted} accepted");
+}
+
+/// What an older pass has left in the log is needed by nobody, and damage to it says nothing.
+#[test]
+fn damage_to_what_the_log_no_longer_needs_is_passed_over() {
+    let disk = SimDisk::new();
+    let mut session = written(&disk, SHARED, 2);
+    session.db.clone().close().expect("a sound disk");
+    let history = std::mem::replace(&mut session, written(&SimDisk::new(), SHARED, 1)).history();
+    for half in ["log.0", "log.1"] {
+        for byte in 24..40 {
+            for bit in 0..8 {
+                let damaged = disk.kill();
+                assert!(damaged.flip(&file(half), byte, bit));
+                let context = format!("{half}, byte {byte}, bit {bit}");
+                let db = SHARED.open(&damaged).unwrap_or_else(|error| panic!("{context}: {error}"));
+                history.expect(&contents(&db, &context), &context);
+            }
+        }
+    }
+}
+
+/// The death of the process shortens no file.
+#[test]
+fn files_of_a_killed_database_cut_short() {
+    for mode in [SHARED, PRIVATE] {
+        let disk = SimDisk::new();
+        let session = written(&disk, mode, 3);
+        session.db.clone().close().expect("a sound disk");
+        drop(session);
+        let session = Session::begin(mode.open(&disk).expect("sound"), mode, Contents::new()).expect("sound");
+        for (left, disk) in [("killed", disk.kill()), ("cut", disk.crash_to_durable())] {
+            for name in ["leaves", "records"] {
+                let damaged = disk.kill();
+                let len = damaged.contents(&file(name)).map_or(0, |bytes| bytes.len());
+                for len in [0, len - 4096, len - 1] {
+                    assert!(damaged.truncate(&file(name), len));
+                    let opened = mode.open(&damaged).map(drop);
+                    assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, {left}, {name}: {opened:?}");
+                }
+            }
+        }
+        drop(session);
+    }
+}
+
+/// A creation that fails half-way leaves nothing that passes for a closed database.
+#[test]
+fn a_creation_on_a_full_disk() {
+    for mode in [SHARED, PRIVATE] {
+        let mut failed = 0;
+        for growths in 0..10 {
+            let disk = SimDisk::new();
+            disk.fail_from(Kind::Allocate, growths, Fault::NoSpace);
+            if mode.open(&disk).map(drop).is_ok() {
+                break;
+            }
+            failed += 1;
+            let path = pool_path(Path::new("/d"));
+            if let Ok(pool) = disk.open(&path, How::READ) {
+                let (superblock, _) = Superblock::read(&*pool, &path).expect("it is whole");
+                assert_ne!(superblock.state, State::Clean, "{mode:?}, growth {growths}");
+            }
+            disk.heal();
+            let db = mode.open(&disk).expect("there is room");
+            assert_eq!(db.keyspaces().expect("a catalog"), ["default"]);
+        }
+        assert!(failed > 2, "{mode:?}: {failed} growths");
+    }
 }

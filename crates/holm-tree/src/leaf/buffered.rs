@@ -225,6 +225,19 @@ impl Buffered {
     }
 }
 
+/// Whether each of these, a slot with its fingerprint and what its head leaves out, leads to a record of its own.
+fn own_keys<K: Keys>(lens: Lens<'_, K>, pairs: &[(Slot, u8, usize)]) -> bool {
+    pairs.iter().all(|(slot, print, skip)| lens.keys.is_own(*slot, *skip, *print))
+}
+
+/// The same of those whose heads a new home will have changed.
+fn rehead_own<K: Keys>(lens: Lens<'_, K>, pairs: &[(Slot, u8, usize)], home: Home) -> bool {
+    let changed = |(slot, print, skip): &(Slot, u8, usize)| {
+        *skip == usize::from(home.skip) || lens.keys.is_own(*slot, *skip, *print)
+    };
+    pairs.iter().all(changed)
+}
+
 impl Leaf for Buffered {
     const CARD: Card = Card {
         source: "BD+Tree: Du and Scott, HOPC 2025",
@@ -353,19 +366,25 @@ impl Leaf for Buffered {
         let pairs: Vec<_> = self.sorted(lens).into_iter().map(|(slot, print)| (slot, print, skip)).collect();
         let [left, right] = &fresh;
         let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
-        // Refreshed if old versions fill it, and where records lead nowhere, which only damage could bring about.
+        // Refreshed if old versions fill it, and where a record is not the slot's own, which only damage could bring
+        // about: what is derived from its key would be damage, too.
         let middle = pairs.len() / 2;
-        let halves = (pairs.len() as u32 >= SPLIT_FROM)
-            .then(|| lens.keys.key(pairs[middle - 1].0).zip(lens.keys.key(pairs[middle].0)))
-            .flatten();
-        let Some((last, first)) = halves else {
+        let parted = (pairs.len() as u32 >= SPLIT_FROM)
+            .then(|| own_keys(lens, &pairs[middle - 1..=middle]))
+            .filter(|own| *own)
+            .and_then(|_| lens.keys.key(pairs[middle - 1].0).zip(lens.keys.key(pairs[middle].0)))
+            .map(|(last, first)| K::separator(&last, &first))
+            .map(|separator| (at(range.0, Some(&separator)), at(&separator, range.1), separator))
+            .filter(|(lower, upper, _)| {
+                rehead_own(lens, &pairs[..middle], *lower) && rehead_own(lens, &pairs[middle..], *upper)
+            });
+        let Some((lower, upper, separator)) = parted else {
             left.leaf.settle(left.beside, lens, pen, &pairs, home, own);
             self.supersede(pen, &[left.leaf]);
             return Split { left: left.number, right: None };
         };
-        let separator = K::separator(&last, &first);
-        left.leaf.settle(left.beside, lens, pen, &pairs[..middle], at(range.0, Some(&separator)), own);
-        right.leaf.settle(right.beside, lens, pen, &pairs[middle..], at(&separator, range.1), own);
+        left.leaf.settle(left.beside, lens, pen, &pairs[..middle], lower, own);
+        right.leaf.settle(right.beside, lens, pen, &pairs[middle..], upper, own);
         self.supersede(pen, &[left.leaf, right.leaf]);
         Split { left: left.number, right: Some((separator, right.number)) }
     }
@@ -388,6 +407,9 @@ impl Leaf for Buffered {
             return false;
         }
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.home() };
+        if !rehead_own(lens, &pairs, home) {
+            return false;
+        }
         fresh.leaf.settle(fresh.beside, lens, pen, &pairs, home, own[0]);
         // Two leaves give way, and one store can empty only one: the right one first says who inherits from it, so that
         // the left one's commit word decides for both.
