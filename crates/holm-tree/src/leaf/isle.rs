@@ -343,9 +343,16 @@ impl Leaf for Isle {
         Ok(fate)
     }
 
-    fn normalise<M: Medium, K: Keys>(&self, own: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<bool> {
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        _: &(),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        placed: bool,
+    ) -> Result<bool> {
         let mut counters = self.counters.read();
-        if counters == 0 {
+        if counters == 0 && !placed {
             // Whatever lies in its lines.
             self.lineage.give_up(pen);
             return Ok(false);
