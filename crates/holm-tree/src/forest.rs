@@ -141,6 +141,16 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
+    /// Blocks of the durable nodes above a tree's leaves, the top's first; nobody may write to it meanwhile.
+    pub fn nodes(&self, root: &Root) -> Vec<u32> {
+        self.spine.nodes(root).into_iter().map(|node| node.1).collect()
+    }
+
+    /// Levels above a tree's leaves.
+    pub fn height(&self, root: &Root) -> u32 {
+        (root.top.load(Relaxed) >> 32) as u32
+    }
+
     /// A fresh leaf of a keyspace, found as such after a crash.
     pub(crate) fn fresh_leaf(&self, epoch: Epoch, home: Home) -> Result<u32> {
         let pool = self.quill.pool();

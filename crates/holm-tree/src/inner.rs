@@ -199,7 +199,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         0
     }
     /// After a crash: finishes or undoes what was under way in a durable node and between it and its right neighbour,
-    /// and derives what is volatile. The rebuild fences before anything else changes.
+    /// and derives what is volatile. It is durable once the pen has fenced.
     fn mend<M: Medium>(&self, pen: &mut Pen<'_, M>, right: Option<&Self>) {
         let _ = (pen, right);
     }

@@ -112,8 +112,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
                 tree.push(self.chain(&spine.branches, station, first, &mut pen, &mut |_| true)?);
             }
         }
-        // Before any of them changes otherwise: a split that is not truncated yet is known by what both halves hold.
-        pen.fence();
+        // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
         Ok(levels)
     }
 

@@ -317,4 +317,28 @@ impl<D: Design> Spine<D> {
         top.fill::<M, K>(pen, &self.texts, station, range, fences, &halves);
         root.top.store(u64::from(level) << 32 | u64::from(number), Relaxed);
     }
+
+    /// Level and number of every durable node of a tree, from the top down; nobody may write to it meanwhile.
+    pub(crate) fn nodes(&self, root: &Root) -> Vec<(u32, u32)> {
+        let top = root.top.load(Relaxed);
+        let (height, mut first) = ((top >> 32) as u32, top as u32);
+        let mut nodes = vec![];
+        for level in (1..=height).rev() {
+            first = match level {
+                1 => row(&self.twigs, (level, first), &mut nodes),
+                _ => row(&self.branches, (level, first), &mut nodes),
+            };
+        }
+        nodes
+    }
+}
+
+/// The durable nodes of a level from its first one on; tells which is the first one below.
+fn row<I: Inner>(slab: &Slab<I>, (level, first): (u32, u32), nodes: &mut Vec<(u32, u32)>) -> u32 {
+    let mut at = first;
+    while let Some(node) = slab.get(at).filter(|_| I::DURABLE && at != 0) {
+        nodes.push((level, at));
+        at = node.next();
+    }
+    slab.get(first).map_or(0, |node| node.child(0))
 }

@@ -8,9 +8,7 @@ use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::Held;
 use crate::leaf::{Fresh, Leaf, Pairs, Room};
-use crate::slab::Slab;
 use crate::spine::Path;
-use crate::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Medium, Result, Stay};
 
 /// A fresh block with its latch held, so that a reader with a stale number of it can validate nothing.
@@ -244,27 +242,17 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// Gives up the durable nodes above the leaves of a tree, from the top down; until then a crash finds a tree without
     /// leaves, which is none.
     fn fell(&self, root: &Root, stay: &mut Stay<'_>) -> Result<()> {
-        let top = root.top.load(Relaxed);
-        let (level, mut number) = ((top >> 32) as u32, top as u32);
-        for _ in 1..level {
-            number = self.fell_level(&self.spine.branches, number, stay)?;
-        }
-        self.fell_level(&self.spine.twigs, number, stay).map(|_| ())
-    }
-
-    /// Gives up a level from its first node on; tells which is the first one below.
-    fn fell_level<I: Inner>(&self, slab: &Slab<I>, first: u32, stay: &mut Stay<'_>) -> Result<u32> {
-        while !stay.valid() {
-            stay.renew()?;
-        }
-        let below = slab.get(first).map_or(0, |node| node.child(0));
-        let mut number = first;
-        while let Some(node) = slab.get(number).filter(|_| I::DURABLE && number != 0) {
-            let next = node.next();
-            node.end(&mut self.quill.cut(stay));
+        for (level, number) in self.spine.nodes(root) {
+            while !stay.valid() {
+                stay.renew()?;
+            }
+            let mut pen = self.quill.cut(stay);
+            match level {
+                1 => self.spine.twigs.get(number).into_iter().for_each(|node| node.end(&mut pen)),
+                _ => self.spine.branches.get(number).into_iter().for_each(|node| node.end(&mut pen)),
+            }
             self.quill.pool().space.retire_block(stay.epoch(), number);
-            number = next;
         }
-        Ok(below)
+        Ok(())
     }
 }

@@ -21,7 +21,10 @@ const LEVEL: u32 = 48;
 const LENS: Lens<'static, Words> = Lens { keys: &Words, search: Search::portable() };
 
 impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
-    const CHILDREN: usize = Self::MOST;
+    const CHILDREN: usize = {
+        assert!(Self::MOST >= 4, "where halves have but one child, a tree grows high and not wide");
+        Self::MOST
+    };
     type Beside = Beside<Linear>;
 
     #[inline]
@@ -41,7 +44,7 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
         self.pairs[..3].iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
         // The commit word, last in its line: whoever finds the node finds its children.
         pen.write(&self.home, u64::from(station.keyspace) | u64::from(station.level) << LEVEL | FIRST | FRONT);
-        // Before anything below or above changes: else a crash keeps that, and the tree as it was without this node.
+        // Before the operation returns: else a crash finds a tree without a top, and recovery has to make one.
         pen.persist(&self.home);
         beside.count.store(children.len() as u32, super::Relaxed);
     }
