@@ -1,11 +1,13 @@
 //! Designs whose nodes above the leaves are durable too: every scenario and scripts of their own with six children
 //! a node, so that few pairs make a tree high; the table, with nodes as they are used; and each site of theirs left out.
 
+use holm_proof::script::{empty_out, merge, random};
 use holm_proof::{
     Bounds, Crashes, Event, Grove, History, Order, Persistency, Plan, Reader, Script, Site, Snapshot, Step,
 };
-use holm_proof::{advance, explore, scenarios, table};
-use holm_tree::variants::{fast_fair_all, fast_fair_all_narrow};
+use holm_proof::{advance, capacity, explore, scenarios, table};
+use holm_tree::inner::Inner;
+use holm_tree::variants::{fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow};
 use holm_tree::{Design, Index};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
@@ -30,6 +32,11 @@ mod narrow_fast_fair {
     holm_proof::for_each_scenario!(tests, holm_tree::variants::fast_fair_all_narrow);
 }
 
+mod narrow_isle {
+    use super::scenarios;
+    holm_proof::for_each_scenario!(tests, holm_tree::variants::isle_all_narrow);
+}
+
 fn no_holes<D: Design>() {
     let rows = table::rows::<D>(table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{}", table::Table(&rows));
@@ -40,20 +47,22 @@ fn no_holes<D: Design>() {
 #[test]
 fn every_cell_was_looked_at_or_is_excused() {
     no_holes::<fast_fair_all>();
+    no_holes::<isle_all>();
 }
 
 /// Ascending keys, which make so many leaves, and then so many of the lowest one's that it is full; then a few more.
-fn wedge(leaves: u64, more: u64) -> Script {
-    let keys = (1..=leaves * 15 + 15).map(|i| i * 100);
-    let past = keys.chain((1..=15).map(|i| 100 + i)).map(|key| Step::Put(key, key)).collect();
-    let steps = (16..16 + more).map(|i| Step::Put(100 + i, i)).collect();
+fn wedge<D: Design>(leaves: u64, more: u64) -> Script {
+    let half = capacity::<D>() as u64 / 2;
+    let keys = (1..=leaves * half + half).map(|i| i * 100);
+    let past = keys.chain((1..=half).map(|i| 100 + i)).map(|key| Step::Put(key, key)).collect();
+    let steps = (half + 1..=half + more).map(|i| Step::Put(100 + i, i)).collect();
     Script { name: format!("wedge under {leaves} leaves"), past, steps, blocks: 96 }
 }
 
 /// Ascending keys, and one more that splits the last leaf.
-fn ascent(leaves: u64) -> Script {
+fn ascent<D: Design>(leaves: u64) -> Script {
     let keys = |range: std::ops::RangeInclusive<u64>| range.map(|i| Step::Put(i * 100, i)).collect();
-    let upto = leaves * 15 + 15;
+    let upto = (leaves + 1) * (capacity::<D>() as u64 / 2);
     Script {
         name: format!("ascent to {leaves} leaves"),
         past: keys(1..=upto),
@@ -62,10 +71,14 @@ fn ascent(leaves: u64) -> Script {
     }
 }
 
-/// Of six children a node: the first top splits, in the midst and at its end; a node below a top that has room; and one
+/// Of few children a node: the first top splits, in the midst and at its end; a node below a top that has room; and one
 /// whose new half fills the top of two levels.
-fn climbs() -> [Script; 4] {
-    [wedge(6, 2), ascent(6), ascent(9), ascent(18)]
+fn climbs<D: Design>() -> [Script; 4] {
+    let most = D::Twig::CHILDREN as u64;
+    // What the last node of a level takes before it splits again.
+    let step = most / 2;
+    let filled = most + step * (most - 2);
+    [wedge::<D>(most, 2), ascent::<D>(most), ascent::<D>(most + step), ascent::<D>(filled)]
 }
 
 /// What nodes above the leaves did in a script's steps: how many there are more, and how many levels of them.
@@ -84,8 +97,9 @@ fn climbed<D: Design>(script: &Script) -> (usize, u32) {
 
 #[test]
 fn scripts_split_nodes_as_they_say() {
-    let found = climbs().map(|script| climbed::<fast_fair_all_narrow>(&script));
-    assert_eq!(found, [(2, 1), (2, 1), (1, 0), (3, 1)]);
+    let said = [(2, 1), (2, 1), (1, 0), (3, 1)];
+    assert_eq!(climbs::<fast_fair_all_narrow>().map(|script| climbed::<fast_fair_all_narrow>(&script)), said);
+    assert_eq!(climbs::<isle_all_narrow>().map(|script| climbed::<isle_all_narrow>(&script)), said);
 }
 
 /// Every model that is owed, one crash and two, and a reader who looks on.
@@ -104,13 +118,15 @@ fn survives<D: Design>(scripts: &[Script]) {
 
 #[test]
 fn splits_of_nodes_survive() {
-    survives::<fast_fair_all_narrow>(&climbs());
+    survives::<fast_fair_all_narrow>(&climbs::<fast_fair_all_narrow>());
+    survives::<isle_all_narrow>(&climbs::<isle_all_narrow>());
 }
 
 /// A parent that shifts many children, across lines.
 #[test]
 fn a_wide_node_survives() {
-    survives::<fast_fair_all>(&[wedge(10, 2)]);
+    survives::<fast_fair_all>(&[wedge::<fast_fair_all>(10, 2)]);
+    survives::<isle_all>(&[wedge::<isle_all>(10, 2)]);
 }
 
 /// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing. A top
@@ -137,15 +153,19 @@ fn rests<D: Design>(script: &Script, without: &BTreeSet<Site>) -> Result<u64, St
 
 #[test]
 fn what_has_returned_needs_no_recovery() {
-    for script in climbs() {
-        assert!(rests::<fast_fair_all_narrow>(&script, &BTreeSet::new()).expect("nothing to do") > 0);
+    fn all_rest<D: Design>() {
+        for script in climbs::<D>() {
+            assert!(rests::<D>(&script, &BTreeSet::new()).expect("nothing to do") > 0);
+        }
     }
+    all_rest::<fast_fair_all_narrow>();
+    all_rest::<isle_all_narrow>();
 }
 
 /// A tree is given up and the power fails: of the nodes above its leaves none is taken for one of a tree that is then
 /// planted in the same keyspace.
 fn nodes_do_not_come_back<D: Design>() {
-    let script = ascent(7);
+    let script = ascent::<D>(7);
     let (grove, _) = Grove::<D>::plant(&script, advance, &BTreeSet::new()).expect("a sound design");
     let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
     let (forest, root) = grove.tree();
@@ -162,7 +182,7 @@ fn nodes_do_not_come_back<D: Design>() {
                 gone += u64::from(contents.is_empty());
                 // Higher than the one before, in other blocks or the same.
                 let mut history = History::from(&contents);
-                ascent(9).past.iter().try_for_each(|step| revived.step(*step, &mut history))?;
+                ascent::<D>(9).past.iter().try_for_each(|step| revived.step(*step, &mut history))?;
                 revived.recover_again(Persistency::Line)?;
                 assert_eq!(revived.contents()?.0, *history.now());
                 Ok::<_, holm_medium::MediumError>(())
@@ -179,6 +199,7 @@ fn nodes_do_not_come_back<D: Design>() {
 #[test]
 fn nodes_of_a_tree_given_up_do_not_come_back() {
     nodes_do_not_come_back::<fast_fair_all_narrow>();
+    nodes_do_not_come_back::<isle_all_narrow>();
 }
 
 /// How many sites scripts go through in these files, and those of them that nothing misses.
@@ -207,10 +228,21 @@ fn needless<D: Design>(scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>)
     (all, rest.into_iter().collect())
 }
 
-/// But for the fence behind a new top: the leaf on whose account it grew splits next, and fences by the same thread.
+/// But for the fence behind a new top: the leaf on whose account it grew splits next, and fences by the same thread. And
+/// for its link of zero, which in a block that no other tree has used is there already.
 #[test]
 fn nodes_of_fast_fair_need_all_they_do() {
-    let (all, left) = needless::<fast_fair_all_narrow>(&climbs()[..2], &["fast_fair/node.rs", "restore.rs"]);
+    let scripts = &climbs::<fast_fair_all_narrow>()[..2];
+    let (all, left) = needless::<fast_fair_all_narrow>(scripts, &["fast_fair/node.rs", "restore.rs"]);
     let orders: Vec<_> = left.iter().map(|site| site.order).collect();
-    assert_eq!((all, orders), (5, vec![Order::Fence]), "{left:#?}");
+    assert_eq!((all, orders), (5, vec![Order::Store, Order::Fence]), "{left:#?}");
+}
+
+/// As above. And a fresh half's flush and fence...
+#[test]
+fn nodes_of_isle_need_all_they_do() {
+    let mut scripts = climbs::<isle_all_narrow>()[..2].to_vec();
+    scripts.extend([merge(28), empty_out(28), random(1, 28)]);
+    let (all, left) = needless::<isle_all_narrow>(&scripts, &["isle/node.rs", "restore.rs"]);
+    assert_eq!((all, left), (32, vec![]));
 }

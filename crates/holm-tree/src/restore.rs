@@ -79,23 +79,26 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         K::from_head(K::probe(&K::Fence::default()), &Lead::default(), word)
     }
 
-    /// Finds the nodes of every tree that has leaves, and mends them; those of the others end.
+    /// Finds the nodes of every tree that has leaves, and mends them. Those of the others end, and those that no level
+    /// leads to: of splits that were not committed.
     pub(crate) fn find(&self, has_leaves: impl Fn(u32) -> bool) -> Result<Levels> {
         let mut levels = Levels::default();
         if !D::Twig::DURABLE {
             return Ok(levels);
         }
-        let mut firsts = BTreeMap::new();
+        let (mut firsts, mut found) = (BTreeMap::new(), BTreeSet::new());
         let mut pen = self.pen();
         for number in 1..self.blocks {
             match self.station(number) {
                 Some(station) if !has_leaves(station.keyspace) => self.end(number, &mut pen)?,
                 Some(station) if station.first => {
+                    found.insert(number);
                     if firsts.insert((station.keyspace, station.level), number).is_some() {
                         return Err(wrong::<D>(number, "the first node of a level", "another one", "one alone"));
                     }
                 }
-                _ => {}
+                Some(_) => _ = found.insert(number),
+                None => {}
             }
         }
         for ((keyspace, level), first) in firsts {
@@ -112,6 +115,8 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
                 tree.push(self.chain(&spine.branches, station, first, &mut pen, &mut |_| true)?);
             }
         }
+        levels.trees.values().flatten().flatten().for_each(|node| _ = found.remove(&node.1));
+        found.into_iter().try_for_each(|number| self.end(number, &mut pen))?;
         // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
         Ok(levels)
     }
@@ -158,7 +163,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     fn end(&self, number: u32, pen: &mut Pen<'_, M>) -> Result<()> {
-        // Else the first node of a level would be found again beside that of a tree of the same keyspace.
+        // Else it would be found again, beside the nodes of a tree planted in the same keyspace, or in place of a leaf.
         self.node(&self.forest.spine.twigs, number)?.end(pen);
         Ok(())
     }

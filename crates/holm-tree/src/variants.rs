@@ -5,6 +5,7 @@
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
 use crate::inner::{Durable, Sorted};
+use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::{circ::Circ, fast_fair::FastFair};
 
 designs! { $ for_each_variant:
@@ -50,4 +51,8 @@ designs! { $ for_each_variant:
     /// The same with six children a node: a tree grows high on few pairs.
     fast_fair_all_narrow: leaf FastFair<31, Linear>,
         twig Durable<FastFair<7, Linear>>, branch Durable<FastFair<7, Linear>>;
+    /// Isle-Tree with the nodes above the leaves durable too: the paper's `Isle_all`.
+    isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
+    /// The same with five children a node.
+    isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
 }

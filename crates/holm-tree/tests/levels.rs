@@ -24,8 +24,17 @@ trait Prices {
     fn insert(count: usize, at: usize) -> Cost;
     /// One less.
     fn remove(count: usize, at: usize) -> Cost;
-    /// The upper half into a fresh block.
+    /// The upper half into a fresh block, or both into two.
     const SPLIT: Cost;
+    /// Of a split, what the parent does beside taking the new half in.
+    const INSTEAD: Cost = (0, 0);
+    /// A new top of two children.
+    const TOP: Cost = (1, 1);
+    /// Two leaves of so many pairs become one, if they do.
+    fn merge(left: usize, right: usize) -> Option<Cost> {
+        let _ = (left, right);
+        None
+    }
 }
 
 /// FAST and FAIR, of so many slots behind a header as long as one.
@@ -46,16 +55,53 @@ impl<const SLOTS: usize> Prices for Shifted<SLOTS> {
     const SPLIT: Cost = ((SLOTS as u64 + 1) / 4 + 2, 3);
 }
 
+/// Isle-Tree's leaf.
+struct Isle;
+
+impl Prices for Isle {
+    const MOST: usize = 28;
+    fn insert(_: usize, _: usize) -> Cost {
+        (2, 2)
+    }
+    fn remove(_: usize, _: usize) -> Cost {
+        (2, 2)
+    }
+    const SPLIT: Cost = (17, 2);
+    const INSTEAD: Cost = (1, 1);
+    fn merge(left: usize, right: usize) -> Option<Cost> {
+        (left + right <= 21).then_some(if left == 0 { (9, 2) } else { (10, 2) })
+    }
+}
+
+/// Isle-Tree's node, of so many lines behind its header.
+struct Row<const LINES: u64>;
+
+impl<const LINES: u64> Prices for Row<LINES> {
+    const MOST: usize = 1 + LINES as usize * 4;
+    fn insert(count: usize, at: usize) -> Cost {
+        // The first child lies in the header; the lines that are shifted, and the count.
+        let lines = ((count - 1) / 4 - (at - 1) / 4 + 2) as u64;
+        (lines, lines)
+    }
+    fn remove(count: usize, at: usize) -> Cost {
+        let lines = ((count - 2) / 4 - (at - 1) / 4 + 2) as u64;
+        (lines, lines)
+    }
+    const SPLIT: Cost = (LINES + 2, 2);
+    const TOP: Cost = (LINES + 1, 2);
+}
+
 /// A tree by its keys: of each level the nodes, of each node the least keys of its children; in level 0 the pairs.
 struct Shadow {
     levels: Vec<Vec<Vec<u64>>>,
     grown: usize,
     split: usize,
+    merged: usize,
 }
 
 impl Shadow {
     fn new() -> Self {
-        Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0 }
+        Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0, merged: 0 }
     }
 
     /// At each level from the top down, which node and which of its children a key leads to.
@@ -70,8 +116,8 @@ impl Shadow {
         path
     }
 
-    /// The upper half of a node goes, and its parent is told; `top` is what a new one costs.
-    fn halve<N: Prices>(&mut self, level: usize, path: &[(usize, usize)], top: Cost) -> Cost {
+    /// The upper half of a node goes, and its parent is told.
+    fn halve<N: Prices>(&mut self, level: usize, path: &[(usize, usize)]) -> Cost {
         let index = path[path.len() - 1 - level].0;
         let node = &mut self.levels[level][index];
         let upper = node.split_off(node.len() / 2);
@@ -81,7 +127,7 @@ impl Shadow {
         if level + 1 == self.levels.len() {
             self.grown += 1;
             self.levels.push(vec![vec![0, separator]]);
-            return top;
+            return N::TOP;
         }
         let (parent, at) = path[path.len() - 2 - level];
         let parent = &mut self.levels[level + 1][parent];
@@ -89,7 +135,7 @@ impl Shadow {
         N::insert(parent.len() - 1, at + 1)
     }
 
-    fn put<L: Prices, N: Prices>(&mut self, key: u64, top: Cost) -> Cost {
+    fn put<L: Prices, N: Prices>(&mut self, key: u64) -> Cost {
         let mut costs = vec![];
         loop {
             let path = self.path(key);
@@ -107,12 +153,12 @@ impl Shadow {
             let full = (1..self.levels.len())
                 .rev()
                 .find(|level| self.levels[*level][path[path.len() - 1 - level].0].len() == N::MOST);
-            costs.push(if full.is_some() { N::SPLIT } else { L::SPLIT });
-            costs.push(self.halve::<N>(full.unwrap_or(0), &path, top));
+            costs.extend(if full.is_some() { [N::SPLIT, (0, 0)] } else { [L::SPLIT, L::INSTEAD] });
+            costs.push(self.halve::<N>(full.unwrap_or(0), &path));
         }
     }
 
-    fn remove<L: Prices>(&mut self, key: u64) -> Cost {
+    fn remove<L: Prices, N: Prices>(&mut self, key: u64) -> Cost {
         let path = self.path(key);
         let (leaf, at) = path[path.len() - 1];
         let pairs = &mut self.levels[0][leaf];
@@ -121,7 +167,23 @@ impl Shadow {
         }
         let cost = L::remove(pairs.len(), at);
         pairs.remove(at);
-        cost
+        let sparse = pairs.len() < L::MOST / 2;
+        let (parent, at) = path[path.len() - 2];
+        let children = &mut self.levels[1][parent];
+        if !sparse || children.len() < 2 {
+            return cost;
+        }
+        // With the right neighbour, or the left one where there is no other under the same parent.
+        let place = at.min(children.len() - 2);
+        let left = leaf - at + place;
+        let [some, more] = [left, left + 1].map(|leaf| self.levels[0][leaf].len());
+        let Some(merge) = L::merge(some, more) else { return cost };
+        let gone = N::remove(children.len(), place + 1);
+        children.remove(place + 1);
+        let right = self.levels[0].remove(left + 1);
+        self.levels[0][left].extend(right);
+        self.merged += 1;
+        sum([cost, merge, gone, L::INSTEAD])
     }
 }
 
@@ -133,17 +195,21 @@ fn spent(grove: &Grove<Words>, operation: impl FnOnce()) -> Cost {
 }
 
 /// Flushes and fences of a trace are those of the shadow; a rebuild in its midst changes nothing, and nothing durable.
-fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) {
+/// Gives how many leaves have merged.
+fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> usize {
+    let mut merged = 0;
     for (name, order) in ORDERS {
         let plant =
             || Grove::over(|quill| variants::open(design, quill, Words, Search::detect()).expect("such a variant"));
         let (mut grove, mut shadow) = (plant(), Shadow::new());
         for turn in 0..turns {
-            let key = order(turn / 2 + mixed(turn) % 50);
-            let (done, wanted) = if mixed(turn + 7) % 16 < 3 {
-                (spent(&grove, || _ = grove.remove(key)), shadow.remove::<L>(key))
+            // It grows, and then it shrinks.
+            let grows = turn < turns / 4 * 3;
+            let key = order(if grows { turn / 2 + mixed(turn) % 50 } else { mixed(turn) % (turns / 2) });
+            let (done, wanted) = if mixed(turn + 7) % 16 < if grows { 3 } else { 15 } {
+                (spent(&grove, || _ = grove.remove(key)), shadow.remove::<L, N>(key))
             } else {
-                (spent(&grove, || _ = grove.put(key, turn)), shadow.put::<L, N>(key, (1, 1)))
+                (spent(&grove, || _ = grove.put(key, turn)), shadow.put::<L, N>(key))
             };
             assert_eq!(done, wanted, "{design}, {name}: turn {turn}, key {key:#x}");
             if turn % 1000 == 999 {
@@ -155,11 +221,19 @@ fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) {
         let pairs: usize = shadow.levels[0].iter().map(Vec::len).sum();
         assert_eq!(grove.payloads().len(), pairs);
         assert!(shadow.grown >= growths && shadow.split > 2 * growths, "{name}: {} {}", shadow.grown, shadow.split);
+        merged += shadow.merged;
     }
+    merged
 }
 
 #[test]
 fn fast_fair_throughout_flushes_what_the_page_says() {
     follows::<Shifted<31>, Shifted<31>>("fast_fair_all", 25_000, 1);
     follows::<Shifted<31>, Shifted<7>>("fast_fair_all_narrow", 6_000, 3);
+}
+
+#[test]
+fn isle_throughout_flushes_what_the_page_says() {
+    assert!(follows::<Isle, Row<7>>("isle_all", 25_000, 1) > 100);
+    assert!(follows::<Isle, Row<1>>("isle_all_narrow", 6_000, 3) > 20);
 }
