@@ -97,11 +97,13 @@ struct Shadow {
     grown: usize,
     split: usize,
     merged: usize,
+    /// Merges since the last rebuild: of the two leaves that gave way only the next one ends the other.
+    given_up: u64,
 }
 
 impl Shadow {
     fn new() -> Self {
-        Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0, merged: 0 }
+        Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0, merged: 0, given_up: 0 }
     }
 
     /// At each level from the top down, which node and which of its children a key leads to.
@@ -169,20 +171,21 @@ impl Shadow {
         pairs.remove(at);
         let sparse = pairs.len() < L::MOST / 2;
         let (parent, at) = path[path.len() - 2];
-        let children = &mut self.levels[1][parent];
-        if !sparse || children.len() < 2 {
+        let children = self.levels[1][parent].len();
+        if !sparse || children < 2 {
             return cost;
         }
         // With the right neighbour, or the left one where there is no other under the same parent.
-        let place = at.min(children.len() - 2);
+        let place = at.min(children - 2);
         let left = leaf - at + place;
         let [some, more] = [left, left + 1].map(|leaf| self.levels[0][leaf].len());
         let Some(merge) = L::merge(some, more) else { return cost };
-        let gone = N::remove(children.len(), place + 1);
-        children.remove(place + 1);
+        let gone = N::remove(children, place + 1);
+        self.levels[1][parent].remove(place + 1);
         let right = self.levels[0].remove(left + 1);
         self.levels[0][left].extend(right);
         self.merged += 1;
+        self.given_up += 1;
         sum([cost, merge, gone, L::INSTEAD])
     }
 }
@@ -215,7 +218,8 @@ fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> us
             if turn % 1000 == 999 {
                 let before = grove.counts();
                 grove.rebuild();
-                assert_eq!((grove.counts() - before).flushes, 0, "{design}, {name}: nothing to repair");
+                let ended = std::mem::take(&mut shadow.given_up);
+                assert!((grove.counts() - before).flushes <= ended, "{design}, {name}: nothing else to repair");
             }
         }
         let pairs: usize = shadow.levels[0].iter().map(Vec::len).sum();
@@ -229,11 +233,11 @@ fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> us
 #[test]
 fn fast_fair_throughout_flushes_what_the_page_says() {
     follows::<Shifted<31>, Shifted<31>>("fast_fair_all", 25_000, 1);
-    follows::<Shifted<31>, Shifted<7>>("fast_fair_all_narrow", 6_000, 3);
+    follows::<Shifted<31>, Shifted<7>>("fast_fair_all_narrow", 8_000, 2);
 }
 
 #[test]
 fn isle_throughout_flushes_what_the_page_says() {
     assert!(follows::<Isle, Row<7>>("isle_all", 25_000, 1) > 100);
-    assert!(follows::<Isle, Row<1>>("isle_all_narrow", 6_000, 3) > 20);
+    assert!(follows::<Isle, Row<1>>("isle_all_narrow", 8_000, 2) > 20);
 }
