@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
-use crate::exit::Exit;
+use crate::exit::{Exit, note};
 use crate::formats::{Format, Writer};
 use crate::{opened, output};
 
@@ -26,7 +26,10 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
     export(&keyspace, file, format, args.header)?;
-    Ok(Exit::Found)
+    // Whoever keeps the file must not take it for whole.
+    let faults = database.check()?.faults;
+    faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
+    Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
 fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
@@ -43,9 +46,14 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
     if header {
         writer.header()?;
     }
+    let mut count = 0;
     for record in keyspace.iter() {
         let (key, value) = record?;
         writer.pair(&key, &value)?;
+        count += 1;
+    }
+    if count != keyspace.len() {
+        bail!("{count} records could be read of {}: the database is damaged, see `check`", keyspace.len());
     }
     Ok(writer.into_inner())
 }

@@ -1,10 +1,7 @@
 //! Designs whose nodes above the leaves are durable too: what each operation flushes and fences, splits of nodes and
 //! growth included, by a shadow of the tree that knows the keys alone; and that a rebuild leaves the nodes as they were.
 
-#[path = "strict/grove.rs"]
-mod grove;
-
-use grove::{Grove, ORDERS, mixed};
+use crate::grove::{Grove, ORDERS, mixed};
 use holm_search::Search;
 use holm_tree::Words;
 use holm_tree::variants;
