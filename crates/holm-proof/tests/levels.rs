@@ -1,5 +1,6 @@
 //! Designs whose nodes above the leaves are durable too: every scenario and scripts of their own with six children
-//! a node, so that few pairs make a tree high; the table, with nodes as they are used; and each site of theirs left out.
+//! a node, or five, so that few pairs make a tree high; the table, with nodes as they are used; and each site of theirs
+//! left out.
 
 use holm_proof::script::{empty_out, merge, random};
 use holm_proof::{
@@ -228,8 +229,8 @@ fn needless<D: Design>(scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>)
     (all, rest.into_iter().collect())
 }
 
-/// But for the fence behind a new top: the leaf on whose account it grew splits next, and fences by the same thread. And
-/// for its link of zero, which in a block that no other tree has used is there already.
+/// But for the fence behind a new top: the leaf on whose account it grew splits next, and fences by the same thread.
+/// And for its link of zero, which in a block that no other tree has used is there already.
 #[test]
 fn nodes_of_fast_fair_need_all_they_do() {
     let scripts = &climbs::<fast_fair_all_narrow>()[..2];

@@ -1,4 +1,5 @@
-//! A node: levels 1 and up. Volatile and rebuilt at every open, or, where a design says so, durable in a block of its own.
+//! A node: levels 1 and up. Volatile and rebuilt at every open, or, where a design says so, durable in a block of its
+//! own.
 //!
 //! A node is an array of separators' heads, the texts of those whose heads do not say all, and one child more than
 //! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares,

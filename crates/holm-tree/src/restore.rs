@@ -1,9 +1,9 @@
 //! Durable nodes after a crash: found, mended, and brought to agree with the level below them, from the leaves up.
 //!
 //! What a crash may have left: a node in the midst of a change, which mends itself; a split whose parent knows nothing
-//! of the new half yet; a child that names a leaf replaced by others, or given up; a level without the one above it; and
-//! nodes of a tree whose leaves are gone. Each is finished by the same steps, in the same order, as an operation would
-//! have done it, so that a recovery which is crashed leaves no more. Everything else that does not agree is damage.
+//! of the new half yet; a child that names a leaf replaced by others, or given up; a level without the one above it;
+//! and nodes of a tree whose leaves are gone. Each is finished by the same steps, in the same order, as an operation
+//! would have done it, so that a recovery which is crashed leaves no more. All else that does not agree is damage.
 
 use crate::design::Design;
 use crate::forest::Forest;
@@ -214,7 +214,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             let node = self.node(slab, *number)?;
             placed.extend((0..=node.len()).map(|index| node.child(index)));
         }
-        // In order: of two halves that replaced a leaf, the lower one takes its place, and the other one goes beside it.
+        // In order: of two halves that replaced a leaf, the lower one takes its place, the other one goes beside it.
         for it in below.iter().filter(|it| !placed.contains(&it.number)) {
             self.put(slab, &mut nodes, it, &there, &mut pen)?;
         }

@@ -81,8 +81,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Some(Taken { number, leaf, berth, held })
     }
 
-    /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks are
-    /// free again.
+    /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks
+    /// are free again.
     fn try_split(
         &self,
         root: &Root,
@@ -239,7 +239,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         self.fell(root, stay)
     }
 
-    /// Gives up the durable nodes above the leaves of a tree, from the top down; until then a crash finds a tree without
+    /// Gives up the durable nodes above the leaves of a tree, from the top down; till then a crash finds a tree without
     /// leaves, which is none.
     fn fell(&self, root: &Root, stay: &mut Stay<'_>) -> Result<()> {
         for (level, number) in self.spine.nodes(root) {

@@ -1,6 +1,6 @@
-//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where its signs lie, or in what is durable
-//! above the leaves.
-//! They are measured and proved by whoever asks for them; the store knows none of them, and few tests instantiate them.
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where its signs lie, or in
+//! nodes above the leaves that are durable. They are measured and proved by whoever asks for them; the store knows none
+//! of them, and few tests instantiate them.
 
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};

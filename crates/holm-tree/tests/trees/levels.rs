@@ -1,5 +1,5 @@
 //! Designs whose nodes above the leaves are durable too: what each operation flushes and fences, splits of nodes and
-//! growth included, by a shadow of the tree that knows the keys alone; and that a rebuild leaves the nodes as they were.
+//! growth included, by a shadow of the tree that knows keys alone; and that a rebuild leaves the nodes as they were.
 
 use crate::grove::{Grove, ORDERS, mixed};
 use holm_search::Search;

@@ -1,8 +1,8 @@
 //! FAST and FAIR above the leaves: inner node and leaf share one layout, as in the paper, and all that is done to them.
 //!
 //! A slot is the least key of a child's range and the child's number. The key is the mark, so what is said of words in
-//! leaves holds here; slot 0 takes the place of the paper's leftmost child. In the header's second word the level stands
-//! in place of the leaf's bit. The first node of a level never moves, and **the root is the first node of the highest
+//! leaves holds here; slot 0 takes the place of the paper's leftmost child. In the header's second word the level is in
+//! place of the leaf's bit. The first node of a level never moves, and **the root is the first node of the highest
 //! level**: a tree grows by the word that makes a block such a node, and there is no pointer to lose.
 
 use super::{Beside, FIRST, FRONT, FastFair, LEAF, starts_line};

@@ -138,7 +138,7 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
             pen.write(&pairs[from + 1].payload, pairs[from].payload.read());
             pen.write(&pairs[from + 1].head, pairs[from].head.read());
             if (from + 1).is_multiple_of(WIDTH) {
-                // Before the line below gives the child up: else a crash keeps that line, loses this one, and the child.
+                // Before the line below gives the child up: else a crash keeps that one, loses this, and the child.
                 self.line(pen, from + 1);
             }
         }
