@@ -175,7 +175,8 @@ fn nothing_comes_back<D: Design>(script: &Script, done: impl FnOnce(&Grove<D>), 
         let mut visit = |crashes: &Crashes| {
             crashes.visit(&bounds, &mut Pcg64::seed_from_u64(1), |choice| {
                 images += 1;
-                let mut revived = Grove::<D>::revive(&choice.snapshot(), Persistency::Line, advance, &BTreeSet::new())?;
+                let none = BTreeSet::new();
+                let mut revived = Grove::<D>::revive(&choice.snapshot(), Persistency::Line, advance, &none)?;
                 let (contents, _) = revived.contents()?;
                 gone += u64::from(contents.is_empty());
                 let mut history = History::from(&contents);
@@ -205,7 +206,7 @@ fn nodes_do_not_come_back<D: Design>() {
     assert!(nothing_comes_back::<D>(&ascent::<D>(7), uproot, &few) > 3);
 }
 
-/// A node splits, and the blocks that a crash there left behind become leaves.
+/// A node splits, and the blocks that a crash there left behind are used again.
 fn nodes_are_no_leaves<D: Design>() {
     let script = ascent::<D>(D::Twig::CHILDREN as u64);
     let run = |grove: &Grove<D>| {
