@@ -163,8 +163,8 @@ fn what_has_returned_needs_no_recovery() {
     all_rest::<isle_all_narrow>();
 }
 
-/// Something is done to a tree of a few levels, and the power fails: whatever nodes are left that no tree leads to, they
-/// are not taken for those of what comes after the recovery. Gives how many images held no pair.
+/// Something is done to a tree of a few levels, and the power fails: whatever nodes are left that no tree leads to,
+/// they are not taken for those of what comes after the recovery. Gives how many images held no pair.
 fn nothing_comes_back<D: Design>(script: &Script, done: impl FnOnce(&Grove<D>), after: &[Step]) -> u64 {
     let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).expect("a sound design");
     let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
