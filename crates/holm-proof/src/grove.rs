@@ -6,7 +6,7 @@ use crate::recorded::Recorded;
 use crate::script::Script;
 use crate::snapshot::Snapshot;
 use crate::trace::{Mark, Site};
-use holm_medium::{Area, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
+use holm_medium::{Area, Clock, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
@@ -141,6 +141,11 @@ impl<D: Design> Grove<D> {
     /// The last epoch declared durable.
     pub fn published(&self) -> Epoch {
         self.quill.clock().durable()
+    }
+
+    /// The clock, for operations that are no steps.
+    pub fn clock(&self) -> &Clock {
+        self.quill.clock()
     }
 
     /// The tree, for those who look at it.

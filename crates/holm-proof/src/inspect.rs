@@ -18,9 +18,11 @@ const LATER: u64 = 1 << 48;
 pub fn inspect<D: Design>(grove: &mut Grove<D>, crash: Persistency) -> std::result::Result<Contents, String> {
     let (found, leaves) = said(grove.contents())?;
     sound(grove)?;
+    let (forest, root) = grove.tree();
+    let nodes = forest.nodes(root);
     for block in said(grove.free_blocks())? {
-        if leaves.contains(&block) {
-            return Err(format!("block {block} is a leaf of the tree, and free"));
+        if leaves.contains(&block) || nodes.contains(&block) {
+            return Err(format!("block {block} is a leaf or a node of the tree, and free"));
         }
     }
     again(grove, crash, &found)?;

@@ -13,6 +13,7 @@ use crate::script::{Script, change, empty_out, inserts, merge, overflow, removal
 use crate::verdict::{Report, Violation};
 use holm_medium::{Area, Image, Loc};
 use holm_tree::Design;
+use holm_tree::inner::Inner;
 use holm_tree::leaf::Leaf;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -198,20 +199,23 @@ fn happens<D: Design>(change: Change, script: &Script) -> bool {
         Change::Remove => new.len() < old.len() && old.is_superset(&new),
         Change::Split => after.1 > before.1,
         Change::Merge => after.1 < before.1,
-        Change::Root => before.1 <= CHILDREN && after.1 > CHILDREN,
+        Change::Root => before.1 <= children::<D>() && after.1 > children::<D>(),
         Change::Recovery => true,
     }
 }
 
-/// The leaves that one twig leads to.
-const CHILDREN: usize = 64;
+/// The most leaves that one twig leads to.
+fn children<D: Design>() -> usize {
+    D::Twig::CHILDREN
+}
 
 /// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
 fn growth<D: Design>() -> Option<Script> {
     if !D::Leaf::CARD.keeps {
         return None;
     }
-    let puts: Vec<_> = (1..=(CHILDREN * capacity::<D>() * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
+    let most = children::<D>();
+    let puts: Vec<_> = (1..=(most * capacity::<D>() * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
     let script = |upto: usize| {
         let (past, steps) = puts[..upto].split_at(upto.saturating_sub(8));
         Script { name: "growth".into(), past: past.to_vec(), steps: steps.to_vec(), blocks: 400 }
@@ -220,9 +224,9 @@ fn growth<D: Design>() -> Option<Script> {
     let (mut few, mut many) = (0, puts.len());
     while few + 1 < many {
         let middle = few.midpoint(many);
-        if leaves(middle) > CHILDREN { many = middle } else { few = middle }
+        if leaves(middle) > most { many = middle } else { few = middle }
     }
-    (leaves(many) > CHILDREN).then(|| script(many))
+    (leaves(many) > most).then(|| script(many))
 }
 
 /// The rows for a machine to read.

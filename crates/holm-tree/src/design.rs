@@ -1,7 +1,7 @@
 //! A design: one choice of leaf, twig (level 1) and branch (levels 2 and up). A row in every report.
 
 use crate::inner::Inner;
-use crate::leaf::Leaf;
+use crate::leaf::{Card, Leaf};
 
 /// One choice of modules for the three roles.
 pub trait Design: Send + Sync + 'static {
@@ -11,6 +11,12 @@ pub trait Design: Send + Sync + 'static {
     type Branch: Inner;
     /// Level 1.
     type Twig: Inner;
-    /// Level 0: written most, and the only durable one.
+    /// Level 0: written most. The only durable one, unless twig and branch say that they are, too.
     type Leaf: Leaf;
+    /// What it assumes and offers: the leaf's card, and whole keys where durable nodes have no room for others.
+    const CARD: Card = {
+        assert!(Self::Twig::DURABLE == Self::Branch::DURABLE);
+        let needs_whole_keys = Self::Leaf::CARD.needs_whole_keys || Self::Twig::DURABLE;
+        Card { needs_whole_keys, ..Self::Leaf::CARD }
+    };
 }

@@ -22,7 +22,7 @@ macro_rules! designs {
 
         /// Every design of the list, by name, with its card.
         pub const CARDS: &[(&str, $crate::leaf::Card)] =
-            &[$((stringify!($name), <<$name as $crate::Design>::Leaf as $crate::leaf::Leaf>::CARD)),*];
+            &[$((stringify!($name), <$name as $crate::Design>::CARD)),*];
 
         /// The tree of a design over a medium, empty until it is rebuilt; `None` where no design of the list has that
         /// name, or the one that has does not suit the keys.
@@ -34,7 +34,7 @@ macro_rules! designs {
         ) -> Option<Box<dyn $crate::Index<K>>> {
             match name {
                 $(stringify!($name) => {
-                    let suits = <<$name as $crate::Design>::Leaf as $crate::leaf::Leaf>::CARD.suits::<K>();
+                    let suits = <$name as $crate::Design>::CARD.suits::<K>();
                     let plant = || Box::new($crate::Forest::<M, $name, K>::new(quill, keys, search));
                     suits.then(|| plant() as Box<dyn $crate::Index<K>>)
                 })*

@@ -8,7 +8,7 @@ use crate::audit::Audit;
 use crate::berth::Berth;
 use crate::design::Design;
 use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
-use crate::inner::{Inner, Lead};
+use crate::inner::{Inner, Station, unused};
 use crate::keys::Keys;
 use crate::latch::{Held, Version};
 use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, damaged};
@@ -58,7 +58,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// # Panics
     /// If the design does not suit the keys.
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
-        assert!(D::Leaf::CARD.suits::<K>(), "{} is only for slots that hold whole keys", D::NAME);
+        assert!(D::CARD.suits::<K>(), "{} is only for slots that hold whole keys", D::NAME);
         quill.pool().space.measure(size_of::<D::Leaf>() as u64);
         Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
     }
@@ -139,6 +139,16 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         {
             pen.write(word, value);
         }
+    }
+
+    /// Blocks of the durable nodes above a tree's leaves, the top's first; nobody may write to it meanwhile.
+    pub fn nodes(&self, root: &Root) -> Vec<u32> {
+        self.spine.nodes(root).into_iter().map(|node| node.1).collect()
+    }
+
+    /// Levels above a tree's leaves.
+    pub fn height(&self, root: &Root) -> u32 {
+        (root.top.load(Relaxed) >> 32) as u32
     }
 
     /// A fresh leaf of a keyspace, found as such after a crash.
@@ -262,7 +272,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     }
 
     fn card(&self) -> Card {
-        D::Leaf::CARD
+        D::CARD
     }
 
     #[inline]
@@ -344,10 +354,12 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     }
 
     fn plant(&self, stay: &mut Stay<'_>, keyspace: u32) -> Result<Root> {
+        let pool = self.quill.pool();
+        let (twig, node) = self.spine.fresh(&self.spine.twigs, pool, stay)?;
         let home = Home { keyspace, skip: 0, first: true };
-        let number = self.fresh_leaf(stay.epoch(), home)?;
-        let (twig, node) = self.spine.twigs.take();
-        node.rewrite(Lead::default(), &[], &[number]);
+        let number = self.fresh_leaf(stay.epoch(), home).inspect_err(|_| unused(&self.spine.twigs, pool, twig))?;
+        let (station, range) = (Station { keyspace, level: 1, first: true }, (&K::Fence::default(), None));
+        node.fill::<M, K>(&mut self.quill.cut(stay), &self.spine.texts, station, range, &[], &[number]);
         Ok(Root::new(keyspace, 1, twig, 0))
     }
 

@@ -1,4 +1,5 @@
-//! A volatile node: levels 1 and up. Rebuilt at every open, never durable.
+//! A node: levels 1 and up. Volatile and rebuilt at every open, or, where a design says so, durable in a block of its
+//! own.
 //!
 //! A node is an array of separators' heads, the texts of those whose heads do not say all, and one child more than
 //! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares,
@@ -6,16 +7,21 @@
 //! prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through:
 //! readers race with the one who holds the latch.
 
+pub mod durable;
 pub mod sorted;
 
+pub use durable::Durable;
 pub use sorted::Sorted;
 
 use crate::head::masked;
 use crate::keys::Keys;
 use crate::latch::Latch;
+use crate::slab::Slab;
 use crate::texts::Texts;
+use holm_medium::{Image, Medium, MediumError, Pen, Pool, Result};
 use holm_search::Search;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// A separator as a node keeps it.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
@@ -88,10 +94,26 @@ impl Shape {
     }
 }
 
+/// In whose tree a node stands, and how high: leaves are level 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Station {
+    /// The keyspace.
+    pub keyspace: u32,
+    /// The level; at least 1.
+    pub level: u32,
+    /// The leftmost node of its level, where that is kept.
+    pub first: bool,
+}
+
+/// A separator, its place among those of a node, and the child to its right.
+pub type Arrival<'a, F> = (usize, &'a F, u32);
+
 /// A node: storage and search over it; the routing is the same for all.
 pub trait Inner: Default + Send + Sync + 'static {
     /// The most children.
     const CHILDREN: usize;
+    /// Whether nodes lie in blocks of the leaf area, whose numbers are theirs, and outlive the process.
+    const DURABLE: bool = false;
 
     /// The node's latch.
     fn latch(&self) -> &Latch;
@@ -109,7 +131,10 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// Asks the CPU for what [`Inner::child`] will read, before it is known which child that is.
     fn approach(&self) {}
     /// A word of what the separators share beyond the range.
-    fn lead_word(&self, index: usize) -> u64;
+    fn lead_word(&self, index: usize) -> u64 {
+        let _ = index;
+        0
+    }
     /// A separator.
     fn mark(&self, index: usize) -> Mark;
     /// A child, `0..=len`.
@@ -122,14 +147,67 @@ pub trait Inner: Default + Send + Sync + 'static {
         head.checked_sub(1).map_or(0, |before| self.rank(search, len, before))
     }
 
-    /// Becomes a node with these separators and children; the caller holds the latch, or is alone.
-    fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]);
+    /// Becomes a node with these separators and children; the caller holds the latch, or is alone. A durable one is the
+    /// first of its level, has two children at most, and is there as soon as it is whole.
+    fn fill<M: Medium, K: Keys>(
+        &self,
+        pen: &mut Pen<'_, M>,
+        texts: &Texts,
+        station: Station,
+        range: (&K::Fence, Option<&K::Fence>),
+        fences: &[K::Fence],
+        children: &[u32],
+    );
     /// Points `child` elsewhere.
-    fn set_child(&self, index: usize, child: u32);
-    /// Takes in a separator at `index` and a child to its right; there is room.
-    fn adopt(&self, index: usize, mark: Mark, child: u32);
+    fn set_child<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32);
+    /// Takes a separator and the child to its right in, where there is room, in a node of this range.
+    fn adopt<M: Medium, K: Keys>(
+        &self,
+        pen: &mut Pen<'_, M>,
+        texts: &Texts,
+        range: &Range<K>,
+        arrival: Arrival<'_, K::Fence>,
+        probe: K::Probe<'_>,
+    );
     /// Lets go of separator `index` and of the child to its right.
-    fn disown(&self, index: usize);
+    fn disown<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize);
+    /// Gives the upper half of a full node's children to a fresh node of that number; the separator between the two.
+    fn split<M: Medium, K: Keys>(
+        &self,
+        pen: &mut Pen<'_, M>,
+        texts: &Texts,
+        range: &Range<K>,
+        fresh: (u32, &Self),
+        probe: K::Probe<'_>,
+    ) -> K::Fence;
+
+    /// What a block says of itself: a durable node, and which; `None` for all else.
+    fn station(image: &Image, offset: u64) -> Option<Station> {
+        let _ = (image, offset);
+        None
+    }
+    /// Tells a durable node where its block lies: before all else, and always the same. Whether that is in the image.
+    fn stand(&self, image: &Arc<Image>, offset: u64) -> bool {
+        let _ = (image, offset);
+        true
+    }
+    /// The least key of a durable node's range.
+    fn low(&self) -> u64 {
+        0
+    }
+    /// The number of the next durable node of the level; 0 is none.
+    fn next(&self) -> u32 {
+        0
+    }
+    /// After a crash: finishes or undoes what was under way in a durable node and between it and its right neighbour,
+    /// and derives what is volatile. It is durable once the pen has fenced.
+    fn mend<M: Medium>(&self, pen: &mut Pen<'_, M>, right: Option<&Self>) {
+        let _ = (pen, right);
+    }
+    /// Gives a durable node up: the tree is gone, or there was none.
+    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        let _ = pen;
+    }
 
     /// What all separators begin with.
     fn lead(&self) -> Lead {
@@ -226,4 +304,43 @@ pub trait Inner: Default + Send + Sync + 'static {
 pub fn mark_of<K: Keys>(texts: &Texts, fence: &K::Fence, skip: usize) -> Mark {
     let text = K::text(fence, skip).map_or(0, |text| texts.keep(text));
     Mark { head: K::head(K::probe(fence), skip), text }
+}
+
+/// Where a range starts and where it ends; `None`: at the lowest key, and nowhere.
+pub type Range<K> = (Option<<K as Keys>::Fence>, Option<<K as Keys>::Fence>);
+
+/// The node of a number, found by its block where it has one; blocks are so many bytes long. `None`: there is no such
+/// block.
+pub(crate) fn reach<'a, I: Inner, M: Medium>(
+    slab: &'a Slab<I>,
+    pool: &Pool<M>,
+    number: u32,
+    bytes: usize,
+) -> Option<&'a I> {
+    let node = slab.reach(number)?;
+    node.stand(pool.medium.image(), u64::from(number) * bytes as u64).then_some(node)
+}
+
+/// A number that nobody uses, and its node. Of a durable one, the number of the block that `take` gives.
+pub(crate) fn fresh<'a, I: Inner, M: Medium>(
+    slab: &'a Slab<I>,
+    pool: &Pool<M>,
+    bytes: usize,
+    take: impl FnOnce() -> Result<u32>,
+) -> Result<(u32, &'a I)> {
+    if !I::DURABLE {
+        return Ok(slab.take());
+    }
+    let number = take()?;
+    let node = reach(slab, pool, number, bytes);
+    node.map(|node| (number, node)).ok_or(MediumError::TooLarge {
+        what: "a node's number",
+        found: number.into(),
+        limit: u32::MAX.into(),
+    })
+}
+
+/// Gives a number back that nobody has used.
+pub(crate) fn unused<I: Inner, M: Medium>(slab: &Slab<I>, pool: &Pool<M>, number: u32) {
+    if I::DURABLE { pool.space.return_block(number) } else { slab.give(number) }
 }

@@ -328,8 +328,8 @@ pub trait Leaf: Persistent + Sized {
 
     /// For designs that are neither linked nor defer: of a block that `recover` has found to be a leaf, once all that
     /// `recover` wrote anywhere is durable, and what slots stand for can be asked. Takes away, idempotently, what a
-    /// crash left half done within it, and gives up a leaf that holds nothing; tells whether it still is one. Touches
-    /// no other block. The pen fences once all blocks are done.
+    /// crash left half done within it, and gives up a leaf that holds nothing, unless it is `placed`: a durable node
+    /// leads to it. Tells whether it still is one. Touches no other block. The pen fences once all blocks are done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -339,8 +339,9 @@ pub trait Leaf: Persistent + Sized {
         beside: &Self::Beside,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
+        placed: bool,
     ) -> Result<bool> {
-        let _ = (own, beside, lens, pen);
+        let _ = (own, beside, lens, pen, placed);
         Ok(true)
     }
 

@@ -22,6 +22,7 @@ mod pair;
 mod pairs;
 mod reach;
 mod rebuild;
+mod restore;
 mod roster;
 mod row;
 mod slab;

@@ -11,12 +11,14 @@ use crate::berth::Berth;
 use crate::design::Design;
 use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
-use crate::inner::Inner;
+use crate::inner::{Inner, Station};
 use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Home, Leaf, Pairs, damaged};
 use crate::reach::Reach;
+use crate::restore::{Below, Levels, Restorer};
 use crate::slab::Slab;
 use holm_medium::{Area, Epoch, Medium, Pen, Result};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::thread;
 
@@ -50,18 +52,23 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
 ) -> Result<Rebuilt> {
     let pool = forest.quill.pool();
     let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
-    let (mut live, latest) = recover_all(forest, cut, epoch, blocks, threads)?;
-    if D::Leaf::CARD.linked {
+    let restorer = Restorer { forest, epoch, blocks };
+    let (mut live, latest) = recover_all(&restorer, cut, threads)?;
+    let linked = D::Leaf::CARD.linked;
+    let planted: BTreeSet<_> = live.iter().filter(|live| !linked || live.2).map(|live| live.1).collect();
+    let mut levels = restorer.find(|keyspace| planted.contains(&keyspace))?;
+    if linked {
         live = chains(forest, &live, epoch)?;
     } else if !D::Leaf::CARD.defers {
-        live = normalise_all(forest, &live, epoch, threads)?;
+        live = normalise_all(forest, &live, &levels, epoch, threads)?;
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
     let mut found = parallel(threads, &live, |part| look_at(forest, part, epoch, &reach))?;
-    let frontier = live.iter().map(|live| live.0 + 1).max().unwrap_or(1);
+    let in_use = || live.iter().map(|live| live.0).chain(levels.blocks().filter(|number| *number < blocks));
+    let frontier = in_use().max().map_or(1, |last| last + 1);
     let mut used = vec![false; frontier as usize];
-    live.iter().for_each(|live| used[live.0 as usize] = true);
+    in_use().for_each(|number| used[number as usize] = true);
     let free = (1..frontier).rev().filter(|number| !used[*number as usize]).collect();
     let record_bytes = reach.bytes();
     let (record_frontier, runs) = reach.free_runs();
@@ -73,11 +80,22 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     ready()?;
     let mut roots = Vec::new();
     for (tree, places) in trees.iter().zip(places) {
-        let pairs = tree.iter().map(|leaf| leaf.pairs as u64).sum();
-        let (level, top) = load(forest, &fill_gaps(forest, places, epoch)?);
-        roots.push(Root::new(tree[0].keyspace, level, top, pairs));
+        let (keyspace, pairs) = (tree[0].keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
+        if D::Twig::DURABLE {
+            roots.push(restorer.raise(&mut levels, keyspace, tree.iter().map(below).collect(), pairs)?);
+            continue;
+        }
+        let (level, top) = load(forest, &fill_gaps(forest, places, epoch)?, keyspace, epoch);
+        roots.push(Root::new(keyspace, level, top, pairs));
     }
+    restorer.end_all(levels)?;
     Ok(Rebuilt { roots, latest, leaves, record_bytes })
+}
+
+/// A leaf as durable nodes see it: keys whole.
+fn below<K: Keys>(leaf: &Found<K>) -> Below {
+    let word = |fence: &K::Fence| K::head(K::probe(fence), 0);
+    Below { number: leaf.number, ends: leaf.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
 }
 
 /// Runs `work` over equal parts of a list and joins what they give, in order.
@@ -111,19 +129,18 @@ fn parallel<T: Sync, R: Send>(
 type Live = (u32, u32, bool);
 
 fn recover_all<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
+    restorer: &Restorer<'_, M, D, K>,
     cut: Cut,
-    epoch: Epoch,
-    blocks: u32,
     threads: usize,
 ) -> Result<(Vec<Live>, Epoch)> {
+    let Restorer { forest, epoch, blocks } = *restorer;
     let latest = Mutex::new(0);
     let numbers: Vec<u32> = (1..blocks).collect();
     let live = parallel(threads, &numbers, |part| {
         let mut live = Vec::new();
         let mut newest = 0;
         let mut pen = forest.quill.cut_at(epoch);
-        for &number in part {
+        for &number in part.iter().filter(|number| restorer.station(**number).is_none()) {
             let (leaf, berth) = forest.block(number)?;
             let peer = |number| forest.leaf(number).filter(|_| number < blocks);
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
@@ -146,6 +163,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 fn normalise_all<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
     live: &[Live],
+    levels: &Levels,
     epoch: Epoch,
     threads: usize,
 ) -> Result<Vec<Live>> {
@@ -154,7 +172,7 @@ fn normalise_all<M: Medium, D: Design, K: Keys>(
         let mut pen = forest.quill.cut_at(epoch);
         for leaf in part {
             let (block, berth) = forest.block(leaf.0)?;
-            if block.normalise(leaf.0, &berth.beside, forest.lens(), &mut pen)? {
+            if block.normalise(leaf.0, &berth.beside, forest.lens(), &mut pen, levels.place(leaf.0))? {
                 kept.push(*leaf);
             }
         }
@@ -178,8 +196,8 @@ fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live]
     Ok(reached)
 }
 
-/// One chain. Empty leaves are taken out of it: the tree has no place for them, so nobody would ever fill or free them.
-/// The first one stays, for all that is known of the chain hangs on it.
+/// One chain. Empty leaves are taken out of it: a tree loaded anew has no place for them, so nobody would ever fill or
+/// free them. The first one stays, for all that is known of the chain hangs on it; and all do where nodes are durable.
 fn chain<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
     live: &[Live],
@@ -222,7 +240,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
         leaf.rederive(&berth.beside, forest.lens());
         pairs.clear();
         leaf.live(&berth.beside, &mut pairs);
-        if at == first || !pairs.is_empty() {
+        if at == first || !pairs.is_empty() || D::Twig::DURABLE {
             if let Some(left) = left.filter(|left| left.0.next() != at) {
                 left.0.relink(&left.1.beside, pen, at);
             }
@@ -384,19 +402,28 @@ fn between<K: Keys>(left: (&K::Fence, usize), right: (&K::Fence, usize)) -> (Opt
 }
 
 /// Bulk-loads the levels above a run of leaves: level and number of the top.
-fn load<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, leaves: &[Placed<K::Fence>]) -> (u32, u32) {
+fn load<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    leaves: &[Placed<K::Fence>],
+    keyspace: u32,
+    epoch: Epoch,
+) -> (u32, u32) {
     let mut level = 1;
-    let mut nodes = layer::<_, M, D, K>(forest, &forest.spine.twigs, leaves);
+    let mut pen = forest.quill.cut_at(epoch);
+    let station = |level| Station { keyspace, level, first: true };
+    let mut nodes = layer::<_, M, D, K>(forest, &mut pen, &forest.spine.twigs, station(level), leaves);
     while nodes.len() > 1 {
-        nodes = layer::<_, M, D, K>(forest, &forest.spine.branches, &nodes);
         level += 1;
+        nodes = layer::<_, M, D, K>(forest, &mut pen, &forest.spine.branches, station(level), &nodes);
     }
     (level, nodes[0].1)
 }
 
 fn layer<I: Inner, M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
+    pen: &mut Pen<'_, M>,
     slab: &Slab<I>,
+    station: Station,
     below: &[Placed<K::Fence>],
 ) -> Vec<Placed<K::Fence>> {
     // Seven eighths full: room for what splits next, without another level for it.
@@ -411,7 +438,7 @@ fn layer<I: Inner, M: Medium, D: Design, K: Keys>(
         let fences: Vec<_> = part[1..].iter().map(|child| child.0.clone()).collect();
         let children: Vec<_> = part.iter().map(|child| child.1).collect();
         let high = tail.first().map(|child| &child.0);
-        forest.spine.fill::<_, K>(node, (&part[0].0, high), &fences, &children);
+        node.fill::<M, K>(pen, &forest.spine.texts, station, (&part[0].0, high), &fences, &children);
         above.push((part[0].0.clone(), number));
     }
     above

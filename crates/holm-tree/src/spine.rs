@@ -6,18 +6,19 @@
 
 use crate::design::Design;
 use crate::index::{Root, Toward};
-use crate::inner::{Inner, Lead, mark_of};
+use crate::inner::{Inner, Range, Station, fresh, unused};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::slab::Slab;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::texts::Texts;
+use holm_medium::{Medium, Pen, Pool, Quill, Result, Stay};
 use holm_search::Search;
 
 /// The most levels of branches; 8 children each would reach further than numbers do.
-const MOST_LEVELS: usize = 12;
+pub(crate) const MOST_LEVELS: usize = 12;
 
-/// The volatile nodes of a forest.
+/// The nodes of a forest; of durable ones, the volatile sides.
 pub(crate) struct Spine<D: Design> {
     pub(crate) branches: Slab<D::Branch>,
     pub(crate) twigs: Slab<D::Twig>,
@@ -40,9 +41,6 @@ impl<D: Design> Reached<'_, D> {
         (position <= self.twig.len()).then(|| self.twig.child(position))
     }
 }
-
-/// Where a range starts and where it ends; `None`: at the lowest key, and nowhere.
-pub(crate) type Range<K> = (Option<<K as Keys>::Fence>, Option<<K as Keys>::Fence>);
 
 /// A step of the way down, kept where fences matter.
 pub(crate) struct Step<'a, I> {
@@ -215,116 +213,132 @@ impl<D: Design> Spine<D> {
 
     /// Splits the first full node on the way down, so that a leaf's split finds room and never climbs. Tells whether
     /// there was one: whoever asked starts over then.
-    pub(crate) fn split_full<K: Keys>(&self, root: &Root, path: &Path<'_, D, K>, probe: K::Probe<'_>) -> bool {
+    pub(crate) fn split_full<M: Medium, K: Keys>(
+        &self,
+        quill: &Quill<M>,
+        root: &Root,
+        stay: &Stay<'_>,
+        path: &Path<'_, D, K>,
+        probe: K::Probe<'_>,
+    ) -> Result<bool> {
         for (depth, step) in path.branches.iter().enumerate() {
             if step.node.len() + 1 == D::Branch::CHILDREN {
-                self.split(root, path, depth, step, &self.branches, probe);
-                return true;
+                self.split(quill, root, stay, path, depth, (step, &self.branches), probe)?;
+                return Ok(true);
             }
         }
         if path.twig.node.len() + 1 == D::Twig::CHILDREN {
-            self.split(root, path, path.branches.len(), &path.twig, &self.twigs, probe);
-            return true;
+            self.split(quill, root, stay, path, path.branches.len(), (&path.twig, &self.twigs), probe)?;
+            return Ok(true);
         }
-        false
+        Ok(false)
     }
 
     /// Splits one node in two, if nothing has changed since the walk. The node stays latched until its parent knows of
     /// the new half: let go between the two, the keys of that half would be nowhere.
-    fn split<I: Inner, K: Keys>(
+    #[allow(clippy::too_many_arguments, reason = "where, under which label, and what")]
+    fn split<I: Inner, M: Medium, K: Keys>(
         &self,
+        quill: &Quill<M>,
         root: &Root,
+        stay: &Stay<'_>,
         path: &Path<'_, D, K>,
         depth: usize,
-        step: &Step<'_, I>,
-        slab: &Slab<I>,
+        (step, slab): (&Step<'_, I>, &Slab<I>),
         probe: K::Probe<'_>,
-    ) {
-        let node = step.node;
+    ) -> Result<()> {
+        let (node, pool) = (step.node, quill.pool());
         let parent = depth.checked_sub(1).map(|depth| &path.branches[depth]);
+        // Before the label is validated: a tick in between could release a block that is too young for this label.
+        let (number, right) = self.fresh(slab, pool, stay)?;
+        let top = match parent {
+            Some(_) => None,
+            None => Some(self.fresh(&self.branches, pool, stay).inspect_err(|_| unused(slab, pool, number))?),
+        };
+        let undone = || {
+            unused(slab, pool, number);
+            top.iter().for_each(|top| unused(&self.branches, pool, top.0));
+            Ok(())
+        };
         let held_parent = match parent {
             Some(parent) => parent.node.latch().hold(parent.version),
             None => root.latch.read().and_then(|version| root.latch.hold(version)),
         };
-        let Some(held_parent) = held_parent else { return };
+        let Some(held_parent) = held_parent else { return undone() };
         let held = if parent.is_some() || root.top.load(Relaxed) as u32 == step.number {
             node.latch().hold(step.version)
         } else {
             None
         };
-        let Some(_held) = held else { return held_parent.undo() };
-        let range = &path.ranges[depth];
-        let low = range.0.clone().unwrap_or_default();
-        let len = node.len();
-        let (fences, children) = self.take_apart::<I, K>(node, probe);
-        let middle = len / 2;
-        let separator = &fences[middle];
-        let (number, right) = slab.take();
-        self.fill::<_, K>(right, (separator, range.1.as_ref()), &fences[middle + 1..], &children[middle + 1..]);
-        self.fill::<_, K>(node, (&low, Some(separator)), &fences[..middle], &children[..=middle]);
-        match parent {
-            Some(parent) => {
-                let range = &path.ranges[depth - 1];
-                self.adopt::<_, K>(parent.node, range, (parent.position, separator, number), probe);
-            }
-            None => self.grow::<K>(root, separator, step.number, number),
+        let Some(held) = held else {
+            held_parent.undo();
+            return undone();
+        };
+        if !stay.valid() {
+            held.undo();
+            held_parent.undo();
+            return undone();
         }
+        let mut pen = quill.cut(stay);
+        let separator = node.split::<M, K>(&mut pen, &self.texts, &path.ranges[depth], (number, right), probe);
+        match (parent, top) {
+            (Some(parent), _) => {
+                let (range, arrival) = (&path.ranges[depth - 1], (parent.position, &separator, number));
+                parent.node.adopt::<M, K>(&mut pen, &self.texts, range, arrival, probe);
+            }
+            (None, Some(top)) => self.grow::<M, K>(&mut pen, root, top, &separator, [step.number, number]),
+            (None, None) => unreachable!("whoever has no parent gets one"),
+        }
+        Ok(())
+    }
+
+    /// A number that nobody uses, and its node.
+    pub(crate) fn fresh<'a, I: Inner, M: Medium>(
+        &self,
+        slab: &'a Slab<I>,
+        pool: &Pool<M>,
+        stay: &Stay<'_>,
+    ) -> Result<(u32, &'a I)> {
+        fresh(slab, pool, size_of::<D::Leaf>(), || pool.space.take_block(&pool.medium, stay))
     }
 
     /// A new top above two halves.
-    fn grow<K: Keys>(&self, root: &Root, separator: &K::Fence, left: u32, right: u32) {
-        let (number, top) = self.branches.take();
-        self.fill::<_, K>(top, (&K::Fence::default(), None), std::slice::from_ref(separator), &[left, right]);
-        let level = (root.top.load(Relaxed) >> 32) + 1;
-        root.top.store(level << 32 | u64::from(number), Relaxed);
-    }
-
-    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
-    fn take_apart<I: Inner, K: Keys>(&self, node: &I, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
-        let len = node.len();
-        let fences = (0..len).map(|index| node.fence::<K>(&self.texts, index, probe)).collect();
-        let children = (0..=len).map(|index| node.child(index)).collect();
-        (0..len).for_each(|index| self.texts.forget(node.mark(index).text));
-        (fences, children)
-    }
-
-    /// Makes a node hold these separators and children, its heads leaving out what the range shares.
-    pub(crate) fn fill<I: Inner, K: Keys>(
+    fn grow<M: Medium, K: Keys>(
         &self,
-        node: &I,
-        range: (&K::Fence, Option<&K::Fence>),
-        fences: &[K::Fence],
-        children: &[u32],
+        pen: &mut Pen<'_, M>,
+        root: &Root,
+        (number, top): (u32, &D::Branch),
+        separator: &K::Fence,
+        halves: [u32; 2],
     ) {
-        let lead = Lead::of::<K>(range, fences);
-        let marks: Vec<_> = fences.iter().map(|fence| mark_of::<K>(&self.texts, fence, lead.skip())).collect();
-        node.rewrite(lead, &marks, children);
+        let level = (root.top.load(Relaxed) >> 32) as u32 + 1;
+        let station = Station { keyspace: root.keyspace(), level, first: true };
+        let (range, fences) = ((&K::Fence::default(), None), std::slice::from_ref(separator));
+        top.fill::<M, K>(pen, &self.texts, station, range, fences, &halves);
+        root.top.store(u64::from(level) << 32 | u64::from(number), Relaxed);
     }
 
-    /// Takes a separator and the child to its right in, where there is room. Written anew if the separator does not
-    /// begin as the others do, or if its head would not say all and all of them share more than heads leave out.
-    pub(crate) fn adopt<I: Inner, K: Keys>(
-        &self,
-        node: &I,
-        range: &Range<K>,
-        (position, separator, child): (usize, &K::Fence, u32),
-        probe: K::Probe<'_>,
-    ) {
-        let shape = node.shape();
-        let (len, skip) = (shape.len, shape.skip());
-        let fence = |index| node.fence::<K>(&self.texts, index, probe);
-        let begins_alike = shape.extra == 0 || K::shares(separator, &fence(0), skip);
-        let is_short = len > 1 && K::text(separator, skip).is_some() && {
-            let (first, last) = (fence(0), fence(len - 1));
-            K::common((&first).min(separator), Some((&last).max(separator))) > skip
-        };
-        if begins_alike && !is_short {
-            return node.adopt(position, mark_of::<K>(&self.texts, separator, skip), child);
+    /// Level and number of every durable node of a tree, from the top down; nobody may write to it meanwhile.
+    pub(crate) fn nodes(&self, root: &Root) -> Vec<(u32, u32)> {
+        let top = root.top.load(Relaxed);
+        let (height, mut first) = ((top >> 32) as u32, top as u32);
+        let mut nodes = vec![];
+        for level in (1..=height).rev() {
+            first = match level {
+                1 => row(&self.twigs, (level, first), &mut nodes),
+                _ => row(&self.branches, (level, first), &mut nodes),
+            };
         }
-        let (mut fences, mut children) = self.take_apart::<I, K>(node, probe);
-        fences.insert(position, separator.clone());
-        children.insert(position + 1, child);
-        let low = range.0.clone().unwrap_or_default();
-        self.fill::<I, K>(node, (&low, range.1.as_ref()), &fences, &children);
+        nodes
     }
+}
+
+/// The durable nodes of a level from its first one on; tells which is the first one below.
+fn row<I: Inner>(slab: &Slab<I>, (level, first): (u32, u32), nodes: &mut Vec<(u32, u32)>) -> u32 {
+    let mut at = first;
+    while let Some(node) = slab.get(at).filter(|_| I::DURABLE && at != 0) {
+        nodes.push((level, at));
+        at = node.next();
+    }
+    slab.get(first).map_or(0, |node| node.child(0))
 }

@@ -49,7 +49,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
             let raw = [self.raw(stay)?, self.raw(stay)?];
-            if let Some(put) = self.try_split(root, stay, probe, pending, raw) {
+            if let Some(put) = self.try_split(root, stay, probe, pending, raw)? {
                 return Ok(put);
             }
             if !stay.valid() {
@@ -81,8 +81,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Some(Taken { number, leaf, berth, held })
     }
 
-    /// Tells whether the pair that found no room has been put; on `None` all is as it was, and the blocks are free
-    /// again.
+    /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks
+    /// are free again.
     fn try_split(
         &self,
         root: &Root,
@@ -90,28 +90,29 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         probe: K::Probe<'_>,
         pending: Pending,
         raw: [Raw<'_, D::Leaf>; 2],
-    ) -> Option<bool> {
+    ) -> Result<Option<bool>> {
         let space = &self.quill.pool().space;
         let unused = |raw: Raw<'_, D::Leaf>| {
             raw.held.undo();
             space.return_block(raw.number);
         };
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
-        let Some(path) = path.filter(|path| !self.spine.split_full(root, path, probe)) else {
+        let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
+        let (Some(path), Ok(false)) = (path, &full) else {
             raw.into_iter().for_each(unused);
-            return None;
+            return full.map(|_| None);
         };
         let held = path.twig.node.latch().hold(path.twig.version);
         let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
         let (Some(twig_held), Some(taken)) = (held, taken) else {
             raw.into_iter().for_each(unused);
-            return None;
+            return Ok(None);
         };
         if !stay.valid() {
             taken.held.undo();
             twig_held.undo();
             raw.into_iter().for_each(unused);
-            return None;
+            return Ok(None);
         }
         let low = path.leaf.0.clone().unwrap_or_default();
         let fresh = [raw[0].fresh(), raw[1].fresh()];
@@ -126,10 +127,12 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             self.seal(&mut pen, seal);
         }
         let (twig, position) = (path.twig.node, path.twig.position);
-        twig.set_child(position, split.left);
+        if split.left != taken.number {
+            twig.set_child(&mut pen, position, split.left);
+        }
         if let Some((separator, right)) = &split.right {
             let range = path.ranges.last().expect("the twig's own");
-            self.spine.adopt::<_, K>(twig, range, (position, separator, *right), probe);
+            twig.adopt::<M, K>(&mut pen, &self.spine.texts, range, (position, separator, *right), probe);
         }
         for raw in raw {
             let used = raw.number == split.left || split.right.as_ref().is_some_and(|(_, right)| *right == raw.number);
@@ -140,7 +143,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         if split.left != taken.number {
             space.retire_block(stay.epoch(), taken.number);
         }
-        Some(put)
+        Ok(Some(put))
     }
 
     /// Merges the probe's leaf with a neighbour under the same twig, if they fit well and there is a block to be had.
@@ -199,8 +202,10 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             return None;
         };
         self.spine.texts.forget(twig.mark(position).text);
-        twig.disown(position);
-        twig.set_child(position, if let Merged::Anew(_) = merged { raw.number } else { left.number });
+        twig.disown(&mut pen, position);
+        if let Merged::Anew(_) = merged {
+            twig.set_child(&mut pen, position, raw.number);
+        }
         Some(merged)
     }
 
@@ -228,8 +233,26 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             space.retire_block(stay.epoch(), taken.number);
             match path.leaf.1 {
                 Some(high) => edge = high,
-                None => return Ok(()),
+                None => break,
             }
         }
+        self.fell(root, stay)
+    }
+
+    /// Gives up the durable nodes above the leaves of a tree, from the top down; till then a crash finds a tree without
+    /// leaves, which is none.
+    fn fell(&self, root: &Root, stay: &mut Stay<'_>) -> Result<()> {
+        for (level, number) in self.spine.nodes(root) {
+            while !stay.valid() {
+                stay.renew()?;
+            }
+            let mut pen = self.quill.cut(stay);
+            match level {
+                1 => self.spine.twigs.get(number).into_iter().for_each(|node| node.end(&mut pen)),
+                _ => self.spine.branches.get(number).into_iter().for_each(|node| node.end(&mut pen)),
+            }
+            self.quill.pool().space.retire_block(stay.epoch(), number);
+        }
+        Ok(())
     }
 }

@@ -1,9 +1,11 @@
-//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, or where its signs lie.
-//! They are measured and proved by whoever asks for them; the store knows none of them, and few tests instantiate them.
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where its signs lie, or in
+//! nodes above the leaves that are durable. They are measured and proved by whoever asks for them; the store knows none
+//! of them, and few tests instantiate them.
 
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
-use crate::inner::Sorted;
+use crate::inner::{Durable, Sorted};
+use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::{circ::Circ, fast_fair::FastFair};
 
 designs! { $ for_each_variant:
@@ -44,4 +46,13 @@ designs! { $ for_each_variant:
     circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR throughout, the nodes above the leaves durable too: the paper's.
+    fast_fair_all: leaf FastFair<31, Linear>, twig Durable<FastFair<31, Linear>>, branch Durable<FastFair<31, Linear>>;
+    /// The same with six children a node: a tree grows high on few pairs.
+    fast_fair_all_narrow: leaf FastFair<31, Linear>,
+        twig Durable<FastFair<7, Linear>>, branch Durable<FastFair<7, Linear>>;
+    /// Isle-Tree with the nodes above the leaves durable too: the paper's `Isle_all`.
+    isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
+    /// The same with five children a node.
+    isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
 }

@@ -1,9 +1,12 @@
 //! Sorted heads in whole lines, searched by vectors: the twig and branch of most designs.
 
-use super::{Inner, LEAD_WORDS, Lead, Mark, Shape};
+use super::{Arrival, Inner, LEAD_WORDS, Lead, Mark, Range, Shape, Station, mark_of};
+use crate::keys::Keys;
 use crate::latch::Latch;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::sync::rank;
+use crate::texts::Texts;
+use holm_medium::{Medium, Pen};
 use holm_search::Search;
 
 /// `8 * LINES - 1` separators, `8 * LINES` children.
@@ -50,6 +53,52 @@ impl<const LINES: usize> Sorted<LINES> {
         let texts = u64::from(texts) << 31;
         self.shape.store((assured as u64) << 32 | texts | (extra as u64) << 16 | len as u64, Relaxed);
     }
+
+    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
+    fn take_apart<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
+        let len = self.len();
+        let fences = (0..len).map(|index| self.fence::<K>(texts, index, probe)).collect();
+        let children = (0..=len).map(|index| self.child(index)).collect();
+        (0..len).for_each(|index| texts.forget(self.mark(index).text));
+        (fences, children)
+    }
+
+    /// Holds these separators and children from now on, its heads leaving out what the range shares.
+    fn hold<K: Keys>(
+        &self,
+        texts: &Texts,
+        range: (&K::Fence, Option<&K::Fence>),
+        fences: &[K::Fence],
+        children: &[u32],
+    ) {
+        let lead = Lead::of::<K>(range, fences);
+        let marks: Vec<_> = fences.iter().map(|fence| mark_of::<K>(texts, fence, lead.skip())).collect();
+        self.rewrite(lead, &marks, children);
+    }
+
+    fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]) {
+        debug_assert_eq!(marks.len() + 1, children.len());
+        let texts = marks.iter().any(|mark| mark.text != 0);
+        self.set_shape(Shape { len: marks.len(), assured: lead.assured, extra: lead.extra, texts });
+        self.lead.iter().zip(lead.words).for_each(|(word, lead)| word.store(lead, Relaxed));
+        marks.iter().enumerate().for_each(|(index, mark)| self.set(index, *mark));
+        // What lies beyond reads as the greatest head, so that whole lines may be compared.
+        (marks.len()..Self::CHILDREN).for_each(|index| self.set(index, Mark { head: u64::MAX, text: 0 }));
+        children.iter().enumerate().for_each(|(index, child)| self.place(index).store(*child, Relaxed));
+    }
+
+    /// Takes in a separator at `index` and a child to its right; there is room.
+    fn insert(&self, index: usize, mark: Mark, child: u32) {
+        let shape = self.shape();
+        let len = shape.len;
+        for at in (index..len).rev() {
+            self.set(at + 1, self.mark(at));
+            self.place(at + 2).store(self.child(at + 1), Relaxed);
+        }
+        self.set(index, mark);
+        self.place(index + 1).store(child, Relaxed);
+        self.set_shape(Shape { len: len + 1, texts: shape.texts || mark.text != 0, ..shape });
+    }
 }
 
 impl<const LINES: usize> Inner for Sorted<LINES> {
@@ -90,41 +139,75 @@ impl<const LINES: usize> Inner for Sorted<LINES> {
         rank(search, self.heads.as_flattened(), len, head)
     }
 
-    fn rewrite(&self, lead: Lead, marks: &[Mark], children: &[u32]) {
-        debug_assert_eq!(marks.len() + 1, children.len());
-        let texts = marks.iter().any(|mark| mark.text != 0);
-        self.set_shape(Shape { len: marks.len(), assured: lead.assured, extra: lead.extra, texts });
-        self.lead.iter().zip(lead.words).for_each(|(word, lead)| word.store(lead, Relaxed));
-        marks.iter().enumerate().for_each(|(index, mark)| self.set(index, *mark));
-        // What lies beyond reads as the greatest head, so that whole lines may be compared.
-        (marks.len()..Self::CHILDREN).for_each(|index| self.set(index, Mark { head: u64::MAX, text: 0 }));
-        children.iter().enumerate().for_each(|(index, child)| self.place(index).store(*child, Relaxed));
+    fn fill<M: Medium, K: Keys>(
+        &self,
+        _: &mut Pen<'_, M>,
+        texts: &Texts,
+        _: Station,
+        range: (&K::Fence, Option<&K::Fence>),
+        fences: &[K::Fence],
+        children: &[u32],
+    ) {
+        self.hold::<K>(texts, range, fences, children);
     }
 
-    fn set_child(&self, index: usize, child: u32) {
+    fn set_child<M: Medium>(&self, _: &mut Pen<'_, M>, index: usize, child: u32) {
         self.place(index).store(child, Relaxed);
     }
 
-    fn adopt(&self, index: usize, mark: Mark, child: u32) {
+    /// Written anew if the separator does not begin as the others do, or if its head would not say all and all of them
+    /// share more than heads leave out.
+    fn adopt<M: Medium, K: Keys>(
+        &self,
+        _: &mut Pen<'_, M>,
+        texts: &Texts,
+        range: &Range<K>,
+        (position, separator, child): Arrival<'_, K::Fence>,
+        probe: K::Probe<'_>,
+    ) {
         let shape = self.shape();
-        let len = shape.len;
-        for at in (index..len).rev() {
-            self.set(at + 1, self.mark(at));
-            self.set_child(at + 2, self.child(at + 1));
+        let (len, skip) = (shape.len, shape.skip());
+        let fence = |index| self.fence::<K>(texts, index, probe);
+        let begins_alike = shape.extra == 0 || K::shares(separator, &fence(0), skip);
+        let is_short = len > 1 && K::text(separator, skip).is_some() && {
+            let (first, last) = (fence(0), fence(len - 1));
+            K::common((&first).min(separator), Some((&last).max(separator))) > skip
+        };
+        if begins_alike && !is_short {
+            return self.insert(position, mark_of::<K>(texts, separator, skip), child);
         }
-        self.set(index, mark);
-        self.set_child(index + 1, child);
-        self.set_shape(Shape { len: len + 1, texts: shape.texts || mark.text != 0, ..shape });
+        let (mut fences, mut children) = self.take_apart::<K>(texts, probe);
+        fences.insert(position, separator.clone());
+        children.insert(position + 1, child);
+        let low = range.0.clone().unwrap_or_default();
+        self.hold::<K>(texts, (&low, range.1.as_ref()), &fences, &children);
     }
 
-    fn disown(&self, index: usize) {
+    fn disown<M: Medium>(&self, _: &mut Pen<'_, M>, index: usize) {
         let shape = self.shape();
         let len = shape.len;
         for at in index..len - 1 {
             self.set(at, self.mark(at + 1));
-            self.set_child(at + 1, self.child(at + 2));
+            self.place(at + 1).store(self.child(at + 2), Relaxed);
         }
         self.set(len - 1, Mark { head: u64::MAX, text: 0 });
         self.set_shape(Shape { len: len - 1, ..shape });
+    }
+
+    fn split<M: Medium, K: Keys>(
+        &self,
+        _: &mut Pen<'_, M>,
+        texts: &Texts,
+        range: &Range<K>,
+        (_, right): (u32, &Self),
+        probe: K::Probe<'_>,
+    ) -> K::Fence {
+        let low = range.0.clone().unwrap_or_default();
+        let (fences, children) = self.take_apart::<K>(texts, probe);
+        let middle = fences.len() / 2;
+        let separator = &fences[middle];
+        right.hold::<K>(texts, (separator, range.1.as_ref()), &fences[middle + 1..], &children[middle + 1..]);
+        self.hold::<K>(texts, (&low, Some(separator)), &fences[..middle], &children[..=middle]);
+        separator.clone()
     }
 }

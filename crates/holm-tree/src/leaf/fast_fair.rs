@@ -29,6 +29,8 @@
 //! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
 //! stores to it.
 
+mod node;
+
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::guide::{Board, Guide, print_of};
 use crate::keys::{Keys, Slot};
@@ -244,6 +246,34 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         Survey { counts, end }
     }
 
+    /// FAIR: gives the upper half of a full leaf's pairs to a fresh one.
+    fn halve<M: Medium, K: Keys>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, right: Fresh<'_, Self>) {
+        let count = Self::count(beside);
+        let middle = count / 2;
+        let moved = (middle..count).map(|slot| self.slot(slot)).chain(std::iter::repeat(Slot::default()));
+        for (pair, slot) in right.leaf.pairs.iter().zip(moved) {
+            pen.write(&pair.head, slot.head);
+            pen.write(&pair.payload, slot.payload);
+        }
+        pen.write(&right.leaf.home, self.home.read() & !FIRST);
+        pen.write(&right.leaf.link, self.next().into());
+        // Before the link: else a crash keeps the link and finds noise behind it.
+        pen.persist(&right.leaf.pairs);
+        // The commit word: the upper half now belongs to the right leaf, wherever else it stands.
+        pen.write(&self.link, right.number.into());
+        // Before the truncation: else a crash keeps that, loses the link, and the upper half.
+        pen.persist(&self.link);
+        pen.write(self.mark::<K>(middle), 0);
+        // Before the next change: to a right leaf that has changed since, recovery could not match the upper half.
+        pen.persist(&self.pairs[middle]);
+        let (board, row) = (self.board(beside), self.row(count));
+        let print = |index: usize| G::print(board, index + middle);
+        G::derive(right.leaf.board(right.beside), pen, right.leaf.row(count - middle), print);
+        (middle..count).for_each(|slot| G::vacated(board, pen, row, slot));
+        right.beside.count.store((count - middle) as u32, Relaxed);
+        beside.count.store(middle as u32, Relaxed);
+    }
+
     /// FAIR, where a crash came between link and truncation: the right leaf is exactly what this one has from some slot
     /// on. Anything else that overlaps is damage and left for the rebuild to report.
     fn truncate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, lens: Lens<'_, K>, right: &Self) {
@@ -390,29 +420,9 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
             return Split { left: own, right: None };
         };
         let [right, _] = fresh;
-        let moved = (middle..count).map(|slot| self.slot(slot)).chain(std::iter::repeat(Slot::default()));
-        for (pair, slot) in right.leaf.pairs.iter().zip(moved) {
-            pen.write(&pair.head, slot.head);
-            pen.write(&pair.payload, slot.payload);
-        }
-        pen.write(&right.leaf.home, self.home.read() & !FIRST);
-        pen.write(&right.leaf.link, self.next().into());
-        // Before the link: else a crash keeps the link and finds noise behind it.
-        pen.persist(&right.leaf.pairs);
-        // The commit word: the upper half now belongs to the right leaf, wherever else it stands.
-        pen.write(&self.link, right.number.into());
-        // Before the truncation: else a crash keeps that, loses the link, and the upper half.
-        pen.persist(&self.link);
-        pen.write(self.mark::<K>(middle), 0);
-        // Before the next change: to a right leaf that has changed since, recovery could not match the upper half.
-        pen.persist(&self.pairs[middle]);
-        let (board, row) = (self.board(beside), self.row(count));
-        let print = |index: usize| G::print(board, index + middle);
-        G::derive(right.leaf.board(right.beside), pen, right.leaf.row(count - middle), print);
-        (middle..count).for_each(|slot| G::vacated(board, pen, row, slot));
-        right.beside.count.store((count - middle) as u32, Relaxed);
-        beside.count.store(middle as u32, Relaxed);
-        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+        let number = right.number;
+        self.halve::<M, K>(beside, pen, right);
+        Split { left: own, right: Some((K::separator(&last, &first), number)) }
     }
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {

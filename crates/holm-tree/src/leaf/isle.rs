@@ -18,6 +18,8 @@
 //! right one of the two counts*: the mate is written before the mark on the way to the right, and after it on the way
 //! to the left. Assumed of the medium: what persists of a line is a prefix of the stores to it.
 
+pub mod node;
+
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use crate::keys::{Keys, Role, Slot};
 use crate::lineage::Lineage;
@@ -343,9 +345,16 @@ impl Leaf for Isle {
         Ok(fate)
     }
 
-    fn normalise<M: Medium, K: Keys>(&self, own: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<bool> {
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        _: &(),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        placed: bool,
+    ) -> Result<bool> {
         let mut counters = self.counters.read();
-        if counters == 0 {
+        if counters == 0 && !placed {
             // Whatever lies in its lines.
             self.lineage.give_up(pen);
             return Ok(false);

@@ -252,11 +252,18 @@ impl Leaf for NvTree {
         Ok(fate)
     }
 
-    fn normalise<M: Medium, K: Keys>(&self, _: u32, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>) -> Result<bool> {
-        let holds = self.standing().next().is_some();
-        if !holds {
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        _: u32,
+        _: &(),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        placed: bool,
+    ) -> Result<bool> {
+        let stays = placed || self.standing().next().is_some();
+        if !stays {
             self.lineage.give_up(pen);
         }
-        Ok(holds)
+        Ok(stays)
     }
 }

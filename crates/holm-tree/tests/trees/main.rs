@@ -4,6 +4,7 @@ mod agree;
 mod borders;
 mod fills;
 mod grove;
+mod levels;
 mod linked;
 mod names;
 mod recorded;

@@ -186,7 +186,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
             let mut kept = vec![];
             for number in live {
                 let beside = &self.besides[number as usize];
-                if self.leaf(number).normalise(number, beside, self.lens(), &mut pen).map_err(said)? {
+                if self.leaf(number).normalise(number, beside, self.lens(), &mut pen, false).map_err(said)? {
                     kept.push(number);
                 }
             }

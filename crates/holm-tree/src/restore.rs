@@ -1,0 +1,343 @@
+//! Durable nodes after a crash: found, mended, and brought to agree with the level below them, from the leaves up.
+//!
+//! What a crash may have left: a node in the midst of a change, which mends itself; a split whose parent knows nothing
+//! of the new half yet; a child that names a leaf replaced by others, or given up; a level without the one above it;
+//! and nodes of a tree whose leaves are gone. Each is finished by the same steps, in the same order, as an operation
+//! would have done it, so that a recovery which is crashed leaves no more. All else that does not agree is damage.
+
+use crate::design::Design;
+use crate::forest::Forest;
+use crate::index::Root;
+use crate::inner::{Inner, Lead, Station, fresh, reach};
+use crate::keys::Keys;
+use crate::leaf::{Home, Leaf, damaged};
+use crate::slab::Slab;
+use crate::spine::MOST_LEVELS;
+use holm_medium::{Epoch, Medium, MediumError, Pen, Result};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The nodes of a level: where each one's range starts, and its number. In order.
+type Level = Vec<(u64, u32)>;
+
+/// A leaf or node that a level leads to, and the least and the greatest key in it; none in an empty leaf.
+pub(crate) struct Below {
+    pub(crate) number: u32,
+    pub(crate) ends: Option<(u64, u64)>,
+}
+
+/// The durable nodes of all trees; of volatile ones there are none.
+#[derive(Default)]
+pub(crate) struct Levels {
+    /// By keyspace, from level 1 up.
+    trees: BTreeMap<u32, Vec<Level>>,
+    /// What nodes of level 1 lead to.
+    placed: BTreeSet<u32>,
+}
+
+impl Levels {
+    /// Whether a node leads to this leaf.
+    pub(crate) fn place(&self, leaf: u32) -> bool {
+        self.placed.contains(&leaf)
+    }
+
+    /// Blocks that are in use, or are named by nodes as if they were.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = u32> {
+        self.trees.values().flatten().flatten().map(|node| node.1).chain(self.placed.iter().copied())
+    }
+}
+
+fn wrong<D: Design>(number: u32, what: &'static str, found: impl Into<String>, expected: &'static str) -> MediumError {
+    damaged::<D::Leaf>((number, 0), what, found, expected)
+}
+
+/// Who restores, and under which label.
+pub(crate) struct Restorer<'a, M: Medium, D: Design, K: Keys> {
+    pub(crate) forest: &'a Forest<M, D, K>,
+    pub(crate) epoch: Epoch,
+    /// Blocks of the leaf area.
+    pub(crate) blocks: u32,
+}
+
+impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
+    /// What a block says of itself, if it is a node.
+    pub(crate) fn station(&self, number: u32) -> Option<Station> {
+        let image = self.forest.quill.pool().medium.image();
+        let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
+        if D::Twig::DURABLE && number < self.blocks { D::Twig::station(image, offset) } else { None }
+    }
+
+    fn pen(&self) -> Pen<'a, M> {
+        self.forest.quill.cut_at(self.epoch)
+    }
+
+    fn node<I: Inner>(&self, slab: &'a Slab<I>, number: u32) -> Result<&'a I> {
+        let node = reach(slab, self.forest.quill.pool(), number, size_of::<D::Leaf>());
+        node.ok_or_else(|| wrong::<D>(number, "a node's number", "no block of the image", "one of it"))
+    }
+
+    fn fence(word: u64) -> K::Fence {
+        K::from_head(K::probe(&K::Fence::default()), &Lead::default(), word)
+    }
+
+    /// Finds the nodes of every tree that has leaves, and mends them. Those of the others end, and those that no level
+    /// leads to: of splits that were not committed.
+    pub(crate) fn find(&self, has_leaves: impl Fn(u32) -> bool) -> Result<Levels> {
+        let mut levels = Levels::default();
+        if !D::Twig::DURABLE {
+            return Ok(levels);
+        }
+        let (mut firsts, mut found) = (BTreeMap::new(), BTreeSet::new());
+        let mut pen = self.pen();
+        for number in 1..self.blocks {
+            match self.station(number) {
+                Some(station) if !has_leaves(station.keyspace) => self.end(number, &mut pen)?,
+                Some(station) if station.first => {
+                    found.insert(number);
+                    if firsts.insert((station.keyspace, station.level), number).is_some() {
+                        return Err(wrong::<D>(number, "the first node of a level", "another one", "one alone"));
+                    }
+                }
+                Some(_) => _ = found.insert(number),
+                None => {}
+            }
+        }
+        for ((keyspace, level), first) in firsts {
+            let tree = levels.trees.entry(keyspace).or_default();
+            if level as usize != tree.len() + 1 || tree.len() > MOST_LEVELS {
+                let found = format!("{level} after {}", tree.len());
+                return Err(wrong::<D>(first, "a node's level", found, "the one above the last"));
+            }
+            let spine = &self.forest.spine;
+            let station = Station { keyspace, level, first: true };
+            if level == 1 {
+                tree.push(self.chain(&spine.twigs, station, first, &mut pen, &mut |leaf| levels.placed.insert(leaf))?);
+            } else {
+                tree.push(self.chain(&spine.branches, station, first, &mut pen, &mut |_| true)?);
+            }
+        }
+        levels.trees.values().flatten().flatten().for_each(|node| _ = found.remove(&node.1));
+        found.into_iter().try_for_each(|number| self.end(number, &mut pen))?;
+        // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
+        Ok(levels)
+    }
+
+    /// Mends one level from its first node on; `child` is told each child, and whether it is the first time.
+    fn chain<I: Inner>(
+        &self,
+        slab: &'a Slab<I>,
+        station: Station,
+        first: u32,
+        pen: &mut Pen<'_, M>,
+        child: &mut dyn FnMut(u32) -> bool,
+    ) -> Result<Level> {
+        let beside = Some(Station { first: false, ..station });
+        let mut level = Level::new();
+        let (mut at, mut least) = (first, Some(0));
+        while at != 0 {
+            let node = self.node(slab, at)?;
+            let next = node.next();
+            if next != 0 && self.station(next) != beside || level.len() > self.blocks as usize {
+                return Err(wrong::<D>(at, "a node's neighbour", format!("block {next}"), "a node of its level"));
+            }
+            node.mend(pen, if next != 0 { Some(self.node(slab, next)?) } else { None });
+            let low = node.low();
+            let heads = (0..node.len()).map(|index| node.mark(index).head);
+            for head in [low].into_iter().chain(heads) {
+                if least.is_none_or(|least| head < least) || level.is_empty() && low != 0 {
+                    return Err(wrong::<D>(
+                        at,
+                        "where a child's range starts",
+                        format!("{head:#x}"),
+                        "more than before",
+                    ));
+                }
+                least = head.checked_add(1);
+            }
+            if (0..=node.len()).any(|index| node.child(index) == 0 || !child(node.child(index))) {
+                return Err(wrong::<D>(at, "a node's child", "none, or one that has a place", "one of its own"));
+            }
+            level.push((low, at));
+            at = next;
+        }
+        Ok(level)
+    }
+
+    fn end(&self, number: u32, pen: &mut Pen<'_, M>) -> Result<()> {
+        // Else it would be found again, beside the nodes of a tree planted in the same keyspace, or in place of a leaf.
+        self.node(&self.forest.spine.twigs, number)?.end(pen);
+        Ok(())
+    }
+
+    /// Ends the nodes that are left: of trees that have no leaf after all.
+    pub(crate) fn end_all(&self, levels: Levels) -> Result<()> {
+        let mut pen = self.pen();
+        for number in levels.trees.into_values().flatten().flatten().map(|node| node.1) {
+            self.end(number, &mut pen)?;
+            self.forest.quill.pool().space.return_block(number);
+        }
+        Ok(())
+    }
+
+    /// Brings the nodes of one tree to agree with its leaves, which are in order of their ends: its root.
+    pub(crate) fn raise(&self, levels: &mut Levels, keyspace: u32, leaves: Vec<Below>, pairs: u64) -> Result<Root> {
+        let tree = levels.trees.remove(&keyspace).unwrap_or_default();
+        let height = tree.len();
+        let (mut level, mut below) = (0, leaves);
+        let mut tree = tree.into_iter();
+        while level == 0 || level < height || below.len() > 1 {
+            level += 1;
+            let station = Station { keyspace, level: level as u32, first: true };
+            let nodes = tree.next().unwrap_or_default();
+            let spine = &self.forest.spine;
+            let nodes = match level {
+                1 => self.agree(&spine.twigs, station, nodes, &below)?,
+                _ => self.agree(&spine.branches, station, nodes, &below)?,
+            };
+            below = nodes.into_iter().map(|(low, number)| Below { number, ends: Some((low, low)) }).collect();
+        }
+        Ok(Root::new(keyspace, level as u32, below[0].number, pairs))
+    }
+
+    /// One level with the one below it: what has no place gets one, what is gone loses its own.
+    fn agree<I: Inner>(&self, slab: &'a Slab<I>, station: Station, mut nodes: Level, below: &[Below]) -> Result<Level> {
+        let there: BTreeMap<u32, &Below> = below.iter().map(|it| (it.number, it)).collect();
+        let mut pen = self.pen();
+        if nodes.is_empty() {
+            // The tree was being planted, or its top had split and not grown.
+            let (number, node) = self.fresh(slab)?;
+            let range = (&K::Fence::default(), None);
+            node.fill::<M, K>(&mut pen, &self.forest.spine.texts, station, range, &[], &[below[0].number]);
+            nodes.push((0, number));
+        }
+        let mut placed = BTreeSet::new();
+        for (_, number) in &nodes {
+            let node = self.node(slab, *number)?;
+            placed.extend((0..=node.len()).map(|index| node.child(index)));
+        }
+        // In order: of two halves that replaced a leaf, the lower one takes its place, the other one goes beside it.
+        for it in below.iter().filter(|it| !placed.contains(&it.number)) {
+            self.put(slab, &mut nodes, it, &there, &mut pen)?;
+        }
+        // A leaf of a chain is never gone while the chain is there, nor is a node.
+        let goes = station.level == 1 && !D::Leaf::CARD.linked;
+        if goes && placed.iter().any(|number| !there.contains_key(number)) {
+            self.take_away(slab, station.keyspace, &nodes, &there, &mut pen)?;
+        }
+        self.check(slab, station, &nodes, &there, goes)?;
+        Ok(nodes)
+    }
+
+    fn fresh<I: Inner>(&self, slab: &'a Slab<I>) -> Result<(u32, &'a I)> {
+        let pool = self.forest.quill.pool();
+        fresh(slab, pool, size_of::<D::Leaf>(), || pool.space.take_block_at(&pool.medium, self.epoch))
+    }
+
+    /// Gives a place to what has none: that of one that is gone, or one of its own beside its left neighbour.
+    fn put<I: Inner>(
+        &self,
+        slab: &'a Slab<I>,
+        nodes: &mut Level,
+        it: &Below,
+        there: &BTreeMap<u32, &Below>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<()> {
+        let Some((low, _)) = it.ends else {
+            return Err(wrong::<D>(it.number, "a leaf", "nothing in it and no way to it", "a way to it"));
+        };
+        let (texts, search) = (&self.forest.spine.texts, self.forest.spine.search);
+        let separator = Self::fence(low);
+        let probe = K::probe(&separator);
+        let index = nodes.partition_point(|node| node.0 <= low) - 1;
+        let mut node = self.node(slab, nodes[index].1)?;
+        let position = node.rank(search, node.len(), low);
+        if !there.contains_key(&node.child(position)) {
+            node.set_child(pen, position, it.number);
+            return Ok(());
+        }
+        if node.len() + 1 == I::CHILDREN {
+            let (number, right) = self.fresh(slab)?;
+            node.split::<M, K>(pen, texts, &(None, None), (number, right), probe);
+            nodes.insert(index + 1, (right.low(), number));
+            node = if right.low() <= low { right } else { node };
+        }
+        let position = node.rank(search, node.len(), low);
+        let start = position.checked_sub(1).map_or(node.low(), |before| node.mark(before).head);
+        if start == low {
+            return Err(wrong::<D>(it.number, "where a range starts", format!("{low:#x}"), "a place of its own"));
+        }
+        node.adopt::<M, K>(pen, texts, &(None, None), (position, &separator, it.number), probe);
+        Ok(())
+    }
+
+    /// Takes away what leads to leaves that are gone; who has nothing else gets an empty leaf.
+    fn take_away<I: Inner>(
+        &self,
+        slab: &'a Slab<I>,
+        keyspace: u32,
+        nodes: &Level,
+        there: &BTreeMap<u32, &Below>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<()> {
+        let mut gone = BTreeSet::new();
+        for (_, number) in nodes {
+            let node = self.node(slab, *number)?;
+            let is_gone = |index: usize| !there.contains_key(&node.child(index));
+            for index in (1..=node.len()).rev().filter(|index| is_gone(*index)) {
+                gone.insert(node.child(index));
+                node.disown(pen, index - 1);
+            }
+            if is_gone(0) {
+                gone.insert(node.child(0));
+                if node.is_empty() {
+                    let home = Home { keyspace, skip: 0, first: false };
+                    node.set_child(pen, 0, self.forest.fresh_leaf(self.epoch, home)?);
+                } else {
+                    node.set_child(pen, 0, node.child(1));
+                    node.disown(pen, 0);
+                }
+            }
+        }
+        let space = &self.forest.quill.pool().space;
+        let is_block = |number: &u32| *number < self.blocks && self.station(*number).is_none();
+        gone.into_iter().filter(is_block).for_each(|number| space.return_block(number));
+        Ok(())
+    }
+
+    /// Everything below has one place, and lies in its range.
+    fn check<I: Inner>(
+        &self,
+        slab: &'a Slab<I>,
+        station: Station,
+        nodes: &Level,
+        there: &BTreeMap<u32, &Below>,
+        goes: bool,
+    ) -> Result<()> {
+        let mut placed = 0;
+        for (index, (low, number)) in nodes.iter().enumerate() {
+            let node = self.node(slab, *number)?;
+            let end = nodes.get(index + 1).map(|next| next.0);
+            for at in 0..=node.len() {
+                let start = at.checked_sub(1).map_or(*low, |before| node.mark(before).head);
+                let end = if at < node.len() { Some(node.mark(at).head) } else { end };
+                let fits = |it: &Below| match it.ends {
+                    Some((low, _)) if station.level > 1 => low == start,
+                    Some((low, high)) => low >= start && end.is_none_or(|end| high < end),
+                    None => true,
+                };
+                match there.get(&node.child(at)) {
+                    Some(it) if fits(it) => placed += 1,
+                    None if goes => {}
+                    _ => {
+                        let found = format!("block {} from {start:#x} on", node.child(at));
+                        return Err(wrong::<D>(*number, "a node's child", found, "what lies in its range"));
+                    }
+                }
+            }
+        }
+        if placed != there.len() {
+            let found = format!("{placed} of {}", there.len());
+            return Err(wrong::<D>(nodes[0].1, "what a level leads to", found, "all of the one below"));
+        }
+        Ok(())
+    }
+}
