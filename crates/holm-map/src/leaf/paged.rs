@@ -233,14 +233,8 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
 
     #[inline(always)]
     fn value_at(&self, leaf: u32, slot: usize) -> NonNull<V> {
-        let identifier = self.identifier(leaf, slot);
         // `NONE` is outside the area, so a slot without a pair panics there.
-        #[cfg(debug_assertions)]
-        if identifier != NONE {
-            // SAFETY: the slot is occupied, so the identifier is in use.
-            debug_assert_eq!(unsafe { self.pairs.lane(identifier) }, self.key(leaf, slot));
-        }
-        self.pairs.value_at(identifier)
+        self.pairs.value_at(self.identifier(leaf, slot))
     }
 
     #[inline(always)]
@@ -254,9 +248,9 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
 
     fn remove(&mut self, leaf: u32, slot: usize) -> V {
         assert!(slot < self.len(leaf), "slot {slot} of leaf {leaf} is not occupied");
-        let identifier = self.unlink(leaf, slot);
+        let (key, identifier) = (self.key(leaf, slot), self.unlink(leaf, slot));
         // SAFETY: it stood in an occupied slot, and stands in none any more.
-        unsafe { self.pairs.remove(identifier) }
+        unsafe { self.pairs.remove(key, identifier) }
     }
 
     fn split(&mut self, leaf: u32) -> (K::Lane, u32) {

@@ -5,7 +5,7 @@
 //! `unsafe` may stand.
 
 use crate::area::{Area, Pages};
-use holm_search::{prefetch_address, prefetch_address_write};
+use holm_search::{Lane, prefetch_address, prefetch_address_write};
 use std::ptr::NonNull;
 
 struct Pair<L, V> {
@@ -20,7 +20,7 @@ pub(super) struct PairArea<L, V> {
     holes: Vec<u32>,
 }
 
-impl<L: Copy, V> PairArea<L, V> {
+impl<L: Lane, V> PairArea<L, V> {
     pub(super) fn new(pages: Pages) -> Self {
         Self { pairs: Area::new(pages), holes: Vec::new() }
     }
@@ -43,14 +43,15 @@ impl<L: Copy, V> PairArea<L, V> {
         identifier
     }
 
-    /// Takes the pair back.
+    /// Takes the pair of `lane` back.
     ///
     /// # Safety
     /// `identifier` came from `insert` and was not taken back since.
     #[inline(always)]
-    pub(super) unsafe fn remove(&mut self, identifier: u32) -> V {
+    pub(super) unsafe fn remove(&mut self, lane: L, identifier: u32) -> V {
         // SAFETY: there is a pair, by this function's contract, and from here on the identifier is a hole's.
         let pair = unsafe { self.pairs.at(identifier as usize).read() };
+        assert_eq!(pair.lane, lane, "a pair is of the key that leads to it");
         self.holes.push(identifier);
         if self.holes.len() == self.pairs.len() {
             self.holes.clear();
@@ -64,16 +65,6 @@ impl<L: Copy, V> PairArea<L, V> {
     pub(super) fn value_at(&self, identifier: u32) -> NonNull<V> {
         // SAFETY: the pair is inside the area, and so is its field.
         unsafe { NonNull::new_unchecked(&raw mut (*self.pairs.at(identifier as usize).as_ptr()).value) }
-    }
-
-    /// The key of a pair.
-    ///
-    /// # Safety
-    /// As [`PairArea::remove`].
-    #[cfg(debug_assertions)]
-    pub(super) unsafe fn lane(&self, identifier: u32) -> L {
-        // SAFETY: there is a pair, by this function's contract; only the lane is looked at.
-        unsafe { (&raw const (*self.pairs.at(identifier as usize).as_ptr()).lane).read() }
     }
 
     /// Asks for a pair.
