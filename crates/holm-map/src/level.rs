@@ -13,6 +13,8 @@ pub trait Level: 'static {
     type Search: Search;
     /// Bytes of keys in a node: whole cache lines. A node has as many children as keys fit in.
     const BYTES: usize;
+    /// The same where keys have eight bytes.
+    const WIDE_BYTES: usize = Self::BYTES;
     /// The pages of the level's areas.
     const PAGES: Pages = Pages::Large;
     /// How a node's identifiers are asked for when the node is entered.

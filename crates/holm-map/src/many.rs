@@ -109,7 +109,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let mut lanes = [last; GROUP];
         group.iter().zip(&mut lanes).for_each(|((key, _), lane)| *lane = key.lane());
         self.trace_many(x, &lanes, &mut leaves);
-        leaves.iter().for_each(|leaf| self.leaves.ask_room(*leaf));
+        leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_room(x, *leaf, lane));
         // A split moves keys to a leaf that was not found: from then on each way down is gone again.
         let mut split = false;
         for (at, (_, value)) in group.drain(..).enumerate() {

@@ -198,7 +198,7 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         let (mut order, mut leaf) = (Vec::new(), self.tree.head);
         while leaf != NOWHERE {
             let after = self.tree.after(leaf);
-            self.tree.leaves.sorted(leaf, &mut order);
+            self.tree.order(leaf, &mut order);
             for (lane, _) in &order {
                 self.tree.retain_one(leaf, *lane, &mut keep);
             }
@@ -230,7 +230,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// Puts a pair into `leaf`, which is where it belongs. Says whether a leaf was split, and what was there.
     #[inline(always)]
     pub(crate) fn insert_into<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> (bool, Option<V>) {
-        self.leaves.ask_room(leaf);
+        self.leaves.ask_early(leaf, key);
         if let Some(slot) = self.leaves.find(x, leaf, key) {
             return (false, Some(std::mem::replace(self.value_mut((leaf, slot)), value)));
         }
@@ -243,7 +243,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             self.plant();
         }
         let leaf = self.seek(x, key);
-        self.leaves.ask_room(leaf);
+        self.leaves.ask_early(leaf, key);
         let (leaf, slot, _) = self.insert_fresh(x, leaf, key, value);
         (leaf, slot)
     }

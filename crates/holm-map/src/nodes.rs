@@ -25,9 +25,10 @@ pub(crate) struct Nodes<K: Key, C: Level> {
 impl<K: Key, C: Level> Nodes<K, C> {
     /// Children that a node has room for. One separator slot stays unused, and so the last is always the greatest.
     const CHILDREN: usize = {
-        assert!(C::BYTES.is_multiple_of(holm_search::LINE_BYTES), "nodes are whole lines");
-        assert!(C::BYTES / size_of::<K::Lane>() >= 4, "a node that splits leaves two children on each side");
-        C::BYTES / size_of::<K::Lane>()
+        let bytes = if size_of::<K::Lane>() == 8 { C::WIDE_BYTES } else { C::BYTES };
+        assert!(bytes.is_multiple_of(holm_search::LINE_BYTES), "nodes are whole lines");
+        assert!(bytes / size_of::<K::Lane>() >= 4, "a node that splits leaves two children on each side");
+        bytes / size_of::<K::Lane>()
     };
 
     pub(crate) fn new() -> Self {

@@ -33,6 +33,7 @@ pub enum FastGlue {}
 impl Level for FastGlue {
     type Search = Counting;
     const BYTES: usize = 512;
+    const WIDE_BYTES: usize = 1024;
     const IDENTIFIERS: Hint = Hint::T0;
 }
 
@@ -42,7 +43,8 @@ pub enum FastRoot {}
 
 impl Level for FastRoot {
     type Search = Sampled;
-    const BYTES: usize = 64 << 10;
+    const BYTES: usize = 32 << 10;
+    const WIDE_BYTES: usize = 64 << 10;
 }
 
 /// The best selection of the paper, measure for measure: unsorted leaves of 512 bytes of keys, sorted nodes of 512

@@ -166,6 +166,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             return None;
         }
         let leaf = self.seek(x, key);
+        self.leaves.ask_early(leaf, key);
         self.leaves.find(x, leaf, key).map(|slot| (leaf, slot))
     }
 
@@ -212,6 +213,12 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         with_vectors!(self.vectors, x => self.seek(x, key))
     }
 
+    /// The keys and slots of a leaf in order, likewise.
+    #[inline(never)]
+    pub(crate) fn order(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+        with_vectors!(self.vectors, x => self.leaves.sorted(x, leaf, out));
+    }
+
     fn path(&mut self, key: K::Lane) -> Path {
         let mut path = Path { steps: [(0, 0); MOST_LEVELS + 1], leaf: self.root };
         for level in (1..=self.height).rev() {
@@ -230,7 +237,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let path = self.path(key);
         let leaf = path.leaf;
         let at_end = leaf == self.tail;
-        let greatest = if at_end { self.leaves.greatest(leaf) } else { None };
+        let greatest = if at_end { self.leaves.end(leaf, false).map(|(greatest, _)| greatest) } else { None };
         // Keys that come in order fill their leaves: the last one stays as it is, and what follows begins another.
         let (separator, fresh) = match greatest.filter(|greatest| *greatest < key) {
             Some(greatest) => (greatest, self.leaves.fresh()),

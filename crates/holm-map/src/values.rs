@@ -36,8 +36,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// on with the next one.
     fn drop_values(&mut self) {
         while self.head != NOWHERE {
-            while let Some(last) = self.leaves.len(self.head).checked_sub(1) {
-                drop(self.leaves.remove(self.head, last));
+            while let Some(slot) = self.leaves.any(self.head) {
+                drop(self.leaves.remove(self.head, slot));
             }
             self.head = self.after(self.head);
         }

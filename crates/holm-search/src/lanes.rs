@@ -88,6 +88,10 @@ pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
     /// Bit i is set if and only if lane i equals `key`. At most [`MASK_LANES`] lanes, whole lines.
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64;
 
+    /// For each of the first `count` lanes, how many of those are less: where it stands once they are sorted, if no
+    /// two are equal. Equal ones get equal answers. `count` is at most [`MASK_LANES`]; answers behind it mean nothing.
+    fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES];
+
     /// Bit i is set if and only if byte i equals `byte`.
     fn bytes_equal(self, bytes: &[u8; LINE_BYTES], byte: u8) -> u64;
 }
@@ -111,6 +115,15 @@ impl LaneKernels for Portable {
         let whole = lanes.len().min(MASK_LANES);
         let lanes = lanes[..whole - whole % L::PER_LINE].iter().enumerate();
         lanes.fold(0, |mask, (slot, lane)| mask | u64::from(*lane == key) << slot)
+    }
+
+    fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES] {
+        let mut ranks = [0; MASK_LANES];
+        let counted = &lanes[..count.min(MASK_LANES)];
+        for than in counted {
+            ranks.iter_mut().zip(counted).for_each(|(rank, lane)| *rank += u8::from(than < lane));
+        }
+        ranks
     }
 
     #[inline(always)]

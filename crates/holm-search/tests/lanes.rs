@@ -37,6 +37,27 @@ fn check_all<L: Lane>(of: impl Fn(u64) -> L) {
     }
 }
 
+fn check_ranks<L: Lane>(of: impl Fn(u64) -> L) {
+    for count in 0..=MASK_LANES {
+        let mut lanes = [L::LEAST; MASK_LANES];
+        numbers(count as u64).zip(&mut lanes).for_each(|(number, lane)| *lane = of(number));
+        let counted = &lanes[..count];
+        for vectors in Vectors::all_available() {
+            let ranks = with_vectors!(vectors, x => x.ranks(&lanes, count));
+            let less = counted.iter().map(|lane| counted.iter().filter(|than| *than < lane).count());
+            assert!(less.eq(ranks[..count].iter().map(|rank| usize::from(*rank))), "{}: {counted:?}", vectors.name());
+        }
+    }
+}
+
+#[test]
+fn ranks_count_the_lesser_lanes() {
+    check_ranks(|number| number as i32);
+    check_ranks(|number| number as i64);
+    check_ranks(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
+    check_ranks(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
+}
+
 #[test]
 fn lanes_are_compared_as_signed_numbers() {
     check_all(|number| number as i32);

@@ -123,7 +123,7 @@ impl<L: Lane> End<L> {
         if coming != NOWHERE {
             tree.leaves.ask_all(coming);
         }
-        tree.leaves.sorted(self.leaf, &mut self.order);
+        tree.order(self.leaf, &mut self.order);
         true
     }
 }
@@ -135,8 +135,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if leaf == NOWHERE {
             return None;
         }
-        let keys = (0..self.leaves.len(leaf)).map(|slot| (self.leaves.key(leaf, slot), slot));
-        let (lane, slot) = if first { keys.min() } else { keys.max() }?;
+        let (lane, slot) = self.leaves.end(leaf, first)?;
         Some((lane, (leaf, slot)))
     }
 

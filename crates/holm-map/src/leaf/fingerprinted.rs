@@ -1,13 +1,14 @@
 //! Leaves of fingerprints: a cache line with a byte of each key's hash, and the pairs in an area of their own.
 //!
 //! A search compares one line and follows the few bytes that agree to their pairs, so a get touches two lines of a
-//! leaf, where a leaf of keys is searched in eight and leads to two more. Pairs lie unsorted, side by side: nothing
-//! but the order is made up when a scan comes by. One of the rooms where `unsafe` may stand.
+//! leaf, where a leaf of keys is searched in eight and leads to two more. A pair lies in the line where its key's hash
+//! puts it, or else in the next that has room; so that line can be asked for together with the fingerprints, and most
+//! searches wait once, not twice. The order is made up when a scan comes by. One of the rooms where `unsafe` may stand.
 
-use super::Leaf;
+use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
-use holm_search::{LINE_BYTES, Lane, LaneKernels, prefetch, prefetch_address, prefetch_address_write};
+use holm_search::{LINE_BYTES, Lane, LaneKernels, Portable, prefetch, prefetch_address, prefetch_address_write};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -23,7 +24,7 @@ pub trait FingerprintedLevel: 'static {
     const SPARSE: usize = Self::SLOTS / 4;
 }
 
-/// The line of a leaf: a fingerprint for each slot, and how many slots are occupied. Those are the first.
+/// The line of a leaf: a fingerprint for each slot, [`VACANT`] for one that is not occupied, and how many are.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Marks([u8; LINE_BYTES]);
@@ -32,6 +33,9 @@ impl crate::area::Plain for Marks {}
 
 /// The place of the count.
 const COUNT: usize = LINE_BYTES - 1;
+
+/// No key's fingerprint.
+const VACANT: u8 = 0;
 
 struct Pair<L, V> {
     lane: L,
@@ -46,10 +50,28 @@ pub struct Fingerprinted<K: Key, V, C> {
     level: PhantomData<C>,
 }
 
-/// A byte of a key's hash. The product's top byte depends on all of the key.
-#[inline(always)]
-fn fingerprint<L: Lane>(lane: L) -> u8 {
-    ((lane.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
+/// What a leaf knows of a key beside its order.
+#[derive(Clone, Copy)]
+struct Hash(u64);
+
+impl Hash {
+    /// The product's upper bits depend on all of the key.
+    #[inline(always)]
+    fn of<L: Lane>(lane: L) -> Self {
+        Self((lane.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// A byte, other than [`VACANT`].
+    #[inline(always)]
+    fn fingerprint(self) -> u8 {
+        ((self.0 >> 56) as u8).max(VACANT + 1)
+    }
+
+    /// One of `slots`, by bits that the fingerprint has nothing of.
+    #[inline(always)]
+    fn home(self, slots: usize) -> usize {
+        ((self.0 >> 24 & 0xffff_ffff) * slots as u64 >> 32) as usize
+    }
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
@@ -61,43 +83,79 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The pair of an occupied slot.
     #[inline(always)]
     fn occupied(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
-        assert!(slot < usize::from(self.marks[leaf as usize].0[COUNT]), "slot {slot} of leaf {leaf} is not occupied");
+        assert!(slot < C::SLOTS && self.marks[leaf as usize].0[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
         self.pair(leaf, slot)
     }
 
-    /// Writes a pair behind the others of `leaf`, which has room.
+    /// Occupied slots, as bits.
     #[inline(always)]
-    fn append(&mut self, leaf: u32, pair: Pair<K::Lane, V>) -> usize {
-        let marks = &mut self.marks[leaf as usize].0;
-        let slot = usize::from(marks[COUNT]);
+    fn mask<X: LaneKernels>(&self, x: X, leaf: u32) -> u64 {
+        !x.bytes_equal(&self.marks[leaf as usize].0, VACANT) & Self::ALL
+    }
+
+    /// All slots, as bits.
+    const ALL: u64 = (1 << C::SLOTS) - 1;
+
+    /// Pairs that begin in one cache line: what comes with a slot's line.
+    const NEAR: usize = {
+        let near = LINE_BYTES / size_of::<Pair<K::Lane, V>>();
+        if near.is_power_of_two() { near } else { 1 }
+    };
+
+    /// The vacant slot for a key: in the line of its home, if there is one, or else the next one behind it.
+    #[inline(always)]
+    fn room<X: LaneKernels>(&self, x: X, leaf: u32, hash: Hash) -> usize {
+        let line = hash.home(C::SLOTS) & !(Self::NEAR - 1);
+        let vacant = !self.mask(x, leaf) & Self::ALL;
+        let behind = vacant & !((1 << line) - 1);
+        let found = if behind == 0 { vacant } else { behind };
+        found.trailing_zeros() as usize
+    }
+
+    /// Writes a pair into a vacant slot of `leaf`, which has room.
+    #[inline(always)]
+    fn place<X: LaneKernels>(&mut self, x: X, leaf: u32, pair: Pair<K::Lane, V>) -> usize {
+        let hash = Hash::of(pair.lane);
+        let slot = self.room(x, leaf, hash);
         assert!(slot < C::SLOTS, "a pair for a full leaf");
-        marks[slot] = fingerprint(pair.lane);
+        let marks = &mut self.marks[leaf as usize].0;
+        marks[slot] = hash.fingerprint();
         marks[COUNT] += 1;
         // SAFETY: a slot of this leaf, inside the area, which nobody else refers to while `self` is borrowed; it was
-        // not occupied, so nothing is overwritten that would have to be dropped.
+        // vacant, so nothing is overwritten that would have to be dropped.
         unsafe { self.pair(leaf, slot).write(pair) };
         slot
     }
 
-    /// Takes the pair out of an occupied slot; the last pair takes its place.
+    /// Takes the pair out of an occupied slot.
+    #[inline(always)]
     fn take(&mut self, leaf: u32, slot: usize) -> Pair<K::Lane, V> {
-        let (at, last) = (self.occupied(leaf, slot), usize::from(self.marks[leaf as usize].0[COUNT]) - 1);
-        let end = self.pair(leaf, last);
+        let at = self.occupied(leaf, slot);
         let marks = &mut self.marks[leaf as usize].0;
-        marks[slot] = marks[last];
+        marks[slot] = VACANT;
         marks[COUNT] -= 1;
-        // SAFETY: the slot is occupied, so there is a pair; it is read once, for the slot now holds the last pair, and
-        // the last slot, of which that is a copy, is not occupied any more. The two may be the same.
-        unsafe {
-            let pair = at.read();
-            at.copy_from(end, 1);
-            pair
-        }
+        // SAFETY: the slot was occupied, so there is a pair; it is read once, for the slot is vacant now.
+        unsafe { at.read() }
+    }
+
+    /// The occupied slots of `leaf` and their keys.
+    fn keys(&self, leaf: u32) -> impl Iterator<Item = (usize, K::Lane)> + '_ {
+        ones(self.mask(Portable, leaf)).map(move |slot| (slot, self.key(leaf, slot)))
     }
 }
 
-// SAFETY: slots below the count are occupied, and only they; `append` and `take` write and read one pair each together
-// with the count, and nothing else does.
+/// The places of bits that are set.
+#[inline(always)]
+fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        at
+    })
+}
+
+// SAFETY: slots whose mark is not `VACANT` are occupied, and only they; `place` and `take` write and read one pair each
+// together with its mark, and nothing else does.
 unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V, C> {
     const SLOTS: usize = {
         assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
@@ -155,8 +213,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     #[inline(always)]
-    fn insert<X: LaneKernels>(&mut self, _: X, leaf: u32, key: K::Lane, value: V) -> usize {
-        self.append(leaf, Pair { lane: key, value })
+    fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
+        self.place(x, leaf, Pair { lane: key, value })
     }
 
     #[inline(always)]
@@ -166,42 +224,49 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     fn split(&mut self, leaf: u32) -> (K::Lane, u32) {
         let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        let count = self.len(leaf);
-        (0..count).for_each(|slot| lanes[slot] = self.key(leaf, slot));
-        let (_, middle, _) = lanes[..count].select_nth_unstable((count - 1) / 2);
-        let (middle, fresh) = (*middle, self.fresh());
-        let mut slot = 0;
-        while slot < self.len(leaf) {
-            if self.key(leaf, slot) > middle {
-                let pair = self.take(leaf, slot);
-                self.append(fresh, pair);
-            } else {
-                slot += 1;
-            }
-        }
-        // Only where a promise of uniqueness was broken: room is made all the same.
-        while self.len(fresh) == 0 || self.len(leaf) == Self::SLOTS {
-            let pair = self.take(leaf, count - 1);
-            self.append(fresh, pair);
+        let mut sorted = lanes;
+        let occupied = self.mask(Portable, leaf);
+        ones(occupied).for_each(|slot| lanes[slot] = self.key(leaf, slot));
+        let count = occupied.count_ones() as usize;
+        // Vacant slots' greatest lanes sort behind the keys.
+        sorted.copy_from_slice(&lanes);
+        let middle = *sorted.select_nth_unstable((count - 1) / 2).1;
+        let above = (0..LINE_BYTES).fold(0, |mask, slot| mask | u64::from(lanes[slot] > middle) << slot) & occupied;
+        // Nothing is above the middle, or nothing stays, only where a promise of uniqueness was broken: one moves.
+        let above = if above == 0 { 1 << occupied.trailing_zeros() } else { above };
+        let fresh = self.fresh();
+        for slot in ones(above) {
+            let pair = self.take(leaf, slot);
+            self.place(Portable, fresh, pair);
         }
         (middle, fresh)
     }
 
     fn merge(&mut self, left: u32, right: u32) {
-        while let Some(last) = self.len(right).checked_sub(1) {
-            let pair = self.take(right, last);
-            self.append(left, pair);
+        for slot in ones(self.mask(Portable, right)) {
+            let pair = self.take(right, slot);
+            self.place(Portable, left, pair);
         }
     }
 
-    fn sorted(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
         out.clear();
-        out.extend((0..self.len(leaf)).map(|slot| (self.key(leaf, slot), slot as u32)));
-        out.sort_unstable();
+        out.extend(ones(self.mask(x, leaf)).map(|slot| (self.key(leaf, slot), slot as u32)));
+        put_in_order(x, out);
     }
 
-    fn greatest(&self, leaf: u32) -> Option<K::Lane> {
-        (0..self.len(leaf)).map(|slot| self.key(leaf, slot)).max()
+    fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
+        let keys = self.keys(leaf).map(|(slot, key)| (key, slot));
+        if least { keys.min() } else { keys.max() }
+    }
+
+    fn any(&self, leaf: u32) -> Option<usize> {
+        self.keys(leaf).map(|(slot, _)| slot).next()
+    }
+
+    #[inline(always)]
+    fn ask_early(&self, leaf: u32, key: K::Lane) {
+        prefetch_address(self.pair(leaf, Hash::of(key).home(C::SLOTS) & !(Self::NEAR - 1)).as_ptr());
     }
 
     #[inline(always)]
@@ -211,8 +276,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> u64 {
-        let marks = &self.marks[leaf as usize].0;
-        x.bytes_equal(marks, fingerprint(key)) & ((1 << marks[COUNT]) - 1)
+        x.bytes_equal(&self.marks[leaf as usize].0, Hash::of(key).fingerprint()) & Self::ALL
     }
 
     #[inline(always)]
@@ -240,12 +304,13 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     #[inline(always)]
-    fn ask_room(&self, leaf: u32) {
-        prefetch_address_write(self.pair(leaf, self.len(leaf).min(Self::SLOTS - 1)).as_ptr());
+    fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) {
+        prefetch_address_write(self.pair(leaf, self.room(x, leaf, Hash::of(key)).min(C::SLOTS - 1)).as_ptr());
     }
 
     fn ask_all(&self, leaf: u32) {
-        let (start, bytes) = (self.pair(leaf, 0).as_ptr(), self.len(leaf) * size_of::<Pair<K::Lane, V>>());
+        let (start, bytes) = (self.pair(leaf, 0).as_ptr(), C::SLOTS * size_of::<Pair<K::Lane, V>>());
         (0..bytes).step_by(LINE_BYTES).for_each(|offset| prefetch_address(start.wrapping_byte_add(offset)));
+        self.ask(leaf);
     }
 }

@@ -1,7 +1,7 @@
 //! Leaves: the level that holds the pairs. A file per way to keep them; the trait is what the tree asks of each.
 
 use crate::key::Key;
-use holm_search::LaneKernels;
+use holm_search::{Lane, LaneKernels, MASK_LANES};
 use std::ptr::NonNull;
 
 mod fingerprinted;
@@ -69,10 +69,16 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     fn merge(&mut self, left: u32, right: u32);
 
     /// The pairs' keys and slots in ascending order, in place of what `out` held.
-    fn sorted(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>);
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>);
 
-    /// The greatest key.
-    fn greatest(&self, leaf: u32) -> Option<K::Lane>;
+    /// The least key or the greatest, and its slot.
+    fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)>;
+
+    /// An occupied slot.
+    fn any(&self, leaf: u32) -> Option<usize>;
+
+    /// Asks for what a search for `key` will most likely end with, before anything of the leaf has been seen.
+    fn ask_early(&self, leaf: u32, key: K::Lane);
 
     /// Asks for what [`Leaf::trace`] looks at.
     fn ask(&self, leaf: u32);
@@ -89,9 +95,34 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Where the trace for `key` ends.
     fn follow(&self, leaf: u32, trace: Self::Trace, key: K::Lane) -> Option<usize>;
 
-    /// Asks for where the next pair would be written.
-    fn ask_room(&self, leaf: u32);
+    /// Asks for where a pair of `key` would be written.
+    fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane);
 
     /// Asks for all pairs of `leaf`, to be read in order.
     fn ask_all(&self, leaf: u32);
+}
+
+/// Sorts keys and their slots. Of keys that one mask covers all are ranked at once, without a branch that depends on
+/// them.
+fn put_in_order<L: Lane, X: LaneKernels>(x: X, pairs: &mut Vec<(L, u32)>) {
+    let count = pairs.len();
+    if count > MASK_LANES {
+        return pairs.sort_unstable();
+    }
+    let mut lanes = [L::GREATEST; MASK_LANES];
+    lanes.iter_mut().zip(pairs.iter()).for_each(|(lane, pair)| *lane = pair.0);
+    let ranks = x.ranks(&lanes, count);
+    let mut ordered = [(L::GREATEST, 0); MASK_LANES];
+    let mut placed = 0_u64;
+    for (pair, rank) in pairs.iter().zip(ranks) {
+        let rank = usize::from(rank) % MASK_LANES;
+        ordered[rank] = *pair;
+        placed |= 1 << rank;
+    }
+    // Equal keys, of a broken promise of uniqueness, share a rank.
+    if placed.count_ones() as usize == count {
+        pairs.copy_from_slice(&ordered[..count]);
+    } else {
+        pairs.sort_unstable();
+    }
 }

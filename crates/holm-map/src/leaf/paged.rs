@@ -4,8 +4,8 @@
 //! is the median of its last three keys. Sorted, it is searched as an inner node is, and shifted. One of the rooms where
 //! `unsafe` may stand.
 
-use super::Leaf;
 use super::pair_area::PairArea;
+use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use crate::search::{Node, Search};
@@ -283,17 +283,25 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         }
     }
 
-    fn sorted(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
         out.clear();
         out.extend(self.node(leaf).keys[..self.len(leaf)].iter().copied().zip(0..));
         if !C::Order::SORTED {
-            out.sort_unstable();
+            put_in_order(x, out);
         }
     }
 
-    fn greatest(&self, leaf: u32) -> Option<K::Lane> {
-        self.node(leaf).keys[..self.len(leaf)].iter().copied().max()
+    fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
+        let keys = self.node(leaf).keys[..self.len(leaf)].iter().copied().zip(0..);
+        if least { keys.min() } else { keys.max() }
     }
+
+    fn any(&self, leaf: u32) -> Option<usize> {
+        self.len(leaf).checked_sub(1)
+    }
+
+    #[inline(always)]
+    fn ask_early(&self, _: u32, _: K::Lane) {}
 
     #[inline(always)]
     fn ask(&self, leaf: u32) {
@@ -325,7 +333,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     }
 
     #[inline(always)]
-    fn ask_room(&self, leaf: u32) {
+    fn ask_room<X: LaneKernels>(&self, _: X, leaf: u32, _: K::Lane) {
         let slot = self.len(leaf).min(Self::ROOM - 1);
         prefetch_write(&self.identifiers[Self::start(leaf) + slot]);
         self.pairs.ask_room();

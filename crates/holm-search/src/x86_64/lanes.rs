@@ -4,6 +4,7 @@
 use super::{Avx2, Avx512};
 use crate::LINE_BYTES;
 use crate::lanes::{Lane, LaneKernels, MASK_LANES, sealed_kernels::Sealed};
+use crate::portable::Portable;
 use std::arch::asm;
 
 impl Sealed for Avx2 {}
@@ -98,6 +99,52 @@ wide_equal!(wide_equal_4_four, 4, "16", "vpbroadcastd zmm16, {key:e}", "vpcmpeqd
 wide_equal!(wide_equal_8_one, 1, "8", "vpbroadcastq zmm16, {key}", "vpcmpeqq":);
 wide_equal!(wide_equal_8_eight, 8, "8", "vpbroadcastq zmm16, {key}", "vpcmpeqq": 1 2 3 4 5 6 7);
 
+/// How many of `count` lanes from `all` on are less than each lane of two lines, as bytes.
+macro_rules! wide_ranks {
+    ($name:ident, $bytes:literal, $compare:literal, $broadcast:literal, $ones:literal, $add:literal, $narrow:literal,
+     $lanes:literal) => {
+        /// # Safety
+        /// There are `count` lanes behind `all`, at least one, two lines behind `ranked`, and room for a byte for each
+        /// of their lanes behind `out`.
+        #[inline(always)]
+        unsafe fn $name(_: Avx512, all: *const u8, ranked: *const u8, count: usize, out: *mut u8) {
+            // SAFETY: the first argument proves the instructions; loads and stores are those that the caller vouches
+            // for, `all` stopping after `count` lanes; registers that are written are named.
+            unsafe {
+                asm!(
+                    "vmovdqu64 zmm16, [{ranked}]",
+                    "vmovdqu64 zmm17, [{ranked} + 64]",
+                    "vpxorq zmm18, zmm18, zmm18",
+                    "vpxorq zmm19, zmm19, zmm19",
+                    "vpternlogd zmm20, zmm20, zmm20, 255",
+                    concat!($ones, " zmm20, zmm20"),
+                    "2:",
+                    concat!($broadcast, " zmm21, [{all}]"),
+                    concat!($compare, " k1, zmm16, zmm21"),
+                    concat!($compare, " k2, zmm17, zmm21"),
+                    concat!($add, " zmm18 {{k1}}, zmm18, zmm20"),
+                    concat!($add, " zmm19 {{k2}}, zmm19, zmm20"),
+                    concat!("add {all}, ", $bytes),
+                    "dec {count}",
+                    "jnz 2b",
+                    concat!($narrow, " [{out}], zmm18"),
+                    concat!($narrow, " [{out} + ", $lanes, "], zmm19"),
+                    all = inout(reg) all => _,
+                    ranked = in(reg) ranked,
+                    count = inout(reg) count => _,
+                    out = in(reg) out,
+                    out("xmm16") _, out("xmm17") _, out("xmm18") _, out("xmm19") _, out("xmm20") _, out("xmm21") _,
+                    out("k1") _, out("k2") _,
+                    options(nostack)
+                );
+            }
+        }
+    };
+}
+
+wide_ranks!(wide_ranks_4, "4", "vpcmpgtd", "vpbroadcastd", "vpabsd", "vpaddd", "vpmovdb", "16");
+wide_ranks!(wide_ranks_8, "8", "vpcmpgtq", "vpbroadcastq", "vpabsq", "vpaddq", "vpmovqb", "8");
+
 /// `asm!` over one line in two halves of 32 bytes; `vzeroupper`, which SSE code around it is owed, ends it.
 macro_rules! asm_halves {
     ($($part:tt)*) => {
@@ -181,6 +228,10 @@ impl LaneKernels for Avx2 {
         masks.enumerate().fold(0, |mask, (line, more)| mask | more << (line * L::PER_LINE))
     }
 
+    fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES] {
+        Portable.ranks(lanes, count)
+    }
+
     #[inline(always)]
     fn bytes_equal(self, bytes: &Line, byte: u8) -> u64 {
         half_bytes(self, bytes, i64::from(byte))
@@ -227,6 +278,25 @@ impl LaneKernels for Avx512 {
         }
         let masks = lines.as_chunks::<1>().0.iter().map(|one| wide_equal_8_one(self, one, key));
         masks.enumerate().fold(0, |mask, (line, more)| mask | more << (8 * line))
+    }
+
+    #[inline(always)]
+    fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES] {
+        let mut ranks = [0; MASK_LANES];
+        let count = count.min(MASK_LANES);
+        // Two vectors at a time, so that the sums of one wait for nothing of the other's.
+        let (at, step) = (lanes.as_ptr(), 2 * L::PER_LINE);
+        for first in (0..count).step_by(step) {
+            // SAFETY: `first` is a multiple of `step`, of which `MASK_LANES` is one too, so the two lines that are
+            // ranked, and their ranks, lie inside; `count` is not zero.
+            unsafe {
+                match size_of::<L>() {
+                    4 => wide_ranks_4(self, at.cast(), at.add(first).cast(), count, ranks.as_mut_ptr().add(first)),
+                    _ => wide_ranks_8(self, at.cast(), at.add(first).cast(), count, ranks.as_mut_ptr().add(first)),
+                }
+            }
+        }
+        ranks
     }
 
     #[inline(always)]
