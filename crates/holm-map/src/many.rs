@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::map::Map;
-use crate::tree::Tree;
+use crate::tree::{NOWHERE, Tree};
 use holm_search::{Lane, LaneKernels, with_vectors};
 
 /// Searches that go together.
@@ -110,13 +110,14 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         group.iter().zip(&mut lanes).for_each(|((key, _), lane)| *lane = key.lane());
         self.trace_many(x, &lanes, &mut leaves);
         leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_room(x, *leaf, lane));
-        // A split moves keys to a leaf that was not found: from then on each way down is gone again.
-        let mut split = false;
         for (at, (_, value)) in group.drain(..).enumerate() {
-            let leaf = if split { self.seek(x, lanes[at]) } else { leaves[at] };
-            let (splits, before) = self.insert_into(x, leaf, lanes[at], value);
-            split |= splits;
+            let leaf = if leaves[at] == NOWHERE { self.seek(x, lanes[at]) } else { leaves[at] };
+            let (split, before) = self.insert_into(x, leaf, lanes[at], value);
             drop(before);
+            if split {
+                // Whoever was to go to this leaf may belong to the new one.
+                leaves[at + 1..].iter_mut().filter(|other| **other == leaf).for_each(|other| *other = NOWHERE);
+            }
         }
     }
 

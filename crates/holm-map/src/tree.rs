@@ -241,7 +241,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         // Keys that come in order fill their leaves: the last one stays as it is, and what follows begins another.
         let (separator, fresh) = match greatest.filter(|greatest| *greatest < key) {
             Some(greatest) => (greatest, self.leaves.fresh()),
-            None => self.leaves.split(leaf),
+            None => with_vectors!(self.vectors, x => self.leaves.split(x, leaf)),
         };
         self.link(leaf, fresh);
         self.climb(&path, separator, fresh, at_end);

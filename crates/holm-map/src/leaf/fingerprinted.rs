@@ -102,29 +102,37 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         if near.is_power_of_two() { near } else { 1 }
     };
 
-    /// The vacant slot for a key: in the line of its home, if there is one, or else the next one behind it.
+    /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind it.
     #[inline(always)]
-    fn room<X: LaneKernels>(&self, x: X, leaf: u32, hash: Hash) -> usize {
+    fn room(vacant: u64, hash: Hash) -> usize {
         let line = hash.home(C::SLOTS) & !(Self::NEAR - 1);
-        let vacant = !self.mask(x, leaf) & Self::ALL;
         let behind = vacant & !((1 << line) - 1);
         let found = if behind == 0 { vacant } else { behind };
         found.trailing_zeros() as usize
     }
 
-    /// Writes a pair into a vacant slot of `leaf`, which has room.
+    /// Writes a pair into one of the `vacant` slots of `leaf`; says which.
     #[inline(always)]
-    fn place<X: LaneKernels>(&mut self, x: X, leaf: u32, pair: Pair<K::Lane, V>) -> usize {
+    fn place(&mut self, leaf: u32, vacant: u64, pair: Pair<K::Lane, V>) -> usize {
         let hash = Hash::of(pair.lane);
-        let slot = self.room(x, leaf, hash);
-        assert!(slot < C::SLOTS, "a pair for a full leaf");
+        let slot = Self::room(vacant, hash);
         let marks = &mut self.marks[leaf as usize].0;
+        assert!(slot < C::SLOTS && marks[slot] == VACANT, "a pair for a full leaf");
         marks[slot] = hash.fingerprint();
         marks[COUNT] += 1;
         // SAFETY: a slot of this leaf, inside the area, which nobody else refers to while `self` is borrowed; it was
         // vacant, so nothing is overwritten that would have to be dropped.
         unsafe { self.pair(leaf, slot).write(pair) };
         slot
+    }
+
+    /// Moves pairs from slots of one leaf to another.
+    fn carry(&mut self, from: u32, slots: u64, to: u32) {
+        let mut vacant = Self::ALL & !self.mask(Portable, to);
+        for slot in ones(slots) {
+            let pair = self.take(from, slot);
+            vacant &= !(1 << self.place(to, vacant, pair));
+        }
     }
 
     /// Takes the pair out of an occupied slot.
@@ -214,7 +222,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
-        self.place(x, leaf, Pair { lane: key, value })
+        let vacant = Self::ALL & !self.mask(x, leaf);
+        self.place(leaf, vacant, Pair { lane: key, value })
     }
 
     #[inline(always)]
@@ -222,31 +231,22 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         self.take(leaf, slot).value
     }
 
-    fn split(&mut self, leaf: u32) -> (K::Lane, u32) {
+    fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
         let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        let mut sorted = lanes;
-        let occupied = self.mask(Portable, leaf);
-        ones(occupied).for_each(|slot| lanes[slot] = self.key(leaf, slot));
-        let count = occupied.count_ones() as usize;
-        // Vacant slots' greatest lanes sort behind the keys.
-        sorted.copy_from_slice(&lanes);
-        let middle = *sorted.select_nth_unstable((count - 1) / 2).1;
-        let above = (0..LINE_BYTES).fold(0, |mask, slot| mask | u64::from(lanes[slot] > middle) << slot) & occupied;
-        // Nothing is above the middle, or nothing stays, only where a promise of uniqueness was broken: one moves.
-        let above = if above == 0 { 1 << occupied.trailing_zeros() } else { above };
+        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.key(leaf, slot));
+        let ranks = x.ranks(&lanes, C::SLOTS);
+        let kept = C::SLOTS / 2;
+        let above = (0..C::SLOTS).fold(0, |mask, slot| mask | u64::from(usize::from(ranks[slot]) >= kept) << slot);
+        // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room.
+        let above = if above == 0 { 1 } else { above };
+        let greatest = ones(Self::ALL & !above).map(|slot| lanes[slot]).max();
         let fresh = self.fresh();
-        for slot in ones(above) {
-            let pair = self.take(leaf, slot);
-            self.place(Portable, fresh, pair);
-        }
-        (middle, fresh)
+        self.carry(leaf, above, fresh);
+        (greatest.unwrap_or(K::Lane::LEAST), fresh)
     }
 
     fn merge(&mut self, left: u32, right: u32) {
-        for slot in ones(self.mask(Portable, right)) {
-            let pair = self.take(right, slot);
-            self.place(Portable, left, pair);
-        }
+        self.carry(right, self.mask(Portable, right), left);
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
@@ -305,7 +305,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) {
-        prefetch_address_write(self.pair(leaf, self.room(x, leaf, Hash::of(key)).min(C::SLOTS - 1)).as_ptr());
+        let vacant = Self::ALL & !self.mask(x, leaf);
+        prefetch_address_write(self.pair(leaf, Self::room(vacant, Hash::of(key)).min(C::SLOTS - 1)).as_ptr());
     }
 
     fn ask_all(&self, leaf: u32) {

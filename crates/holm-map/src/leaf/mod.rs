@@ -63,7 +63,7 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
 
     /// Moves the upper part of a full leaf to a fresh one; says the greatest key that stayed, and the fresh leaf.
     /// Neither is empty.
-    fn split(&mut self, leaf: u32) -> (K::Lane, u32);
+    fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32);
 
     /// Moves all pairs of `right`, whose keys are above all of `left`'s, to `left`, which has room.
     fn merge(&mut self, left: u32, right: u32);

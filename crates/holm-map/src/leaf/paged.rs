@@ -253,7 +253,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         unsafe { self.pairs.remove(key, identifier) }
     }
 
-    fn split(&mut self, leaf: u32) -> (K::Lane, u32) {
+    fn split<X: LaneKernels>(&mut self, _: X, leaf: u32) -> (K::Lane, u32) {
         let (pivot, fresh) = (self.pivot(leaf), self.fresh());
         let (from, used) = (Self::start(leaf), self.len(leaf));
         let mut kept = 0;
