@@ -1,7 +1,8 @@
 //! What the map costs beside the standard library's: every operation on both, by turns, in one run.
 //!
-//! `prices [KEYS [PAIRS [ROUNDS [SELECTION]]]]`: `u64` (values of 8 bytes) or `f32` (values of 28), the number of pairs loaded, of which a
-//! third as many are timed, the number of rounds, and `fast` or `paper`. Prints the median of each operation in
+//! `prices [KEYS [PAIRS [ROUNDS [SELECTION [MEMORY]]]]]`: `u64` (values of 8 bytes) or `f32` (values of 28), the number
+//! of pairs loaded, of which a third as many are timed, the number of rounds, `fast` or `paper`, and `reserved`, if the
+//! map's memory is to be there before anything is timed (the standard library's map knows no such thing). Prints the median of each operation in
 //! nanoseconds and the rounds' extremes, for both maps, and how many times as fast the map is. Times are of the
 //! thread, not of the wall.
 
@@ -36,7 +37,7 @@ fn clock() -> Duration {
 
 /// Operations under test; the same for both maps.
 trait Subject<K: Copy, const BYTES: usize>: Sized {
-    fn empty() -> Self;
+    fn empty(reserve: usize) -> Self;
     fn put(&mut self, key: K, value: Value<BYTES>);
     fn get(&self, key: K) -> u64;
     fn get_many(&self, keys: &[K]) -> u64;
@@ -47,8 +48,10 @@ trait Subject<K: Copy, const BYTES: usize>: Sized {
 }
 
 impl<K: Key, S: Selection, const BYTES: usize> Subject<K, BYTES> for Map<K, Value<BYTES>, S> {
-    fn empty() -> Self {
-        Self::selected()
+    fn empty(reserve: usize) -> Self {
+        let mut map = Self::selected();
+        map.reserve(reserve);
+        map
     }
 
     fn put(&mut self, key: K, value: Value<BYTES>) {
@@ -83,7 +86,7 @@ impl<K: Key, S: Selection, const BYTES: usize> Subject<K, BYTES> for Map<K, Valu
 }
 
 impl<K: Key, const BYTES: usize> Subject<K, BYTES> for BTreeMap<K, Value<BYTES>> {
-    fn empty() -> Self {
+    fn empty(_: usize) -> Self {
         Self::new()
     }
 
@@ -126,22 +129,24 @@ struct Plan<K, const BYTES: usize> {
     batched: Vec<(K, Value<BYTES>)>,
     /// Keys that are there, in no order.
     asked: Vec<K>,
+    /// Whether the map is told how many pairs will come.
+    reserves: bool,
 }
 
 impl<K: Key, const BYTES: usize> Plan<K, BYTES> {
-    fn new(keys: impl Iterator<Item = K>, pairs: usize) -> Self {
+    fn new(keys: impl Iterator<Item = K>, pairs: usize, reserves: bool) -> Self {
         let keys: Vec<K> = keys.take(pairs + pairs / 3 * 2).collect();
         let (loaded, rest) = keys.split_at(pairs);
         let (singly, batched) = rest.split_at(rest.len() / 2);
         let paired = |keys: &[K]| keys.iter().zip(1..).map(|(key, at)| (*key, value(mixed(at) | 1))).collect();
         let mut asked = singly.to_vec();
         (1..asked.len()).for_each(|at| asked.swap(at, (mixed(at as u64) % at as u64) as usize));
-        Self { loaded: loaded.to_vec(), singly: paired(singly), batched: paired(batched), asked }
+        Self { loaded: loaded.to_vec(), singly: paired(singly), batched: paired(batched), asked, reserves }
     }
 
     /// The time of each operation, in nanoseconds each; `full` is shown the map when it is largest.
     fn run<M: Subject<K, BYTES>>(&self, full: impl FnOnce(&M)) -> [f64; OPERATIONS.len()] {
-        let mut map = M::empty();
+        let mut map = M::empty(if self.reserves { self.loaded.len() + self.singly.len() * 2 } else { 0 });
         let mut times = [0.0; OPERATIONS.len()];
         let mut timed = |operation: &str, count: usize, work: &mut dyn FnMut()| {
             let start = clock();
@@ -209,16 +214,17 @@ fn main() {
     let mut count = |default| arguments.next().and_then(|text| text.parse().ok()).unwrap_or(default);
     let (pairs, rounds) = (count(12_000_000), count(3));
     let paper = arguments.next().is_some_and(|name| name == "paper");
+    let reserves = arguments.next().is_some_and(|name| name == "reserved");
     let vectors = Map::<u64, ()>::new().vectors().name();
     println!("{keys}, {pairs} pairs, {rounds} rounds, {vectors}, {}", if paper { "paper" } else { "fast" });
     if keys == "f32" {
         let mut seen = std::collections::HashSet::new();
         let uniform = |at| ((mixed(at) >> 11) as f64 / (1_u64 << 52) as f64 - 1.0) as f32;
         let fresh = (1..).map(uniform).filter(|float| seen.insert(float.to_bits()));
-        let plan = Plan::<Real<f32>, 28>::new(fresh.filter_map(|float| Real::new(float).ok()), pairs);
+        let plan = Plan::<Real<f32>, 28>::new(fresh.filter_map(|float| Real::new(float).ok()), pairs, reserves);
         if paper { plan.compare::<Paper>(rounds) } else { plan.compare::<Fast>(rounds) }
     } else {
-        let plan = Plan::<u64, 8>::new((1..).map(mixed), pairs);
+        let plan = Plan::<u64, 8>::new((1..).map(mixed), pairs, reserves);
         if paper { plan.compare::<Paper>(rounds) } else { plan.compare::<Fast>(rounds) }
     }
 }

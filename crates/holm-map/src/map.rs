@@ -76,6 +76,14 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         size_of::<Self>() + self.tree.bytes()
     }
 
+    /// Gets the memory for `additional` pairs now, where otherwise each page is paid for by the insertion that first
+    /// writes to it: as many leaves as keys in no order would take. More may be inserted, and fewer.
+    pub fn reserve(&mut self, additional: usize) {
+        // Two thirds are how full leaves are that were split and filled again.
+        let leaves = additional.saturating_mul(3) / (S::Leaf::<K, V>::SLOTS * 2) + 1;
+        self.tree.leaves.prepare(leaves, additional);
+    }
+
     /// The value of `key`.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {

@@ -219,7 +219,8 @@ mod tests {
     }
 
     fn check_lengths<S: Search>() {
-        for used in [0, 1, 7, 16, 17, 100, 255, 256] {
+        let lengths: &[usize] = if cfg!(miri) { &[0, 7, 17] } else { &[0, 1, 7, 16, 17, 100, 255, 256] };
+        for used in lengths.iter().copied() {
             let spread = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mut uniform: Vec<u64> = (0..used).map(spread).collect();
             uniform.sort_unstable();

@@ -113,7 +113,11 @@ impl<L: Lane> End<L> {
             return false;
         }
         self.leaf = match self.leaf {
-            NOWHERE => tree.home(key),
+            NOWHERE => {
+                let leaf = tree.home(key);
+                tree.leaves.ask_all(leaf);
+                leaf
+            }
             leaf => match next(tree, leaf) {
                 NOWHERE => return false,
                 leaf => leaf,

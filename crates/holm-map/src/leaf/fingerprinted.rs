@@ -5,7 +5,7 @@
 //! puts it, or else in the next that has room; so that line can be asked for together with the fingerprints, and most
 //! searches wait once, not twice. The order is made up when a scan comes by. One of the rooms where `unsafe` may stand.
 
-use super::{Leaf, put_in_order};
+use super::{Leaf, Unordered};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use holm_search::{LINE_BYTES, Lane, LaneKernels, Portable, prefetch, prefetch_address, prefetch_address_write};
@@ -183,6 +183,11 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         self.marks.bytes() + self.pairs.bytes() + self.free.capacity() * size_of::<u32>()
     }
 
+    fn prepare(&mut self, leaves: usize, _: usize) {
+        self.marks.prepare(leaves);
+        self.pairs.prepare(leaves.saturating_mul(Self::SLOTS));
+    }
+
     fn fresh(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             let leaf = self.marks.len();
@@ -250,9 +255,9 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
-        out.clear();
-        out.extend(ones(self.mask(x, leaf)).map(|slot| (self.key(leaf, slot), slot as u32)));
-        put_in_order(x, out);
+        let mut unordered = Unordered::new();
+        ones(self.mask(x, leaf)).for_each(|slot| unordered.push(self.key(leaf, slot), slot));
+        unordered.put_in_order(x, out);
     }
 
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {

@@ -31,6 +31,9 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Bytes of all areas.
     fn bytes(&self) -> usize;
 
+    /// Gets the memory for `leaves` more, and for `pairs` in them.
+    fn prepare(&mut self, leaves: usize, pairs: usize);
+
     /// An empty leaf.
     fn fresh(&mut self) -> u32;
 
@@ -102,27 +105,42 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     fn ask_all(&self, leaf: u32);
 }
 
-/// Sorts keys and their slots. Of keys that one mask covers all are ranked at once, without a branch that depends on
-/// them.
-fn put_in_order<L: Lane, X: LaneKernels>(x: X, pairs: &mut Vec<(L, u32)>) {
-    let count = pairs.len();
-    if count > MASK_LANES {
-        return pairs.sort_unstable();
+/// The keys and slots of a leaf, about to be put in order: of keys that one mask covers all are ranked at once, without
+/// a branch that depends on them.
+struct Unordered<L> {
+    lanes: [L; MASK_LANES],
+    slots: [u32; MASK_LANES],
+    count: usize,
+}
+
+impl<L: Lane> Unordered<L> {
+    fn new() -> Self {
+        Self { lanes: [L::GREATEST; MASK_LANES], slots: [0; MASK_LANES], count: 0 }
     }
-    let mut lanes = [L::GREATEST; MASK_LANES];
-    lanes.iter_mut().zip(pairs.iter()).for_each(|(lane, pair)| *lane = pair.0);
-    let ranks = x.ranks(&lanes, count);
-    let mut ordered = [(L::GREATEST, 0); MASK_LANES];
-    let mut placed = 0_u64;
-    for (pair, rank) in pairs.iter().zip(ranks) {
-        let rank = usize::from(rank) % MASK_LANES;
-        ordered[rank] = *pair;
-        placed |= 1 << rank;
+
+    /// One more, of at most [`MASK_LANES`].
+    #[inline(always)]
+    fn push(&mut self, lane: L, slot: usize) {
+        (self.lanes[self.count], self.slots[self.count]) = (lane, slot as u32);
+        self.count += 1;
     }
-    // Equal keys, of a broken promise of uniqueness, share a rank.
-    if placed.count_ones() as usize == count {
-        pairs.copy_from_slice(&ordered[..count]);
-    } else {
-        pairs.sort_unstable();
+
+    /// All of them in order, in place of what `out` held.
+    #[inline(always)]
+    fn put_in_order<X: LaneKernels>(&self, x: X, out: &mut Vec<(L, u32)>) {
+        let pairs = self.lanes.iter().copied().zip(self.slots).take(self.count);
+        let ranks = x.ranks(&self.lanes, self.count);
+        out.resize(self.count, (L::GREATEST, 0));
+        let mut placed = 0_u64;
+        for (pair, rank) in pairs.clone().zip(ranks) {
+            out[usize::from(rank)] = pair;
+            placed |= 1 << (rank % MASK_LANES as u8);
+        }
+        // Equal keys, of a broken promise of uniqueness, share a rank.
+        if placed.count_ones() as usize != self.count {
+            out.clear();
+            out.extend(pairs);
+            out.sort_unstable();
+        }
     }
 }

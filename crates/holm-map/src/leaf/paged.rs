@@ -5,7 +5,7 @@
 //! `unsafe` may stand.
 
 use super::pair_area::PairArea;
-use super::{Leaf, put_in_order};
+use super::{Leaf, Unordered};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use crate::search::{Node, Search};
@@ -199,6 +199,13 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         nodes + self.pairs.bytes() + self.free.capacity() * size_of::<u32>()
     }
 
+    fn prepare(&mut self, leaves: usize, pairs: usize) {
+        self.keys.prepare(leaves.saturating_mul(Self::ROOM));
+        self.identifiers.prepare(leaves.saturating_mul(Self::ROOM));
+        self.used.prepare(leaves);
+        self.pairs.prepare(pairs);
+    }
+
     fn fresh(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             let leaf = self.used.len();
@@ -284,10 +291,16 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+        let keys = &self.node(leaf).keys[..self.len(leaf)];
+        if !C::Order::SORTED && keys.len() <= MASK_LANES {
+            let mut unordered = Unordered::new();
+            keys.iter().zip(0..).for_each(|(key, slot)| unordered.push(*key, slot));
+            return unordered.put_in_order(x, out);
+        }
         out.clear();
-        out.extend(self.node(leaf).keys[..self.len(leaf)].iter().copied().zip(0..));
+        out.extend(keys.iter().copied().zip(0..));
         if !C::Order::SORTED {
-            put_in_order(x, out);
+            out.sort_unstable();
         }
     }
 

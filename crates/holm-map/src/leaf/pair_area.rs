@@ -29,6 +29,10 @@ impl<L: Lane, V> PairArea<L, V> {
         self.pairs.bytes() + self.holes.capacity() * size_of::<u32>()
     }
 
+    pub(super) fn prepare(&mut self, count: usize) {
+        self.pairs.prepare(count);
+    }
+
     /// Puts a pair down, and says where.
     #[inline(always)]
     pub(super) fn insert(&mut self, lane: L, value: V) -> u32 {
