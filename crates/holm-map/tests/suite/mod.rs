@@ -113,5 +113,5 @@ impl Random {
 
 /// Fewer steps where each is interpreted.
 pub fn steps(of: usize) -> usize {
-    if cfg!(miri) { of.div_ceil(50) } else { of }
+    if cfg!(miri) { of.div_ceil(150) } else { of }
 }
