@@ -5,19 +5,17 @@
 
 mod child;
 mod engines;
-mod machine;
 mod memory;
 mod parent;
 mod prefixes;
 mod report;
-mod table;
 mod units;
 
 use anyhow::{Context, Result};
 use child::{Order, Task};
 use clap::Parser;
 use engines::{Durability, ENGINES, entry};
-use holm_bench::{Plan, Workload};
+use holm_bench::{Plan, Workload, machine};
 use report::Report;
 use std::path::PathBuf;
 use std::time::Duration;

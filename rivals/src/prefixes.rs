@@ -6,10 +6,10 @@
 use crate::child::Order;
 use crate::parent::{self, Run};
 use crate::report::{CPU, FIGURES, RATE, Report, median, spread};
-use crate::table::Table;
 use crate::units::{megabytes, times};
 use anyhow::{Context, Result, ensure};
 use holm_bench::List;
+use holm_bench::Table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 
 use crate::engines::{Durability, Entry, entry};
 use crate::parent::{Closed, Kill, Loaded, Run, Step};
-use crate::table::Table;
 use crate::units::{latency, megabytes, rate, times};
+use holm_bench::Table;
 use holm_bench::{KEY_BYTES, Plan, Workload};
 
 /// Everything that was measured; its fields are the JSON file's.

@@ -1,4 +1,4 @@
-//! The project's verbs: `cargo xtask check | crash | schedules | miri | power-cut | bench | new-leaf`.
+//! The project's verbs: `cargo xtask check | crash | schedules | miri | power-cut | bench | designs | new-leaf`.
 //!
 //! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
 //! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
@@ -34,6 +34,8 @@ enum Verb {
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
     Bench(Rest),
+    /// Measures the designs, keys of one word over plain memory; arguments go to the program itself.
+    Designs(Rest),
     /// Plants a new leaf: its file from the template, its line in the list of designs, its page.
     NewLeaf {
         /// In snake case: the name of the file, of the design, and of the row in every report.
@@ -97,6 +99,7 @@ fn main() -> Result<()> {
         Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
+        Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
     }
 }
@@ -106,6 +109,7 @@ fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-proof", "--features", "variants", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-bench", "--features", "designs", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;

@@ -39,12 +39,14 @@ mod driver;
 mod engine;
 mod key;
 mod list;
+pub mod machine;
 mod meter;
 mod outcome;
 mod plan;
 mod steps;
 #[cfg(feature = "store")]
 mod store;
+mod table;
 mod value;
 mod workload;
 mod zipf;
@@ -57,5 +59,6 @@ pub use outcome::{Outcome, Percentiles};
 pub use plan::{Plan, PlanError};
 #[cfg(feature = "store")]
 pub use store::Store;
+pub use table::Table;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};

@@ -322,19 +322,15 @@ impl Journaled {
         Ok(both)
     }
 
-    /// For files that cannot be mapped: writes the pages that differ.
+    /// For files that cannot be mapped: writes the pages that differ. Those beyond the file's end go nowhere, as they
+    /// would with a mapping.
     fn write_pages(&self, file: &dyn VfsFile, area: Area) -> std::io::Result<()> {
-        let region = self.image.area(area);
-        let len = file.len()?;
+        let len = file.len()?.min(self.image.area(area).len() as u64);
         let mut old = vec![0u8; 4096];
         let mut new = vec![0u8; 4096];
-        for offset in (0..region.len() as u64 / 4096 * 4096).step_by(4096) {
+        for offset in (0..len / 4096 * 4096).step_by(4096) {
             self.copy_lines(area.at(offset) / LINE, &mut new);
-            if offset + 4096 <= len {
-                read_exact_at(file, &mut old, offset)?;
-            } else {
-                old.fill(0);
-            }
+            read_exact_at(file, &mut old, offset)?;
             if old != new {
                 write_all_at(file, &new, offset)?;
             }

@@ -151,8 +151,9 @@ impl Log {
         Log::open(vfs, dir, uuid, LogStart::FIRST, options)
     }
 
-    /// Opens the log to be written from `start`, which must be what the durable superblock says, and a half in which
-    /// nothing of that pass was written yet: that of a new or cleanly closed database, or [`Position::fresh_start`].
+    /// Opens the log to be written from `start`, which the durable superblock must say before anything is appended. The
+    /// half must be one in which nothing of that pass was written yet: that of a new or cleanly closed database, or
+    /// [`Position::fresh_start`].
     ///
     /// # Errors
     ///

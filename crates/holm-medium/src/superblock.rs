@@ -40,6 +40,7 @@ use crate::vfs::{How, Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at}
 use page::{Fault, decode, encode, refuse_a_short_file};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The format that this program reads and writes.
 pub const VERSION: u32 = 1;
@@ -49,6 +50,9 @@ pub const NAME_BYTES: usize = 32;
 
 /// Bytes of the line that every layout is made of.
 const LINE: u32 = 64;
+
+/// Milliseconds that a lock is waited for.
+const PATIENCE: u32 = 20;
 
 const MAGIC: [u8; 8] = *b"HolmPool";
 const SLOT: usize = PAGE as usize;
@@ -155,10 +159,22 @@ pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>
         true => MediumError::opening_to_write("opening", &path, error),
         false => MediumError::io("opening", &path, error),
     })?;
-    if !pool.lock(how.write).map_err(|error| MediumError::io("locking", &path, error))? {
+    if !lock(&*pool, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
         return Err(MediumError::Locked { path });
     }
     Ok(pool)
+}
+
+/// Locks a file, with a little patience: a process that this one has just begun holds a copy of every handle until it
+/// runs its own program, and one that is dying until it is gone.
+fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
+    for _ in 0..PATIENCE {
+        if file.lock(exclusive)? {
+            return Ok(true);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    file.lock(exclusive)
 }
 
 /// A creation that died left its data files empty, for they grow after the superblock is written. Data without a
@@ -193,7 +209,7 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     let (path, fresh) = (pool_path(dir), fresh_path(dir));
     let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
     let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(CREATING, &fresh, e))?;
-    if !file.lock(true).map_err(io)? {
+    if !lock(&*file, true).map_err(io)? {
         return Err(MediumError::Locked { path });
     }
     // Looked for under the lock: whoever made one in the meantime held it.
@@ -253,11 +269,22 @@ impl Superblock {
             return Err(MediumError::Version { found, supported: VERSION });
         }
         match slots {
-            [Ok(one), Ok(two)] => Ok((if one.sequence > two.sequence { one } else { two }, None)),
+            [Ok(one), Ok(two)] => {
+                let (newer, older) = if one.sequence > two.sequence { (one, two) } else { (two, one) };
+                // A crash leaves them one write apart.
+                let far = (newer.sequence - older.sequence > 1).then(|| {
+                    let slot = older.sequence & 1;
+                    format!(
+                        "slot {slot} of the superblock is damaged: sequence {} beside {}",
+                        older.sequence, newer.sequence
+                    )
+                });
+                Ok((newer, far))
+            }
             [Ok(one), Err(fault)] | [Err(fault), Ok(one)] => match fault {
                 // A valid checksum over a meaning unknown is no torn write: going back to the older state would lose.
                 Fault::Meaning(..) | Fault::Line(_) => Err(fault.explain(path, &bytes)),
-                Fault::Magic | Fault::Version(_) | Fault::Checksum { .. } => {
+                Fault::Magic | Fault::Version(_) | Fault::Checksum { .. } | Fault::Misplaced { .. } => {
                     let number = 1 - (one.sequence & 1);
                     Ok((one, Some(format!("slot {number} of the superblock is damaged: {}", fault.describe()))))
                 }

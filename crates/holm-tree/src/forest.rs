@@ -355,8 +355,14 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         self.abandon(root, stay, freed)
     }
 
-    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
-        crate::rebuild::rebuild(self, cut, epoch, threads)
+    fn rebuild_when(
+        &self,
+        cut: Cut,
+        epoch: Epoch,
+        threads: usize,
+        ready: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Rebuilt> {
+        crate::rebuild::rebuild(self, cut, epoch, threads, ready)
     }
 
     fn audit(&self, root: &Root) -> Audit {

@@ -194,7 +194,21 @@ pub trait Index<K: Keys>: Send + Sync {
     ///
     /// # Errors
     /// `Corrupt`, saying where and what; nothing volatile is to be used then.
-    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt>;
+    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
+        self.rebuild_when(cut, epoch, threads, &mut || Ok(()))
+    }
+    /// The same; `ready` is asked once everything found has been seen to be sound, before the first store into a
+    /// database that had been closed.
+    ///
+    /// # Errors
+    /// As [`Index::rebuild`], and what `ready` returns.
+    fn rebuild_when(
+        &self,
+        cut: Cut,
+        epoch: Epoch,
+        threads: usize,
+        ready: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Rebuilt>;
     /// Checks every invariant of a tree that nobody writes to meanwhile.
     fn audit(&self, root: &Root) -> Audit;
 }

@@ -88,6 +88,12 @@ pub trait Keys: Send + Sync + 'static {
     fn heads(&self, slot: Slot, skip: usize) -> bool {
         self.rehead(slot, skip) == Some(slot.head)
     }
+    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where an
+    /// end leads nowhere, or to what was not written there.
+    fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Fence, Self::Fence)> {
+        let _ = skip;
+        self.key(*slots.first()?).zip(self.key(*slots.last()?))
+    }
     /// Offset and length in words of the record that a payload leads to.
     fn extent(payload: u64) -> Option<(u64, u32)> {
         let _ = payload;

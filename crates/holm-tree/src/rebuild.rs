@@ -34,11 +34,19 @@ struct Found<K: Keys> {
 /// A leaf and where its range starts.
 type Placed<F> = (F, u32);
 
+/// What is to be where a range starts.
+enum Place {
+    Leaf(u32),
+    /// An empty leaf, still to be made.
+    Gap(Home),
+}
+
 pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
     cut: Cut,
     epoch: Epoch,
     threads: usize,
+    ready: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Rebuilt> {
     let pool = forest.quill.pool();
     let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
@@ -60,11 +68,13 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
     let leaves = found.len() as u64;
     found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+    let trees: Vec<_> = found.chunk_by(|a, b| a.keyspace == b.keyspace).collect();
+    let places = trees.iter().map(|tree| place::<D, K>(tree)).collect::<Result<Vec<_>>>()?;
+    ready()?;
     let mut roots = Vec::new();
-    for tree in found.chunk_by(|a, b| a.keyspace == b.keyspace) {
+    for (tree, places) in trees.iter().zip(places) {
         let pairs = tree.iter().map(|leaf| leaf.pairs as u64).sum();
-        let placed = place(forest, tree, epoch)?;
-        let (level, top) = load(forest, &placed);
+        let (level, top) = load(forest, &fill_gaps(forest, places, epoch)?);
         roots.push(Root::new(tree[0].keyspace, level, top, pairs));
     }
     Ok(Rebuilt { roots, latest, leaves, record_bytes })
@@ -83,11 +93,15 @@ fn parallel<T: Sync, R: Send>(
     }
     let mut joined = Vec::with_capacity(all.len());
     thread::scope(|scope| {
-        let parts: Vec<_> = all.chunks(part).map(|part| scope.spawn(|| work(part))).collect();
-        for part in parts {
-            match part.join() {
-                Ok(done) => joined.extend(done?),
-                Err(panic) => std::panic::resume_unwind(panic),
+        let work = &work;
+        let begin = |part| (thread::Builder::new().spawn_scoped(scope, move || work(part)).ok(), part);
+        let parts: Vec<_> = all.chunks(part).map(begin).collect();
+        for (begun, part) in parts {
+            match begun.map(thread::ScopedJoinHandle::join) {
+                Some(Ok(done)) => joined.extend(done?),
+                Some(Err(panic)) => std::panic::resume_unwind(panic),
+                // Threads are rationed: then this one does it.
+                None => joined.extend(work(part)?),
             }
         }
         Ok(joined)
@@ -271,14 +285,14 @@ fn look_at<M: Medium, D: Design, K: Keys>(
             }
         }
         pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
-        let ends = match (leaf.low(forest.lens()), pairs.first(), pairs.last()) {
+        let ends = match leaf.low(forest.lens()) {
             // Where its range starts is all that is asked of it: between two such leaves only the upper one's will do.
-            (Some(low), ..) => Some((low.clone(), low)),
-            (None, Some(low), Some(high)) => {
-                let ends = forest.keys.key(*low).zip(forest.keys.key(*high));
-                Some(ends.ok_or_else(|| {
-                    damaged::<D::Leaf>((number, 0), "a slot's payload", "no record behind it", "a record")
-                })?)
+            Some(low) => Some((low.clone(), low)),
+            None if !pairs.is_empty() => {
+                let ends = forest.keys.ends(&pairs, leaf.skip());
+                let (what, found, expected) =
+                    ("the record of a leaf's first or last slot", "a damaged one, or none", "the slot's own");
+                Some(ends.ok_or_else(|| damaged::<D::Leaf>((number, 0), what, found, expected))?)
             }
             // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
             _ => (D::Leaf::CARD.linked && first).then(Default::default),
@@ -288,27 +302,35 @@ fn look_at<M: Medium, D: Design, K: Keys>(
     Ok(found)
 }
 
-/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
-fn place<M: Medium, D: Design, K: Keys>(
+/// Makes the empty leaves.
+fn fill_gaps<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
-    tree: &[Found<K>],
+    places: Vec<(K::Fence, Place)>,
     epoch: Epoch,
 ) -> Result<Vec<Placed<K::Fence>>> {
+    let fill = |(low, place)| match place {
+        Place::Leaf(number) => Ok((low, number)),
+        Place::Gap(home) => forest.fresh_leaf(epoch, home).map(|number| (low, number)),
+    };
+    places.into_iter().map(fill).collect()
+}
+
+/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
+fn place<D: Design, K: Keys>(tree: &[Found<K>]) -> Result<Vec<(K::Fence, Place)>> {
     let keyspace = tree[0].keyspace;
     let gap = |low: &K::Fence, high: Option<&K::Fence>| {
-        let home = Home { keyspace, skip: K::common(low, high) as u8, first: false };
-        forest.fresh_leaf(epoch, home).map(|number| (low.clone(), number))
+        (low.clone(), Place::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
     };
-    let mut placed: Vec<Placed<K::Fence>> = Vec::with_capacity(tree.len());
+    let mut placed: Vec<(K::Fence, Place)> = Vec::with_capacity(tree.len());
     let mut last: Option<(&Found<K>, &K::Fence)> = None;
     for leaf in tree {
         let Some((low, high)) = &leaf.ends else { continue };
         match last {
-            None if leaf.skip == 0 => placed.push((K::Fence::default(), leaf.number)),
+            None if leaf.skip == 0 => placed.push((K::Fence::default(), Place::Leaf(leaf.number))),
             None => {
                 let start = K::cut(low, leaf.skip);
-                placed.push(gap(&K::Fence::default(), Some(&start))?);
-                placed.push((start, leaf.number));
+                placed.push(gap(&K::Fence::default(), Some(&start)));
+                placed.push((start, Place::Leaf(leaf.number)));
             }
             Some((before, end)) => {
                 if end >= low {
@@ -321,9 +343,9 @@ fn place<M: Medium, D: Design, K: Keys>(
                 }
                 let (limit, start) = between::<K>((end, before.skip), (low, leaf.skip));
                 if let Some(limit) = limit {
-                    placed.push(gap(&limit, Some(&start))?);
+                    placed.push(gap(&limit, Some(&start)));
                 }
-                placed.push((start, leaf.number));
+                placed.push((start, Place::Leaf(leaf.number)));
             }
         }
         last = Some((leaf, high));
@@ -332,11 +354,11 @@ fn place<M: Medium, D: Design, K: Keys>(
         // Nothing but empty leaves: the first of them is the tree.
         None => {
             let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
-            placed.push((K::Fence::default(), number));
+            placed.push((K::Fence::default(), Place::Leaf(number)));
         }
         Some((leaf, high)) if leaf.skip > 0 => {
             if let Some(limit) = K::beyond(high, leaf.skip) {
-                placed.push(gap(&limit, None)?);
+                placed.push(gap(&limit, None));
             }
         }
         Some(_) => {}

@@ -133,26 +133,27 @@ impl Engine {
         let mut opened = opened.map_err(opening)?;
         let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
         let doubted = std::mem::take(&mut opened.logged).into();
-        let (medium, remains) = opened.part();
+        let (medium, mut remains) = opened.part();
         let active = recovery.epoch + 1;
         let quill = Arc::new(Pool::open(medium, active)?);
         let pool = quill.pool().clone();
         let search = Search::detect();
-        let keys = Records { image: pool.medium_image(), search, doubted };
+        let keys = Records { image: pool.medium_image(), search, doubted, looking: false };
         let index =
             designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
         if recovery.found == Found::Kept {
             let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
             pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
         }
-        let rebuilt = match index.rebuild(cut, active, builder.threads) {
+        let mut ready = || remains.begin(&pool.medium);
+        let rebuilt = match index.rebuild_when(cut, active, builder.threads, &mut ready) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
                 // The death of a process alone leaves nothing like this: the page cache has lost writes.
                 log::warn!("holm: {}: the tail is not kept: {error}", path.display());
                 remains.distrust(path)?;
                 return Ok(Raised::Distrusted);
             }
-            rebuilt => rebuilt?,
+            rebuilt => rebuilt.map_err(opening)?,
         };
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
         let mut until = rebuilt.latest.max(recovery.epoch);
@@ -215,7 +216,8 @@ impl Engine {
             return Err(MediumError::NotClean { path: path.into() }.into());
         }
         let search = Search::detect();
-        let keys = Records { image: quill.pool().medium_image(), search, doubted: Arc::default() };
+        let image = quill.pool().medium_image();
+        let keys = Records { image, search, doubted: Arc::default(), looking: true };
         let index =
             designs::open(&geometry.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;

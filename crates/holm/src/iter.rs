@@ -4,10 +4,11 @@
 //! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
 
 use crate::engine::{Engine, Tree};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
 use crate::share::{Rest, Share, Wanted};
 use crate::slice::{Slice, show};
+use holm_medium::MediumError;
 use holm_tree::{Toward, View};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -97,6 +98,23 @@ fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
+/// Whether a scan that is between these ends goes on where it has not been. With a damaged key it may not, and would
+/// never end.
+fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
+    if forward { key > low } else { high.is_none_or(|high| key < high) }
+}
+
+#[cold]
+fn circle(engine: &Engine, key: &[u8]) -> Error {
+    Error::Corrupt(MediumError::Corrupt {
+        path: engine.path.join("records"),
+        offset: 0,
+        what: "the key where a scan goes on",
+        found: format!("\"{}\"", key.escape_ascii()),
+        expected: "one where it has not been".into(),
+    })
+}
+
 impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(engine: Arc<Engine>, tree: Arc<Tree>, range: impl RangeBounds<K>) -> Self {
         let low = match range.start_bound() {
@@ -124,6 +142,9 @@ impl Iter {
             let rest = take(engine, tree, wanted, 0, &mut view, &mut share)?;
             all.extend((0..share.len()).map(|index| share.give(index)));
             match (rest, view.edge.take()) {
+                (Rest::From(key), _) | (Rest::Nothing, Some(key)) if !goes_on(&key, &low, None, true) => {
+                    return Err(circle(engine, &key));
+                }
                 (Rest::From(key), _) | (Rest::Nothing, Some(key)) => low = key,
                 (Rest::Nothing, None) => return Ok(all),
             }
@@ -180,6 +201,9 @@ impl Iter {
                 Rest::From(key) => Some(key),
                 Rest::Nothing => view.edge.take(),
             };
+            if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &self.low, self.high.as_deref(), forward)) {
+                return Err(circle(&self.engine, key));
+            }
             let ends = |key: &Vec<u8>| match forward {
                 true => self.high.as_ref().is_some_and(|high| key >= high),
                 false => *key <= self.low,

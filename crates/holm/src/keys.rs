@@ -11,6 +11,9 @@ use std::ops::Range;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// Records up to this many words are verified where a leaf's range depends on them.
+const SMALL_WORDS: u32 = 512;
+
 /// A key that is looked for, hashed once.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe<'a> {
@@ -32,6 +35,8 @@ pub(crate) struct Records {
     pub(crate) search: Search,
     /// Runs of the record area (offset, bytes), in order, whose records are verified when they are found at open.
     pub(crate) doubted: Arc<[(u64, u64)]>,
+    /// Whether what is left of a damaged database is to be seen; whoever writes to one would make it worse.
+    pub(crate) looking: bool,
 }
 
 fn shared(a: &[u8], b: &[u8]) -> usize {
@@ -73,6 +78,12 @@ impl Records {
 }
 
 impl Records {
+    /// Whether a slot's record is what was written, as far as can be told without reading a large value.
+    fn vouches(&self, slot: Slot, skip: usize) -> bool {
+        let is_small = record::extent(slot.payload).1 <= SMALL_WORDS;
+        self.heads(slot, skip) && (!is_small || record::verify(&self.image, slot.payload).is_ok())
+    }
+
     /// Asks for the records that a scan from `low` on wants of a view, judged by heads alone: what the exact answer
     /// depends on is among them.
     pub(crate) fn approach(&self, view: &View<Records>, low: &[u8], forward: bool, most: usize) {
@@ -202,6 +213,16 @@ impl Keys for Records {
         let touched = after.checked_sub(1).is_some_and(|at| self.doubted[at].0 + self.doubted[at].1 > offset);
         // A record that is whole may still be the one that was there before.
         !touched || record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip)
+    }
+    fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Vec<u8>, Vec<u8>)> {
+        let vouched = |slot: &&Slot| self.vouches(**slot, skip);
+        let (first, last) = (slots.first()?, slots.last()?);
+        let (first, last) = match self.looking {
+            // The others of the leaf can still be found.
+            true => (slots.iter().find(vouched).unwrap_or(first), slots.iter().rfind(vouched).unwrap_or(last)),
+            false => (Some(first).filter(vouched)?, Some(last).filter(vouched)?),
+        };
+        self.key(*first).zip(self.key(*last))
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
         Some(record::extent(payload))

@@ -7,6 +7,7 @@ use crate::iter::Iter;
 use crate::keyspace::Keyspace;
 use crate::slice::Slice;
 use crate::stats::Stats;
+use holm_medium::Recovery;
 use std::ops::RangeBounds;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,6 +43,11 @@ impl ReadOnlyDatabase {
     /// None today, as above.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
+    }
+
+    /// What opening found: that it had been closed, and what is damaged.
+    pub fn recovery(&self) -> &Recovery {
+        &self.engine.recovery
     }
 
     /// Numbers about this database. Those that count what a session did are 0.

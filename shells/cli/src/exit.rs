@@ -13,7 +13,7 @@ pub(crate) enum Exit {
     Found,
     /// No such key or keyspace: exit code 1.
     Absent,
-    /// `check` found faults: exit code 2, as for errors.
+    /// `check` found faults, or `export` told what is left of a damaged database: exit code 2, as for errors.
     Faulty,
 }
 

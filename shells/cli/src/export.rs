@@ -26,7 +26,8 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
     export(&keyspace, file, format, args.header)?;
-    Ok(Exit::Found)
+    // Whoever keeps the file must not take it for whole.
+    Ok(if database.recovery().damaged.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
 fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
@@ -43,9 +44,14 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
     if header {
         writer.header()?;
     }
+    let mut count = 0;
     for record in keyspace.iter() {
         let (key, value) = record?;
         writer.pair(&key, &value)?;
+        count += 1;
+    }
+    if count != keyspace.len() {
+        bail!("{count} records could be read of {}: the database is damaged, see `check`", keyspace.len());
     }
     Ok(writer.into_inner())
 }

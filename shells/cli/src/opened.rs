@@ -12,6 +12,9 @@ use crate::exit::{Exit, note};
 /// closed must be recovered first, which is writing; that is told.
 pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     if let Some(database) = clean(path)? {
+        for damage in &database.recovery().damaged {
+            note(&format!("{}: {damage}; what is left is shown", path.display()));
+        }
         return Ok(database);
     }
     closing(existing(path)?, |_| Ok(()))?;
@@ -67,10 +70,14 @@ pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::
 }
 
 /// Does `work`, then closes, also after an error: a database that was closed opens without recovery. Keyspaces and
-/// iterators are dropped with the closure, before the close. Of two errors the first is told.
+/// iterators are dropped with the closure, before the close.
 pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let worked = work(&database);
     let closed = database.close().context("cannot close the database");
+    if let (Err(_), Err(error)) = (&worked, &closed) {
+        // It may take back what had been done.
+        note(&format!("{error:#}"));
+    }
     let value = worked?;
     closed?;
     Ok(value)

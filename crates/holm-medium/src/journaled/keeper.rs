@@ -210,9 +210,41 @@ pub struct Remains {
     log: crate::log::LogOptions,
     next: crate::log::Position,
     clean: bool,
+    /// The log, once the clean mark has been cleared.
+    begun: Option<Log>,
 }
 
 impl Remains {
+    /// Before the first store into a database that had been closed: clears the clean mark, durably. A clean mark over a
+    /// changed image would be believed.
+    ///
+    /// # Errors
+    /// The superblock's and the log's; if it is the log that cannot be opened, the mark is still there.
+    pub fn begin(&mut self, medium: &Journaled) -> Result<()> {
+        if self.clean && self.begun.is_none() {
+            let (epoch, start) = (self.superblock.epoch, self.superblock.log_start);
+            self.clear(medium, epoch, start)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the log, and notes by whom and on what the database is used, from which epoch and place in the log on.
+    fn clear(&mut self, medium: &Journaled, epoch: Epoch, start: LogStart) -> Result<()> {
+        let superblock = &mut self.superblock;
+        superblock.state = State::Dirty;
+        superblock.boot_generation += 1;
+        superblock.boot_id = medium.vfs.boot_id();
+        superblock.image = medium.kind;
+        superblock.leaves_sum = 0;
+        (superblock.epoch, superblock.log_start) = (epoch, start);
+        [superblock.leaves, superblock.records] = medium.identities()?;
+        // Before anything is written: without its log a closed database stays closed.
+        let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, self.log)?;
+        superblock.write(&*self.file, &pool_path(&medium.dir))?;
+        self.begun = Some(log);
+        Ok(())
+    }
+
     /// Marks the database, durably: what the page cache kept is not what was stored. The next open cuts history at the
     /// last synced epoch.
     ///
@@ -228,44 +260,39 @@ impl Opened {
     /// The medium, and what the keeper will want.
     pub fn part(self) -> (Journaled, Remains) {
         let clean = matches!(self.recovery.found, super::Found::Clean | super::Found::New);
-        let remains = Remains { superblock: self.superblock, file: self.pool, log: self.log, next: self.next, clean };
-        (self.medium, remains)
+        let Opened { superblock, pool: file, log, next, .. } = self;
+        (self.medium, Remains { superblock, file, log, next, clean, begun: None })
     }
 }
 
 impl Keeper {
     /// Finishes opening, once leaves are recovered: makes all that was found durable in the data files, says so in the
-    /// superblock, clears the clean mark, and starts the threads. `until`: the last epoch that is in the image.
+    /// superblock, unless [`Remains::begin`] has said all there is to say, and starts the threads. `until`: the last
+    /// epoch that is in the image.
     ///
     /// # Errors
     /// The files'; the database is then as it was.
     pub fn start(
         pool: Arc<Pool<Journaled>>,
-        remains: Remains,
+        mut remains: Remains,
         until: Epoch,
         pace: Pace,
         defers: bool,
     ) -> Result<Keeper> {
-        let Remains { mut superblock, file, log, next, clean } = remains;
         let medium = &pool.medium;
-        let start: LogStart = if clean { superblock.log_start } else { next.fresh_start() };
-        if !clean {
+        if !remains.clean {
             // What recovery restored and scrubbed, before the log that could restore it again is given up.
             medium.sync_recovered()?;
+            let start = remains.next.fresh_start();
+            remains.clear(medium, until, start)?;
+        } else if remains.begun.is_none() || remains.superblock.epoch != until {
+            let start = remains.superblock.log_start;
+            remains.clear(medium, until, start)?;
         }
-        superblock.state = State::Dirty;
-        superblock.boot_generation += 1;
-        superblock.boot_id = medium.vfs.boot_id();
-        superblock.image = medium.kind;
-        superblock.leaves_sum = 0;
-        (superblock.epoch, superblock.log_start) = (until, start);
-        [superblock.leaves, superblock.records] = medium.identities()?;
-        // Durably before the first store: a clean mark over a changed image would be believed.
-        superblock.write(&*file, &pool_path(&medium.dir))?;
+        let Remains { superblock, file, begun: Some(log), .. } = remains else { unreachable!("the log was opened") };
         let space = &pool.space;
         medium.reached(Area::Leaves, u64::from(space.block_frontier()) * space.block_bytes());
         medium.reached(Area::Records, space.record_frontier());
-        let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, log)?;
         pool.clock.limit((log.maximum() / 2).min(MOST_DIRTY));
         let bell = medium.bell().clone();
         let journal = Journal {

@@ -116,7 +116,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     refuse_changed(dir, &superblock, &files)?;
     let kind = if options.private { ImageKind::Private } else { ImageKind::Shared };
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
-    let image = Arc::new(map(dir, &files, kind, options, false)?);
+    let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let mut opened = settle(medium, superblock, pool, reason, options)?;
     opened.recovery.damaged.extend(damaged);
@@ -151,7 +151,8 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         uuid,
         geometry: geometry.clone(),
         boot_generation: 0,
-        state: State::Clean,
+        // Not clean: the store has still to make what every database has, and whoever only looks would miss it.
+        state: State::Dirty,
         boot_id: vfs.boot_id(),
         leaves: identity(dir, &files, Area::Leaves)?,
         records: identity(dir, &files, Area::Records)?,
@@ -167,7 +168,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         // The folder's own name: without it a power cut may lose the database and every sync ever acknowledged.
         vfs.sync_dir(parent).map_err(making)?;
     }
-    let image = Arc::new(map(dir, &files, kind, options, false)?);
+    let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
     let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0, damaged: Vec::new() };
@@ -198,7 +199,7 @@ pub fn open_read_only(
     let faults = [look(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
     let faults = faults.into_iter().flatten().map(|error| error.to_string());
     let damaged = damaged.into_iter().chain(faults).collect();
-    let image = Arc::new(map(dir, &files, ImageKind::Shared, options, true)?);
+    let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths[0]))?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0, damaged };
@@ -207,7 +208,10 @@ pub fn open_read_only(
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
     let path = area_path(dir, area);
-    vfs.open(&path, how).map_err(|error| MediumError::opening_to_write("opening", &path, error))
+    vfs.open(&path, how).map_err(|error| match how.write {
+        true => MediumError::opening_to_write("opening", &path, error),
+        false => MediumError::io("opening", &path, error),
+    })
 }
 
 fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Identity> {
@@ -240,12 +244,19 @@ fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>
     }
     let [len, _] = superblock.lengths;
     let path = area_path(dir, Area::Leaves);
-    let found = checksum(&*files[0], len).map_err(|error| MediumError::io("reading", &path, error))?;
-    if found == superblock.leaves_sum {
-        return Ok(());
+    let io = |error| MediumError::io("reading", &path, error);
+    let (found, sum) = (files[0].len().map_err(io)?, checksum(&*files[0], len).map_err(io)?);
+    let corrupt = |offset, what, found, expected| MediumError::Corrupt { path, offset, what, found, expected };
+    if sum != superblock.leaves_sum {
+        let expected = format!("{:08x}, as when it was closed", superblock.leaves_sum);
+        return Err(corrupt(0, "the leaves' checksum", format!("{sum:08x}"), expected));
     }
-    let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
-    Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
+    if found > len {
+        // What lies there would be leaves.
+        let expected = format!("{len}, as when the database was closed");
+        return Err(corrupt(len, "a data file's length", format!("{found} bytes"), expected));
+    }
+    Ok(())
 }
 
 /// CRC32C of the first `len` bytes of a file.
@@ -263,20 +274,22 @@ pub(super) fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
     Ok(sum)
 }
 
-/// Maps the files, or reads them into memory.
+/// Maps the files, or reads them into memory. `looked_at`: so many bytes of leaves, to read alone.
 fn map(
     dir: &Path,
     files: &[Box<dyn VfsFile>; 2],
     kind: ImageKind,
     options: &JournaledOptions,
-    read_only: bool,
+    looked_at: Option<u64>,
 ) -> Result<Image> {
     let mut regions = Vec::new();
     for (index, area) in Area::ALL.into_iter().enumerate() {
         let (file, path) = (&files[index], area_path(dir, area));
         let io = |error| MediumError::io("mapping", &path, error);
         let len = file.len().map_err(io)?;
-        let backing = backing(kind, &**file, read_only);
+        // Beyond what a closed database had, nothing is a leaf.
+        let len = looked_at.filter(|_| area == Area::Leaves).map_or(len, |most| len.min(most));
+        let backing = backing(kind, &**file, looked_at.is_some());
         let region = match backing {
             Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
             _ => Region::reserve(options.reserve[index].max(len as usize), backing).map_err(io)?,

@@ -37,7 +37,16 @@ pub(super) fn encode(block: &Superblock) -> Result<Vec<u8>> {
 pub(super) enum Fault {
     Magic,
     Version(u32),
-    Checksum { slot: u64, found: u32, right: u32 },
+    Checksum {
+        slot: u64,
+        found: u32,
+        right: u32,
+    },
+    /// Whole, and of the other slot.
+    Misplaced {
+        slot: u64,
+        sequence: u64,
+    },
     Line(u32),
     Meaning(u64, &'static str, String, &'static str),
 }
@@ -55,6 +64,7 @@ impl Fault {
     pub(super) fn describe(&self) -> String {
         match self {
             Fault::Checksum { found, right, .. } => format!("checksum {found:08x} over bytes that have {right:08x}"),
+            Fault::Misplaced { sequence, .. } => format!("sequence {sequence}, which is the other slot's"),
             _ => "it does not begin as one".into(),
         }
     }
@@ -73,6 +83,9 @@ impl Fault {
             Fault::Version(found) => MediumError::Version { found, supported: VERSION },
             Fault::Checksum { slot, found, right } => {
                 corrupt(slot, "both superblocks' checksums", format!("{found:08x}"), format!("{right:08x}"))
+            }
+            Fault::Misplaced { slot, sequence } => {
+                corrupt(slot, "the superblock's sequence", sequence.to_string(), "the parity of its slot".into())
             }
             Fault::Line(found) => {
                 MediumError::Geometry { what: "size of a line", found: found.to_string(), expected: LINE.to_string() }
@@ -205,7 +218,7 @@ impl Fields {
         }
         let strange = |what, found: u64, expected| Fault::Meaning(slot, what, found.to_string(), expected);
         if self.sequence & 1 != slot {
-            return Err(strange("the superblock's sequence", self.sequence, "the parity of its slot"));
+            return Err(Fault::Misplaced { slot, sequence: self.sequence });
         }
         if self.leaf_block == 0 || !self.leaf_block.is_multiple_of(LINE) {
             return Err(strange("the leaf block's size", self.leaf_block.into(), "a multiple of 64"));

@@ -13,6 +13,9 @@ use holm_proof::{Bounds, Persistency, Plan, Report, Violation, capacity, explore
 use holm_tree::designs::{self, canaries};
 use holm_tree::{Design, leaf::Leaf};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Crashes random scripts everywhere, recovers, judges, and crashes again.
@@ -123,7 +126,7 @@ fn replayed(text: &str) -> Option<(String, Case)> {
 
 /// Explores until the time is up: what was looked at, how many seeds, and what was found.
 fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>), String> {
-    let mut total = Report::default();
+    let total = Report::default();
     if let Some(replay) = &arguments.replay {
         let (design, it) = replayed(replay).ok_or("a replay reads design:first:later:seed")?;
         return Ok(match (named(&design)?.case)(&it) {
@@ -133,19 +136,26 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     }
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let entries = chosen(arguments)?;
-    let mut seeds = 0;
-    while Instant::now() < deadline {
-        let seed = arguments.seed + seeds;
-        seeds += 1;
-        for entry in entries.iter().filter(|entry| entry.keeps || arguments.design.is_some()) {
-            let it = Case { seed, models: None, deadline: Some(deadline) };
+    let entries: Vec<_> = entries.into_iter().filter(|entry| entry.keeps || arguments.design.is_some()).collect();
+    let (begun, found) = (AtomicU64::new(0), Mutex::new((total, None)));
+    // Every design with one seed, then with the next, on all cores.
+    let work = || {
+        let found = || found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while Instant::now() < deadline && found().1.is_none() {
+            let number = begun.fetch_add(1, Relaxed);
+            let (round, entry) = (number / entries.len() as u64, &entries[number as usize % entries.len()]);
+            let it = Case { seed: arguments.seed + round, models: None, deadline: Some(deadline) };
             match (entry.case)(&it) {
-                Ok(report) => total += report,
-                Err(violation) => return Ok((total, seeds, Some(violation))),
+                Ok(report) => found().0 += report,
+                Err(violation) => drop(found().1.get_or_insert(violation)),
             }
         }
-    }
-    Ok((total, seeds, None))
+    };
+    thread::scope(|scope| {
+        (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
+    });
+    let (total, violation) = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    Ok((total, begun.into_inner().div_ceil(entries.len() as u64), violation))
 }
 
 /// Makes the table and prints it; it fails where a cell is empty, or where a design does.

@@ -88,7 +88,7 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
         for (left, disk) in
             [("killed", killed), ("cut", cut), ("closed", disk.kill()), ("moved", disk.crash_to_durable())]
         {
-            for byte in (0..8192).filter(|byte| byte % 4096 < 280 && byte % 7 == 4 || byte % 977 == 0) {
+            for byte in (0..8192).filter(|byte| byte % 4096 < 284 && byte % 17 == 4 || byte % 1977 == 0) {
                 let damaged = disk.kill();
                 assert!(damaged.flip(&file("pool"), byte, 4));
                 let context = format!("{mode:?}, {left}, byte {byte}");
@@ -247,4 +247,47 @@ fn a_record_with_impossible_lengths_is_damage() {
     assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt(_)))));
     assert_eq!(north.get(8_u32.to_be_bytes()).expect("its neighbour is sound").as_deref(), Some(&[0xAB; 40][..]));
     assert!(!db.check().expect("checking").faults.is_empty());
+}
+
+/// A key that is damaged where a leaf begins or ends would give the leaf a wrong range: a writer is refused. What only
+/// looks goes by the next record, gets all the others, and comes to an end.
+#[test]
+fn damaged_keys_at_the_ends_of_leaves() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let builder = || holm::Database::builder().durability(Durability::OnSync).capacity(1 << 30);
+    let path = folder.path().join("d");
+    let db = builder().open(&path).expect("an empty folder");
+    let north = db.keyspace("north").expect("a new database");
+    let key = |number: u32| format!("m{number:05}");
+    (0..600_u32).for_each(|number| north.insert(key(number), format!("value{number}")).expect("inserting"));
+    drop(north);
+    db.close().expect("closing");
+    let whole = std::fs::read(path.join("records")).expect("it is there");
+    let (mut refused, mut accepted) = (0, 0);
+    for number in (0..600_u32).step_by(13) {
+        let name = key(number);
+        let at = whole.windows(11).position(|bytes| bytes == format!("{name}value").as_bytes()).expect("the record");
+        for (byte, bit) in [(0, 2), (2, 1), (4, 0), (5, 3)] {
+            let mut damaged = whole.clone();
+            damaged[at + byte] ^= 1 << bit;
+            std::fs::write(path.join("records"), &damaged).expect("writing");
+            let context = format!("{name}, byte {byte}");
+            let looking = holm::Database::open_read_only(&path).unwrap_or_else(|error| panic!("{context}: {error}"));
+            let north = looking.existing_keyspace("north").expect("a catalog").expect("made");
+            // One more, for a scan may end with an error.
+            for pairs in [north.iter().take(601).collect::<Vec<_>>(), north.iter().rev().take(601).collect()] {
+                assert!(pairs.len() <= 600, "{context}: a scan without end");
+                let found = pairs.iter().flatten().filter(|(key, _)| **key != *name.as_bytes()).count();
+                assert!(found >= 599, "{context}: {found} of the others");
+            }
+            assert!(!looking.check().expect("checking").faults.is_empty(), "{context}");
+            drop((north, looking));
+            match holm::Database::builder().create(false).capacity(1 << 30).open(&path).map(drop) {
+                Err(Error::Corrupt(_)) => refused += 1,
+                Ok(()) => accepted += 1,
+                Err(error) => panic!("{context}: {error}"),
+            }
+        }
+    }
+    assert!(refused > 5 && accepted > 20, "{refused} refused, {accepted} accepted");
 }

@@ -196,3 +196,28 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     let error = Database::open(damaged.path()).expect_err("no file").to_string();
     assert!(error.contains("not a regular file"), "{error}");
 }
+
+/// What keeps a writer from beginning leaves a closed database as it was: closed.
+#[test]
+fn a_writer_refused_changes_nothing() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
+    db.close().expect("a sound close");
+    let log = std::fs::read(folder.path().join("log.0")).expect("it is there");
+    std::fs::remove_file(folder.path().join("log.0")).expect("it is there");
+    let before = contents(folder.path());
+    assert!(matches!(Database::open(folder.path()), Err(Error::Corrupt(_))));
+    assert_eq!(contents(folder.path()), before);
+    Database::open_read_only(folder.path()).expect("still closed");
+    std::fs::write(folder.path().join("log.0"), log).expect("a disk");
+    drop(Database::open(folder.path()).expect("whole again"));
+    // A block behind the last one would be a leaf.
+    let mut leaves = std::fs::read(folder.path().join("leaves")).expect("it is there");
+    leaves.extend_from_within(1024..1536);
+    std::fs::write(folder.path().join("leaves"), leaves).expect("a disk");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Corrupt(_))));
+    let looking = Database::open_read_only(folder.path()).expect("what was there is");
+    assert_eq!(looking.existing_keyspace("s").expect("a catalog").expect("made").len(), 1);
+    assert_eq!(looking.check().expect("a check").faults.len(), 1);
+}

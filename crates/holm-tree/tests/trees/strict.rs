@@ -1,26 +1,15 @@
 //! What all designs share that are durable when an operation returns: every key and value against the standard
 //! library's map, readers beside writers, flushes and fences by a table, every crash of every operation on one leaf.
 
-#[path = "strict/agree.rs"]
-mod agree;
-#[path = "strict/counts.rs"]
 mod counts;
-#[path = "strict/crashes.rs"]
 mod crashes;
-#[path = "strict/grove.rs"]
-mod grove;
-#[path = "strict/names.rs"]
-mod names;
-#[path = "strict/recorded.rs"]
-mod recorded;
-#[path = "strict/stage.rs"]
-mod stage;
 
-use grove::{Grove, mixed};
+use crate::agree;
+use crate::grove::{Grove, mixed};
+use crate::names::Names;
 use holm_tree::designs;
 use holm_tree::leaf::Leaf;
 use holm_tree::{Design, Toward, Words};
-use names::Names;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 macro_rules! tests {

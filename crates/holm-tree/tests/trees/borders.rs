@@ -1,11 +1,8 @@
 //! The leaf whose borders are its bitmap: both ends of the key space, and flushes and fences by the page's table.
 
-#[path = "strict/grove.rs"]
-mod grove;
-#[path = "borders/shadow.rs"]
 mod shadow;
 
-use grove::{Grove, ORDERS, mixed};
+use crate::grove::{Grove, ORDERS, mixed};
 use holm_medium::{Area, FIRST_EPOCH, Ground};
 use holm_tree::leaf::Leaf;
 use holm_tree::leaf::borders::Borders;

@@ -3,10 +3,13 @@
 use std::fmt;
 
 /// A title, a header and rows of as many cells; `-` where there is no figure.
-pub(crate) struct Table {
-    pub(crate) title: String,
-    pub(crate) header: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
+pub struct Table {
+    /// Above it.
+    pub title: String,
+    /// The first line.
+    pub header: Vec<String>,
+    /// The others.
+    pub rows: Vec<Vec<String>>,
 }
 
 impl fmt::Display for Table {

@@ -1,28 +1,16 @@
 //! The variants, lightly: each agrees with the standard library's map and costs what its base does, flush by flush and
 //! fence by fence; and each guide leads to what a crash has left of one leaf.
 
-#[path = "strict/agree.rs"]
-mod agree;
-#[path = "shifting/fills.rs"]
-mod fills;
-#[path = "strict/grove.rs"]
-mod grove;
-#[path = "strict/names.rs"]
-mod names;
-#[path = "strict/recorded.rs"]
-mod recorded;
-#[path = "strict/stage.rs"]
-mod stage;
-
-use fills::every_operation;
-use grove::{Grove, ORDERS, Order, mixed};
+use crate::agree;
+use crate::fills::every_operation;
+use crate::grove::{Grove, ORDERS, Order, mixed};
+use crate::names::Names;
 use holm_search::Search;
 use holm_tree::guide::{Aside, Fingerprints, Guide, Halving, Linear, Sentinels, Vector};
 use holm_tree::leaf::circ::Circ;
 use holm_tree::leaf::fast_fair::FastFair;
 use holm_tree::variants::{self, CARDS, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k};
 use holm_tree::{Design, Forest, Words};
-use names::Names;
 use std::collections::BTreeMap;
 
 fn plant(variant: &str) -> Grove<Words> {

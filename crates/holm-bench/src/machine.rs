@@ -4,7 +4,8 @@ use std::fs::read_to_string;
 use std::path::Path;
 
 /// Processor, cores, memory, kernel, file system of the folder, and how busy the machine was before the first run.
-pub(crate) fn describe(folder: &Path) -> String {
+#[must_use]
+pub fn describe(folder: &Path) -> String {
     let cpu = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let memory = read_to_string("/proc/meminfo").unwrap_or_default();

@@ -1,0 +1,177 @@
+//! The trees beside one another: one leaf design after the other over plain memory, keys of one word, flushes and
+//! fences as the processor has them and with emulated latency on top. Rounds go through all designs, so that a slow
+//! minute of the machine hits every one; each round has a fresh tree. What a flush costs and what is emulated is said
+//! with every table, for no figure means anything without it.
+
+#![forbid(unsafe_code)]
+
+mod trial;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use holm_bench::{Table, machine};
+use holm_medium::Flush;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use trial::{Entry, Measure, Sample, Setting, entries};
+
+/// Measures the designs in one run.
+#[derive(Parser)]
+struct Arguments {
+    /// Designs, separated by commas [default: all of the list; `all` adds the variants]
+    #[arg(long, value_delimiter = ',')]
+    designs: Vec<String>,
+    /// Pairs in the tree
+    #[arg(long, default_value_t = 1_000_000)]
+    pairs: u64,
+    /// Emulated latency of a flushed line in nanoseconds, on top of what it costs here; several separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "0,300")]
+    flush_ns: Vec<u32>,
+    /// Numbers of threads, separated by commas
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    threads: Vec<usize>,
+    /// Rounds over all designs
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Also write all figures to this file
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// All that was measured of one design under one setting.
+#[derive(Serialize)]
+struct Row {
+    design: &'static str,
+    setting: Setting,
+    /// One sample for each round, nanoseconds of the wall's clock for an operation, over all threads.
+    samples: Vec<Sample>,
+}
+
+/// A run.
+#[derive(Serialize)]
+struct Report {
+    machine: String,
+    flush: Flush,
+    pairs: u64,
+    rows: Vec<Row>,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let chosen = chosen(&arguments.designs)?;
+    if arguments.pairs == 0 || arguments.rounds == 0 || arguments.threads.contains(&0) {
+        bail!("pairs, rounds and threads are 1 at least");
+    }
+    let mut rows = Vec::new();
+    for (&threads, &flush_ns) in arguments.threads.iter().flat_map(|t| arguments.flush_ns.iter().map(move |f| (t, f))) {
+        let setting = Setting { flush_ns, threads };
+        rows.extend(chosen.iter().map(|entry| Row { design: entry.name, setting, samples: Vec::new() }));
+    }
+    for round in 1..=arguments.rounds {
+        for row in &mut rows {
+            let entry = chosen.iter().find(|entry| entry.name == row.design).expect("a row of each");
+            row.samples.push((entry.measure)(arguments.pairs, row.setting)?);
+        }
+        eprintln!("round {round} of {}", arguments.rounds);
+    }
+    let machine = machine::describe(Path::new("."));
+    let report = Report { machine, flush: Flush::detect(), pairs: arguments.pairs, rows };
+    print!("{}", told(&report, &chosen)?);
+    if let Some(path) = &arguments.json {
+        let file = std::fs::File::create(path).with_context(|| format!("creating {}", path.display()))?;
+        serde_json::to_writer_pretty(file, &report)?;
+    }
+    Ok(())
+}
+
+/// The designs asked for, in the order of the lists.
+fn chosen(names: &[String]) -> Result<Vec<Entry>> {
+    let all = entries();
+    if let Some(unknown) = names.iter().find(|name| *name != "all" && all.iter().all(|entry| entry.name != **name)) {
+        let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
+        bail!("there is no design named {unknown}; there are {}", names.join(", "));
+    }
+    let wanted = |entry: &Entry| match names {
+        [] => !entry.is_variant,
+        names => names.iter().any(|name| name == "all" || name == entry.name),
+    };
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// A table for each setting, medians with the least and the greatest, and one of counts.
+fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
+    let mut settings: Vec<Setting> = Vec::new();
+    report.rows.iter().for_each(|row| {
+        if !settings.contains(&row.setting) {
+            settings.push(row.setting);
+        }
+    });
+    let mut text = format!("{}; {:?}; {} pairs\n\n", report.machine, report.flush, report.pairs);
+    for setting in settings {
+        let rows = report.rows.iter().filter(|row| row.setting == setting);
+        let header = std::iter::once("design").chain(Measure::ALL.map(Measure::name)).map(String::from).collect();
+        let title = format!("ns an operation, {} thread(s), +{} ns a line", setting.threads, setting.flush_ns);
+        let rows = rows.map(|row| {
+            let cells = Measure::ALL.map(|measure| spread(row.samples.iter().map(|sample| sample.of(measure))));
+            std::iter::once(row.design.to_owned()).chain(cells).collect()
+        });
+        text.push_str(&format!("{}\n", Table { title, header, rows: rows.collect() }));
+    }
+    let header = ["design", "insert", "update", "remove"].map(String::from).to_vec();
+    let title = "lines flushed / fences an operation, splits and merges included".to_owned();
+    let rows = chosen.iter().map(|entry| {
+        let counts = (entry.count)(report.pairs.min(100_000))?;
+        let cells = counts.map(|[lines, fences]| format!("{lines:.2} / {fences:.2}"));
+        Ok(std::iter::once(entry.name.to_owned()).chain(cells).collect())
+    });
+    let rows = rows.collect::<Result<_>>()?;
+    text.push_str(&Table { title, header, rows }.to_string());
+    Ok(text)
+}
+
+/// The median, and between which values it lies.
+fn spread(values: impl Iterator<Item = f64>) -> String {
+    let mut values: Vec<_> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match &values[..] {
+        [] => "-".into(),
+        [only] => format!("{only:.0}"),
+        [least, .., greatest] => format!("{:.0} ({least:.0}..{greatest:.0})", values[values.len() / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn designs_are_chosen_by_name_and_unknown_ones_refused() {
+        let names = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+            chosen(&names).map(|entries| entries.iter().map(|entry| entry.name).collect::<Vec<_>>())
+        };
+        assert_eq!(names(&["isle", "buffered"]).expect("both are there"), ["buffered", "isle"]);
+        assert!(names(&[]).expect("the list").contains(&"borders"));
+        assert!(names(&["all"]).expect("both lists").contains(&"circ_linear_4k"));
+        assert!(names(&["reef"]).expect_err("no such design").to_string().contains("reef"));
+    }
+
+    #[test]
+    fn a_small_run_tells_every_figure() {
+        let chosen = chosen(&["fast_fair".into(), "buffered".into()]).expect("both are there");
+        let setting = Setting { flush_ns: 0, threads: 2 };
+        let rows = chosen.iter().map(|entry| {
+            let samples = vec![(entry.measure)(3_000, setting).expect("memory")];
+            Row { design: entry.name, setting, samples }
+        });
+        let report = Report { machine: "one".into(), flush: Flush::detect(), pairs: 3_000, rows: rows.collect() };
+        let text = told(&report, &chosen).expect("memory");
+        assert!(!text.contains(" - |") && text.contains("| fast_fair |"), "{text}");
+    }
+}

@@ -1,0 +1,257 @@
+//! One fresh tree of one design: filled, searched, changed and emptied by half, each step timed as a whole.
+
+use anyhow::Result;
+use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Stay};
+use holm_search::Search;
+use holm_tree::leaf::Leaf;
+use holm_tree::{Design, Forest, Index, Root, Words, designs, for_each_design, for_each_variant, variants};
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+use serde::Serialize;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// How often epochs end, where the design is durable by epochs.
+const EPOCH: Duration = Duration::from_millis(5);
+
+/// Operations of one stay, where the design is durable without epochs.
+const STAY: usize = 256;
+
+/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take, and
+/// those that splits have given up.
+const BORN: u64 = 96;
+
+/// Keys asked for together.
+const TOGETHER: usize = 1024;
+
+/// Under what a design is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct Setting {
+    /// Nanoseconds added to each flushed line.
+    pub(crate) flush_ns: u32,
+    pub(crate) threads: usize,
+}
+
+/// What is timed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Measure {
+    Insert,
+    Search,
+    Dependent,
+    Many,
+    Update,
+    Remove,
+}
+
+impl Measure {
+    pub(crate) const ALL: [Measure; 6] =
+        [Measure::Insert, Measure::Search, Measure::Dependent, Measure::Many, Measure::Update, Measure::Remove];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Measure::Insert => "insert",
+            Measure::Search => "search",
+            Measure::Dependent => "search, dependent",
+            Measure::Many => "search, 1024 together",
+            Measure::Update => "update",
+            Measure::Remove => "remove",
+        }
+    }
+}
+
+/// Nanoseconds an operation, in the order of [`Measure::ALL`].
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Sample([f64; Measure::ALL.len()]);
+
+impl Sample {
+    pub(crate) fn of(&self, measure: Measure) -> f64 {
+        self.0[measure as usize]
+    }
+}
+
+/// A design that can be measured.
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    pub(crate) is_variant: bool,
+    pub(crate) measure: fn(u64, Setting) -> Result<Sample>,
+    /// Lines flushed and fences, of insert, update and remove.
+    pub(crate) count: fn(u64) -> Result<[[f64; 2]; 3]>,
+}
+
+/// Both lists, but for what keeps nothing.
+pub(crate) fn entries() -> Vec<Entry> {
+    let mut all = Vec::new();
+    macro_rules! listed {
+        ($($name:ident)*) => { $(add::<designs::$name>(&mut all, false);)* };
+    }
+    macro_rules! varied {
+        ($($name:ident)*) => { $(add::<variants::$name>(&mut all, true);)* };
+    }
+    for_each_design!(listed);
+    for_each_variant!(varied);
+    all
+}
+
+fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
+    if <D::Leaf as Leaf>::CARD.keeps {
+        all.push(Entry { name: D::NAME, is_variant, measure: measure::<D>, count: count::<D> });
+    }
+}
+
+/// A tree over plain memory.
+struct Grove<D: Design> {
+    quill: Arc<Quill<Mapped>>,
+    forest: Forest<Mapped, D, Words>,
+    root: Root,
+    pairs: u64,
+}
+
+/// The key of a number: one to one, and scattered.
+fn key(number: u64) -> u64 {
+    let mixed = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
+    let word = mixed(number.wrapping_add(0x9E37_79B9_7F4A_7C15), 30, 0xBF58_476D_1CE4_E5B9);
+    let word = mixed(word, 27, 0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+impl<D: Design> Grove<D> {
+    fn new(pairs: u64, options: MappedOptions) -> Result<Self> {
+        let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
+        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
+        let (medium, bytes) = (&quill.pool().medium, pairs * BORN);
+        medium.grow(Area::Leaves, bytes)?;
+        medium.image().area(Area::Leaves).populate(0, bytes as usize);
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
+        Ok(Grove { quill, forest, root, pairs })
+    }
+
+    /// Puts the number and `more` under each number's key.
+    fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
+        self.checked_in(numbers, |stay, number| {
+            self.forest.put(&self.root, stay, key(number), number + more, None).map(drop)
+        })
+    }
+
+    fn remove(&self, numbers: impl Iterator<Item = u64>) -> Result<()> {
+        self.checked_in(numbers, |stay, number| self.forest.remove(&self.root, stay, key(number), None).map(drop))
+    }
+
+    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what it
+    /// gave up is free again, and one stay will do for many.
+    fn checked_in(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+        work: impl Fn(&mut Stay<'_>, u64) -> holm_medium::Result<()>,
+    ) -> Result<()> {
+        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
+        let mut numbers = numbers.peekable();
+        while numbers.peek().is_some() {
+            let mut stay = self.quill.clock().check_in()?;
+            numbers.by_ref().take(most).try_for_each(|number| work(&mut stay, number))?;
+        }
+        Ok(())
+    }
+
+    fn get(&self, number: u64) -> u64 {
+        self.forest.get(&self.root, key(number)).payload.unwrap_or_default()
+    }
+
+    /// Nanoseconds for each of so many operations, done by all threads together; the thread's number is given to each.
+    fn timed(&self, threads: usize, operations: u64, work: impl Fn(u64) -> Result<()> + Sync) -> Result<f64> {
+        let began = Instant::now();
+        let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads as u64)
+                .map(|thread| {
+                    scope.spawn({
+                        let work = &work;
+                        move || work(thread)
+                    })
+                })
+                .collect();
+            let own = work(0);
+            others.into_iter().map(|other| other.join().expect("no panic")).chain([own]).collect()
+        });
+        let taken = began.elapsed();
+        outcomes.into_iter().collect::<Result<()>>()?;
+        Ok(taken.as_nanos() as f64 / operations as f64)
+    }
+
+    fn sample(&self, threads: usize) -> Result<Sample> {
+        let (pairs, step) = (self.pairs, threads);
+        let own = |thread: u64| (thread..pairs).step_by(step);
+        let drawn = |thread: u64| {
+            let mut random = Pcg64Mcg::new(u128::from(thread) << 64 | 0xB5);
+            own(thread).map(move |_| random.random_range(0..pairs))
+        };
+        let insert = self.timed(threads, pairs, |thread| self.put(own(thread), 1))?;
+        let search = self.timed(threads, pairs, |thread| {
+            black_box(drawn(thread).fold(0u64, |sum, number| sum.wrapping_add(self.get(number))));
+            Ok(())
+        })?;
+        let dependent = self.timed(threads, pairs, |thread| {
+            // The payload is the number and one: the next key is known only when the last payload is.
+            black_box(drawn(thread).fold(0, |last, number| self.get(number ^ last >> 63)));
+            Ok(())
+        })?;
+        let many = self.timed(threads, pairs, |thread| {
+            let probes: Vec<u64> = drawn(thread).map(key).collect();
+            let mut out = Vec::with_capacity(TOGETHER);
+            for probes in probes.chunks(TOGETHER) {
+                out.clear();
+                self.forest.get_many(&self.root, probes, &mut out);
+                black_box(&out);
+            }
+            Ok(())
+        })?;
+        let update = self.timed(threads, pairs, |thread| self.put(drawn(thread), 2))?;
+        let half = pairs.div_ceil(2);
+        let remove = self.timed(threads, half, |thread| {
+            self.remove(own(thread).filter(|number| number % (2 * step as u64) < step as u64))
+        })?;
+        Ok(Sample([insert, search, dependent, many, update, remove]))
+    }
+}
+
+fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
+    let grove = Grove::<D>::new(pairs, MappedOptions { flush_ns: setting.flush_ns, ..MappedOptions::default() })?;
+    if !<D::Leaf as Leaf>::CARD.defers {
+        return grove.sample(setting.threads);
+    }
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let persister = scope.spawn(|| {
+            while !over.load(Relaxed) {
+                std::thread::park_timeout(EPOCH);
+                grove.quill.advance()?;
+            }
+            Ok(())
+        });
+        let sample = grove.sample(setting.threads);
+        over.store(true, Relaxed);
+        persister.thread().unpark();
+        persister.join().expect("no panic").and(sample)
+    })
+}
+
+/// Exact, and independent of the machine.
+fn count<D: Design>(pairs: u64) -> Result<[[f64; 2]; 3]> {
+    let options = MappedOptions { flush: Flush::Nothing, count: true, ..MappedOptions::default() };
+    let grove = Grove::<D>::new(pairs, options)?;
+    let counts = || grove.quill.pool().medium.counts();
+    let each = |before: Counts, operations: u64| {
+        let spent = counts() - before;
+        [spent.flushes, spent.fences].map(|count| count as f64 / operations as f64)
+    };
+    let before = counts();
+    grove.put(0..pairs, 1)?;
+    let insert = each(before, pairs);
+    let before = counts();
+    grove.put(0..pairs, 2)?;
+    let update = each(before, pairs);
+    let before = counts();
+    grove.remove((0..pairs).step_by(2))?;
+    Ok([insert, update, each(before, pairs.div_ceil(2))])
+}

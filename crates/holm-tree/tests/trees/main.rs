@@ -1,0 +1,14 @@
+//! The trees, one program: every design is compiled once for all of these tests, which takes longer than to run them.
+
+mod agree;
+mod borders;
+mod fills;
+mod grove;
+mod linked;
+mod names;
+mod recorded;
+mod shifting;
+mod stage;
+mod strict;
+mod variants;
+mod words;
