@@ -17,6 +17,8 @@ pub trait Level: 'static {
     const WIDE_BYTES: usize = Self::BYTES;
     /// The pages of the level's areas.
     const PAGES: Pages = Pages::Large;
+    /// How a node's keys are asked for when the node is entered, for searches that do not look at all of them at once.
+    const KEYS: Hint = Hint::None;
     /// How a node's identifiers are asked for when the node is entered.
     const IDENTIFIERS: Hint = Hint::None;
 }

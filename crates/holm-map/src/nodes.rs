@@ -8,7 +8,7 @@ use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
 use crate::search::{Node, Search};
-use holm_search::{Lane, LaneKernels, Vectors, prefetch_lines_as, with_vectors};
+use holm_search::{Hint, Lane, LaneKernels, Vectors, prefetch, prefetch_lines_as, with_vectors};
 use std::marker::PhantomData;
 
 /// Inner nodes of one level.
@@ -82,6 +82,7 @@ impl<K: Key, C: Level> Nodes<K, C> {
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
         let identifiers = &self.identifiers[Self::start(node)..][..Self::CHILDREN];
+        prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], C::KEYS);
         prefetch_lines_as(identifiers, C::IDENTIFIERS);
         let entry = self.entry(x, node, key);
         (entry, identifiers[entry])
@@ -93,28 +94,55 @@ impl<K: Key, C: Level> Nodes<K, C> {
         with_vectors!(vectors, x => self.find(x, node, key))
     }
 
-    /// Which child of `node` holds `key`.
     #[inline(always)]
-    pub(crate) fn entry<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> usize {
+    fn node(&self, node: u32) -> Node<'_, K::Lane> {
         let samples = Self::samples_per_node();
-        let node = Node {
+        Node {
             keys: &self.separators[Self::start(node)..][..Self::CHILDREN],
             samples: &self.samples[node as usize * samples..][..samples],
             used: &self.used[node as usize],
-        };
-        C::Search::below::<K, X>(x, node, key)
+        }
     }
 
-    /// Asks for what a search of `node` looks at.
+    /// Which child of `node` holds `key`.
+    #[inline(always)]
+    fn entry<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> usize {
+        C::Search::below::<K, X>(x, self.node(node), key)
+    }
+
+    /// Asks for what a search of `node` looks at first.
     #[inline(always)]
     pub(crate) fn ask(&self, node: u32) {
-        prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], holm_search::Hint::T0);
+        let node = self.node(node);
+        prefetch_lines_as(if C::Search::SAMPLED { node.samples } else { node.keys }, Hint::T0);
     }
 
-    /// Asks for the number of a child.
+    /// One level of a descent of many: each node becomes its child. While one search waits for memory, the others ask.
     #[inline(always)]
-    pub(crate) fn ask_child(&self, node: u32, entry: usize) {
-        holm_search::prefetch(&self.identifiers[Self::start(node) + entry]);
+    pub(crate) fn descend<X: LaneKernels, const GROUP: usize>(
+        &self,
+        x: X,
+        keys: &[K::Lane; GROUP],
+        nodes: &mut [u32; GROUP],
+    ) {
+        if C::Search::SAMPLED {
+            // The samples say which keys are next, and with them which identifiers, so both are asked for together.
+            for (node, key) in nodes.iter().zip(keys) {
+                let narrowed = C::Search::narrow::<K, X>(x, self.node(*node), *key);
+                prefetch_lines_as(&self.node(*node).keys[narrowed.clone()], Hint::T0);
+                prefetch_lines_as(&self.identifiers[Self::start(*node)..][narrowed], Hint::T0);
+            }
+            for (node, key) in nodes.iter_mut().zip(keys) {
+                *node = self.child(*node, self.entry(x, *node, *key));
+            }
+            return;
+        }
+        let mut places = [0; GROUP];
+        for ((place, node), key) in places.iter_mut().zip(&mut *nodes).zip(keys) {
+            *place = Self::start(*node) + self.entry(x, *node, *key);
+            prefetch(&self.identifiers[*place]);
+        }
+        nodes.iter_mut().zip(places).for_each(|(node, place)| *node = self.identifiers[place]);
     }
 
     /// The number of a child.

@@ -4,7 +4,7 @@ use crate::area::Pages;
 use crate::key::Key;
 use crate::leaf::{Fingerprinted, FingerprintedLevel, Paged, PagedLevel, Unsorted};
 use crate::level::{Level, Selection};
-use crate::search::{Counting, Examining, HybridInterpolation, Sampled};
+use crate::search::{Examining, HybridInterpolation, Sampled};
 use holm_search::Hint;
 
 /// What this machine's limits suggest: leaves of fingerprints, nodes compared as a whole, a sampled root.
@@ -31,9 +31,10 @@ impl FingerprintedLevel for FastLeaf {
 pub enum FastGlue {}
 
 impl Level for FastGlue {
-    type Search = Counting;
+    type Search = Sampled;
     const BYTES: usize = 512;
     const WIDE_BYTES: usize = 1024;
+    const KEYS: Hint = Hint::T0;
     const IDENTIFIERS: Hint = Hint::T0;
 }
 

@@ -6,6 +6,7 @@
 use crate::key::Key;
 use holm_search::{Lane, LaneKernels};
 use std::hint::select_unpredictable;
+use std::ops::Range;
 
 /// A sorted node, lent to a search.
 #[derive(Clone, Copy)]
@@ -30,6 +31,12 @@ pub trait Search: 'static {
 
     /// Brings the samples in line with keys that changed from `from` on and reach at most to `to`.
     fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _from: usize, _to: usize) {}
+
+    /// Which keys will be compared, once the samples have been, if there are any: for whoever asks for them ahead.
+    #[inline(always)]
+    fn narrow<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, _: K::Lane) -> Range<usize> {
+        0..node.keys.len()
+    }
 
     /// How many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
@@ -57,8 +64,9 @@ pub struct HybridBinary;
 /// where keys are distributed as no line is.
 pub struct HybridInterpolation<const GUARDED: bool = true>;
 
-/// Three steps of sixteen: of each 256 keys and of each 16 the last one is kept apart, packed. No branch depends on a
-/// key, and few lines are touched: for large nodes. A node's room is a multiple of 256 keys.
+/// Steps of sixteen: of each 16 keys the last one is kept apart, packed, and in nodes of more than 256 keys of each 256
+/// too. No branch depends on a key, and few lines are touched. A node's room is a multiple of 16 keys, a large one's of
+/// 256.
 pub struct Sampled;
 
 impl Search for Counting {
@@ -157,9 +165,10 @@ const STEP: usize = 16;
 const STRIDE: usize = STEP * STEP;
 
 impl Sampled {
-    /// Lanes of the coarse samples, which stand first: whole lines.
+    /// Lanes of the coarse samples, which stand first: whole lines, and none in a small node.
+    #[inline(always)]
     fn coarse<L: Lane>(capacity: usize) -> usize {
-        (capacity / STRIDE).next_multiple_of(L::PER_LINE)
+        if capacity > STRIDE { (capacity / STRIDE).next_multiple_of(L::PER_LINE) } else { 0 }
     }
 }
 
@@ -167,31 +176,42 @@ impl Search for Sampled {
     const SAMPLED: bool = true;
 
     fn sample_lanes<L: Lane>(capacity: usize) -> usize {
-        assert_eq!(capacity % STRIDE, 0, "a sampled node has room for a multiple of {STRIDE} keys");
-        Self::coarse::<L>(capacity) + capacity / STEP
+        let unit = if capacity > STRIDE { STRIDE } else { STEP };
+        assert_eq!(capacity % unit, 0, "a sampled node of {capacity} keys has room for a multiple of {unit}");
+        Self::coarse::<L>(capacity) + (capacity / STEP).next_multiple_of(L::PER_LINE)
     }
 
     fn resample<L: Lane>(samples: &mut [L], keys: &[L], from: usize, to: usize) {
         let (coarse, fine) = samples.split_at_mut(Self::coarse::<L>(keys.len()));
-        let steps = from / STEP..to.div_ceil(STEP).min(fine.len());
-        fine[steps.clone()].iter_mut().zip(keys[steps.start * STEP..].chunks_exact(STEP)).for_each(|(sample, keys)| {
-            *sample = keys[STEP - 1];
-        });
-        let strides = from / STRIDE..to.div_ceil(STRIDE).min(keys.len() / STRIDE);
-        for stride in strides {
-            coarse[stride] = keys[stride * STRIDE + STRIDE - 1];
+        for step in from / STEP..to.div_ceil(STEP).min(keys.len() / STEP) {
+            fine[step] = keys[step * STEP + STEP - 1];
+        }
+        if !coarse.is_empty() {
+            for stride in from / STRIDE..to.div_ceil(STRIDE).min(keys.len() / STRIDE) {
+                coarse[stride] = keys[stride * STRIDE + STRIDE - 1];
+            }
         }
     }
 
     #[inline(always)]
-    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+    fn narrow<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Range<usize> {
         let (coarse, fine) = node.samples.split_at(Self::coarse::<K::Lane>(node.keys.len()));
-        let strides = x.below(coarse, key);
-        if strides * STRIDE >= node.keys.len() {
-            return node.keys.len();
-        }
-        let steps = strides * STEP + x.below(&fine[strides * STEP..][..STEP], key);
-        steps * STEP + x.below(&node.keys[steps * STEP..][..STEP], key)
+        let steps = if coarse.is_empty() {
+            x.below(fine, key)
+        } else {
+            let strides = x.below(coarse, key);
+            // Behind the last key a search has nowhere to go: no separator stands there, so only other nodes end so.
+            let strides = strides.min(node.keys.len() / STRIDE - 1);
+            strides * STEP + x.below(&fine[strides * STEP..][..STEP], key)
+        };
+        let start = (steps * STEP).min(node.keys.len() - STEP);
+        start..start + STEP
+    }
+
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        let narrowed = Self::narrow::<K, X>(x, node, key);
+        narrowed.start + x.below(&node.keys[narrowed], key)
     }
 }
 
@@ -247,5 +267,9 @@ mod tests {
         check_lengths::<HybridInterpolation>();
         check_lengths::<HybridInterpolation<false>>();
         check_lengths::<Sampled>();
+        // Of a small node, and of a large one.
+        for capacity in [16, 128, 1024] {
+            check::<Sampled, u32>(&(0..capacity as u32 - 1).map(|key| key * 3).collect::<Vec<_>>(), capacity);
+        }
     }
 }

@@ -146,16 +146,16 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         *nodes = [self.root; GROUP];
         let mut level = self.height;
         while level > 2 {
-            descend(&self.above, x, keys, nodes);
+            self.above.descend(x, keys, nodes);
             nodes.iter().for_each(|node| if level > 3 { self.above.ask(*node) } else { self.second.ask(*node) });
             level -= 1;
         }
         if level > 1 {
-            descend(&self.second, x, keys, nodes);
+            self.second.descend(x, keys, nodes);
             nodes.iter().for_each(|node| self.first.ask(*node));
         }
         if level > 0 {
-            descend(&self.first, x, keys, nodes);
+            self.first.descend(x, keys, nodes);
         }
         nodes.iter().for_each(|leaf| self.leaves.ask(*leaf));
     }
@@ -403,23 +403,5 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             self.root = only;
             self.height -= 1;
         }
-    }
-}
-
-/// One level of a descent of many.
-#[inline(always)]
-fn descend<K: Key, C: crate::level::Level, X: LaneKernels, const GROUP: usize>(
-    level: &Nodes<K, C>,
-    x: X,
-    keys: &[K::Lane; GROUP],
-    nodes: &mut [u32; GROUP],
-) {
-    let mut entries = [0; GROUP];
-    for at in 0..GROUP {
-        entries[at] = level.entry(x, nodes[at], keys[at]);
-        level.ask_child(nodes[at], entries[at]);
-    }
-    for at in 0..GROUP {
-        nodes[at] = level.child(nodes[at], entries[at]);
     }
 }

@@ -70,7 +70,7 @@ impl Hash {
     /// One of `slots`, by bits that the fingerprint has nothing of.
     #[inline(always)]
     fn home(self, slots: usize) -> usize {
-        ((self.0 >> 24 & 0xffff_ffff) * slots as u64 >> 32) as usize
+        ((((self.0 >> 24) & 0xffff_ffff) * slots as u64) >> 32) as usize
     }
 }
 
