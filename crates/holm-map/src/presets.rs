@@ -7,7 +7,7 @@ use crate::level::{Level, Selection};
 use crate::search::{Examining, HybridInterpolation, Sampled};
 use holm_search::Hint;
 
-/// What this machine's limits suggest: leaves of fingerprints, nodes compared as a whole, a sampled root.
+/// What this machine's limits suggest: leaves of fingerprints, and nodes of which samples say where to look.
 #[derive(Debug)]
 pub enum Fast {}
 

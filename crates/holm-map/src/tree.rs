@@ -253,6 +253,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if fresh as usize == self.links.len() {
             self.links.grow(1, Links { before: NOWHERE, after: NOWHERE });
         }
+        assert_ne!(fresh, NOWHERE, "a tree has fewer than 2^32 leaves");
         let after = std::mem::replace(&mut self.links[leaf as usize].after, fresh);
         self.links[fresh as usize] = Links { before: leaf, after };
         if after == NOWHERE {
