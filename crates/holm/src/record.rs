@@ -132,6 +132,9 @@ pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -
     Some(())
 }
 
+/// Records up to this many words are copied on the stack.
+const FEW_WORDS: usize = 64;
+
 /// Whether a record is what was written; a reason if not.
 pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     let (offset, len) = extent(payload);
@@ -141,8 +144,17 @@ pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     let Some(header) = Header::read(words) else {
         return Err(format!("record at {offset:#x}: its lengths do not fit its {len} words"));
     };
-    let copy: Vec<u64> = words.iter().map(|word| word.read()).collect();
-    let (key, value) = bytemuck::cast_slice(&copy)[8..8 + header.key + header.value].split_at(header.key);
+    // Of all records that open has to doubt this is asked: most are copied without a call for memory.
+    let (mut few, mut many) = ([0; FEW_WORDS], vec![]);
+    let copy = match few.get_mut(..words.len()) {
+        Some(few) => few,
+        None => {
+            many.resize(words.len(), 0);
+            &mut many[..]
+        }
+    };
+    copy.iter_mut().zip(words).for_each(|(copy, word)| *copy = word.read());
+    let (key, value) = bytemuck::cast_slice(copy)[8..8 + header.key + header.value].split_at(header.key);
     let found = checksum(key, value);
     if found != header.check {
         return Err(format!("record at {offset:#x}: checksum {found:#06x}, expected {:#06x}", header.check));

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use holm::ReadOnlyKeyspace;
 
 use crate::args::Export;
-use crate::exit::Exit;
+use crate::exit::{Exit, note};
 use crate::formats::{Format, Writer};
 use crate::{opened, output};
 
@@ -27,7 +27,9 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
     };
     export(&keyspace, file, format, args.header)?;
     // Whoever keeps the file must not take it for whole.
-    Ok(if database.recovery().damaged.is_empty() { Exit::Found } else { Exit::Faulty })
+    let faults = database.check()?.faults;
+    faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
+    Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
 fn export(keyspace: &ReadOnlyKeyspace, file: Option<&Path>, format: Format, header: bool) -> anyhow::Result<()> {
