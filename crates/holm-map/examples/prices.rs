@@ -2,9 +2,10 @@
 //!
 //! `prices [KEYS [PAIRS [ROUNDS [SELECTION [MEMORY]]]]]`: `u64` (values of 8 bytes) or `f32` (values of 28), the number
 //! of pairs loaded, of which a third as many are timed, the number of rounds, `fast` or `paper`, and `reserved`, if the
-//! map's memory is to be there before anything is timed (the standard library's map knows no such thing). Prints the median of each operation in
-//! nanoseconds and the rounds' extremes, for both maps, and how many times as fast the map is. Times are of the
-//! thread, not of the wall.
+//! map's memory is to be there before anything is timed (the standard library's map knows no such thing).
+//!
+//! Prints the median of each operation in nanoseconds and the rounds' extremes, for both maps, and how many times as
+//! fast the map is. Times are of the thread, not of the wall.
 
 use holm_map::{Fast, Key, Map, Paper, Real, Selection};
 use std::collections::BTreeMap;

@@ -148,6 +148,11 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
         }
         assert_eq!(map.len(), steps(3000));
         map.iter().for_each(|(key, value)| assert!(key < 3 && !value.is_empty()));
+        let (mut seen, mut values) = (std::collections::HashSet::new(), map.iter_mut());
+        while let (Some((_, front)), back) = (values.next(), values.next_back()) {
+            assert!(seen.insert(std::ptr::from_ref(front)), "lent twice");
+            assert!(back.is_none_or(|(_, back)| seen.insert(std::ptr::from_ref(back))), "lent twice");
+        }
         map.retain(|key, _| *key != 1);
         map.get_many(&[0, 1, 2]).into_iter().flatten().for_each(|value| assert!(!value.is_empty()));
         while map.remove(&0).is_some() {}

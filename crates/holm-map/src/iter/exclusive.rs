@@ -38,7 +38,8 @@ impl<'a, K: Key, V, S: Selection> Iterator for RangeMut<'a, K, V, S> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (lane, place) = self.walk.next(self.tree)?;
-        // SAFETY: the tree was lent exclusively for `'a`, and a walk reaches each place once, from one end or the other.
+        // SAFETY: the tree was lent exclusively for `'a`, and a walk reaches each place once, from one end or the
+        // other.
         Some((K::of_lane(lane), unsafe { self.tree.value_once(place) }))
     }
 }

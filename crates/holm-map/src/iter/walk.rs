@@ -59,7 +59,9 @@ impl<L: Lane> Walk<L> {
         }
         let (lane, slot) = self.front.order[self.front.at];
         self.front.at += 1;
-        self.left = lane.next().filter(|low| *low <= high).map(|low| (low, high));
+        // Never lower than it was: after a broken promise of uniqueness a leaf may begin below the end of the one before,
+        // and what one end has reached the other must not reach again.
+        self.left = lane.next().map(|next| (next.max(low), high)).filter(|(low, high)| low <= high);
         (lane <= high).then_some((lane, (self.front.leaf, slot as usize)))
     }
 
@@ -75,7 +77,7 @@ impl<L: Lane> Walk<L> {
         }
         self.back.at -= 1;
         let (lane, slot) = self.back.order[self.back.at];
-        self.left = lane.previous().filter(|high| low <= *high).map(|high| (low, high));
+        self.left = lane.previous().map(|before| (low, before.min(high))).filter(|(low, high)| low <= high);
         (lane >= low).then_some((lane, (self.back.leaf, slot as usize)))
     }
 }

@@ -102,7 +102,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         if near.is_power_of_two() { near } else { 1 }
     };
 
-    /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind it.
+    /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind.
     #[inline(always)]
     fn room(vacant: u64, hash: Hash) -> usize {
         let line = hash.home(C::SLOTS) & !(Self::NEAR - 1);
