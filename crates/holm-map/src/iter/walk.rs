@@ -59,8 +59,8 @@ impl<L: Lane> Walk<L> {
         }
         let (lane, slot) = self.front.order[self.front.at];
         self.front.at += 1;
-        // Never lower than it was: after a broken promise of uniqueness a leaf may begin below the end of the one before,
-        // and what one end has reached the other must not reach again.
+        // Never lower than it was: after a broken promise of uniqueness a leaf may begin below the end of the one
+        // before, and what one end has reached the other must not reach again.
         self.left = lane.next().map(|next| (next.max(low), high)).filter(|(low, high)| low <= high);
         (lane <= high).then_some((lane, (self.front.leaf, slot as usize)))
     }

@@ -1,8 +1,8 @@
 //! The paper's leaves: a node of keys, identifiers in an area of their own, and pairs in the pair area.
 //!
 //! Unsorted, a leaf is searched for an equal key, appended to, and a hole is filled with its last pair; split, its
-//! pivot is the median of its last three keys. Sorted, it is searched as an inner node is, and shifted. One of the rooms
-//! where `unsafe` may stand.
+//! pivot is the median of its last three keys. Sorted, it is searched as an inner node is, and shifted. One of the
+//! rooms where `unsafe` may stand.
 
 use super::pair_area::PairArea;
 use super::{Leaf, Unordered};
