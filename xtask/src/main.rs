@@ -1,4 +1,5 @@
-//! The project's verbs: `cargo xtask check | crash | schedules | miri | power-cut | bench | designs | new-leaf`.
+//! The project's verbs: `cargo xtask check | crash | schedules | miri | stores | power-cut | bench | designs |
+//! new-leaf`.
 //!
 //! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
 //! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
@@ -22,7 +23,8 @@ enum Verb {
     Check,
     /// Explores the crashes of designs; every failure prints the seed that repeats it.
     Crash(Crash),
-    /// Explores schedules of latch, clock, slab and tree; every failure prints the schedule that repeats it.
+    /// Explores schedules of latch, clock, slab and tree, and crashes some; every failure prints the schedule that
+    /// repeats it.
     Schedules(proofs::Schedules),
     /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
     Miri {
@@ -30,6 +32,8 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         seeds: u64,
     },
+    /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
+    Stores,
     /// Cuts the power of a pool of real files, again and again; arguments go to the program itself.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
@@ -97,6 +101,7 @@ fn main() -> Result<()> {
         }
         Verb::Schedules(settings) => proofs::schedules(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
+        Verb::Stores => proofs::stores(),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
@@ -114,7 +119,8 @@ fn check() -> Result<()> {
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;
-    proofs::schedules(&proofs::Schedules::default())
+    proofs::schedules(&proofs::Schedules::default())?;
+    proofs::stores()
 }
 
 /// Runs a program of a package, built with features of the package.

@@ -1,7 +1,7 @@
-//! `schedules` and `miri`: concurrency proved by other means than running it.
+//! `schedules`, `miri` and `stores`: what is proved by other means than running it.
 //!
-//! Both build the crates in another way, each in a target folder of its own, so that nothing is built twice when one
-//! goes back and forth.
+//! The first two build the crates in another way, each in a target folder of its own, so that nothing is built twice
+//! when one goes back and forth; the third reads what is built for release.
 
 use anyhow::{Context, Result};
 
@@ -43,14 +43,21 @@ fn target(folder: &str) -> Result<String> {
     target.join(folder).into_os_string().into_string().ok().context("the target folder's path is not UTF-8")
 }
 
-/// Explores schedules of latch, clock, slab and tree.
+/// Explores schedules of latch, clock, slab and tree; then of threads whose tree is crashed, which are tests within
+/// their crate, so that its programs need not be built.
 pub(crate) fn schedules(settings: &Schedules) -> Result<()> {
     let target = target("schedules")?;
     let settings = settings.variables();
     let mut variables = vec![("RUSTFLAGS", "--cfg shuttle"), ("CARGO_TARGET_DIR", target.as_str())];
     variables.extend(settings.iter().map(|(name, value)| (*name, value.as_str())));
     let packages = ["--package", "holm-medium", "--package", "holm-tree"];
-    cargo(&[&["test", "--test", "schedules"], &packages[..]].concat(), &variables)
+    cargo(&[&["test", "--test", "schedules"], &packages[..]].concat(), &variables)?;
+    cargo(&["test", "--lib", "--package", "holm-proof", "schedules::"], &variables)
+}
+
+/// Reads the machine code of what is built for release: is any store to a durable word not of eight bytes?
+pub(crate) fn stores() -> Result<()> {
+    cargo(&["test", "--package", "xtask", "--test", "stores", "--", "--include-ignored"], &[])
 }
 
 /// Interprets the portable tests; `seeds` schedules and choices of weak memory each.

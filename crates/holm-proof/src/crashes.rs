@@ -109,6 +109,11 @@ impl Crashes {
         Crashes { persistency, durable: base, content: 0, cells: BTreeMap::new(), flushed: BTreeMap::new() }
     }
 
+    /// Which stores a crash may lose.
+    pub fn persistency(&self) -> Persistency {
+        self.persistency
+    }
+
     /// Takes the next event in.
     pub fn pass(&mut self, event: usize, entry: &Entry) {
         if self.persistency == Persistency::Visible {

@@ -9,7 +9,7 @@
 //! A call without an end is under way when the history stops: it may have happened, at any time, or not at all.
 //! Scans are not judged here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -115,6 +115,34 @@ pub fn check(history: &[Call]) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Whether some order explains a history that a crash cut off at an instant, and what was found after it: durable
+/// linearizability. What had ended by then has happened, and so has all that its answers need; what was under way has
+/// happened or has not.
+///
+/// # Errors
+/// The first [`Fault`], by key.
+pub fn check_crash(history: &[Call], crash: u64, found: &[(u64, u64)]) -> Result<(), Fault> {
+    let before = history.iter().filter(|call| call.began < crash);
+    let ended = |call: &Call| call.ended.is_some_and(|ended| ended < crash);
+    let mut cut: Vec<Call> = before.map(|call| if ended(call) { *call } else { under_way(call) }).collect();
+    let found: BTreeMap<u64, u64> = found.iter().copied().collect();
+    let keys: BTreeSet<u64> = cut.iter().map(|call| call.key).chain(found.keys().copied()).collect();
+    let look = |key: u64| Call {
+        key,
+        action: Action::Get,
+        saw: found.get(&key).copied(),
+        began: crash,
+        ended: Some(crash + 1),
+    };
+    cut.extend(keys.into_iter().map(look));
+    check(&cut)
+}
+
+/// The call as it stands before it has ended.
+fn under_way(call: &Call) -> Call {
+    Call { saw: None, ended: None, ..*call }
 }
 
 /// The search over the calls of one key.

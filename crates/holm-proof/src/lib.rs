@@ -17,13 +17,16 @@ pub mod mutants;
 mod reader;
 mod recorded;
 pub mod scenarios;
+#[cfg(all(test, shuttle))]
+mod schedules;
 pub mod script;
 mod snapshot;
 pub mod table;
+mod threads;
 mod trace;
 mod verdict;
 
-pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency};
+pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
 pub use grove::{Grove, Ticker, advance, capacity};
 pub use inspect::inspect;

@@ -59,7 +59,7 @@ impl Reader {
 }
 
 /// What lies under a key in a leaf, whoever is writing there.
-fn bare<D: Design>(image: &holm_medium::Image, number: u32, key: u64) -> Option<u64> {
+pub(crate) fn bare<D: Design>(image: &holm_medium::Image, number: u32, key: u64) -> Option<u64> {
     let lens = Lens { keys: &Words, search: Search::detect() };
     let leaf = image.at::<D::Leaf>(Loc::new(Area::Leaves, u64::from(number) * size_of::<D::Leaf>() as u64))?;
     let beside = <D::Leaf as Leaf>::Beside::default();

@@ -5,18 +5,12 @@
 //! mutant of the algorithm without touching it.
 
 use crate::snapshot::Snapshot;
+use crate::threads;
 use crate::trace::{Entry, Event, Mark, Place, Site};
 use holm_medium::{Area, Epoch, Image, Medium, MediumError, Pool, Quill, Result, Scratch, Word};
 use std::collections::BTreeSet;
 use std::panic::Location;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-static THREADS: AtomicU32 = AtomicU32::new(0);
-
-thread_local! {
-    static THREAD: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
-}
 
 /// What is kept.
 #[derive(Default)]
@@ -103,7 +97,7 @@ impl Recorded {
         if !book.open || event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
             return;
         }
-        book.entries.push(Entry { event, thread: THREAD.with(|thread| *thread), place });
+        book.entries.push(Entry { event, thread: threads::number(), place });
     }
 }
 
@@ -134,11 +128,13 @@ impl Medium for Recorded {
 
     #[track_caller]
     fn flush(&self, line: u64) {
+        threads::step();
         self.push(Event::Flush { line }, Location::caller());
     }
 
     #[track_caller]
     fn fence(&self) {
+        threads::step();
         self.push(Event::Fence, Location::caller());
     }
 

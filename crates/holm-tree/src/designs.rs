@@ -151,5 +151,23 @@ pub mod canaries {
         canary_16: 16;
         /// A chain that leads into blocks given out again.
         canary_17: 17;
+        /// A payload of zero is none.
+        canary_18: 18;
+        /// Equal payloads are taken for one.
+        canary_19: 19;
+        /// The greatest key is none.
+        canary_20: 20;
+        /// A link is not flushed.
+        canary_21: 21;
+        /// One fence behind two flushes.
+        canary_22: 22;
+        /// A removal that leaves a second copy.
+        canary_23: 23;
+        /// Recovery that takes more each time.
+        canary_24: 24;
+        /// A slot too many.
+        canary_25: 25;
+        /// A leaf that stays empty.
+        canary_26: 26;
     }
 }

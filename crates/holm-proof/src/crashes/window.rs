@@ -107,6 +107,25 @@ impl Window<'_> {
         }
     }
 
+    /// Visits all old, all new, and so many at random: where there are more moments than time.
+    ///
+    /// # Errors
+    /// The visitor's first.
+    pub fn draw<E>(
+        &self,
+        count: usize,
+        random: &mut impl Rng,
+        mut visitor: impl FnMut(&Choice<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        visitor(&self.choice(&vec![0; self.cells.len()]))?;
+        visitor(&self.choice(&self.cells.iter().map(|takes| takes.len() - 1).collect::<Vec<_>>()))?;
+        for _ in 0..count {
+            let picks: Vec<_> = self.cells.iter().map(|takes| random.random_range(0..takes.len())).collect();
+            visitor(&self.choice(&picks))?;
+        }
+        Ok(())
+    }
+
     /// All old, all new, each cell alone against the rest, pairs of cells, and some at random.
     ///
     /// # Errors

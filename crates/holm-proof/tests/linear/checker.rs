@@ -1,6 +1,6 @@
 //! The checker rejects what no order explains, and accepts what one does, however unlikely.
 
-use holm_proof::history::{Action, Call, Fault, MOST_CALLS, check};
+use holm_proof::history::{Action, Call, Fault, MOST_CALLS, check, check_crash};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -86,6 +86,67 @@ fn good_histories_are_accepted() {
     }
     let keys = [put(1, None, 0, 1), Call { key: 2, ..get(None, 2, 3) }];
     assert!(check(&keys).is_ok(), "keys do not influence one another");
+}
+
+/// A name, the calls that a crash cut off at instant 10, and what was found then.
+type Cut<'a> = (&'a str, &'a [Call], &'a [(u64, u64)]);
+
+#[test]
+fn bad_crashes_are_rejected() {
+    let bad: &[Cut<'_>] = &[
+        ("a finished put is lost", &[put(1, None, 0, 1)], &[]),
+        ("a finished put is found with another value", &[put(1, None, 0, 1)], &[(1, 2)]),
+        ("a finished remove is undone", &[put(1, None, 0, 1), remove(Some(1), 2, 3)], &[(1, 1)]),
+        ("a finished put gives way to the one before", &[put(1, None, 0, 1), put(2, Some(1), 2, 3)], &[(1, 1)]),
+        ("a put under way takes the value before with it", &[put(1, None, 0, 1), put(2, Some(1), 2, 12)], &[]),
+        ("a put under way was seen, and is lost", &[put(1, None, 0, 12), get(Some(1), 1, 2)], &[]),
+        (
+            "a remove under way was seen, and is undone",
+            &[put(1, None, 0, 1), remove(Some(1), 2, 12), get(None, 3, 4)],
+            &[(1, 1)],
+        ),
+        (
+            "a put under way was replaced by a finished one, and is found",
+            &[put(1, None, 0, 12), put(2, Some(1), 1, 9)],
+            &[(1, 1)],
+        ),
+        (
+            "a put that a finished one replaced, whose own value is lost",
+            &[put(1, None, 0, 12), put(2, Some(1), 1, 9)],
+            &[],
+        ),
+        ("a put that began after the crash is found", &[put(1, None, 11, 12)], &[(1, 1)]),
+        ("a value that nobody put", &[], &[(1, 7)]),
+        ("a key that nobody put", &[put(1, None, 0, 1)], &[(1, 1), (2, 1)]),
+        (
+            "two readers saw puts under way in an order, and the first is found",
+            &[put(1, None, 0, 20), put(2, None, 0, 21), get(Some(1), 1, 2), get(Some(2), 3, 4)],
+            &[(1, 1)],
+        ),
+    ];
+    for (name, history, found) in bad {
+        assert!(matches!(check_crash(history, 10, found), Err(Fault::Unexplained { .. })), "accepted: {name}");
+    }
+}
+
+#[test]
+fn good_crashes_are_accepted() {
+    let good: &[Cut<'_>] = &[
+        ("nothing at all", &[], &[]),
+        ("a finished put is found", &[put(1, None, 0, 1)], &[(1, 1)]),
+        ("a put under way is not found", &[put(1, None, 0, 12)], &[]),
+        ("a put under way is found", &[put(1, None, 0, 12)], &[(1, 1)]),
+        ("a remove under way has happened", &[put(1, None, 0, 1), remove(Some(1), 2, 12)], &[]),
+        ("of two puts under way the first one", &[put(1, None, 0, 12), put(2, Some(1), 1, 13)], &[(1, 1)]),
+        ("a get under way has seen what is lost", &[put(1, None, 0, 12), get(Some(1), 1, 11)], &[]),
+        ("what began after the crash is not there", &[put(1, None, 0, 1), put(2, Some(1), 10, 11)], &[(1, 1)]),
+        ("a put seen through the one that replaced it", &[put(1, None, 0, 12), put(2, Some(1), 1, 9)], &[(1, 2)]),
+    ];
+    for (name, history, found) in good {
+        if let Err(fault) = check_crash(history, 10, found) {
+            panic!("rejected: {name}: {fault}");
+        }
+    }
 }
 
 /// A history made from its own explanation: calls happen in some order, and each spreads around its instant.

@@ -9,7 +9,7 @@
 //!       8-15    the next leaf's number
 //!       16-23   0 for no leaf, else 1 + keyspace; bit 32: the first of its chain
 //!       24-31   a second bitmap, of one bug alone
-//!       32-47   a count and a lock, of one bug each
+//!       32-47   a count and a lock, of one bug and of two
 //!       64-511  28 pairs {key, payload}
 //! ```
 
@@ -58,6 +58,26 @@ const UNSWEPT: usize = 16;
 /// Recovery gives blocks out again before the chain durably passes them over: as in SSTree's reclamation.
 const DANGLING: usize = 17;
 
+/// A payload of zero is none: as in FAST and FAIR, where a null pointer ends the array.
+const NULL: usize = 18;
+/// A pair with the payload of the pair before it is taken for one in transit: as in FAST and FAIR.
+const EQUAL: usize = 19;
+/// The greatest key stands for "no more keys": as in codes that end their scans so.
+const GREATEST: usize = 20;
+/// The link to a new leaf is not flushed: as in P-BwTree, whose allocator's tail is not, and P-CLHT's chain.
+const UNLINKED: usize = 21;
+/// Pair and bitmap are flushed with one fence behind both: as in Montage's first advance of an epoch.
+const UNFENCED: usize = 22;
+/// A pair that moves may be in two slots after a crash; readers know, removals do not: as in FAST and FAIR, where a
+/// removed key comes back.
+const RESURRECTS: usize = 23;
+/// Recovery undoes an insert that had begun, each time it is run: as where recovery itself is never crashed.
+const ERODES: usize = 24;
+/// One slot more is thought to be free than there is: as in CCEH and PACTree, which fail at a size nobody tried.
+const BRIM: usize = 25;
+/// A leaf that has lost all its pairs takes no more: as in uTree, whose removals lock one another out.
+const BARREN: usize = 26;
+
 /// Slots whose bits the torn bitmap keeps in its second word.
 const HIGH: u64 = ALL & !((1 << (SLOTS / 2)) - 1);
 
@@ -99,8 +119,20 @@ impl<const BUG: usize> Canary<BUG> {
 
     fn used(&self) -> impl Iterator<Item = usize> {
         let bits = self.bits();
-        let nothing = |index: usize| BUG == ZERO && self.pairs[index].key.read() == 0;
-        (0..SLOTS).filter(move |index| bits >> index & 1 == 1 && !nothing(*index))
+        (0..SLOTS).filter(move |index| bits >> index & 1 == 1 && !self.overlooked(bits, *index))
+    }
+
+    /// Whether a pair that is there is taken for none.
+    fn overlooked(&self, bits: u64, index: usize) -> bool {
+        let slot = self.slot(index);
+        match BUG {
+            ZERO => slot.head == 0,
+            NULL => slot.payload == 0,
+            EQUAL => index > 0 && bits >> (index - 1) & 1 == 1 && self.slot(index - 1).payload == slot.payload,
+            GREATEST => slot.head == u64::MAX,
+            RESURRECTS => (0..index).any(|other| bits >> other & 1 == 1 && self.slot(other).head == slot.head),
+            _ => false,
+        }
     }
 
     fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<usize> {
@@ -123,14 +155,21 @@ impl<const BUG: usize> Canary<BUG> {
         Some(self.count.read() as usize).filter(|count| BUG == COUNTED && *count < SLOTS)
     }
 
+    /// Whether there have been pairs before; a fresh block is empty, too.
+    fn deserted(&self) -> bool {
+        self.pairs[0].payload.read() != 0
+    }
+
     fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, key: u64, payload: u64) {
         pen.write(&self.pairs[index].key, key);
         pen.write(&self.pairs[index].payload, payload);
         if BUG != UNFLUSHED {
             pen.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
         }
-        // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
-        pen.fence();
+        if BUG != UNFENCED {
+            // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
+            pen.fence();
+        }
     }
 
     /// Live slots in order of their keys.
@@ -142,7 +181,9 @@ impl<const BUG: usize> Canary<BUG> {
 
     fn link<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.next, next.into());
-        pen.flush(&self.next);
+        if BUG != UNLINKED {
+            pen.flush(&self.next);
+        }
         // Before the truncation: else a crash finds the upper half in neither leaf.
         pen.fence();
     }
@@ -189,7 +230,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         if BUG == COUNTED {
             pen.write(&self.count, 0);
         }
-        if BUG == STUCK {
+        if [STUCK, ERODES].contains(&BUG) {
             pen.write(&self.lock, 0);
         }
         pen.write(&self.bitmap, 0);
@@ -210,7 +251,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full> {
         let found = self.find(lens, probe);
-        if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE].contains(&BUG)) {
+        if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE, RESURRECTS].contains(&BUG)) {
             let old = self.slot(index).payload;
             pen.write(&self.pairs[index].payload, payload);
             pen.flush(&self.pairs[index].payload);
@@ -219,12 +260,16 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             return Ok(Some(Old { payload: old, young: false }));
         }
         let bits = self.bits();
-        let free = !bits & ALL;
-        if free == 0 || BUG == STUCK && self.lock.read() != 0 {
+        let free = !bits & if BUG == BRIM { ALL << 1 | 1 } else { ALL };
+        if free == 0 || BUG == STUCK && self.lock.read() != 0 || BUG == BARREN && bits == 0 && self.deserted() {
             return Err(Full);
         }
         if BUG == STUCK {
             pen.write(&self.lock, 1);
+        }
+        if BUG == ERODES {
+            pen.write(&self.lock, 1);
+            pen.persist(&self.lock);
         }
         // A pair that moves is replaced in the other half, so that both words of a torn bitmap must change.
         let other = found.map_or(ALL, |index| if HIGH >> index & 1 == 1 { !HIGH } else { HIGH });
@@ -238,7 +283,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
         self.store(pen, index, K::head(probe, 0), payload);
         match BUG {
-            TWICE => self.commit(pen, bits | 1 << index),
+            TWICE | RESURRECTS => self.commit(pen, bits | 1 << index),
             NOWHERE => self.commit(pen, bits & !gone),
             _ => {}
         }
@@ -251,6 +296,10 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
         if BUG == STUCK {
             pen.write(&self.lock, 0);
+        }
+        if BUG == ERODES {
+            pen.write(&self.lock, 0);
+            pen.persist(&self.lock);
         }
         Ok(old)
     }
@@ -302,7 +351,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         if BUG == COUNTED {
             pen.write(&right.leaf.count, upper.len() as u64);
         }
-        if BUG == STUCK {
+        if [STUCK, ERODES].contains(&BUG) {
             pen.write(&right.leaf.lock, 0);
         }
         pen.write(&right.leaf.next, self.next.read());
@@ -334,10 +383,13 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         &'a self,
         _: u32,
         _: &(),
-        _: &mut Pen<'_, M>,
+        pen: &mut Pen<'_, M>,
         _: Cut,
         _: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
+        if BUG == ERODES && self.lock.read() != 0 && self.bits() != 0 {
+            self.commit(pen, self.bits() & !(1 << self.bits().ilog2()));
+        }
         let Home { keyspace, first, .. } = self.home();
         Ok(if self.home.read() == 0 { Fate::Free } else { Fate::Live { keyspace, first } })
     }

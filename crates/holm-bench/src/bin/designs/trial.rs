@@ -139,8 +139,8 @@ impl<D: Design> Grove<D> {
         self.checked_in(numbers, |stay, number| self.forest.remove(&self.root, stay, key(number), None).map(drop))
     }
 
-    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what it
-    /// gave up is free again, and one stay will do for many.
+    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what
+    /// it gave up is free again, and one stay will do for many.
     fn checked_in(
         &self,
         numbers: impl Iterator<Item = u64>,

@@ -1,0 +1,144 @@
+//! Crashes a run at every fence, at every return and at some moments between, and asks whether what is found there has
+//! an explanation.
+
+use super::crowd::{Run, instant};
+use crate::crashes::{Choice, Crashes, Persistency};
+use crate::grove::{Grove, advance};
+use crate::history::{Action, Call, check, check_crash};
+use crate::inspect::inspect;
+use crate::model::Contents;
+use crate::scenarios::owed;
+use crate::trace::{Event, Mark};
+use holm_medium::Epoch;
+use holm_tree::Design;
+use holm_tree::leaf::Leaf;
+use rand::Rng;
+use rand::seq::IteratorRandom;
+use rand_pcg::Pcg64;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Images of each moment that are drawn, beside the one with nothing and the one with all of what is not durable.
+const DRAWN: usize = 2;
+
+/// How much was looked at.
+#[derive(Default, Debug)]
+pub(super) struct Tally {
+    pub(super) runs: AtomicU64,
+    moments: AtomicU64,
+    pub(super) opened: AtomicU64,
+    judged: AtomicU64,
+    pub(super) splits: AtomicU64,
+    merges: AtomicU64,
+}
+
+/// What an image came to: its pairs, and where history is cut.
+type Found = Result<(Contents, Epoch), String>;
+
+/// Crashes a run.
+///
+/// # Panics
+/// With what cannot be explained.
+pub(super) fn judge<D: Design>(run: &Run, random: &mut Pcg64, tally: &Tally) {
+    let [before, after] = run.leaves;
+    tally.runs.fetch_add(1, Relaxed);
+    tally.splits.fetch_add(u64::from(after > before), Relaxed);
+    tally.merges.fetch_add(u64::from(after < before), Relaxed);
+    let calls: Vec<Call> = run.calls.iter().map(|it| it.call).collect();
+    if let Err(fault) = check(&calls) {
+        panic!("{}: no order without a crash: {fault}", D::NAME);
+    }
+    let power = owed::<D>().filter(|persistency| *persistency != Persistency::Visible);
+    let persistency = power.choose(random).expect("lines at the least");
+    let mut crashes = Crashes::new(persistency, run.base.clone());
+    let (mut known, mut published) = (HashMap::new(), 0);
+    let mut crash = |event: usize, published: Epoch, crashes: &Crashes, random: &mut Pcg64| {
+        tally.moments.fetch_add(1, Relaxed);
+        let crashed = Moment { run, event, published, tally };
+        if let Err(wrong) = crashed.look::<D>(crashes, &mut known, random) {
+            let at = run.entries.get(event).map_or("the end".into(), |entry| entry.to_string());
+            panic!("{}: {persistency}: crashed at event {event}, {at}: {wrong}", D::NAME);
+        }
+    };
+    for (event, entry) in run.entries.iter().enumerate() {
+        let now = match entry.event {
+            Event::Fence => true,
+            Event::Write { .. } | Event::Fill { .. } | Event::Flush { .. } => random.random_ratio(1, 24),
+            _ => false,
+        };
+        if now {
+            crash(event, published, &crashes, random);
+        }
+        crashes.pass(event, entry);
+        if let Event::Mark(mark) = entry.event {
+            if let Mark::Published(epoch) = mark {
+                published = epoch;
+            }
+            crash(event + 1, published, &crashes, random);
+        }
+    }
+}
+
+/// A crash just before an event.
+struct Moment<'a> {
+    run: &'a Run,
+    event: usize,
+    /// The last epoch that has been declared durable.
+    published: Epoch,
+    tally: &'a Tally,
+}
+
+impl Moment<'_> {
+    fn look<D: Design>(
+        &self,
+        crashes: &Crashes,
+        known: &mut HashMap<u64, Found>,
+        random: &mut Pcg64,
+    ) -> Result<(), String> {
+        let deep = random.random_ratio(1, 8);
+        crashes.window().draw(DRAWN, random, |choice| {
+            self.tally.judged.fetch_add(1, Relaxed);
+            let found = known.entry(choice.content).or_insert_with(|| {
+                self.tally.opened.fetch_add(1, Relaxed);
+                found::<D>(choice, crashes.persistency(), deep)
+            });
+            let (contents, cut) = found.as_ref().map_err(String::clone)?;
+            self.explains::<D>(contents, *cut).map_err(|wrong| {
+                let lost = choice.lost().map_or("nothing".into(), |event| self.run.entries[event].to_string());
+                format!("{wrong}\nfirst lost: {lost}\nfound: {contents:?}, cut at {cut}")
+            })
+        })
+    }
+
+    /// Whether the history up to here explains what was found.
+    fn explains<D: Design>(&self, contents: &Contents, cut: Epoch) -> Result<(), String> {
+        let (crash, calls) = (instant(self.event), &self.run.calls);
+        let calls: Vec<Call> = if D::Leaf::CARD.defers {
+            if cut < self.published {
+                let published = self.published;
+                return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
+            }
+            // Whoever was labelled with an epoch that is over has done what it was to do, whether or not it has
+            // returned; what was labelled later has not happened, and who saw it has seen nothing.
+            let kept = calls.iter().filter(|it| it.label <= cut && it.call.began < crash).map(|it| it.call);
+            let ended = |call: Call| call.ended.map(|ended| ended.min(crash - 1));
+            let looks = |call: &Call| call.action == Action::Get && call.ended >= Some(crash);
+            kept.filter(|call| !looks(call)).map(|call| Call { ended: ended(call), ..call }).collect()
+        } else {
+            calls.iter().map(|it| it.call).collect()
+        };
+        check_crash(&calls, crash, contents).map_err(|fault| fault.to_string())
+    }
+}
+
+/// Opens an image; `deep`: and works with it.
+fn found<D: Design>(choice: &Choice<'_>, persistency: Persistency, deep: bool) -> Found {
+    let left = choice.snapshot();
+    let grove = Grove::<D>::revive(&left, persistency, advance, &BTreeSet::new());
+    let mut grove = grove.map_err(|error| error.to_string())?;
+    let contents = match deep {
+        true => inspect(&mut grove, persistency)?,
+        false => grove.contents().map_err(|error| error.to_string())?.0,
+    };
+    Ok((contents, left.durable()))
+}
