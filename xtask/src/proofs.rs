@@ -11,6 +11,9 @@ use crate::{cargo, root};
 const INTERPRETED: &[&[&str]] = &[
     &["--package", "holm-search", "--test", "racing"],
     &["--package", "holm-search", "--test", "levels"],
+    &["--package", "holm-search", "--test", "lanes"],
+    &["--package", "holm-map", "--lib"],
+    &["--package", "holm-map", "--test", "drops"],
     &["--package", "holm-medium", "--test", "interpreted"],
     &["--package", "holm-tree", "--lib"],
     &["--package", "holm-tree", "--test", "interpreted"],

@@ -22,10 +22,13 @@
 //! assert_eq!(search.rank_below(&node, 4, 5), 1);
 //! assert_eq!(search.words_equal(&node, 5) & 0b1111, 0b0110);
 //! ```
+//!
+//! Beside them stand kernels over plain numbers, for nodes that nobody else writes: [`LaneKernels`].
 
 #![deny(unsafe_code)]
 
 mod kernels;
+mod lanes;
 mod portable;
 mod prefetch;
 mod search;
@@ -33,8 +36,15 @@ mod search;
 #[allow(unsafe_code, reason = "vector loads of racing words exist only in `asm!`, which is unsafe")]
 mod x86_64;
 
-pub use prefetch::{prefetch, prefetch_lines, prefetch_write};
+pub use lanes::{Lane, LaneKernels, MASK_LANES, Vectors};
+pub use portable::Portable;
+pub use prefetch::{
+    Hint, prefetch, prefetch_address, prefetch_address_write, prefetch_lines, prefetch_lines_as, prefetch_write,
+};
 pub use search::{MOST_RANKED, Search};
 
 /// Words in a cache line: the unit in which nodes are searched.
 pub const LINE_WORDS: usize = 8;
+
+/// Bytes in a cache line.
+pub const LINE_BYTES: usize = 64;

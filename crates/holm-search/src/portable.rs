@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Needs nothing of the CPU, so anyone may make one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Portable;
+pub struct Portable;
 
 /// One in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;

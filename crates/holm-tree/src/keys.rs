@@ -78,8 +78,8 @@ pub trait Keys: Send + Sync + 'static {
     fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
     /// The first `count` bytes of a key as a fence.
     fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
-    /// At open, of every slot found in a leaf of a keyspace whose heads leave out `skip` bytes: whether what it leads to
-    /// is what was written, where there is reason to doubt it.
+    /// At open, of every slot found in a leaf of a keyspace whose heads leave out `skip` bytes: whether what it leads
+    /// to is what was written, where there is reason to doubt it.
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
         let _ = (keyspace, slot, skip);
         true
@@ -88,8 +88,8 @@ pub trait Keys: Send + Sync + 'static {
     fn heads(&self, slot: Slot, skip: usize) -> bool {
         self.rehead(slot, skip) == Some(slot.head)
     }
-    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where an
-    /// end leads nowhere, or to what was not written there.
+    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where
+    /// an end leads nowhere, or to what was not written there.
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Fence, Self::Fence)> {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 /// A proof that this CPU has what the blocks below use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Avx2(());
+pub struct Avx2(());
 
 /// The bit that is the sign of a signed word.
 const SIGN: u64 = 1 << 63;

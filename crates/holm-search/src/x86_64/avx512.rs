@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU64;
 
 /// A proof that this CPU has what the blocks below use, AVX2 included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Avx512(Avx2);
+pub struct Avx512(Avx2);
 
 /// Predicates of `vpcmpuq` for "key, compared with word".
 const EQUAL: i32 = 0;

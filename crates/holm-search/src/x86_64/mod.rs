@@ -15,10 +15,11 @@
 
 mod avx2;
 mod avx512;
+mod lanes;
 pub(crate) mod prefetch;
 
-pub(crate) use avx2::Avx2;
-pub(crate) use avx512::Avx512;
+pub use avx2::Avx2;
+pub use avx512::Avx512;
 
 use std::arch::asm;
 

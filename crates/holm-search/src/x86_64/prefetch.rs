@@ -2,13 +2,34 @@
 //! faults, whatever the address.
 
 use std::arch::asm;
-use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+use std::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _MM_HINT_T1, _MM_HINT_T2, _mm_prefetch};
 
 /// Into all levels of the cache, to be read.
 #[inline(always)]
 pub(crate) fn read(at: *const u8) {
     // SAFETY: a hint, which dereferences nothing; SSE is part of x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
+}
+
+/// Into the second level and what lies beyond.
+#[inline(always)]
+pub(crate) fn read_second(at: *const u8) {
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
+}
+
+/// Into the third level.
+#[inline(always)]
+pub(crate) fn read_third(at: *const u8) {
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_T2>(at.cast()) };
+}
+
+/// Near the core, past the levels beyond where the CPU can.
+#[inline(always)]
+pub(crate) fn read_once(at: *const u8) {
+    // SAFETY: as above.
+    unsafe { _mm_prefetch::<_MM_HINT_NTA>(at.cast()) };
 }
 
 /// Into all levels of the cache, owned. In `asm!`, for the intrinsic becomes a plain prefetch on builds for the oldest

@@ -1,0 +1,283 @@
+//! Memory that grows at its end: one array of one type, of which the tree has one for each thing that it keeps.
+//!
+//! Small areas come from the allocator. Large ones are address space reserved ahead, aligned to large pages and never
+//! zeroed before it is used; when one is outgrown its pages are moved, not copied. An area knows how many of its
+//! elements there are, and nothing of what they hold: it drops none. One of the rooms where `unsafe` may stand.
+
+use holm_search::LINE_BYTES;
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+/// Which pages a level's large areas ask for. A hint: small areas come from the allocator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pages {
+    /// As the system does by itself.
+    Usual,
+    /// Small pages, also where the system would give large ones.
+    Small,
+    /// Large pages: of two MiB on x86-64.
+    Large,
+}
+
+/// Types of which every element is written when an area grows, so that all of it may be looked at.
+pub trait Plain: Copy {}
+impl Plain for i32 {}
+impl Plain for i64 {}
+impl Plain for u32 {}
+
+/// An array that grows at its end.
+pub(crate) struct Area<T> {
+    base: NonNull<T>,
+    len: usize,
+    /// Elements for which there is memory.
+    capacity: usize,
+    /// Whether the memory is a mapping of its own.
+    mapped: bool,
+    pages: Pages,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: an area owns its memory as a `Vec` does, and lends elements out through `&self` and `&mut self` alone; the
+// raw pointers that it gives are dereferenced under the borrows of whoever owns the area.
+unsafe impl<T: Send> Send for Area<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Area<T> {}
+
+impl<T> Area<T> {
+    const ALIGN: usize = if align_of::<T>() > LINE_BYTES { align_of::<T>() } else { LINE_BYTES };
+
+    /// No elements, and no memory.
+    pub(crate) const fn new(pages: Pages) -> Self {
+        const { assert!(size_of::<T>() > 0, "an area's elements have a size") };
+        Self { base: NonNull::dangling(), len: 0, capacity: 0, mapped: false, pages, elements: PhantomData }
+    }
+
+    /// Elements.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Bytes in use, and bytes held for growth that the allocator counts as given.
+    pub(crate) fn bytes(&self) -> usize {
+        let elements = if self.mapped { self.len } else { self.capacity };
+        elements * size_of::<T>()
+    }
+
+    /// Where element `index` is. Valid until the area grows.
+    #[inline(always)]
+    pub(crate) fn at(&self, index: usize) -> NonNull<T> {
+        assert!(index < self.len, "element {index} of {}", self.len);
+        // SAFETY: inside the memory, by the line above.
+        unsafe { self.base.add(index) }
+    }
+
+    /// Makes `count` more elements, which hold nothing yet.
+    pub(crate) fn grow_unwritten(&mut self, count: usize) {
+        let wanted = self.len.checked_add(count).unwrap_or_else(|| panic!("an area of more than all memory"));
+        if wanted > self.capacity {
+            self.reserve(wanted);
+        }
+        self.len = wanted;
+    }
+
+    /// Makes room for `count` elements more, and asks the system for the memory now and not when each page is first
+    /// written to. A refusal changes nothing but when it is paid.
+    pub(crate) fn prepare(&mut self, count: usize) {
+        let wanted = self.len.checked_add(count).unwrap_or_else(|| panic!("an area of more than all memory"));
+        if wanted > self.capacity {
+            self.reserve(wanted);
+        }
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if self.mapped {
+            let (start, end) = (self.len * size_of::<T>(), wanted * size_of::<T>());
+            mapping::populate(self.base.cast(), start, end.next_multiple_of(mapping::LARGE_PAGE));
+        }
+    }
+
+    /// What is behind the first `len` elements is given up.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    #[cold]
+    fn reserve(&mut self, wanted: usize) {
+        let capacity = wanted.max(self.capacity * 2).max(LINE_BYTES.div_ceil(size_of::<T>()));
+        let bytes = capacity.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
+        let bytes = bytes.unwrap_or_else(|| panic!("an area of more than all memory"));
+        let layout =
+            Layout::from_size_align(bytes, Self::ALIGN).unwrap_or_else(|_| panic!("an area beyond all memory"));
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if bytes >= mapping::WORTH_MAPPING && Self::ALIGN.max(size_of::<T>()) <= mapping::LARGE_PAGE {
+            return self.map(bytes.next_multiple_of(mapping::LARGE_PAGE), layout);
+        }
+        // SAFETY: the layout's size is not zero, for neither is `wanted` nor the size of an element.
+        let fresh = NonNull::new(unsafe { alloc(layout) }.cast()).unwrap_or_else(|| handle_alloc_error(layout));
+        self.move_to(fresh, capacity);
+    }
+
+    /// Takes what there is to heap or mapped memory at `fresh`, by copying it.
+    fn move_to(&mut self, fresh: NonNull<T>, capacity: usize) {
+        // SAFETY: both ends have room for `len` elements, and fresh memory overlaps nothing.
+        unsafe { fresh.copy_from_nonoverlapping(self.base, self.len) };
+        self.release();
+        (self.base, self.capacity) = (fresh, capacity);
+    }
+
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn map(&mut self, bytes: usize, layout: Layout) {
+        let fresh = mapping::reserve(bytes).unwrap_or_else(|| handle_alloc_error(layout));
+        if self.mapped {
+            let moved = mapping::replace(self.base.cast(), self.mapped_bytes(), fresh);
+            moved.unwrap_or_else(|| handle_alloc_error(layout));
+            (self.base, self.capacity) = (fresh.cast(), bytes / size_of::<T>());
+        } else {
+            self.move_to(fresh.cast(), bytes / size_of::<T>());
+            self.mapped = true;
+        }
+        mapping::advise(self.base.cast(), bytes, self.pages);
+    }
+
+    /// What the mapping spans: its capacity is that, rounded down to elements.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn mapped_bytes(&self) -> usize {
+        (self.capacity * size_of::<T>()).next_multiple_of(mapping::LARGE_PAGE)
+    }
+
+    /// Gives the memory back.
+    fn release(&mut self) {
+        if self.capacity == 0 {
+            return;
+        }
+        #[cfg(all(target_os = "linux", not(miri)))]
+        if self.mapped {
+            mapping::release(self.base.cast(), self.mapped_bytes());
+            return;
+        }
+        let layout = Layout::array::<T>(self.capacity).and_then(|layout| layout.align_to(Self::ALIGN));
+        // SAFETY: allocated with this very layout, which therefore exists.
+        unsafe { dealloc(self.base.cast().as_ptr(), layout.unwrap_unchecked()) };
+    }
+}
+
+impl<T: Plain> Area<T> {
+    /// Makes `count` more elements, all of them `value`.
+    pub(crate) fn grow(&mut self, count: usize, value: T) {
+        let before = self.len;
+        self.grow_unwritten(count);
+        for index in before..self.len {
+            // SAFETY: the memory is this area's, and an element of a plain type has nothing to drop.
+            unsafe { self.at(index).write(value) };
+        }
+    }
+}
+
+impl<T: Plain> Deref for Area<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `len` elements of a plain type, all written when they came to be (`grow_unwritten` is for others);
+        // without elements the pointer dangles, which an empty slice's may.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Plain> DerefMut for Area<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as above, borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Drop for Area<T> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Anonymous memory straight from the system.
+#[cfg(all(target_os = "linux", not(miri)))]
+mod mapping {
+    use super::Pages;
+    use rustix::mm::{Advice, MapFlags, MremapFlags, ProtFlags, madvise, mmap_anonymous, mremap_fixed, munmap};
+    use std::ptr::{NonNull, null_mut};
+
+    pub(super) const LARGE_PAGE: usize = 2 << 20;
+    /// From here on a mapping is cheaper than the copies that growing by the allocator would take.
+    pub(super) const WORTH_MAPPING: usize = 2 * LARGE_PAGE;
+
+    /// Address space of whole large pages, aligned to them. It takes no memory until it is written to.
+    pub(super) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
+        let span = bytes.checked_add(LARGE_PAGE)?;
+        let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: a mapping wherever the system likes disturbs nothing.
+        let start = unsafe { mmap_anonymous(null_mut(), span, access, flags) }.ok()?.cast::<u8>();
+        let skipped = start.align_offset(LARGE_PAGE);
+        let base = start.wrapping_add(skipped);
+        for (at, bytes) in [(start, skipped), (base.wrapping_add(bytes), LARGE_PAGE - skipped)] {
+            if bytes > 0 {
+                release(NonNull::new(at)?, bytes);
+            }
+        }
+        NonNull::new(base)
+    }
+
+    /// Puts the pages of a mapping at `from` in place of those at `to`, both aligned to large pages; `from` is gone.
+    pub(super) fn replace(from: NonNull<u8>, bytes: usize, to: NonNull<u8>) -> Option<()> {
+        // SAFETY: both are mappings of this process made by `reserve`, `to` spans more than `bytes`, and the caller
+        // gives up `from`.
+        let moved =
+            unsafe { mremap_fixed(from.as_ptr().cast(), bytes, bytes, MremapFlags::MAYMOVE, to.as_ptr().cast()) };
+        moved.ok().map(drop)
+    }
+
+    /// Asks for pages of a kind; a refusal changes nothing but speed.
+    pub(super) fn advise(base: NonNull<u8>, bytes: usize, pages: Pages) {
+        let advice = match pages {
+            Pages::Usual => return,
+            Pages::Small => Advice::LinuxNoHugepage,
+            Pages::Large => Advice::LinuxHugepage,
+        };
+        // SAFETY: advice about a mapping of ours that changes no content.
+        let _: rustix::io::Result<()> = unsafe { madvise(base.as_ptr().cast(), bytes, advice) };
+    }
+
+    /// Brings the pages from `start` to `end`, in bytes from `base`, into memory.
+    pub(super) fn populate(base: NonNull<u8>, start: usize, end: usize) {
+        let start = start - start % LARGE_PAGE;
+        // SAFETY: pages inside a mapping of ours, whose content stays as it is.
+        let _: rustix::io::Result<()> =
+            unsafe { madvise(base.as_ptr().wrapping_add(start).cast(), end - start, Advice::LinuxPopulateWrite) };
+    }
+
+    pub(super) fn release(base: NonNull<u8>, bytes: usize) {
+        // SAFETY: a mapping of ours, or a piece of one, that nobody uses any more.
+        let released = unsafe { munmap(base.as_ptr().cast(), bytes) };
+        debug_assert!(released.is_ok(), "a mapping of our own is released");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_stays_while_an_area_grows_and_moves() {
+        let (steps, length) = if cfg!(miri) { (5, 1 << 6) } else { (40, 1 << 16) };
+        let mut area = Area::new(Pages::Large);
+        for step in 0..steps {
+            area.grow(length, step);
+        }
+        for step in 0..steps {
+            assert!(area[step as usize * length..][..length].iter().all(|value| *value == step));
+        }
+        assert_eq!(area.as_ptr() as usize % LINE_BYTES, 0);
+        assert!(area.bytes() >= area.len() * 4);
+        area.truncate(3);
+        area.grow(1, 7);
+        assert_eq!(area[..], [0, 0, 0, 7]);
+    }
+}

@@ -1,0 +1,120 @@
+//! The place of a key, occupied or vacant.
+
+use crate::key::Key;
+use crate::level::Selection;
+use crate::presets::Fast;
+use crate::tree::Tree;
+use holm_search::with_vectors;
+
+/// The place of a key; see [`crate::Map::entry`].
+pub enum Entry<'a, K: Key, V, S: Selection = Fast> {
+    /// The key is there.
+    Occupied(OccupiedEntry<'a, K, V, S>),
+    /// It is not.
+    Vacant(VacantEntry<'a, K, V, S>),
+}
+
+/// The place of a key that is there.
+pub struct OccupiedEntry<'a, K: Key, V, S: Selection = Fast> {
+    pub(crate) tree: &'a mut Tree<K, V, S>,
+    pub(crate) key: K,
+    pub(crate) place: (u32, usize),
+}
+
+/// The place of a key that is not there.
+pub struct VacantEntry<'a, K: Key, V, S: Selection = Fast> {
+    pub(crate) tree: &'a mut Tree<K, V, S>,
+    pub(crate) key: K,
+}
+
+impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
+    /// The value, which is `value` if there was none.
+    pub fn or_insert(self, value: V) -> &'a mut V {
+        self.or_insert_with(|| value)
+    }
+
+    /// The value, which is what `make` makes if there was none.
+    pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
+        match self {
+            Self::Occupied(entry) => entry.into_mut(),
+            Self::Vacant(entry) => entry.insert(make()),
+        }
+    }
+
+    /// The value, which is what `make` makes of the key if there was none.
+    pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
+        let key = *self.key();
+        self.or_insert_with(|| make(&key))
+    }
+
+    /// The value, which is its type's default if there was none.
+    pub fn or_default(self) -> &'a mut V
+    where
+        V: Default,
+    {
+        self.or_insert_with(V::default)
+    }
+
+    /// Changes the value, if there is one.
+    pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
+        if let Self::Occupied(entry) = &mut self {
+            change(entry.get_mut());
+        }
+        self
+    }
+
+    /// The key.
+    pub fn key(&self) -> &K {
+        match self {
+            Self::Occupied(entry) => &entry.key,
+            Self::Vacant(entry) => &entry.key,
+        }
+    }
+}
+
+impl<'a, K: Key, V, S: Selection> OccupiedEntry<'a, K, V, S> {
+    /// The key.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// The value.
+    pub fn get(&self) -> &V {
+        self.tree.value(self.place)
+    }
+
+    /// The value, to be changed.
+    pub fn get_mut(&mut self) -> &mut V {
+        self.tree.value_mut(self.place)
+    }
+
+    /// The value, to be changed, for as long as the map was lent.
+    pub fn into_mut(self) -> &'a mut V {
+        self.tree.value_mut(self.place)
+    }
+
+    /// Replaces the value, and gives the one before.
+    pub fn insert(&mut self, value: V) -> V {
+        std::mem::replace(self.get_mut(), value)
+    }
+
+    /// Takes the pair out, and gives its value.
+    pub fn remove(self) -> V {
+        let ((leaf, slot), lane) = (self.place, self.key.lane());
+        self.tree.remove_at(leaf, slot, lane)
+    }
+}
+
+impl<'a, K: Key, V, S: Selection> VacantEntry<'a, K, V, S> {
+    /// The key.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// Puts a value there.
+    pub fn insert(self, value: V) -> &'a mut V {
+        let lane = self.key.lane();
+        let place = with_vectors!(self.tree.vectors, x => self.tree.insert_unique(x, lane, value));
+        self.tree.value_mut(place)
+    }
+}

@@ -1,0 +1,12 @@
+//! Iteration in the order of keys, from both ends.
+
+mod exclusive;
+mod owned;
+mod shared;
+mod walk;
+
+pub use exclusive::{IterMut, RangeMut, ValuesMut};
+pub use owned::IntoIter;
+pub use shared::{Iter, Keys, Range, Values};
+
+pub(crate) use walk::Walk;

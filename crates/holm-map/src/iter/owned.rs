@@ -1,0 +1,50 @@
+//! The iterator that gives pairs away. What it does not give is dropped with the tree that it owns.
+
+use super::Walk;
+use crate::key::Key;
+use crate::leaf::Leaf;
+use crate::level::Selection;
+use crate::presets::Fast;
+use crate::tree::Tree;
+use std::iter::FusedIterator;
+
+/// All pairs of a map that is no more; see the map's `into_iter`.
+pub struct IntoIter<K: Key, V, S: Selection = Fast> {
+    pub(crate) tree: Tree<K, V, S>,
+    pub(crate) walk: Walk<K::Lane>,
+}
+
+impl<K: Key, V, S: Selection> IntoIter<K, V, S> {
+    /// Takes the pair of `lane` out of its leaf. Its slot is asked for again, for what was taken before may have moved
+    /// it; the leaf stays, for the walk's sake.
+    fn take(&mut self, lane: K::Lane, leaf: u32) -> Option<(K, V)> {
+        let slot = self.tree.look(leaf, lane)?;
+        self.tree.len -= 1;
+        Some((K::of_lane(lane), self.tree.leaves.remove(leaf, slot)))
+    }
+}
+
+impl<K: Key, V, S: Selection> Iterator for IntoIter<K, V, S> {
+    type Item = (K, V);
+
+    #[inline]
+    fn next(&mut self) -> Option<(K, V)> {
+        let (lane, (leaf, _)) = self.walk.next(&self.tree)?;
+        self.take(lane, leaf)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.tree.len, Some(self.tree.len))
+    }
+}
+
+impl<K: Key, V, S: Selection> DoubleEndedIterator for IntoIter<K, V, S> {
+    #[inline]
+    fn next_back(&mut self) -> Option<(K, V)> {
+        let (lane, (leaf, _)) = self.walk.next_back(&self.tree)?;
+        self.take(lane, leaf)
+    }
+}
+
+impl<K: Key, V, S: Selection> ExactSizeIterator for IntoIter<K, V, S> {}
+impl<K: Key, V, S: Selection> FusedIterator for IntoIter<K, V, S> {}

@@ -1,0 +1,107 @@
+//! Iterators that lend pairs to be looked at. Keys are given by value: they are numbers.
+
+use super::Walk;
+use crate::key::Key;
+use crate::level::Selection;
+use crate::presets::Fast;
+use crate::tree::Tree;
+use std::fmt;
+use std::iter::FusedIterator;
+
+/// The pairs between two keys; see [`crate::Map::range`].
+pub struct Range<'a, K: Key, V, S: Selection = Fast> {
+    pub(crate) tree: &'a Tree<K, V, S>,
+    pub(crate) walk: Walk<K::Lane>,
+}
+
+/// All pairs; see [`crate::Map::iter`].
+pub struct Iter<'a, K: Key, V, S: Selection = Fast> {
+    pub(crate) range: Range<'a, K, V, S>,
+    pub(crate) left: usize,
+}
+
+/// All keys; see [`crate::Map::keys`].
+pub struct Keys<'a, K: Key, V, S: Selection = Fast>(pub(crate) Iter<'a, K, V, S>);
+
+/// All values, in the order of their keys; see [`crate::Map::values`].
+pub struct Values<'a, K: Key, V, S: Selection = Fast>(pub(crate) Iter<'a, K, V, S>);
+
+impl<'a, K: Key, V, S: Selection> Iterator for Range<'a, K, V, S> {
+    type Item = (K, &'a V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (lane, place) = self.walk.next(self.tree)?;
+        Some((K::of_lane(lane), self.tree.value(place)))
+    }
+}
+
+impl<K: Key, V, S: Selection> DoubleEndedIterator for Range<'_, K, V, S> {
+    #[inline]
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (lane, place) = self.walk.next_back(self.tree)?;
+        Some((K::of_lane(lane), self.tree.value(place)))
+    }
+}
+
+impl<K: Key, V, S: Selection> FusedIterator for Range<'_, K, V, S> {}
+
+impl<K: Key, V, S: Selection> Clone for Range<'_, K, V, S> {
+    fn clone(&self) -> Self {
+        Self { tree: self.tree, walk: self.walk.clone() }
+    }
+}
+
+impl<K: Key, V, S: Selection> Clone for Iter<'_, K, V, S> {
+    fn clone(&self) -> Self {
+        Self { range: self.range.clone(), left: self.left }
+    }
+}
+
+impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for Range<'_, K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_list().entries(self.clone()).finish()
+    }
+}
+
+impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for Iter<'_, K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.range.fmt(out)
+    }
+}
+
+/// Iterators of known length over another one, both ways.
+macro_rules! exact {
+    ($name:ident => $item:ty, $self:ident: $inner:expr, $pair:pat => $value:expr, $len:expr) => {
+        impl<'a, K: Key, V, S: Selection> Iterator for $name<'a, K, V, S> {
+            type Item = $item;
+
+            #[inline]
+            fn next(&mut $self) -> Option<$item> {
+                let $pair = $inner.next()?;
+                Some($value)
+            }
+
+            fn size_hint(&$self) -> (usize, Option<usize>) {
+                ($len, Some($len))
+            }
+        }
+
+        impl<K: Key, V, S: Selection> DoubleEndedIterator for $name<'_, K, V, S> {
+            #[inline]
+            fn next_back(&mut $self) -> Option<Self::Item> {
+                let $pair = $inner.next_back()?;
+                Some($value)
+            }
+        }
+
+        impl<K: Key, V, S: Selection> ExactSizeIterator for $name<'_, K, V, S> {}
+        impl<K: Key, V, S: Selection> FusedIterator for $name<'_, K, V, S> {}
+    };
+}
+
+pub(super) use exact;
+
+exact!(Iter => (K, &'a V), self: self.range, pair => { self.left -= 1; pair }, self.left);
+exact!(Keys => K, self: self.0, (key, _) => key, self.0.left);
+exact!(Values => &'a V, self: self.0, (_, value) => value, self.0.left);

@@ -1,0 +1,360 @@
+//! The paper's leaves: a node of keys, identifiers in an area of their own, and pairs in the pair area.
+//!
+//! Unsorted, a leaf is searched for an equal key, appended to, and a hole is filled with its last pair; split, its
+//! pivot is the median of its last three keys. Sorted, it is searched as an inner node is, and shifted. One of the
+//! rooms where `unsafe` may stand.
+
+use super::pair_area::PairArea;
+use super::{Leaf, Unordered};
+use crate::area::{Area, Pages};
+use crate::key::Key;
+use crate::search::{Node, Search};
+use holm_search::{Hint, Lane, LaneKernels, MASK_LANES, prefetch, prefetch_lines_as, prefetch_write};
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+/// What a paged leaf is.
+pub trait PagedLevel: 'static {
+    /// Whether leaves are sorted.
+    type Order: Order;
+    /// Bytes of keys in a leaf: whole cache lines.
+    const BYTES: usize;
+    /// The pages of keys and identifiers.
+    const PAGES: Pages = Pages::Large;
+    /// The pages of the pair area.
+    const PAIR_PAGES: Pages = Pages::Large;
+    /// How a leaf's identifiers are asked for when it is entered.
+    const IDENTIFIERS: Hint = Hint::None;
+    /// At so many pairs or fewer a leaf joins a neighbour; 0, and only empty leaves go, as in the paper.
+    const SPARSE: usize = 0;
+}
+
+/// Whether leaves are sorted, and how they are searched.
+pub trait Order: 'static {
+    /// Whether the keys ascend.
+    const SORTED: bool;
+
+    /// Where `key` stands, if it is among the keys. Behind the used ones stand greatest lanes, which are reported as
+    /// if they were keys.
+    fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize>;
+
+    /// Where `key`, which is not among the keys, is to be written.
+    fn place<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
+}
+
+/// Leaves in the order of arrival.
+pub struct Unsorted;
+
+/// Leaves in the order of keys, searched by `Q`.
+pub struct Sorted<Q>(PhantomData<Q>);
+
+impl Order for Unsorted {
+    const SORTED: bool = false;
+
+    #[inline(always)]
+    fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize> {
+        let masks = node.keys.chunks(MASK_LANES).map(|lanes| x.equal(lanes, key)).enumerate();
+        let found = |(chunk, mask): (usize, u64)| chunk * MASK_LANES + mask.trailing_zeros() as usize;
+        // All of the leaf is compared, without a branch between: one would depend on the key.
+        let (mut before, mut slot) = (false, 0);
+        for (chunk, mask) in masks {
+            slot = if before || mask == 0 { slot } else { found((chunk, mask)) };
+            before |= mask != 0;
+        }
+        before.then_some(slot)
+    }
+
+    #[inline(always)]
+    fn place<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, _: K::Lane) -> usize {
+        *node.used as usize
+    }
+}
+
+impl<Q: Search> Order for Sorted<Q> {
+    const SORTED: bool = true;
+
+    #[inline(always)]
+    fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize> {
+        const { assert!(!Q::SAMPLED, "leaves have no room for samples") };
+        let slot = Q::below::<K, X>(x, node, key);
+        (node.keys.get(slot) == Some(&key)).then_some(slot)
+    }
+
+    #[inline(always)]
+    fn place<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        Q::below::<K, X>(x, node, key)
+    }
+}
+
+/// Leaves of keys and identifiers.
+pub struct Paged<K: Key, V, C> {
+    keys: Area<K::Lane>,
+    identifiers: Area<u32>,
+    used: Area<u32>,
+    pairs: PairArea<K::Lane, V>,
+    free: Vec<u32>,
+    level: PhantomData<C>,
+}
+
+/// The identifier of a slot without a pair.
+const NONE: u32 = u32::MAX;
+
+impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
+    const ROOM: usize = {
+        assert!(C::BYTES.is_multiple_of(holm_search::LINE_BYTES), "leaves are whole lines");
+        C::BYTES / size_of::<K::Lane>()
+    };
+
+    #[inline(always)]
+    fn start(leaf: u32) -> usize {
+        leaf as usize * Self::ROOM
+    }
+
+    #[inline(always)]
+    fn node(&self, leaf: u32) -> Node<'_, K::Lane> {
+        let keys = &self.keys[Self::start(leaf)..][..Self::ROOM];
+        Node { keys, samples: &[], used: &self.used[leaf as usize] }
+    }
+
+    /// The identifier in a slot of `leaf`, [`NONE`] if it is not occupied.
+    #[inline(always)]
+    fn identifier(&self, leaf: u32, slot: usize) -> u32 {
+        self.identifiers[Self::start(leaf)..][..Self::ROOM][slot]
+    }
+
+    /// Where `key` is, and perhaps padding that is the greatest key.
+    #[inline(always)]
+    fn place(&self, leaf: u32, slot: Option<usize>, key: K::Lane) -> Option<usize> {
+        // Only the greatest key can be mistaken, so nobody else looks at the count, which lies elsewhere.
+        slot.filter(|slot| key != K::Lane::GREATEST || *slot < self.used[leaf as usize] as usize)
+    }
+
+    /// Takes a key and its identifier out of a leaf; the pair stays.
+    fn unlink(&mut self, leaf: u32, slot: usize) -> u32 {
+        let (start, last) = (Self::start(leaf), self.used[leaf as usize] as usize - 1);
+        let (keys, identifiers) = (&mut self.keys[start..][..=last], &mut self.identifiers[start..][..=last]);
+        let identifier = identifiers[slot];
+        if C::Order::SORTED {
+            keys.copy_within(slot + 1.., slot);
+            identifiers.copy_within(slot + 1.., slot);
+        } else {
+            (keys[slot], identifiers[slot]) = (keys[last], identifiers[last]);
+        }
+        (keys[last], identifiers[last]) = (K::Lane::GREATEST, NONE);
+        self.used[leaf as usize] -= 1;
+        identifier
+    }
+
+    /// Writes a key and the identifier of its pair into `slot` of a leaf that has room.
+    #[inline(always)]
+    fn link(&mut self, leaf: u32, slot: usize, key: K::Lane, identifier: u32) {
+        let (start, used) = (Self::start(leaf), self.used[leaf as usize] as usize);
+        let (keys, identifiers) = (&mut self.keys[start..][..Self::ROOM], &mut self.identifiers[start..][..Self::ROOM]);
+        if C::Order::SORTED {
+            keys.copy_within(slot..used, slot + 1);
+            identifiers.copy_within(slot..used, slot + 1);
+        }
+        (keys[slot], identifiers[slot]) = (key, identifier);
+        self.used[leaf as usize] += 1;
+    }
+
+    /// The key of which at least one other is above and none of those that stay is: the middle one, or of an unsorted
+    /// leaf the median of the last three.
+    fn pivot(&self, leaf: u32) -> K::Lane {
+        let used = self.len(leaf);
+        let keys = &self.node(leaf).keys[..used];
+        if C::Order::SORTED {
+            return keys[(used - 1) / 2];
+        }
+        let mut last = [keys[used - 3], keys[used - 2], keys[used - 1]];
+        last.sort_unstable();
+        last[1]
+    }
+}
+
+// SAFETY: a slot has an identifier other than `NONE` if and only if it is occupied, and each identifier stands in one
+// slot: `insert` links a fresh one, `remove` unlinks it before the pair is taken, `split` and `merge` unlink and link.
+unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
+    const SLOTS: usize = {
+        assert!(Self::ROOM >= 4, "a leaf has four slots or more");
+        Self::ROOM
+    };
+    const SPARSE: usize = C::SPARSE;
+
+    type Trace = Option<usize>;
+
+    fn new() -> Self {
+        Self {
+            keys: Area::new(C::PAGES),
+            identifiers: Area::new(C::PAGES),
+            used: Area::new(C::PAGES),
+            pairs: PairArea::new(C::PAIR_PAGES),
+            free: Vec::new(),
+            level: PhantomData,
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let nodes = self.keys.bytes() + self.identifiers.bytes() + self.used.bytes();
+        nodes + self.pairs.bytes() + self.free.capacity() * size_of::<u32>()
+    }
+
+    fn prepare(&mut self, leaves: usize, pairs: usize) {
+        self.keys.prepare(leaves.saturating_mul(Self::ROOM));
+        self.identifiers.prepare(leaves.saturating_mul(Self::ROOM));
+        self.used.prepare(leaves);
+        self.pairs.prepare(pairs);
+    }
+
+    fn fresh(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            let leaf = self.used.len();
+            let number = u32::try_from(leaf).unwrap_or_else(|_| panic!("a tree has at most 2^32 leaves"));
+            self.used.grow(1, 0);
+            self.keys.grow(Self::ROOM, K::Lane::GREATEST);
+            self.identifiers.grow(Self::ROOM, NONE);
+            number
+        })
+    }
+
+    fn retire(&mut self, leaf: u32) {
+        debug_assert_eq!(self.len(leaf), 0);
+        self.free.push(leaf);
+    }
+
+    #[inline(always)]
+    fn len(&self, leaf: u32) -> usize {
+        self.used[leaf as usize] as usize
+    }
+
+    #[inline(always)]
+    fn find<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
+        prefetch_lines_as(&self.identifiers[Self::start(leaf)..][..Self::ROOM], C::IDENTIFIERS);
+        self.place(leaf, C::Order::find::<K, X>(x, self.node(leaf), key), key)
+    }
+
+    #[inline(always)]
+    fn key(&self, leaf: u32, slot: usize) -> K::Lane {
+        self.node(leaf).keys[slot]
+    }
+
+    #[inline(always)]
+    fn value_at(&self, leaf: u32, slot: usize) -> NonNull<V> {
+        // `NONE` is outside the area, so a slot without a pair panics there.
+        self.pairs.value_at(self.identifier(leaf, slot))
+    }
+
+    #[inline(always)]
+    fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
+        let slot = C::Order::place::<K, X>(x, self.node(leaf), key);
+        assert!(self.len(leaf) < Self::ROOM, "a pair for a full leaf");
+        let identifier = self.pairs.insert(key, value);
+        self.link(leaf, slot, key, identifier);
+        slot
+    }
+
+    fn remove(&mut self, leaf: u32, slot: usize) -> V {
+        assert!(slot < self.len(leaf), "slot {slot} of leaf {leaf} is not occupied");
+        let (key, identifier) = (self.key(leaf, slot), self.unlink(leaf, slot));
+        // SAFETY: it stood in an occupied slot, and stands in none any more.
+        unsafe { self.pairs.remove(key, identifier) }
+    }
+
+    fn split<X: LaneKernels>(&mut self, _: X, leaf: u32) -> (K::Lane, u32) {
+        let (pivot, fresh) = (self.pivot(leaf), self.fresh());
+        let (from, used) = (Self::start(leaf), self.len(leaf));
+        let mut kept = 0;
+        for slot in 0..used {
+            let (key, identifier) = (self.keys[from + slot], self.identifiers[from + slot]);
+            // All are kept only where a promise of uniqueness was broken: room is made all the same.
+            if key > pivot || kept + 1 == used {
+                let end = self.len(fresh);
+                self.link(fresh, end, key, identifier);
+            } else {
+                (self.keys[from + kept], self.identifiers[from + kept]) = (key, identifier);
+                kept += 1;
+            }
+        }
+        self.keys[from + kept..from + used].fill(K::Lane::GREATEST);
+        self.identifiers[from + kept..from + used].fill(NONE);
+        self.used[leaf as usize] = kept as u32;
+        (pivot, fresh)
+    }
+
+    fn merge(&mut self, left: u32, right: u32) {
+        while self.len(right) > 0 {
+            // From the front, so that what was sorted stays so.
+            let key = self.key(right, 0);
+            let identifier = self.unlink(right, 0);
+            self.link(left, self.len(left), key, identifier);
+        }
+    }
+
+    fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
+        let keys = &self.node(leaf).keys[..self.len(leaf)];
+        if !C::Order::SORTED && keys.len() <= MASK_LANES {
+            let mut unordered = Unordered::new();
+            keys.iter().zip(0..).for_each(|(key, slot)| unordered.push(*key, slot));
+            return unordered.put_in_order(x, out);
+        }
+        out.clear();
+        out.extend(keys.iter().copied().zip(0..));
+        if !C::Order::SORTED {
+            out.sort_unstable();
+        }
+    }
+
+    fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
+        let keys = self.node(leaf).keys[..self.len(leaf)].iter().copied().zip(0..);
+        if least { keys.min() } else { keys.max() }
+    }
+
+    fn any(&self, leaf: u32) -> Option<usize> {
+        self.len(leaf).checked_sub(1)
+    }
+
+    #[inline(always)]
+    fn ask_early(&self, _: u32, _: K::Lane) {}
+
+    #[inline(always)]
+    fn ask(&self, leaf: u32) {
+        prefetch_lines_as(self.node(leaf).keys, Hint::T0);
+    }
+
+    #[inline(always)]
+    fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
+        self.place(leaf, C::Order::find::<K, X>(x, self.node(leaf), key), key)
+    }
+
+    #[inline(always)]
+    fn ask_traced(&self, leaf: u32, trace: Option<usize>) {
+        if let Some(slot) = trace {
+            prefetch(&self.identifiers[Self::start(leaf) + slot]);
+        }
+    }
+
+    #[inline(always)]
+    fn ask_value(&self, leaf: u32, trace: Option<usize>) {
+        if let Some(slot) = trace {
+            self.pairs.ask(self.identifier(leaf, slot));
+        }
+    }
+
+    #[inline(always)]
+    fn follow(&self, _: u32, trace: Option<usize>, _: K::Lane) -> Option<usize> {
+        trace
+    }
+
+    #[inline(always)]
+    fn ask_room<X: LaneKernels>(&self, _: X, leaf: u32, _: K::Lane) {
+        let slot = self.len(leaf).min(Self::ROOM - 1);
+        prefetch_write(&self.identifiers[Self::start(leaf) + slot]);
+        self.pairs.ask_room();
+    }
+
+    fn ask_all(&self, leaf: u32) {
+        let start = Self::start(leaf);
+        prefetch_lines_as(&self.keys[start..][..Self::ROOM], Hint::T0);
+        self.identifiers[start..][..self.len(leaf)].iter().for_each(|identifier| self.pairs.ask(*identifier));
+    }
+}

@@ -1,0 +1,246 @@
+//! The inner nodes of one level: separators and children by number, each in an area of its own.
+//!
+//! Child `i` holds the keys that are above separator `i - 1` and not above separator `i`. So a search counts the
+//! separators below a key, and the greatest lane, which pads a node, needs no exception. What is asked of a level is
+//! the paper's five methods; which node a change goes on to is the tree's.
+
+use crate::area::Area;
+use crate::key::Key;
+use crate::level::Level;
+use crate::search::{Node, Search};
+use holm_search::{Hint, Lane, LaneKernels, Vectors, prefetch, prefetch_lines_as, with_vectors};
+use std::marker::PhantomData;
+
+/// Inner nodes of one level.
+pub(crate) struct Nodes<K: Key, C: Level> {
+    separators: Area<K::Lane>,
+    samples: Area<K::Lane>,
+    identifiers: Area<u32>,
+    /// Separators in each node: one less than children.
+    used: Area<u32>,
+    free: Vec<u32>,
+    level: PhantomData<C>,
+}
+
+impl<K: Key, C: Level> Nodes<K, C> {
+    /// Children that a node has room for. One separator slot stays unused, and so the last is always the greatest.
+    const CHILDREN: usize = {
+        let bytes = if size_of::<K::Lane>() == 8 { C::WIDE_BYTES } else { C::BYTES };
+        assert!(bytes.is_multiple_of(holm_search::LINE_BYTES), "nodes are whole lines");
+        assert!(bytes / size_of::<K::Lane>() >= 4, "a node that splits leaves two children on each side");
+        bytes / size_of::<K::Lane>()
+    };
+
+    pub(crate) fn new() -> Self {
+        Self {
+            separators: Area::new(C::PAGES),
+            samples: Area::new(C::PAGES),
+            identifiers: Area::new(C::PAGES),
+            used: Area::new(C::PAGES),
+            free: Vec::new(),
+            level: PhantomData,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        let numbers = self.identifiers.bytes() + self.used.bytes() + self.free.capacity() * size_of::<u32>();
+        self.separators.bytes() + self.samples.bytes() + numbers
+    }
+
+    fn samples_per_node() -> usize {
+        C::Search::sample_lanes::<K::Lane>(Self::CHILDREN)
+    }
+
+    /// A node without separators whose only child is `child`.
+    pub(crate) fn fresh(&mut self, child: u32) -> u32 {
+        let node = self.free.pop().unwrap_or_else(|| {
+            let node = self.used.len();
+            let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
+            self.used.grow(1, 0);
+            self.identifiers.grow(Self::CHILDREN, 0);
+            self.separators.grow(Self::CHILDREN, K::Lane::GREATEST);
+            self.samples.grow(Self::samples_per_node(), K::Lane::GREATEST);
+            number
+        });
+        self.identifiers[node as usize * Self::CHILDREN] = child;
+        node
+    }
+
+    /// `node` will be given out again: its separators are gone.
+    pub(crate) fn retire(&mut self, node: u32) {
+        self.cut(node, 0);
+        self.free.push(node);
+    }
+
+    /// Where the node's slots begin.
+    #[inline(always)]
+    fn start(node: u32) -> usize {
+        node as usize * Self::CHILDREN
+    }
+
+    /// Which child of `node` holds `key`, and its number: the paper's `find`.
+    #[inline(always)]
+    pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
+        let identifiers = &self.identifiers[Self::start(node)..][..Self::CHILDREN];
+        prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], C::KEYS);
+        prefetch_lines_as(identifiers, C::IDENTIFIERS);
+        let entry = self.entry(x, node, key);
+        (entry, identifiers[entry])
+    }
+
+    /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
+    #[inline(never)]
+    pub(crate) fn step(&self, vectors: Vectors, node: u32, key: K::Lane) -> (usize, u32) {
+        with_vectors!(vectors, x => self.find(x, node, key))
+    }
+
+    #[inline(always)]
+    fn node(&self, node: u32) -> Node<'_, K::Lane> {
+        let samples = Self::samples_per_node();
+        Node {
+            keys: &self.separators[Self::start(node)..][..Self::CHILDREN],
+            samples: &self.samples[node as usize * samples..][..samples],
+            used: &self.used[node as usize],
+        }
+    }
+
+    /// Which child of `node` holds `key`.
+    #[inline(always)]
+    fn entry<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> usize {
+        C::Search::below::<K, X>(x, self.node(node), key)
+    }
+
+    /// Asks for what a search of `node` looks at first.
+    #[inline(always)]
+    pub(crate) fn ask(&self, node: u32) {
+        let node = self.node(node);
+        prefetch_lines_as(if C::Search::SAMPLED { node.samples } else { node.keys }, Hint::T0);
+    }
+
+    /// One level of a descent of many: each node becomes its child. While one search waits for memory, the others ask.
+    #[inline(always)]
+    pub(crate) fn descend<X: LaneKernels, const GROUP: usize>(
+        &self,
+        x: X,
+        keys: &[K::Lane; GROUP],
+        nodes: &mut [u32; GROUP],
+    ) {
+        if C::Search::SAMPLED {
+            // The samples say which keys are next, and with them which identifiers, so both are asked for together.
+            for (node, key) in nodes.iter().zip(keys) {
+                let narrowed = C::Search::narrow::<K, X>(x, self.node(*node), *key);
+                prefetch_lines_as(&self.node(*node).keys[narrowed.clone()], Hint::T0);
+                prefetch_lines_as(&self.identifiers[Self::start(*node)..][narrowed], Hint::T0);
+            }
+            for (node, key) in nodes.iter_mut().zip(keys) {
+                *node = self.child(*node, self.entry(x, *node, *key));
+            }
+            return;
+        }
+        let mut places = [0; GROUP];
+        for ((place, node), key) in places.iter_mut().zip(&mut *nodes).zip(keys) {
+            *place = Self::start(*node) + self.entry(x, *node, *key);
+            prefetch(&self.identifiers[*place]);
+        }
+        nodes.iter_mut().zip(places).for_each(|(node, place)| *node = self.identifiers[place]);
+    }
+
+    /// The number of a child.
+    #[inline(always)]
+    pub(crate) fn child(&self, node: u32, entry: usize) -> u32 {
+        self.identifiers[Self::start(node) + entry]
+    }
+
+    pub(crate) fn children(&self, node: u32) -> usize {
+        self.used[node as usize] as usize + 1
+    }
+
+    pub(crate) fn is_full(&self, node: u32) -> bool {
+        self.children(node) == Self::CHILDREN
+    }
+
+    /// The separator at `slot`, above which child `slot + 1` begins.
+    pub(crate) fn separator(&self, node: u32, slot: usize) -> K::Lane {
+        self.separators[Self::start(node) + slot]
+    }
+
+    /// Child `entry` was split: its keys above `separator` are in `right` now. There is room.
+    pub(crate) fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
+        let (start, used) = (Self::start(node), self.used[node as usize] as usize);
+        debug_assert!(used + 1 < Self::CHILDREN && entry <= used);
+        let separators = &mut self.separators[start..][..=used];
+        separators.copy_within(entry..used, entry + 1);
+        separators[entry] = separator;
+        let identifiers = &mut self.identifiers[start..][..used + 2];
+        identifiers.copy_within(entry + 1..=used, entry + 2);
+        identifiers[entry + 1] = right;
+        self.used[node as usize] += 1;
+        self.resample(node, entry, used + 1);
+    }
+
+    /// Moves the upper part of a full node to a fresh one: half of it, or of one `at_end` of the level, where more may
+    /// be coming, the last child. Says what is between the two, and the fresh node.
+    pub(crate) fn split(&mut self, node: u32, at_end: bool) -> (K::Lane, u32) {
+        let children = self.children(node);
+        let kept = if at_end { children - 1 } else { children / 2 };
+        let fresh = self.fresh(0);
+        let (from, to) = (Self::start(node), Self::start(fresh));
+        self.identifiers.copy_within(from + kept..from + children, to);
+        self.separators.copy_within(from + kept..from + children - 1, to);
+        self.used[fresh as usize] = (children - kept - 1) as u32;
+        self.resample(fresh, 0, children - kept);
+        let between = self.separators[from + kept - 1];
+        self.cut(node, kept - 1);
+        (between, fresh)
+    }
+
+    /// Child `entry` is no more; its keys are its left neighbour's, or its right one's if it is the first. A node that
+    /// had no other child is without any: the caller retires it.
+    pub(crate) fn remove(&mut self, node: u32, entry: usize) {
+        let (start, used) = (Self::start(node), self.used[node as usize] as usize);
+        debug_assert!(used > 0 && entry <= used);
+        self.identifiers[start..][..=used].copy_within(entry + 1.., entry);
+        let slot = entry.saturating_sub(1);
+        let separators = &mut self.separators[start..][..used];
+        separators.copy_within(slot + 1.., slot);
+        separators[used - 1] = K::Lane::GREATEST;
+        self.used[node as usize] -= 1;
+        self.resample(node, slot, used);
+    }
+
+    /// All children of `right` become the last of `left`, which has room; `between` is what was between the two.
+    pub(crate) fn merge(&mut self, left: u32, between: K::Lane, right: u32) {
+        let (kept, moved) = (self.children(left), self.children(right));
+        let (to, from) = (Self::start(left), Self::start(right));
+        self.identifiers.copy_within(from..from + moved, to + kept);
+        self.separators.copy_within(from..from + moved - 1, to + kept);
+        self.separators[to + kept - 1] = between;
+        self.used[left as usize] = (kept + moved - 1) as u32;
+        self.resample(left, kept - 1, kept + moved);
+        self.retire(right);
+    }
+
+    /// Whether a node is so empty that it is worth looking for a neighbour to join.
+    pub(crate) fn is_sparse(&self, node: u32) -> bool {
+        self.children(node) <= Self::CHILDREN / 4
+    }
+
+    /// Whether two nodes fit into one, with room left for what may come.
+    pub(crate) fn join(&self, left: u32, right: u32) -> bool {
+        self.children(left) + self.children(right) <= Self::CHILDREN - Self::CHILDREN / 4
+    }
+
+    /// Forgets the separators from `kept` on.
+    fn cut(&mut self, node: u32, kept: usize) {
+        let used = self.used[node as usize] as usize;
+        self.separators[Self::start(node)..][kept..used].fill(K::Lane::GREATEST);
+        self.used[node as usize] = kept as u32;
+        self.resample(node, kept, used);
+    }
+
+    fn resample(&mut self, node: u32, from: usize, to: usize) {
+        let samples = Self::samples_per_node();
+        let keys = &self.separators[Self::start(node)..][..Self::CHILDREN];
+        C::Search::resample(&mut self.samples[node as usize * samples..][..samples], keys, from, to);
+    }
+}

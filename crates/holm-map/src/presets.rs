@@ -1,0 +1,90 @@
+//! Two selections that are ready to use. Which to take, and how to choose level by level, is said in `docs/map.md`.
+
+use crate::area::Pages;
+use crate::key::Key;
+use crate::leaf::{Fingerprinted, FingerprintedLevel, Paged, PagedLevel, Unsorted};
+use crate::level::{Level, Selection};
+use crate::search::{Examining, HybridInterpolation, Sampled};
+use holm_search::Hint;
+
+/// What this machine's limits suggest: leaves of fingerprints, and nodes of which samples say where to look.
+#[derive(Debug)]
+pub enum Fast {}
+
+impl Selection for Fast {
+    type Leaf<K: Key, V> = Fingerprinted<K, V, FastLeaf>;
+    type First = FastGlue;
+    type Second = FastRoot;
+    type Above = FastRoot;
+}
+
+/// The leaves of [`Fast`].
+#[derive(Debug)]
+pub enum FastLeaf {}
+
+impl FingerprintedLevel for FastLeaf {
+    const SLOTS: usize = 60;
+}
+
+/// Level 1 of [`Fast`].
+#[derive(Debug)]
+pub enum FastGlue {}
+
+impl Level for FastGlue {
+    type Search = Sampled;
+    const BYTES: usize = 512;
+    const WIDE_BYTES: usize = 1024;
+    const KEYS: Hint = Hint::T0;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+/// Levels 2 and up of [`Fast`].
+#[derive(Debug)]
+pub enum FastRoot {}
+
+impl Level for FastRoot {
+    type Search = Sampled;
+    const BYTES: usize = 32 << 10;
+    const WIDE_BYTES: usize = 64 << 10;
+}
+
+/// The best selection of the paper, measure for measure: unsorted leaves of 512 bytes of keys, sorted nodes of 512
+/// bytes above them, both searched line by line, and a large sorted root with interpolation, here with a guard.
+#[derive(Debug)]
+pub enum Paper {}
+
+impl Selection for Paper {
+    type Leaf<K: Key, V> = Paged<K, V, PaperLeaf>;
+    type First = PaperGlue;
+    type Second = PaperRoot;
+    type Above = PaperRoot;
+}
+
+/// The leaves of [`Paper`].
+#[derive(Debug)]
+pub enum PaperLeaf {}
+
+impl PagedLevel for PaperLeaf {
+    type Order = Unsorted;
+    const BYTES: usize = 512;
+    const PAIR_PAGES: Pages = Pages::Large;
+}
+
+/// Level 1 of [`Paper`].
+#[derive(Debug)]
+pub enum PaperGlue {}
+
+impl Level for PaperGlue {
+    type Search = Examining;
+    const BYTES: usize = 512;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+/// Levels 2 and up of [`Paper`].
+#[derive(Debug)]
+pub enum PaperRoot {}
+
+impl Level for PaperRoot {
+    type Search = HybridInterpolation;
+    const BYTES: usize = 32 << 10;
+}

@@ -1,0 +1,275 @@
+//! How a sorted node is searched: a type per way, chosen per level.
+//!
+//! All answer the same question: how many of a node's keys are below a given one. Behind the used keys of a node
+//! stand greatest lanes, which are below nothing, so that most ways need no length. A *segment* is a cache line.
+
+use crate::key::Key;
+use holm_search::{Lane, LaneKernels};
+use std::hint::select_unpredictable;
+use std::ops::Range;
+
+/// A sorted node, lent to a search.
+#[derive(Clone, Copy)]
+pub struct Node<'a, L> {
+    /// All its keys' room; greatest lanes behind the used ones.
+    pub keys: &'a [L],
+    /// What [`Search::resample`] made of them.
+    pub samples: &'a [L],
+    /// How many keys are used. Lies elsewhere, so only those look who need it.
+    pub used: &'a u32,
+}
+
+/// A way to search a sorted node.
+pub trait Search: 'static {
+    /// Whether the search keeps samples: not in leaves, which have no room for them.
+    const SAMPLED: bool = false;
+
+    /// Lanes that the search keeps beside each node with room for `capacity` keys.
+    fn sample_lanes<L: Lane>(_capacity: usize) -> usize {
+        0
+    }
+
+    /// Brings the samples in line with keys that changed from `from` on and reach at most to `to`.
+    fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _from: usize, _to: usize) {}
+
+    /// Which keys will be compared, once the samples have been, if there are any: for whoever asks for them ahead.
+    #[inline(always)]
+    fn narrow<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, _: K::Lane) -> Range<usize> {
+        0..node.keys.len()
+    }
+
+    /// How many keys are below `key`.
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
+}
+
+/// Every segment is compared, by the tree's vectors: no branch depends on a key, so that consecutive searches overlap.
+pub struct Counting;
+
+/// Segment after segment by the tree's vectors, until one is not below the key as a whole: the paper's linear search.
+pub struct Examining;
+
+/// Key after key, without vectors.
+pub struct Scalar;
+
+/// Halving.
+pub struct Binary;
+
+/// Halving over the segments, and vectors in the one that is left.
+pub struct HybridBinary;
+
+/// Guessing a segment from where the key lies between the ends of what is left, and vectors in it.
+///
+/// `GUARDED`, it guesses three times and then halves, so that keys of whatever distribution cost no more than
+/// [`HybridBinary`] and three guesses. Otherwise it goes on guessing, as the paper's does: a walk through the node
+/// where keys are distributed as no line is.
+pub struct HybridInterpolation<const GUARDED: bool = true>;
+
+/// Steps of sixteen: of each 16 keys the last one is kept apart, packed, and in nodes of more than 256 keys of each 256
+/// too. No branch depends on a key, and few lines are touched. A node's room is a multiple of 16 keys, a large one's of
+/// 256.
+pub struct Sampled;
+
+impl Search for Counting {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        x.below(node.keys, key)
+    }
+}
+
+impl Search for Examining {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        let mut count = 0;
+        for segment in node.keys.chunks_exact(K::Lane::PER_LINE) {
+            let below = x.below(segment, key);
+            count += below;
+            if below < K::Lane::PER_LINE {
+                break;
+            }
+        }
+        count
+    }
+}
+
+impl Search for Scalar {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        node.keys.iter().position(|lane| *lane >= key).unwrap_or(node.keys.len())
+    }
+}
+
+impl Search for Binary {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        node.keys[..*node.used as usize].partition_point(|lane| *lane < key)
+    }
+}
+
+/// How many keys of `first..` are below `key`, if all before are and those of `first + count` segments on are not.
+#[inline(always)]
+fn halve<K: Key, X: LaneKernels>(x: X, keys: &[K::Lane], mut first: usize, mut count: usize, key: K::Lane) -> usize {
+    let per_line = K::Lane::PER_LINE;
+    while count > 1 {
+        let middle = first + count / 2;
+        // A segment before one that begins below the key is below it as a whole.
+        first = select_unpredictable(keys[middle * per_line] < key, middle, first);
+        count -= count / 2;
+    }
+    first * per_line + x.below(&keys[first * per_line..][..per_line], key)
+}
+
+/// Segments of which at least one key is used; one, if none is.
+#[inline(always)]
+fn used_segments<L: Lane>(node: Node<'_, L>) -> usize {
+    (*node.used as usize).div_ceil(L::PER_LINE).max(1)
+}
+
+impl Search for HybridBinary {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        halve::<K, X>(x, node.keys, 0, used_segments(node), key)
+    }
+}
+
+/// Guesses after which a guarded interpolation halves.
+const GUESSES: usize = 3;
+
+impl<const GUARDED: bool> Search for HybridInterpolation<GUARDED> {
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        let (keys, per_line) = (node.keys, K::Lane::PER_LINE);
+        let (mut first, mut count) = (0, used_segments(node));
+        let mut guesses = 0;
+        while count > 1 && !(GUARDED && guesses == GUESSES) {
+            guesses += 1;
+            let (low, high) = (keys[first * per_line], keys[(first + count - 1) * per_line]);
+            let (low, span) = (K::position(low), K::position(high) - K::position(low));
+            // Of an empty, infinite or senseless span the quotient is no number, and a cast makes zero of that.
+            let guess = ((K::position(key) - low) / span * (count - 1) as f64) as usize;
+            let segment = first + guess.min(count - 1);
+            let below = x.below(&keys[segment * per_line..][..per_line], key);
+            let left = below == 0 && segment > first;
+            let right = below == per_line && segment + 1 < first + count;
+            if !left && !right {
+                return segment * per_line + below;
+            }
+            (first, count) = if left { (first, segment - first) } else { (segment + 1, first + count - segment - 1) };
+        }
+        halve::<K, X>(x, keys, first, count, key)
+    }
+}
+
+/// Keys for which one sample stands.
+const STEP: usize = 16;
+/// Keys for which one of the coarser samples stands.
+const STRIDE: usize = STEP * STEP;
+
+impl Sampled {
+    /// Lanes of the coarse samples, which stand first: whole lines, and none in a small node.
+    #[inline(always)]
+    fn coarse<L: Lane>(capacity: usize) -> usize {
+        if capacity > STRIDE { (capacity / STRIDE).next_multiple_of(L::PER_LINE) } else { 0 }
+    }
+}
+
+impl Search for Sampled {
+    const SAMPLED: bool = true;
+
+    fn sample_lanes<L: Lane>(capacity: usize) -> usize {
+        let unit = if capacity > STRIDE { STRIDE } else { STEP };
+        assert_eq!(capacity % unit, 0, "a sampled node of {capacity} keys has room for a multiple of {unit}");
+        Self::coarse::<L>(capacity) + (capacity / STEP).next_multiple_of(L::PER_LINE)
+    }
+
+    fn resample<L: Lane>(samples: &mut [L], keys: &[L], from: usize, to: usize) {
+        let (coarse, fine) = samples.split_at_mut(Self::coarse::<L>(keys.len()));
+        for step in from / STEP..to.div_ceil(STEP).min(keys.len() / STEP) {
+            fine[step] = keys[step * STEP + STEP - 1];
+        }
+        if !coarse.is_empty() {
+            for stride in from / STRIDE..to.div_ceil(STRIDE).min(keys.len() / STRIDE) {
+                coarse[stride] = keys[stride * STRIDE + STRIDE - 1];
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn narrow<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Range<usize> {
+        let (coarse, fine) = node.samples.split_at(Self::coarse::<K::Lane>(node.keys.len()));
+        let steps = if coarse.is_empty() {
+            x.below(fine, key)
+        } else {
+            let strides = x.below(coarse, key);
+            // Behind the last key a search has nowhere to go: no separator stands there, so only other nodes end so.
+            let strides = strides.min(node.keys.len() / STRIDE - 1);
+            strides * STEP + x.below(&fine[strides * STEP..][..STEP], key)
+        };
+        let start = (steps * STEP).min(node.keys.len() - STEP);
+        start..start + STEP
+    }
+
+    #[inline(always)]
+    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
+        let narrowed = Self::narrow::<K, X>(x, node, key);
+        narrowed.start + x.below(&node.keys[narrowed], key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Real;
+    use holm_search::{Vectors, with_vectors};
+
+    fn check<S: Search, K: Key>(sorted: &[K], capacity: usize) {
+        let mut keys = vec![K::Lane::GREATEST; capacity];
+        keys.iter_mut().zip(sorted).for_each(|(lane, key)| *lane = key.lane());
+        let mut samples = vec![K::Lane::GREATEST; S::sample_lanes::<K::Lane>(capacity)];
+        S::resample(&mut samples, &keys, 0, capacity);
+        let used = sorted.len() as u32;
+        let ends = [K::Lane::LEAST, K::Lane::GREATEST];
+        for key in keys[..sorted.len()].iter().copied().chain(ends) {
+            let below = sorted.iter().filter(|other| other.lane() < key).count();
+            for vectors in Vectors::all_available() {
+                let node = Node { keys: &keys, samples: &samples, used: &used };
+                let found = with_vectors!(vectors, x => S::below::<K, _>(x, node, key));
+                assert_eq!(found, below, "{key:?} among {used} of {capacity}, {}", vectors.name());
+            }
+        }
+    }
+
+    fn check_lengths<S: Search>() {
+        let lengths: &[usize] = if cfg!(miri) { &[0, 7, 17] } else { &[0, 1, 7, 16, 17, 100, 255, 256] };
+        for used in lengths.iter().copied() {
+            let spread = |at: usize| (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mut uniform: Vec<u64> = (0..used).map(spread).collect();
+            uniform.sort_unstable();
+            check::<S, u64>(&uniform, 256);
+            let logarithmic: Vec<u64> = (0..used).map(|at| 1 << (at / 5 % 64) | (at as u64 % 5)).collect();
+            let mut logarithmic = logarithmic;
+            logarithmic.sort_unstable();
+            check::<S, u64>(&logarithmic, 512);
+            let mut reals: Vec<_> =
+                (0..used).filter_map(|at| Real::new(f32::from_bits(spread(at) as u32)).ok()).collect();
+            reals.extend([f32::NEG_INFINITY, f32::INFINITY].map(|end| Real::new(end).unwrap()));
+            reals.sort_unstable();
+            check::<S, Real<f32>>(&reals[..reals.len().min(256)], 256);
+        }
+    }
+
+    #[test]
+    fn every_search_counts_the_lesser_keys() {
+        check_lengths::<Counting>();
+        check_lengths::<Examining>();
+        check_lengths::<Scalar>();
+        check_lengths::<Binary>();
+        check_lengths::<HybridBinary>();
+        check_lengths::<HybridInterpolation>();
+        check_lengths::<HybridInterpolation<false>>();
+        check_lengths::<Sampled>();
+        // Of a small node, and of a large one.
+        for capacity in [16, 128, 1024] {
+            check::<Sampled, u32>(&(0..capacity as u32 - 1).map(|key| key * 3).collect::<Vec<_>>(), capacity);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The traits of the standard library.
+
+use crate::iter::{IntoIter, Iter, IterMut, Walk};
+use crate::key::Key;
+use crate::level::Selection;
+use crate::map::Map;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Index, RangeFull};
+
+impl<K: Key, V, S: Selection> Default for Map<K, V, S> {
+    fn default() -> Self {
+        Self::selected()
+    }
+}
+
+impl<K: Key, V: Clone, S: Selection> Clone for Map<K, V, S> {
+    fn clone(&self) -> Self {
+        let mut map = Self::with_vectors(self.vectors());
+        let loaded = map.load(self.iter().map(|(key, value)| (key, value.clone())));
+        debug_assert!(loaded.is_ok(), "a map's own keys ascend");
+        map
+    }
+}
+
+impl<K: Key + fmt::Debug, V: fmt::Debug, S: Selection> fmt::Debug for Map<K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_map().entries(self).finish()
+    }
+}
+
+/// Maps are compared by their pairs, whatever their selections.
+impl<K: Key, V: PartialEq, S: Selection, T: Selection> PartialEq<Map<K, V, T>> for Map<K, V, S> {
+    fn eq(&self, other: &Map<K, V, T>) -> bool {
+        self.len() == other.len() && self.iter().eq(other)
+    }
+}
+
+impl<K: Key, V: Eq, S: Selection> Eq for Map<K, V, S> {}
+
+impl<K: Key + Hash, V: Hash, S: Selection> Hash for Map<K, V, S> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.len());
+        self.iter().for_each(|pair| pair.hash(state));
+    }
+}
+
+/// # Panics
+/// If the key is not there.
+impl<K: Key, V, S: Selection> Index<&K> for Map<K, V, S> {
+    type Output = V;
+
+    fn index(&self, key: &K) -> &V {
+        self.get(key).unwrap_or_else(|| panic!("no value for the key {key:?}"))
+    }
+}
+
+impl<K: Key, V, S: Selection> Extend<(K, V)> for Map<K, V, S> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
+        self.insert_many(pairs);
+    }
+}
+
+/// Of pairs with equal keys the last one stays.
+impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
+        // Stable, so that equal keys stay in the order in which they came, and the last of them wins.
+        pairs.sort_by_key(|(key, _)| *key);
+        let mut map = Self::selected();
+        let mut pairs = pairs.into_iter().peekable();
+        let last = std::iter::from_fn(|| {
+            let mut pair = pairs.next()?;
+            while let Some(next) = pairs.next_if(|next| next.0 == pair.0) {
+                pair = next;
+            }
+            Some(pair)
+        });
+        let loaded = map.load(last);
+        debug_assert!(loaded.is_ok(), "sorted keys ascend");
+        map
+    }
+}
+
+impl<K: Key, V, S: Selection, const N: usize> From<[(K, V); N]> for Map<K, V, S> {
+    fn from(pairs: [(K, V); N]) -> Self {
+        pairs.into_iter().collect()
+    }
+}
+
+impl<K: Key, V, S: Selection> IntoIterator for Map<K, V, S> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V, S>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        IntoIter { tree: self.tree, walk: Walk::new::<K>(&RangeFull) }
+    }
+}
+
+impl<'a, K: Key, V, S: Selection> IntoIterator for &'a Map<K, V, S> {
+    type Item = (K, &'a V);
+    type IntoIter = Iter<'a, K, V, S>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, K: Key, V, S: Selection> IntoIterator for &'a mut Map<K, V, S> {
+    type Item = (K, &'a mut V);
+    type IntoIter = IterMut<'a, K, V, S>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}

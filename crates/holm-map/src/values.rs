@@ -1,0 +1,63 @@
+//! Values lent out, and all of them dropped: the only way from a slot to a reference. One of the rooms where `unsafe`
+//! may stand.
+
+use crate::key::Key;
+use crate::leaf::Leaf;
+use crate::level::Selection;
+use crate::tree::{NOWHERE, Tree};
+
+impl<K: Key, V, S: Selection> Tree<K, V, S> {
+    /// The value in an occupied slot.
+    #[inline(always)]
+    pub(crate) fn value(&self, (leaf, slot): (u32, usize)) -> &V {
+        // SAFETY: an occupied slot has a value (others panic), which nobody changes while the tree is borrowed.
+        unsafe { self.leaves.value_at(leaf, slot).as_ref() }
+    }
+
+    /// The value in an occupied slot, to be changed.
+    #[inline(always)]
+    pub(crate) fn value_mut(&mut self, (leaf, slot): (u32, usize)) -> &mut V {
+        // SAFETY: as above, and nobody else looks at it while the tree is borrowed exclusively.
+        unsafe { self.leaves.value_at(leaf, slot).as_mut() }
+    }
+
+    /// The value in an occupied slot, for as long as the tree is borrowed, whatever else is lent of it.
+    ///
+    /// # Safety
+    /// The tree is borrowed exclusively for `'a`, nothing changes it meanwhile, and each slot is asked for once.
+    #[inline(always)]
+    pub(crate) unsafe fn value_once<'a>(&self, (leaf, slot): (u32, usize)) -> &'a mut V {
+        // SAFETY: there is a value, and by this function's contract nobody else has a reference to it. What is looked
+        // at of other slots, their keys, lies beside it.
+        unsafe { self.leaves.value_at(leaf, slot).as_mut() }
+    }
+
+    /// Drops what is left, leaf by leaf. A value is out of its leaf before it is dropped, so after a panic this goes
+    /// on with the next one.
+    fn drop_values(&mut self) {
+        while self.head != NOWHERE {
+            while let Some(slot) = self.leaves.any(self.head) {
+                drop(self.leaves.remove(self.head, slot));
+            }
+            self.head = self.after(self.head);
+        }
+    }
+}
+
+impl<K: Key, V, S: Selection> Drop for Tree<K, V, S> {
+    fn drop(&mut self) {
+        /// Goes on when the drop of a value panics; a second panic aborts, as everywhere.
+        struct Rest<'a, K: Key, V, S: Selection>(&'a mut Tree<K, V, S>);
+
+        impl<K: Key, V, S: Selection> Drop for Rest<'_, K, V, S> {
+            fn drop(&mut self) {
+                self.0.drop_values();
+            }
+        }
+
+        if std::mem::needs_drop::<V>() {
+            let rest = Rest(self);
+            rest.0.drop_values();
+        }
+    }
+}

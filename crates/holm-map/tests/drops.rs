@@ -1,0 +1,165 @@
+//! Values are dropped exactly once, however a map ends, also when their own `drop` or `clone` panics.
+
+mod suite;
+
+use holm_map::{Fast, Map, Paper, Selection};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use suite::{SortedBinary, Tall, steps};
+
+/// Counts itself out, and panics if it is asked to.
+struct Counted {
+    alive: Rc<Cell<isize>>,
+    /// Drops and clones until one panics.
+    fuse: Rc<Cell<usize>>,
+    /// Owned memory, so that a second drop is a fault by itself.
+    _own: Box<u8>,
+}
+
+impl Counted {
+    fn new(alive: &Rc<Cell<isize>>, fuse: &Rc<Cell<usize>>) -> Self {
+        alive.set(alive.get() + 1);
+        Self { alive: alive.clone(), fuse: fuse.clone(), _own: Box::new(1) }
+    }
+
+    fn burn(&self, what: &str) {
+        self.fuse.set(self.fuse.get().wrapping_sub(1));
+        assert!(self.fuse.get() != 0, "{what} panics, as it was asked to");
+    }
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        self.burn("a clone");
+        Self::new(&self.alive, &self.fuse)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.alive.set(self.alive.get() - 1);
+        self.burn("a drop");
+    }
+}
+
+struct Count {
+    alive: Rc<Cell<isize>>,
+    fuse: Rc<Cell<usize>>,
+}
+
+impl Count {
+    fn map<S: Selection>(&self, len: usize) -> Map<u64, Counted, S> {
+        let keys = (0..len as u64).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut map = Map::selected();
+        keys.for_each(|key| assert!(map.insert(key, Counted::new(&self.alive, &self.fuse)).is_none()));
+        map
+    }
+
+    /// Does `end` to a map of `len` pairs with the fuse at `fuse` (0: none), and counts what is left alive.
+    fn check<S: Selection>(&self, len: usize, fuse: usize, end: impl FnOnce(&mut Option<Map<u64, Counted, S>>)) {
+        let mut map = Some(self.map::<S>(len));
+        self.fuse.set(fuse);
+        let ended = catch_unwind(AssertUnwindSafe(|| end(&mut map)));
+        self.fuse.set(0);
+        assert!(fuse == 0 || ended.is_err(), "the fuse of {fuse} was long enough");
+        drop(map);
+        assert_eq!(self.alive.get(), 0, "a fuse of {fuse}");
+    }
+}
+
+fn every_end<S: Selection>() {
+    let count = Count { alive: Rc::default(), fuse: Rc::default() };
+    let len = steps(700);
+    for fuse in [0, 1, 2, len / 2] {
+        count.check::<S>(len, fuse, |map| drop(map.take()));
+        count.check::<S>(len, fuse, |map| map.as_mut().unwrap().clear());
+        count.check::<S>(len, fuse, |map| drop(map.as_ref().unwrap().clone()));
+        count.check::<S>(len, fuse, |map| map.take().unwrap().into_iter().for_each(drop));
+        count.check::<S>(len, fuse, |map| {
+            let mut pairs = map.take().unwrap().into_iter();
+            drop((pairs.next(), pairs.next_back()));
+            drop(pairs);
+        });
+        count.check::<S>(len, fuse, |map| {
+            let mut at = 0;
+            map.as_mut().unwrap().retain(|_, _| {
+                at += 1;
+                at % 5 == 0
+            });
+        });
+        count.check::<S>(len, fuse, |map| {
+            let keys: Vec<u64> = map.as_ref().unwrap().keys().collect();
+            map.as_mut().unwrap().remove_many(&keys);
+        });
+        count.check::<S>(len, fuse, |map| {
+            let keys: Vec<u64> = map.as_ref().unwrap().keys().collect();
+            let again = keys.into_iter().map(|key| (key, Counted::new(&count.alive, &count.fuse)));
+            map.as_mut().unwrap().insert_many(again);
+        });
+    }
+}
+
+/// The messages of panics that are wanted are of no use to anybody.
+#[test]
+fn whatever_ends_a_map_drops_each_value_once() {
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| ()));
+    let ended = catch_unwind(|| {
+        every_end::<Fast>();
+        every_end::<Paper>();
+        every_end::<Tall>();
+        every_end::<SortedBinary>();
+    });
+    std::panic::set_hook(told);
+    if let Err(cause) = ended {
+        std::panic::resume_unwind(cause);
+    }
+}
+
+#[test]
+fn values_of_any_size_and_alignment() {
+    fn check<V: Clone + PartialEq + std::fmt::Debug, S: Selection>(make: impl Fn(u64) -> V) {
+        let mut map = Map::<u64, V, S>::selected();
+        let count = steps(500) as u64;
+        (0..count).for_each(|key| drop(map.insert(key * 7 % count, make(key * 7 % count))));
+        assert_eq!(map.len() as u64, count);
+        assert!(map.iter().all(|(key, value)| *value == make(key) && std::ptr::from_ref(value).is_aligned()));
+        (0..count).for_each(|key| assert_eq!(map.remove(&key), Some(make(key))));
+    }
+    #[derive(Clone, PartialEq, Debug)]
+    #[repr(align(256))]
+    struct Wide(u64);
+    check::<_, Fast>(|_| ());
+    check::<_, Paper>(|_| ());
+    check::<_, Fast>(|key| vec![key; 3]);
+    check::<_, Paper>(|key| key.to_string());
+    check::<_, Fast>(|key| [key as u8; 131]);
+    check::<_, Paper>(Wide);
+    check::<_, Fast>(Wide);
+}
+
+#[test]
+fn a_broken_promise_of_uniqueness_is_harmless() {
+    fn check<S: Selection>() {
+        let mut map = Map::<u64, String, S>::selected();
+        for key in 0..steps(3000) as u64 {
+            map.insert_unique(key % 3, key.to_string());
+        }
+        assert_eq!(map.len(), steps(3000));
+        map.iter().for_each(|(key, value)| assert!(key < 3 && !value.is_empty()));
+        let (mut seen, mut values) = (std::collections::HashSet::new(), map.iter_mut());
+        while let (Some((_, front)), back) = (values.next(), values.next_back()) {
+            assert!(seen.insert(std::ptr::from_ref(front)), "lent twice");
+            assert!(back.is_none_or(|(_, back)| seen.insert(std::ptr::from_ref(back))), "lent twice");
+        }
+        map.retain(|key, _| *key != 1);
+        map.get_many(&[0, 1, 2]).into_iter().flatten().for_each(|value| assert!(!value.is_empty()));
+        while map.remove(&0).is_some() {}
+        drop(map.into_iter().take(9).collect::<Vec<_>>());
+    }
+    check::<Fast>();
+    check::<Paper>();
+    check::<Tall>();
+    check::<SortedBinary>();
+}

@@ -1,0 +1,82 @@
+//! Every level's kernels over lanes against a naive oracle: both widths, all lengths, keys at and beside every lane,
+//! and the ends of the range. The portable level is tested as one among the others.
+
+use holm_search::{Lane, LaneKernels, MASK_LANES, Vectors, with_vectors};
+
+/// A multiplicative generator: equal on every platform.
+fn numbers(seed: u64) -> impl Iterator<Item = u64> {
+    (1_u64..).map(move |step| (step + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ step)
+}
+
+fn check<L: Lane>(lanes: &[L], key: L) {
+    let whole = &lanes[..lanes.len() - lanes.len() % L::PER_LINE];
+    let below = whole.iter().filter(|lane| **lane < key).count();
+    let masked = &whole[..whole.len().min(MASK_LANES)];
+    let equal = masked.iter().enumerate().fold(0_u64, |mask, (slot, lane)| mask | u64::from(*lane == key) << slot);
+    for vectors in Vectors::all_available() {
+        let name = vectors.name();
+        assert_eq!(with_vectors!(vectors, x => x.below(lanes, key)), below, "{name}: {key:?} in {lanes:?}");
+        assert_eq!(with_vectors!(vectors, x => x.equal(lanes, key)), equal, "{name}: {key:?} in {lanes:?}");
+    }
+}
+
+fn check_all<L: Lane>(of: impl Fn(u64) -> L) {
+    let lengths = if cfg!(miri) { vec![0, 7, 16, 33] } else { (0..=300).step_by(3).chain([64, 128, 256]).collect() };
+    for len in lengths {
+        let mut random = numbers(len as u64);
+        let mut lanes: Vec<L> = random.by_ref().take(len).map(&of).collect();
+        for ordered in [false, true] {
+            if ordered {
+                lanes.sort_unstable();
+            }
+            let near = lanes.clone().into_iter().step_by(5);
+            near.chain(random.by_ref().take(5).map(&of)).chain([L::LEAST, L::GREATEST]).for_each(|key| {
+                check(&lanes, key);
+            });
+        }
+    }
+}
+
+fn check_ranks<L: Lane>(of: impl Fn(u64) -> L) {
+    for count in 0..=MASK_LANES {
+        let mut lanes = [L::LEAST; MASK_LANES];
+        numbers(count as u64).zip(&mut lanes).for_each(|(number, lane)| *lane = of(number));
+        let counted = &lanes[..count];
+        for vectors in Vectors::all_available() {
+            let ranks = with_vectors!(vectors, x => x.ranks(&lanes, count));
+            let less = counted.iter().map(|lane| counted.iter().filter(|than| *than < lane).count());
+            assert!(less.eq(ranks[..count].iter().map(|rank| usize::from(*rank))), "{}: {counted:?}", vectors.name());
+        }
+    }
+}
+
+#[test]
+fn ranks_count_the_lesser_lanes() {
+    check_ranks(|number| number as i32);
+    check_ranks(|number| number as i64);
+    check_ranks(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
+    check_ranks(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
+}
+
+#[test]
+fn lanes_are_compared_as_signed_numbers() {
+    check_all(|number| number as i32);
+    check_all(|number| number as i64);
+    // Few and equal ones, and the ends of the range.
+    check_all(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
+    check_all(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
+}
+
+#[test]
+fn equal_bytes_are_found() {
+    let mut random = numbers(3);
+    for _ in 0..if cfg!(miri) { 3 } else { 300 } {
+        let bytes: [u8; 64] = std::array::from_fn(|_| (random.next().unwrap_or(0) % 5) as u8 * 63);
+        for byte in [0, 63, 126, 189, 252, 255, 1] {
+            let mask = bytes.iter().enumerate().fold(0_u64, |mask, (at, one)| mask | u64::from(*one == byte) << at);
+            for vectors in Vectors::all_available() {
+                assert_eq!(with_vectors!(vectors, x => x.bytes_equal(&bytes, byte)), mask, "{}", vectors.name());
+            }
+        }
+    }
+}
