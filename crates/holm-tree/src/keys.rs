@@ -88,8 +88,8 @@ pub trait Keys: Send + Sync + 'static {
     fn heads(&self, slot: Slot, skip: usize) -> bool {
         self.rehead(slot, skip) == Some(slot.head)
     }
-    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where
-    /// an end leads nowhere, or to what was not written there.
+    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where an
+    /// end leads nowhere, or to what was not written.
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Fence, Self::Fence)> {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))
