@@ -149,6 +149,14 @@ impl MediumError {
         }
     }
 
+    /// Wraps what opening a file has met, for writing as [`MediumError::opening_to_write`].
+    pub fn opening(path: &Path, to_write: bool, source: io::Error) -> MediumError {
+        match to_write {
+            true => MediumError::opening_to_write("opening", path, source),
+            false => MediumError::io("opening", path, source),
+        }
+    }
+
     /// Whether the failure was for want of space, so that the same call may succeed once there is some.
     pub fn is_no_space(&self) -> bool {
         matches!(self, MediumError::NoSpace { .. })

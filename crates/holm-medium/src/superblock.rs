@@ -20,7 +20,7 @@
 //! 144  boot id                            16           zeros: unknown
 //! 160  log start: half 8, pass 8, sequence 8
 //! 184  identity of `leaves`, of `records`: device, inode, birth, file system, trusted, 8 each
-//! 264  bytes of `leaves`, of `records`, 8 each: what a clean database has at least
+//! 264  bytes of `leaves`, of `records`, 8 each: as long as the files are at least
 //! 280  CRC32C of `leaves` as far as its length says  4   of a clean database; else zero
 //! 284  zeros to the page's end
 //! ```
@@ -130,7 +130,7 @@ pub struct Superblock {
     pub log_start: LogStart,
     /// What the image's stores go to.
     pub image: ImageKind,
-    /// Bytes of `leaves` and `records` when this was written: a clean database has no log to say how long they were.
+    /// Bytes that `leaves` and `records` durably had when this was written; of a closed database, those in use.
     pub lengths: [u64; 2],
     /// CRC32C of so much of `leaves` when it was closed; 0 while it is open. Leaves carry no checksum of their own.
     pub leaves_sum: u32,
@@ -155,10 +155,7 @@ pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>
     if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         refuse_orphans(vfs, dir)?;
     }
-    let pool = opened.map_err(|error| match how.write {
-        true => MediumError::opening_to_write("opening", &path, error),
-        false => MediumError::io("opening", &path, error),
-    })?;
+    let pool = opened.map_err(|error| MediumError::opening(&path, how.write, error))?;
     if !lock(&*pool, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
         return Err(MediumError::Locked { path });
     }

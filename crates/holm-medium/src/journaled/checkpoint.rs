@@ -8,10 +8,10 @@
 //! applies it again: exact for every design, whether it keeps versions or not.
 
 use super::keeper::Shared;
-use super::open::checksum;
+use super::open::sum_leaves;
 use super::{Journaled, SMALL_EXTENT, area_path, due};
 use crate::error::{MediumError, Result};
-use crate::loc::{Area, parts};
+use crate::loc::parts;
 use crate::log::replay_until;
 use crate::superblock::{ImageKind, State, Superblock, pool_path};
 use crate::vfs::write_all_at;
@@ -52,7 +52,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let lengths = medium.lengths()?;
     let lengths = if state == State::Clean { kept(shared, lengths) } else { lengths };
     medium.sync_data()?;
-    let leaves_sum = if state == State::Clean { sum_leaves(medium, lengths[0])? } else { 0 };
+    let leaves_sum = if state == State::Clean { sum_leaves(&medium.dir, &medium.files, lengths[0])? } else { 0 };
     let mut journal = shared.journal();
     let start = journal.log.start();
     let path = pool_path(&medium.dir);
@@ -65,9 +65,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     journal.log.release();
     if state == State::Clean {
         medium.shrink(lengths);
-    }
-    let initial = journal.log.initial();
-    if state == State::Clean {
+        let initial = journal.log.initial();
         journal.log.trim(initial)?;
     } else {
         // Far larger than what it held: a burst is over, though somebody still writes.
@@ -88,12 +86,6 @@ fn kept(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
     let space = &shared.pool().space;
     let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
     std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
-}
-
-/// The checksum of the leaves, when nobody changes them any more.
-fn sum_leaves(medium: &Journaled, len: u64) -> Result<u32> {
-    let path = area_path(&medium.dir, Area::Leaves);
-    checksum(&*medium.files[Area::Leaves as usize], len).map_err(|error| MediumError::io("reading", &path, error))
 }
 
 /// Applies the records of the half that is to be given up to the files.

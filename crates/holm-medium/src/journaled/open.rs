@@ -209,10 +209,7 @@ pub fn open_read_only(
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
     let path = area_path(dir, area);
-    vfs.open(&path, how).map_err(|error| match how.write {
-        true => MediumError::opening_to_write("opening", &path, error),
-        false => MediumError::io("opening", &path, error),
-    })
+    vfs.open(&path, how).map_err(|error| MediumError::opening(&path, how.write, error))
 }
 
 fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Identity> {
@@ -244,12 +241,11 @@ fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>
     if superblock.state != State::Clean {
         return Ok(());
     }
-    let [len, _] = superblock.lengths;
-    let path = area_path(dir, Area::Leaves);
-    let found = checksum(&*files[0], len).map_err(|error| MediumError::io("reading", &path, error))?;
+    let found = sum_leaves(dir, files, superblock.lengths[0])?;
     if found == superblock.leaves_sum {
         return Ok(());
     }
+    let path = area_path(dir, Area::Leaves);
     let (found, expected) = (format!("{found:08x}"), format!("{:08x}, as when it was closed", superblock.leaves_sum));
     Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
 }
@@ -272,8 +268,13 @@ fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -
     Ok(())
 }
 
-/// CRC32C of the first `len` bytes of a file.
-pub(super) fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
+/// CRC32C of the first `len` bytes of the leaves, when nobody changes them.
+pub(super) fn sum_leaves(dir: &Path, files: &[Box<dyn VfsFile>; 2], len: u64) -> Result<u32> {
+    let path = area_path(dir, Area::Leaves);
+    checksum(&*files[Area::Leaves as usize], len).map_err(|error| MediumError::io("reading", &path, error))
+}
+
+fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
     file.expect_reading(0, len);
     let mut buffer = vec![0; len.min(1 << 20) as usize];
     let mut sum = 0;
