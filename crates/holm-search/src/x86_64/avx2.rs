@@ -24,19 +24,6 @@ const HALF: usize = MOST_RANKED / 2;
 /// Words that one vector holds.
 const VECTOR_WORDS: usize = 4;
 
-/// `asm!` with all the registers that `vzeroupper` touches named as clobbers.
-macro_rules! asm_upper {
-    ($($part:tt)*) => {
-        asm!(
-            $($part)*,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-        )
-    };
-}
-
 impl Avx2 {
     /// Asks the CPU and the system.
     pub(crate) fn detect() -> Option<Self> {

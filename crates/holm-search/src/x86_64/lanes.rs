@@ -145,29 +145,16 @@ macro_rules! wide_ranks {
 wide_ranks!(wide_ranks_4, "4", "vpcmpgtd", "vpbroadcastd", "vpabsd", "vpaddd", "vpmovdb", "16");
 wide_ranks!(wide_ranks_8, "8", "vpcmpgtq", "vpbroadcastq", "vpabsq", "vpaddq", "vpmovqb", "8");
 
-/// `asm!` over one line in two halves of 32 bytes; `vzeroupper`, which SSE code around it is owed, ends it.
-macro_rules! asm_halves {
-    ($($part:tt)*) => {
-        asm!(
-            $($part)*,
-            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
-            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
-            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
-        )
-    };
-}
-
 /// One comparison of `key` with the lanes of one line, with AVX2: bit i for lane i.
 macro_rules! half_mask {
     ($name:ident, $lanes:literal, $move:literal, $broadcast:literal, $compare:literal, $collect:literal) => {
         #[inline(always)]
         fn $name(_: Avx2, at: &Line, key: i64) -> u64 {
             let mask: u64;
-            // SAFETY: the first argument proves the instructions; the loads are the two halves of `at`; `asm_halves`
+            // SAFETY: the first argument proves the instructions; the loads are the two halves of `at`; `asm_upper`
             // names the registers.
             unsafe {
-                asm_halves!(
+                asm_upper!(
                     $move,
                     concat!($broadcast, " ymm0, xmm0"),
                     "vmovdqu ymm1, [{at}]",

@@ -13,6 +13,19 @@
 //!   cannot be in use by the compiler, and naming it as a clobber is allowed. `vzeroupper` touches all of the first
 //!   sixteen vector registers, so a block that ends with it names all of them.
 
+/// `asm!` with all the registers that `vzeroupper` touches named as clobbers.
+macro_rules! asm_upper {
+    ($($part:tt)*) => {
+        asm!(
+            $($part)*,
+            out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+            out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
+            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
+            out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
+        )
+    };
+}
+
 mod avx2;
 mod avx512;
 mod lanes;
