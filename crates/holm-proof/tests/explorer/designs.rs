@@ -2,20 +2,6 @@
 
 use holm_proof::scenarios;
 
-macro_rules! tests {
-    ($design:path; $($scenario:ident)*) => {
-        $(
-            #[test]
-            fn $scenario() {
-                match scenarios::$scenario::<$design>() {
-                    Ok(said) => println!("{said}"),
-                    Err(wrong) => panic!("{wrong}"),
-                }
-            }
-        )*
-    };
-}
-
 macro_rules! designs {
     ($($name:ident)*) => {
         $(

@@ -14,20 +14,6 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
-macro_rules! tests {
-    ($design:path; $($scenario:ident)*) => {
-        $(
-            #[test]
-            fn $scenario() {
-                match scenarios::$scenario::<$design>() {
-                    Ok(said) => println!("{said}"),
-                    Err(wrong) => panic!("{wrong}"),
-                }
-            }
-        )*
-    };
-}
-
 mod narrow_fast_fair {
     use super::scenarios;
     holm_proof::for_each_scenario!(tests, holm_tree::variants::fast_fair_all_narrow);
