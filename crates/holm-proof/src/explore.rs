@@ -22,21 +22,21 @@ pub use plan::Plan;
 use crate::crashes::{Choice, Crashes, Extent, Known, Opener, Persistency, Window};
 use crate::model::{Standing, Step};
 use crate::script::Script;
+use crate::subject::Subject;
 use crate::trace::{Entry, Event, sites};
 use crate::verdict::{Report, Violation};
 use holm_medium::observed;
-use holm_tree::Design;
 use moment::Moment;
 use opened::{Look, Outcome, Seen};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use round::Round;
 use std::collections::HashMap;
-use std::marker::PhantomData;
 use std::rc::Rc;
 use std::time::Instant;
 
 struct Explorer<'a> {
+    subject: &'static Subject,
     plan: &'a Plan,
     random: Pcg64,
     report: Report,
@@ -54,10 +54,10 @@ struct Outcomes {
 ///
 /// # Errors
 /// The first violation.
-pub fn explore<D: Design>(script: &Script, plan: &Plan) -> Result<Report, Box<Violation>> {
-    let mut explorer = Explorer { plan, random: Pcg64::seed_from_u64(plan.seed), report: Report::default() };
-    let round = Round::first::<D>(script, plan)?;
-    explorer.round::<D>(&round)?;
+pub fn explore(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Report, Box<Violation>> {
+    let mut explorer = Explorer { subject, plan, random: Pcg64::seed_from_u64(plan.seed), report: Report::default() };
+    let round = Round::first(subject, script, plan)?;
+    explorer.round(&round)?;
     Ok(explorer.report)
 }
 
@@ -65,13 +65,13 @@ pub fn explore<D: Design>(script: &Script, plan: &Plan) -> Result<Report, Box<Vi
 ///
 /// # Errors
 /// A violation where the script itself fails.
-pub fn trace<D: Design>(script: &Script, plan: &Plan) -> Result<Vec<Entry>, Box<Violation>> {
-    Ok(Round::first::<D>(script, plan)?.entries)
+pub fn trace(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Vec<Entry>, Box<Violation>> {
+    Ok(Round::first(subject, script, plan)?.entries)
 }
 
-fn violation<D: Design>(plan: &Plan, script: &str, wrong: String) -> Violation {
+fn violation(subject: &Subject, plan: &Plan, script: &str, wrong: String) -> Violation {
     Violation {
-        design: D::NAME,
+        design: subject.name,
         script: script.into(),
         persistency: plan.persistency.name(),
         operation: "none was crashed".into(),
@@ -85,7 +85,7 @@ fn violation<D: Design>(plan: &Plan, script: &str, wrong: String) -> Violation {
 }
 
 impl Explorer<'_> {
-    fn round<D: Design>(&mut self, round: &Round) -> Result<(), Box<Violation>> {
+    fn round(&mut self, round: &Round) -> Result<(), Box<Violation>> {
         let visible = round.persistency == Persistency::Visible;
         let mut crashes = Crashes::new(round.persistency, round.base.clone());
         let standing = Standing { returned: 0, in_flight: false, published: round.published[0], told: 0 };
@@ -93,7 +93,7 @@ impl Explorer<'_> {
         let mut moment = Moment { event: 0, standing, recovered, closed: false, unheard_of: None };
         let (mut outcomes, mut seen) = (Outcomes::default(), Seen::default());
         let mut try_it = |explorer: &mut Self, crashes: &Crashes, moment: &Moment| {
-            let look = Look::<D> { explorer, round, moment, seen: &mut seen, design: PhantomData };
+            let look = Look { explorer, round, moment, seen: &mut seen };
             look.window(crashes, &mut outcomes)
         };
         self.report.sites.extend(sites(&round.entries));
@@ -124,8 +124,8 @@ impl Explorer<'_> {
                 break;
             }
             self.report.rounds += 1;
-            let again = round.after::<D>(branch, self.plan, self.report.rounds)?;
-            self.round::<D>(&again)?;
+            let again = round.after(self.subject, branch, self.plan, self.report.rounds)?;
+            self.round(&again)?;
         }
         Ok(())
     }
@@ -135,7 +135,7 @@ impl Explorer<'_> {
     }
 }
 
-impl<D: Design> Look<'_, '_, D> {
+impl Look<'_, '_> {
     /// Tries the crash at one moment.
     fn window(mut self, crashes: &Crashes, outcomes: &mut Outcomes) -> Result<(), Box<Violation>> {
         if self.explorer.over() {

@@ -5,11 +5,11 @@ use crate::model::{Contents, History, Step};
 use crate::recorded::Recorded;
 use crate::script::Script;
 use crate::snapshot::Snapshot;
+use crate::subject::{Subject, Tree};
 use crate::trace::{Mark, Site};
 use holm_medium::{Area, Clock, Epoch, FIRST_EPOCH, Ground, Image, MediumError, Pen, Pool, Quill, Result};
-use holm_search::Search;
-use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use holm_tree::leaf::Cut;
+use holm_tree::{Root, Toward};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
@@ -27,15 +27,11 @@ pub fn advance(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
-/// The most pairs of one leaf of a design, where scripts ask.
-pub fn capacity<D: Design>() -> usize {
-    D::Leaf::CAPACITY.min(holm_tree::leaf::MOST_PAIRS)
-}
-
 /// A tree with the pool it stands on.
-pub struct Grove<D: Design> {
+pub struct Grove {
+    subject: &'static Subject,
     quill: Arc<Quill<Recorded>>,
-    forest: Arc<Forest<Recorded, D, Words>>,
+    tree: Arc<dyn Tree>,
     root: Arc<Root>,
     ticker: Ticker,
 }
@@ -44,19 +40,23 @@ fn corrupt(what: &'static str, found: String, expected: String) -> MediumError {
     MediumError::Corrupt { path: "leaves".into(), offset: 0, what, found, expected }
 }
 
-impl<D: Design> Grove<D> {
+impl Grove {
     /// An empty tree with a script's past done to it, all of it durable; the book is open from here on. Gives what it
     /// holds.
     ///
     /// # Errors
     /// The pool's; `Corrupt` for an answer that is not the model's.
-    pub fn plant(script: &Script, ticker: Ticker, without: &BTreeSet<Site>) -> Result<(Self, History)> {
-        let medium = Recorded::new([script.blocks * size_of::<D::Leaf>(), 64]);
+    pub fn plant(
+        subject: &'static Subject,
+        script: &Script,
+        ticker: Ticker,
+        without: &BTreeSet<Site>,
+    ) -> Result<(Self, History)> {
+        let medium = Recorded::new([script.blocks * subject.block, 64]);
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        let (forest, root) = (Arc::new(forest), Arc::new(root));
-        let mut grove = Grove { quill, forest, root, ticker: advance };
+        let tree = subject.tree(quill.clone());
+        let root = Arc::new(tree.plant(&mut quill.clock().check_in()?, 1)?);
+        let mut grove = Grove { subject, quill, tree, root, ticker: advance };
         let mut history = History::from(&vec![]);
         for step in script.past.iter().chain([&Step::Tick]) {
             grove.step(*step, &mut history)?;
@@ -71,8 +71,14 @@ impl<D: Design> Grove<D> {
     ///
     /// # Errors
     /// Recovery's.
-    pub fn revive(left: &Snapshot, crash: Persistency, ticker: Ticker, without: &BTreeSet<Site>) -> Result<Self> {
-        Self::recover(Self::laid(left, crash, without)?, crash, ticker)
+    pub fn revive(
+        subject: &'static Subject,
+        left: &Snapshot,
+        crash: Persistency,
+        ticker: Ticker,
+        without: &BTreeSet<Site>,
+    ) -> Result<Self> {
+        Self::recover(subject, Self::laid(left, crash, without)?, crash, ticker)
     }
 
     /// A pool over what a crash left, as nobody has opened it yet, with the book open.
@@ -93,13 +99,18 @@ impl<D: Design> Grove<D> {
     ///
     /// # Errors
     /// Recovery's.
-    pub fn recover(quill: Quill<Recorded>, crash: Persistency, ticker: Ticker) -> Result<Self> {
+    pub fn recover(
+        subject: &'static Subject,
+        quill: Quill<Recorded>,
+        crash: Persistency,
+        ticker: Ticker,
+    ) -> Result<Self> {
         let quill = Arc::new(quill);
         let (durable, active) = (quill.pool().root()?.durable.read(), quill.clock().active());
         let visible = crash == Persistency::Visible;
-        let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
+        let tree = subject.tree(quill.clone());
         let cut = if visible { Cut::Visible } else { Cut::At(durable) };
-        let mut rebuilt = forest.rebuild(cut, active, 1)?;
+        let mut rebuilt = tree.rebuild(cut, active, 1)?;
         if rebuilt.latest >= active {
             return Err(corrupt("the latest epoch", rebuilt.latest.to_string(), format!("less than {active}")));
         }
@@ -112,10 +123,15 @@ impl<D: Design> Grove<D> {
         let root = match rebuilt.roots.pop() {
             Some(root) => root,
             // A tree of nothing but an empty leaf is found as no tree at all.
-            None => forest.plant(&mut quill.clock().check_in()?, 1)?,
+            None => tree.plant(&mut quill.clock().check_in()?, 1)?,
         };
         quill.pool().medium.mark(Mark::Recovered);
-        Ok(Grove { quill, forest: Arc::new(forest), root: Arc::new(root), ticker })
+        Ok(Grove { subject, quill, tree, root: Arc::new(root), ticker })
+    }
+
+    /// The design.
+    pub fn subject(&self) -> &'static Subject {
+        self.subject
     }
 
     /// The medium, for its trace.
@@ -149,8 +165,8 @@ impl<D: Design> Grove<D> {
     }
 
     /// The tree, for those who look at it.
-    pub fn tree(&self) -> (&Forest<Recorded, D, Words>, &Root) {
-        (&self.forest, &self.root)
+    pub fn tree(&self) -> (&dyn Tree, &Root) {
+        (&*self.tree, &self.root)
     }
 
     /// The pool, for those who look on while it is written to.
@@ -159,8 +175,8 @@ impl<D: Design> Grove<D> {
     }
 
     /// The tree and its root, for the same.
-    pub(crate) fn shared_tree(&self) -> (Arc<Forest<Recorded, D, Words>>, Arc<Root>) {
-        (self.forest.clone(), self.root.clone())
+    pub(crate) fn shared_tree(&self) -> (Arc<dyn Tree>, Arc<Root>) {
+        (self.tree.clone(), self.root.clone())
     }
 
     /// Recovers again without a crash, the pool's word being what it is.
@@ -169,10 +185,10 @@ impl<D: Design> Grove<D> {
     /// Recovery's.
     pub fn recover_again(&mut self, crash: Persistency) -> Result<()> {
         let cut = if crash == Persistency::Visible { Cut::Visible } else { Cut::At(self.published()) };
-        let mut rebuilt = self.forest.rebuild(cut, self.active(), 1)?;
+        let mut rebuilt = self.tree.rebuild(cut, self.active(), 1)?;
         self.root = Arc::new(match rebuilt.roots.pop() {
             Some(root) => root,
-            None => self.forest.plant(&mut self.quill.clock().check_in()?, 1)?,
+            None => self.tree.plant(&mut self.quill.clock().check_in()?, 1)?,
         });
         Ok(())
     }
@@ -185,12 +201,12 @@ impl<D: Design> Grove<D> {
         let (answer, label) = match step {
             Step::Put(key, payload) => {
                 let mut stay = self.quill.clock().check_in()?;
-                let old = self.forest.put(&self.root, &mut stay, key, payload, None)?;
+                let old = self.tree.put(&self.root, &mut stay, key, payload, None)?;
                 (old.map(|old| old.payload), stay.epoch())
             }
             Step::Remove(key) => {
                 let mut stay = self.quill.clock().check_in()?;
-                let old = self.forest.remove(&self.root, &mut stay, key, None)?;
+                let old = self.tree.remove(&self.root, &mut stay, key, None)?;
                 (old.map(|old| old.payload), stay.epoch())
             }
             Step::Tick => {
@@ -202,7 +218,7 @@ impl<D: Design> Grove<D> {
             }
         };
         let expected = history.apply(step, label);
-        if D::Leaf::CARD.keeps && answer != expected {
+        if self.subject.card.keeps && answer != expected {
             return Err(corrupt("the answer", format!("{answer:?} to {step:?}"), format!("{expected:?}")));
         }
         Ok(())
@@ -228,10 +244,10 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// `Corrupt` if there are more leaves than blocks.
     pub fn contents(&self) -> Result<(Contents, Vec<u32>)> {
-        let most = self.image().area(Area::Leaves).len() / size_of::<D::Leaf>();
+        let most = self.image().area(Area::Leaves).len() / self.subject.block;
         let (mut pairs, mut leaves, mut edge) = (vec![], vec![], 0);
         loop {
-            let view = self.forest.view(&self.root, Toward::Holding(edge));
+            let view = self.tree.view(&self.root, Toward::Holding(edge));
             pairs.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
             leaves.push(view.seen.leaf());
             match view.edge {

@@ -5,8 +5,6 @@ use crate::grove::Grove;
 use crate::model::{Contents, History, Step};
 use crate::trace::Event;
 use holm_medium::Result;
-use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Index};
 
 /// Payloads of the operations that go on after a recovery: no script uses them.
 const LATER: u64 = 1 << 48;
@@ -15,18 +13,18 @@ const LATER: u64 = 1 << 48;
 ///
 /// # Errors
 /// In words, the first thing that is wrong.
-pub fn inspect<D: Design>(grove: &mut Grove<D>, crash: Persistency) -> std::result::Result<Contents, String> {
+pub fn inspect(grove: &mut Grove, crash: Persistency) -> std::result::Result<Contents, String> {
     let (found, leaves) = said(grove.contents())?;
     sound(grove)?;
-    let (forest, root) = grove.tree();
-    let nodes = forest.nodes(root);
+    let (tree, root) = grove.tree();
+    let nodes = tree.nodes(root);
     for block in said(grove.free_blocks())? {
         if leaves.contains(&block) || nodes.contains(&block) {
             return Err(format!("block {block} is a leaf or a node of the tree, and free"));
         }
     }
     again(grove, crash, &found)?;
-    if D::Leaf::CARD.keeps {
+    if grove.subject().card.keeps {
         go_on(grove, &found)?;
     }
     Ok(found)
@@ -37,14 +35,14 @@ fn said<T>(result: Result<T>) -> std::result::Result<T, String> {
 }
 
 /// The tree's own audit: every key found can be got, lies in its leaf's range, and comes once.
-fn sound<D: Design>(grove: &Grove<D>) -> std::result::Result<(), String> {
-    let (forest, root) = grove.tree();
-    let faults = forest.audit(root).faults;
+fn sound(grove: &Grove) -> std::result::Result<(), String> {
+    let (tree, root) = grove.tree();
+    let faults = tree.audit(root).faults;
     if faults.is_empty() { Ok(()) } else { Err(format!("the audit says: {}", faults.join("; "))) }
 }
 
 /// Recovery has nothing left to do, and finds the same.
-fn again<D: Design>(grove: &mut Grove<D>, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
+fn again(grove: &mut Grove, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
     let trace = grove.medium().take();
     said(grove.recover_again(crash))?;
     let wrote = grove.medium().take();
@@ -62,7 +60,7 @@ fn again<D: Design>(grove: &mut Grove<D>, crash: Persistency, found: &Contents) 
 }
 
 /// One more operation of each kind.
-fn go_on<D: Design>(grove: &Grove<D>, found: &Contents) -> std::result::Result<(), String> {
+fn go_on(grove: &Grove, found: &Contents) -> std::result::Result<(), String> {
     let mut history = History::from(found);
     let last = found.last().map_or(10, |pair| pair.0);
     let middle = found.get(found.len() / 2).map_or(10, |pair| pair.0);

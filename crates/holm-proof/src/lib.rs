@@ -21,6 +21,10 @@ pub mod scenarios;
 mod schedules;
 pub mod script;
 mod snapshot;
+mod subject;
+// The unit tests know no design, and would compile each of them once more; schedules are unit tests too.
+#[cfg(any(not(test), shuttle))]
+pub mod subjects;
 pub mod table;
 mod threads;
 mod trace;
@@ -28,12 +32,13 @@ mod verdict;
 
 pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
-pub use grove::{Grove, Ticker, advance, capacity};
+pub use grove::{Grove, Ticker, advance};
 pub use inspect::inspect;
 pub use model::{Contents, History, Standing, Step};
 pub use reader::Reader;
 pub use recorded::{Recorded, Witness};
 pub use script::Script;
 pub use snapshot::Snapshot;
+pub use subject::{Subject, Tree};
 pub use trace::{Entry, Event, Mark, Order, Place, Site, sites};
 pub use verdict::{Report, Violation};

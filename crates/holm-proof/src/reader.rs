@@ -9,10 +9,7 @@ use crate::grove::Grove;
 use crate::model::Step;
 use crate::script::Script;
 use crate::trace::Mark;
-use holm_medium::{Area, Ground, Loc, Result};
-use holm_search::Search;
-use holm_tree::leaf::{Leaf, Lens};
-use holm_tree::{Design, Words};
+use holm_medium::{Ground, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -29,19 +26,19 @@ pub enum Reader {
 
 impl Reader {
     /// Looks on from now on, until the medium shows itself to nobody any more.
-    pub(crate) fn look_on<D: Design>(self, grove: &Grove<D>, script: &Script, crash: Persistency) -> Result<()> {
+    pub(crate) fn look_on(self, grove: &Grove, script: &Script, crash: Persistency) -> Result<()> {
         let keys: BTreeSet<u64> = script.past.iter().chain(&script.steps).filter_map(Step::key).collect();
         let leaves = grove.contents()?.1;
         let quill = grove.shared_quill();
-        let (forest, root) = grove.shared_tree();
+        let (subject, (tree, root)) = (grove.subject(), grove.shared_tree());
         let medium = quill.pool().clone();
         let told = Mutex::new(BTreeMap::new());
         let ask = move |key: u64| -> Option<Option<u64>> {
             if self == Reader::Rash {
-                return Some(leaves.iter().find_map(|number| bare::<D>(quill.image(), *number, key)));
+                return Some(leaves.iter().find_map(|number| subject.bare(quill.image(), *number, key)));
             }
-            let sighting = forest.try_get(&root, key)?;
-            let waits = D::Leaf::CARD.defers && crash != Persistency::Visible && self == Reader::Careful;
+            let sighting = tree.try_get(&root, key)?;
+            let waits = subject.card.defers && crash != Persistency::Visible && self == Reader::Careful;
             let believed = !waits || sighting.stamp <= quill.clock().durable();
             believed.then_some(sighting.payload)
         };
@@ -56,13 +53,4 @@ impl Reader {
         })));
         Ok(())
     }
-}
-
-/// What lies under a key in a leaf, whoever is writing there.
-pub(crate) fn bare<D: Design>(image: &holm_medium::Image, number: u32, key: u64) -> Option<u64> {
-    let lens = Lens { keys: &Words, search: Search::detect() };
-    let leaf = image.at::<D::Leaf>(Loc::new(Area::Leaves, u64::from(number) * size_of::<D::Leaf>() as u64))?;
-    let beside = <D::Leaf as Leaf>::Beside::default();
-    leaf.rederive(&beside, lens);
-    leaf.get(&beside, lens, key)
 }

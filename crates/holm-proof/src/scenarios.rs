@@ -33,19 +33,18 @@ pub(crate) use survives_reuse_of_what_recovery_freed::thrice;
 use crate::crashes::Persistency;
 use crate::explore::{Plan, explore};
 use crate::script::Script;
+use crate::subject::Subject;
 use crate::verdict::Report;
-use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 
 /// What was looked at, or what is wrong.
 pub type Verdict = Result<String, String>;
 
-/// Calls a macro with a design's path and the names of all scenarios.
+/// Calls a macro with a subject's path and the names of all scenarios.
 #[macro_export]
 macro_rules! for_each_scenario {
-    ($then:path, $design:path) => {
+    ($then:path, $subject:path) => {
         $then! {
-            $design;
+            $subject;
             agrees_with_a_map
             flushes_what_it_writes
             never_panics_on_torn_bits
@@ -67,29 +66,29 @@ macro_rules! for_each_scenario {
 }
 
 /// The models of persistency that a design must survive, by its card.
-pub fn owed<D: Design>() -> impl Iterator<Item = Persistency> {
-    Persistency::ALL.into_iter().filter(|persistency| excuse::<D>(*persistency).is_none())
+pub fn owed(subject: &'static Subject) -> impl Iterator<Item = Persistency> {
+    Persistency::ALL.into_iter().filter(move |persistency| excuse(subject, *persistency).is_none())
 }
 
 /// Why a design need not survive a model.
-pub fn excuse<D: Design>(persistency: Persistency) -> Option<&'static str> {
-    (persistency == Persistency::Word && D::Leaf::CARD.needs_line_order)
+pub fn excuse(subject: &'static Subject, persistency: Persistency) -> Option<&'static str> {
+    (persistency == Persistency::Word && subject.card.needs_line_order)
         .then_some("excused: the card says that the stores to a line must persist in order")
 }
 
 /// Explores scripts under each model that a design owes.
-fn all_owed<D: Design>(scripts: &[Script], plan: fn(Persistency) -> Plan) -> Verdict {
+fn all_owed(subject: &'static Subject, scripts: &[Script], plan: fn(Persistency) -> Plan) -> Verdict {
     let mut said = String::new();
-    for persistency in owed::<D>() {
-        said += &format!("{persistency}: {}\n", all::<D>(scripts, &plan(persistency))?);
+    for persistency in owed(subject) {
+        said += &format!("{persistency}: {}\n", all(subject, scripts, &plan(persistency))?);
     }
     Ok(said)
 }
 
-fn all<D: Design>(scripts: &[Script], plan: &Plan) -> Result<Report, String> {
+fn all(subject: &'static Subject, scripts: &[Script], plan: &Plan) -> Result<Report, String> {
     let mut total = Report::default();
     for script in scripts {
-        total += explore::<D>(script, plan).map_err(|violation| violation.to_string())?;
+        total += explore(subject, script, plan).map_err(|violation| violation.to_string())?;
     }
     Ok(total)
 }

@@ -14,10 +14,10 @@ mod bugs;
 mod crowd;
 mod judge;
 
+use crate::subject::Subject;
+use crate::subjects::{self, canaries};
 use crowd::{Crowd, Fault, Shape};
 use explore::explore;
-use holm_tree::Design;
-use holm_tree::designs::{self, canaries};
 use judge::Tally;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,17 +26,17 @@ use std::sync::atomic::Ordering::Relaxed;
 const FEW: usize = 30;
 
 /// One schedule: draws what there is and what is to be done, does it, and crashes it.
-fn crash<D: Design>(tally: &Tally) {
+fn crash(subject: &'static Subject, tally: &Tally) {
     let mut random = crowd::random();
-    let crowd = Crowd::<D>::plant(Shape::draw(&mut random));
+    let crowd = Crowd::plant(subject, Shape::draw(&mut random));
     let run = crowd.work(&mut random, Fault::None);
-    judge::judge::<D>(&run, &mut random, tally);
+    judge::judge(subject, &run, &mut random, tally);
 }
 
-fn crashed<D: Design>() {
+fn crashed(subject: &'static Subject) {
     let tally = Arc::new(Tally::default());
     let within = tally.clone();
-    explore(FEW, move || crash::<D>(&within));
+    explore(FEW, move || crash(subject, &within));
     assert!(tally.opened.load(Relaxed) > tally.runs.load(Relaxed), "hardly anything was opened: {tally:?}");
     assert!(tally.splits.load(Relaxed) > 0 || tally.runs.load(Relaxed) < 2 * FEW as u64, "nothing split: {tally:?}");
 }
@@ -46,7 +46,7 @@ macro_rules! crashed {
         $($(
             #[test]
             fn $design() {
-                crashed::<$list::$design>();
+                crashed(&$list::$design);
             }
         )*)*
     };
@@ -54,5 +54,5 @@ macro_rules! crashed {
 
 crashed! {
     canaries: canary_0;
-    designs: borders buffered circ fast_fair fast_fair_sentinels fp_tree isle nv_tree wb_tree;
+    subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree isle nv_tree wb_tree;
 }

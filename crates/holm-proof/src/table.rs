@@ -6,15 +6,12 @@
 
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
-use crate::grove::{Grove, advance, capacity};
+use crate::grove::{Grove, advance};
 use crate::model::{Contents, History, Step};
 use crate::scenarios::excuse;
 use crate::script::{Script, change, empty_out, inserts, merge, overflow, removals, updates};
+use crate::subject::Subject;
 use crate::verdict::{Report, Violation};
-use holm_medium::{Area, Image, Loc};
-use holm_tree::Design;
-use holm_tree::inner::Inner;
-use holm_tree::leaf::Leaf;
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -56,8 +53,8 @@ impl Change {
     }
 
     /// Scripts that do this and little else; those count that bring it about, for designs differ in when they do.
-    fn scripts<D: Design>(self) -> Vec<Script> {
-        let capacity = capacity::<D>();
+    fn scripts(self, subject: &'static Subject) -> Vec<Script> {
+        let capacity = subject.capacity;
         let mut split = overflow(capacity);
         split.steps.push(Step::Tick);
         match self {
@@ -66,7 +63,7 @@ impl Change {
             Change::Remove => vec![removals()],
             Change::Split => vec![split],
             Change::Merge => vec![merge(capacity), empty_out(capacity)],
-            Change::Root => growth::<D>().into_iter().collect(),
+            Change::Root => growth(subject).into_iter().collect(),
             Change::Recovery => vec![change(), split, merge(capacity)],
         }
     }
@@ -132,14 +129,14 @@ pub fn quick() -> Bounds {
 ///
 /// # Errors
 /// The first violation.
-pub fn rows<D: Design>(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
-    let durable = if D::Leaf::CARD.defers { "epoch" } else { "return" };
+pub fn rows(subject: &'static Subject, bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
+    let durable = if subject.card.defers { "epoch" } else { "return" };
     let row = |persistency: Persistency| {
         let cell = |change: Change| {
-            Ok((change, cell::<D>(change, &change.scripts::<D>(), &change.plan(persistency, bounds))?))
+            Ok((change, cell(subject, change, &change.scripts(subject), &change.plan(persistency, bounds))?))
         };
         let cells = Change::ALL.into_iter().map(cell).collect::<Result<_, Box<Violation>>>()?;
-        Ok(Row { design: D::NAME, durable, persistency, cells })
+        Ok(Row { design: subject.name, durable, persistency, cells })
     };
     Persistency::ALL.into_iter().map(row).collect()
 }
@@ -148,23 +145,28 @@ pub fn rows<D: Design>(bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
 ///
 /// # Errors
 /// The violation.
-pub fn cell<D: Design>(change: Change, scripts: &[Script], plan: &Plan) -> Result<Cell, Box<Violation>> {
-    if !D::Leaf::CARD.keeps {
+pub fn cell(
+    subject: &'static Subject,
+    change: Change,
+    scripts: &[Script],
+    plan: &Plan,
+) -> Result<Cell, Box<Violation>> {
+    if !subject.card.keeps {
         return Ok(Cell::Excused("keeps nothing"));
     }
-    if excuse::<D>(plan.persistency).is_some() {
+    if excuse(subject, plan.persistency).is_some() {
         return Ok(Cell::Excused("needs line order"));
     }
-    if change == Change::Merge && !merges::<D>() {
+    if change == Change::Merge && !subject.merges() {
         return Ok(Cell::Excused("has no merge"));
     }
-    let happening: Vec<_> = scripts.iter().filter(|script| happens::<D>(change, script)).collect();
+    let happening: Vec<_> = scripts.iter().filter(|script| happens(subject, change, script)).collect();
     if happening.is_empty() {
         return Ok(Cell::Empty(format!("no script brings a {} about", change.name())));
     }
     let mut report = Report::default();
     for script in happening {
-        report += explore::<D>(script, plan)?;
+        report += explore(subject, script, plan)?;
     }
     let images = if change == Change::Recovery { report.in_recovery } else { report.images };
     if images < 2 {
@@ -173,15 +175,9 @@ pub fn cell<D: Design>(change: Change, scripts: &[Script], plan: &Plan) -> Resul
     Ok(Cell::Looked { images, stood_for: report.stood_for, whole: report.sampled == 0 })
 }
 
-/// Whether a design ever merges: an empty leaf is then worth an attempt.
-fn merges<D: Design>() -> bool {
-    let image = Image::heap(size_of::<D::Leaf>(), 0);
-    image.at::<D::Leaf>(Loc::new(Area::Leaves, 0)).is_some_and(|leaf| leaf.sparse(&Default::default()))
-}
-
 /// Pairs and leaves before and after a script's steps, without any crash; `None` where it cannot be done.
-fn done<D: Design>(script: &Script) -> Option<[(Contents, usize); 2]> {
-    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).ok()?;
+fn done(subject: &'static Subject, script: &Script) -> Option<[(Contents, usize); 2]> {
+    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).ok()?;
     let now = || grove.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
     let before = now()?;
     grove.run(&script.steps, &mut History::from(&before.0)).ok()?;
@@ -189,8 +185,8 @@ fn done<D: Design>(script: &Script) -> Option<[(Contents, usize); 2]> {
 }
 
 /// Whether a script does what its column says.
-fn happens<D: Design>(change: Change, script: &Script) -> bool {
-    let Some([before, after]) = done::<D>(script) else { return false };
+fn happens(subject: &'static Subject, change: Change, script: &Script) -> bool {
+    let Some([before, after]) = done(subject, script) else { return false };
     let keys = |contents: &Contents| contents.iter().map(|pair| pair.0).collect::<BTreeSet<_>>();
     let (old, new) = (keys(&before.0), keys(&after.0));
     match change {
@@ -199,28 +195,23 @@ fn happens<D: Design>(change: Change, script: &Script) -> bool {
         Change::Remove => new.len() < old.len() && old.is_superset(&new),
         Change::Split => after.1 > before.1,
         Change::Merge => after.1 < before.1,
-        Change::Root => before.1 <= children::<D>() && after.1 > children::<D>(),
+        Change::Root => before.1 <= subject.children && after.1 > subject.children,
         Change::Recovery => true,
     }
 }
 
-/// The most leaves that one twig leads to.
-fn children<D: Design>() -> usize {
-    D::Twig::CHILDREN
-}
-
 /// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
-fn growth<D: Design>() -> Option<Script> {
-    if !D::Leaf::CARD.keeps {
+fn growth(subject: &'static Subject) -> Option<Script> {
+    if !subject.card.keeps {
         return None;
     }
-    let most = children::<D>();
-    let puts: Vec<_> = (1..=(most * capacity::<D>() * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
+    let most = subject.children;
+    let puts: Vec<_> = (1..=(most * subject.capacity * 2) as u64).map(|i| Step::Put(i * 10, i)).collect();
     let script = |upto: usize| {
         let (past, steps) = puts[..upto].split_at(upto.saturating_sub(8));
         Script { name: "growth".into(), past: past.to_vec(), steps: steps.to_vec(), blocks: 400 }
     };
-    let leaves = |upto: usize| done::<D>(&script(upto)).map_or(usize::MAX, |[_, after]| after.1);
+    let leaves = |upto: usize| done(subject, &script(upto)).map_or(usize::MAX, |[_, after]| after.1);
     let (mut few, mut many) = (0, puts.len());
     while few + 1 < many {
         let middle = few.midpoint(many);

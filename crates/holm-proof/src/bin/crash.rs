@@ -8,10 +8,8 @@
 
 use clap::Parser;
 use holm_proof::scenarios::owed;
-use holm_proof::table::Row;
-use holm_proof::{Bounds, Persistency, Plan, Report, Violation, capacity, explore, script, table};
-use holm_tree::designs::{self, canaries};
-use holm_tree::{Design, leaf::Leaf};
+use holm_proof::subjects::{DESIGNS, VARIANTS, canaries};
+use holm_proof::{Bounds, Persistency, Plan, Report, Subject, Violation, explore, script, table};
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -21,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Crashes random scripts everywhere, recovers, judges, and crashes again.
 #[derive(Parser)]
 struct Arguments {
-    /// One design only; of the canaries, the first five may be named too.
+    /// One design only; a canary may be named too.
     #[arg(long)]
     design: Option<String>,
     /// The first seed.
@@ -51,54 +49,19 @@ struct Case {
     deadline: Option<Instant>,
 }
 
-fn case<D: Design>(case: &Case) -> Result<Report, Box<Violation>> {
-    let owed: Vec<_> = owed::<D>().collect();
+fn explored(subject: &'static Subject, case: &Case) -> Result<Report, Box<Violation>> {
+    let owed: Vec<_> = owed(subject).collect();
     let draw = |number: u64| owed[number as usize % owed.len()];
     let (first, later) = case.models.unwrap_or((draw(case.seed), draw(case.seed / 3)));
     let plan = Plan { later, deadline: case.deadline, ..Plan::thorough(first, case.seed) };
-    explore::<D>(&script::random(case.seed, capacity::<D>()), &plan).map_err(|mut violation| {
-        violation.replay = Some(format!("{}:{first}:{later}:{}", D::NAME, case.seed));
+    explore(subject, &script::random(case.seed, subject.capacity), &plan).map_err(|mut violation| {
+        violation.replay = Some(format!("{}:{first}:{later}:{}", subject.name, case.seed));
         violation
     })
 }
 
-/// A design as this program needs it.
-struct Entry {
-    name: &'static str,
-    keeps: bool,
-    case: fn(&Case) -> Result<Report, Box<Violation>>,
-    rows: fn(Bounds) -> Result<Vec<Row>, Box<Violation>>,
-}
-
-const fn entry<D: Design>() -> Entry {
-    Entry { name: D::NAME, keeps: D::Leaf::CARD.keeps, case: case::<D>, rows: table::rows::<D> }
-}
-
-macro_rules! designs {
-    ($($name:ident)*) => { const DESIGNS: &[Entry] = &[$(entry::<designs::$name>()),*]; };
-}
-holm_tree::for_each_design!(designs);
-
-#[cfg(feature = "variants")]
-macro_rules! variants {
-    ($($name:ident)*) => { const VARIANTS: &[Entry] = &[$(entry::<holm_tree::variants::$name>()),*]; };
-}
-#[cfg(feature = "variants")]
-holm_tree::for_each_variant!(variants);
-#[cfg(not(feature = "variants"))]
-const VARIANTS: &[Entry] = &[];
-
-/// For who names one of them.
-const CANARIES: &[Entry] = &[
-    entry::<canaries::canary_0>(),
-    entry::<canaries::canary_1>(),
-    entry::<canaries::canary_2>(),
-    entry::<canaries::canary_3>(),
-    entry::<canaries::canary_4>(),
-];
-
-fn named(name: &str) -> Result<&'static Entry, String> {
-    let all = DESIGNS.iter().chain(VARIANTS).chain(CANARIES).find(|entry| entry.name == name);
+fn named(name: &str) -> Result<&'static Subject, String> {
+    let all = DESIGNS.iter().chain(VARIANTS).chain(canaries::ALL).copied().find(|subject| subject.name == name);
     let known = |(it, _): &(&str, _)| *it == name;
     all.ok_or_else(|| match holm_tree::variants::CARDS.iter().any(known) {
         true => format!("{name} is a variant, and this program was built without them"),
@@ -107,14 +70,14 @@ fn named(name: &str) -> Result<&'static Entry, String> {
 }
 
 /// Which designs this is about: one, or all of a list.
-fn chosen(arguments: &Arguments) -> Result<Vec<&'static Entry>, String> {
+fn chosen(arguments: &Arguments) -> Result<Vec<&'static Subject>, String> {
     if let Some(name) = &arguments.design {
         return Ok(vec![named(name)?]);
     }
     if arguments.variants && VARIANTS.is_empty() {
         return Err("this program was built without the variants".into());
     }
-    Ok(if arguments.variants { VARIANTS } else { DESIGNS }.iter().collect())
+    Ok(if arguments.variants { VARIANTS } else { DESIGNS }.to_vec())
 }
 
 fn replayed(text: &str) -> Option<(String, Case)> {
@@ -129,23 +92,24 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     let total = Report::default();
     if let Some(replay) = &arguments.replay {
         let (design, it) = replayed(replay).ok_or("a replay reads design:first:later:seed")?;
-        return Ok(match (named(&design)?.case)(&it) {
+        return Ok(match explored(named(&design)?, &it) {
             Ok(report) => (report, 1, None),
             Err(violation) => (total, 1, Some(violation)),
         });
     }
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
-    let entries = chosen(arguments)?;
-    let entries: Vec<_> = entries.into_iter().filter(|entry| entry.keeps || arguments.design.is_some()).collect();
+    let subjects = chosen(arguments)?;
+    let subjects: Vec<_> =
+        subjects.into_iter().filter(|subject| subject.card.keeps || arguments.design.is_some()).collect();
     let (begun, found) = (AtomicU64::new(0), Mutex::new((total, None)));
     // Every design with one seed, then with the next, on all cores.
     let work = || {
         let found = || found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while Instant::now() < deadline && found().1.is_none() {
             let number = begun.fetch_add(1, Relaxed);
-            let (round, entry) = (number / entries.len() as u64, &entries[number as usize % entries.len()]);
+            let (round, subject) = (number / subjects.len() as u64, subjects[number as usize % subjects.len()]);
             let it = Case { seed: arguments.seed + round, models: None, deadline: Some(deadline) };
-            match (entry.case)(&it) {
+            match explored(subject, &it) {
                 Ok(report) => found().0 += report,
                 Err(violation) => drop(found().1.get_or_insert(violation)),
             }
@@ -155,20 +119,20 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
         (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
     });
     let (total, violation) = found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok((total, begun.into_inner().div_ceil(entries.len() as u64), violation))
+    Ok((total, begun.into_inner().div_ceil(subjects.len() as u64), violation))
 }
 
 /// Makes the table and prints it; it fails where a cell is empty, or where a design does.
 fn table(arguments: &Arguments) -> ExitCode {
     let bounds = Bounds { exhaustive: 20_000, pairs: 100, random: 100 };
-    let entries = match chosen(arguments) {
-        Ok(entries) => entries,
+    let subjects = match chosen(arguments) {
+        Ok(subjects) => subjects,
         Err(wrong) => {
             eprintln!("{wrong}");
             return ExitCode::from(2);
         }
     };
-    let rows: Result<Vec<_>, _> = entries.into_iter().map(|entry| (entry.rows)(bounds)).collect();
+    let rows: Result<Vec<_>, _> = subjects.into_iter().map(|subject| table::rows(subject, bounds)).collect();
     let rows = match rows {
         Ok(rows) => rows.concat(),
         Err(violation) => {

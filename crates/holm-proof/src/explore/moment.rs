@@ -5,9 +5,8 @@ use super::opened::Outcome;
 use super::round::Round;
 use crate::crashes::Persistency;
 use crate::model::{Contents, Standing};
+use crate::subject::Subject;
 use crate::trace::Mark;
-use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 
 /// The place in a round at which a crash is tried.
 pub(super) struct Moment {
@@ -65,13 +64,14 @@ impl Moment {
 }
 
 /// The contents that may be found at a moment.
-pub(super) fn acceptable<'a, D: Design>(
+pub(super) fn acceptable<'a>(
+    subject: &Subject,
     round: &'a Round,
     moment: &Moment,
     outcome: &Outcome,
 ) -> Result<Vec<&'a Contents>, String> {
     let Outcome::Sound { cut, .. } = outcome else { return Ok(vec![]) };
-    let deferred = D::Leaf::CARD.defers && moment.opening(round) != Persistency::Visible;
+    let deferred = subject.card.defers && moment.opening(round) != Persistency::Visible;
     let published = moment.standing.published;
     if deferred && *cut < published {
         return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
@@ -89,15 +89,20 @@ pub(super) fn acceptable<'a, D: Design>(
 }
 
 /// What is wrong, and what would have been right.
-pub(super) fn judge<D: Design>(round: &Round, moment: &Moment, outcome: &Outcome) -> Result<(), (String, String)> {
+pub(super) fn judge(
+    subject: &Subject,
+    round: &Round,
+    moment: &Moment,
+    outcome: &Outcome,
+) -> Result<(), (String, String)> {
     match outcome {
         Outcome::Broken(wrong) => Err((wrong.clone(), "a tree that works".into())),
-        Outcome::Sound { .. } if !D::Leaf::CARD.keeps => Ok(()),
+        Outcome::Sound { .. } if !subject.card.keeps => Ok(()),
         Outcome::Sound { contents, .. } => {
             if let Some(unheard_of) = &moment.unheard_of {
                 return Err((unheard_of.clone(), "what somebody had stored".into()));
             }
-            let right = acceptable::<D>(round, moment, outcome).map_err(|wrong| (wrong, "all of it".into()))?;
+            let right = acceptable(subject, round, moment, outcome).map_err(|wrong| (wrong, "all of it".into()))?;
             if right.contains(&&**contents) {
                 return Ok(());
             }

@@ -12,11 +12,8 @@ use crate::trace::{Event, Site, sites};
 use crate::verdict::Violation;
 use holm_medium::observed::Watch;
 use holm_medium::{Area, Epoch, parts};
-use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 use rand::Rng;
 use std::collections::{BTreeSet, HashMap};
-use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
@@ -37,15 +34,14 @@ pub(super) struct Seen {
 }
 
 /// Who opens and judges the images of one moment.
-pub(super) struct Look<'a, 'p, D> {
+pub(super) struct Look<'a, 'p> {
     pub(super) explorer: &'a mut Explorer<'p>,
     pub(super) round: &'a Round,
     pub(super) moment: &'a Moment,
     pub(super) seen: &'a mut Seen,
-    pub(super) design: PhantomData<D>,
 }
 
-impl<D: Design> Opener<Rc<Outcome>> for Look<'_, '_, D> {
+impl Opener<Rc<Outcome>> for Look<'_, '_> {
     type Stop = Box<Violation>;
 
     fn open(&mut self, choice: &Choice<'_>) -> (Vec<(u64, u64)>, Rc<Outcome>) {
@@ -71,12 +67,12 @@ impl<D: Design> Opener<Rc<Outcome>> for Look<'_, '_, D> {
     fn judge(&mut self, choice: &Choice<'_>, outcome: &Rc<Outcome>, images: u128) -> Result<(), Box<Violation>> {
         self.explorer.report.judged += 1;
         self.explorer.report.stood_for = self.explorer.report.stood_for.saturating_add(images);
-        judge::<D>(self.round, self.moment, outcome)
+        judge(self.explorer.subject, self.round, self.moment, outcome)
             .map_err(|(wrong, expected)| Box::new(self.accuse(choice, outcome, wrong, expected)))
     }
 }
 
-impl<D: Design> Look<'_, '_, D> {
+impl Look<'_, '_> {
     /// Keeps so many of the images to go on from, all with the same chance.
     fn go_on_from(&mut self, branch: Branch) {
         self.seen.candidates += 1;
@@ -96,14 +92,14 @@ impl<D: Design> Look<'_, '_, D> {
         let power = self.explorer.plan.later != Persistency::Visible;
         match outcome {
             Outcome::Sound { cut, .. }
-                if D::Leaf::CARD.defers
+                if self.explorer.subject.card.defers
                     && power
                     && moment.opening(round) == Persistency::Visible
                     && moment.recovered =>
             {
                 vec![round.history.cut(*cut)]
             }
-            _ => acceptable::<D>(round, moment, outcome).unwrap_or_default(),
+            _ => acceptable(self.explorer.subject, round, moment, outcome).unwrap_or_default(),
         }
     }
 
@@ -149,14 +145,15 @@ impl<D: Design> Look<'_, '_, D> {
         watched: impl Iterator<Item = usize>,
         covered: bool,
     ) -> Outcome {
-        let (plan, seen) = (self.explorer.plan, &mut *self.seen);
+        let Explorer { subject, plan, .. } = *self.explorer;
+        let seen = &mut *self.seen;
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let quill = Grove::<D>::laid(left, opening, &plan.without).map_err(|error| error.to_string())?;
+            let quill = Grove::laid(left, opening, &plan.without).map_err(|error| error.to_string())?;
             let image = quill.pool().medium_image();
             let words = image.words(Area::Leaves.at(0), left.bytes()[0] / 8);
             // Where a second crash may lose what this recovery writes, what lies under it matters as if it were read.
             Watch::begin(words.expect("what was laid lies in the image"), watched, covered);
-            let mut grove = Grove::<D>::recover(quill, opening, plan.ticker).map_err(|error| error.to_string())?;
+            let mut grove = Grove::recover(subject, quill, opening, plan.ticker).map_err(|error| error.to_string())?;
             let trace = grove.medium().take();
             // A store that is left out is not in the trace, but its flush is.
             let busy = trace.iter().any(|entry| matches!(entry.event, Event::Write { .. } | Event::Flush { .. }));
@@ -194,7 +191,7 @@ impl<D: Design> Look<'_, '_, D> {
                 Outcome::Sound { contents, cut, .. } => format!("{contents:?}, cut at {cut}"),
             },
             persistency: round.persistency.name(),
-            ..violation::<D>(self.explorer.plan, &round.title, wrong)
+            ..violation(self.explorer.subject, self.explorer.plan, &round.title, wrong)
         }
     }
 }

@@ -3,14 +3,14 @@
 use super::plan::Plan;
 use super::violation;
 use crate::crashes::Persistency;
-use crate::grove::{Grove, capacity};
+use crate::grove::Grove;
 use crate::model::{Contents, History, Step};
 use crate::script::{Script, aftermath};
 use crate::snapshot::Snapshot;
+use crate::subject::Subject;
 use crate::trace::{Entry, Event};
 use crate::verdict::Violation;
 use holm_medium::Epoch;
-use holm_tree::Design;
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -60,9 +60,9 @@ fn varying(entries: &[Entry]) -> Vec<u64> {
 
 impl Round {
     /// A script under record.
-    pub(super) fn first<D: Design>(script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
+    pub(super) fn first(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
         let run = || {
-            let (grove, mut history) = Grove::<D>::plant(script, plan.ticker, &plan.without)?;
+            let (grove, mut history) = Grove::plant(subject, script, plan.ticker, &plan.without)?;
             let (base, published) = (Snapshot::of(grove.image()), [grove.published(); 2]);
             if let Some(reader) = plan.reader {
                 reader.look_on(&grove, script, plan.persistency)?;
@@ -88,17 +88,23 @@ impl Round {
                 depth,
             })
         };
-        caught(run).map_err(|wrong| Box::new(violation::<D>(plan, &script.name, wrong)))
+        caught(run).map_err(|wrong| Box::new(violation(subject, plan, &script.name, wrong)))
     }
 
     /// Recovers an image under record and does a few things more; `number` says which.
-    pub(super) fn after<D: Design>(&self, branch: Branch, plan: &Plan, number: u64) -> Result<Round, Box<Violation>> {
+    pub(super) fn after(
+        &self,
+        subject: &'static Subject,
+        branch: Branch,
+        plan: &Plan,
+        number: u64,
+    ) -> Result<Round, Box<Violation>> {
         let title = format!("{}, recovered", self.title);
         let Plan { later, ticker, without, .. } = plan;
-        let steps = aftermath(&branch.contents, number, capacity::<D>());
+        let steps = aftermath(&branch.contents, number, subject.capacity);
         let mut history = History::from(&branch.contents);
         let run = || {
-            let grove = Grove::<D>::revive(&branch.left, branch.opening, *ticker, without)?;
+            let grove = Grove::revive(subject, &branch.left, branch.opening, *ticker, without)?;
             let published = [branch.left.durable(), grove.published()];
             // By a thread of its own: who recovers is not who writes, and a writer's fences complete no flush of his.
             let worked = thread::scope(|scope| scope.spawn(|| grove.run(&steps, &mut history)).join());
@@ -106,7 +112,7 @@ impl Round {
             Ok((grove.medium().take(), grove.medium().scratch(), published))
         };
         let (entries, new_scratch, published) =
-            caught(run).map_err(|wrong| Box::new(violation::<D>(plan, &title, wrong)))?;
+            caught(run).map_err(|wrong| Box::new(violation(subject, plan, &title, wrong)))?;
         let (scratch, varying) = (self.scratch.union(&new_scratch).copied().collect(), varying(&entries));
         let Branch { left: base, opening: opened, before, .. } = branch;
         let (persistency, depth) = (*later, self.depth - 1);

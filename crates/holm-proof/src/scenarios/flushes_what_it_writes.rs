@@ -3,12 +3,10 @@
 use super::Verdict;
 use crate::crashes::Persistency;
 use crate::explore::{Plan, trace};
-use crate::grove::capacity;
 use crate::script::named;
+use crate::subject::Subject;
 use crate::trace::{Entry, Event, Mark};
 use holm_medium::LINE;
-use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines and what became of them since the last fence that counted.
@@ -67,10 +65,11 @@ impl<'a> Lines<'a> {
 ///
 /// # Errors
 /// What was not flushed, not fenced, or flushed clean.
-pub fn flushes_what_it_writes<D: Design>() -> Verdict {
+pub fn flushes_what_it_writes(subject: &'static Subject) -> Verdict {
     let (mut flushes, mut fences) = (0, 0);
-    for script in named(capacity::<D>()) {
-        let trace = trace::<D>(&script, &Plan::suite(Persistency::Line)).map_err(|violation| violation.to_string())?;
+    for script in named(subject.capacity) {
+        let trace =
+            trace(subject, &script, &Plan::suite(Persistency::Line)).map_err(|violation| violation.to_string())?;
         let mut lines = Lines::default();
         let mut written = BTreeSet::new();
         let mut epoch_from = (0, 0);
@@ -81,14 +80,14 @@ pub fn flushes_what_it_writes<D: Design>() -> Verdict {
                 written.insert(loc / LINE);
             }
             match entry.event {
-                Event::Mark(Mark::Returned(_)) if !D::Leaf::CARD.defers => lines.settled(&when)?,
-                Event::Mark(Mark::Begun(number)) if D::Leaf::CARD.defers => {
+                Event::Mark(Mark::Returned(_)) if !subject.card.defers => lines.settled(&when)?,
+                Event::Mark(Mark::Begun(number)) if subject.card.defers => {
                     let made = (lines.flushes - epoch_from.0, lines.fences - epoch_from.1);
                     if made != (0, 0) {
                         return Err(format!("{when}: {made:?} flushes and fences before operation {number}, not none"));
                     }
                 }
-                Event::Mark(Mark::Published(_)) if D::Leaf::CARD.defers => {
+                Event::Mark(Mark::Published(_)) if subject.card.defers => {
                     lines.settled(&when)?;
                     // The epoch's lines, and the clock's own, which is among those written.
                     let made = (lines.flushes - epoch_from.0, lines.fences - epoch_from.1);

@@ -2,13 +2,10 @@
 
 use super::Verdict;
 use crate::crashes::Persistency;
-use crate::grove::{Grove, advance, capacity};
+use crate::grove::{Grove, advance};
 use crate::script::random;
 use crate::snapshot::Snapshot;
-use holm_medium::{Area, Loc};
-use holm_search::Search;
-use holm_tree::leaf::{Leaf, Lens, Pairs};
-use holm_tree::{Design, Index, Words};
+use crate::subject::Subject;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
@@ -40,35 +37,28 @@ fn damage(random: &mut Pcg64, sound: &Snapshot, block: u64) -> Snapshot {
 ///
 /// # Errors
 /// Where the sound tree itself cannot be made.
-pub fn never_panics_on_torn_bits<D: Design>() -> Verdict {
+pub fn never_panics_on_torn_bits(subject: &'static Subject) -> Verdict {
     let mut draw = Pcg64::seed_from_u64(3);
-    let lens = Lens { keys: &Words, search: Search::detect() };
     let mut refused = 0;
-    let block = size_of::<D::Leaf>() as u64;
+    let block = subject.block as u64;
     let images = 1_500;
-    let script = random(1, capacity::<D>());
-    let (grove, history) = Grove::<D>::plant(&script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
+    let script = random(1, subject.capacity);
+    let (grove, history) =
+        Grove::plant(subject, &script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
     let sound = Snapshot::of(grove.image());
     for image in 0..images {
         let left = damage(&mut draw, &sound, block);
         let crash = if image % 2 == 0 { Persistency::Line } else { Persistency::Visible };
         left.lay(&mut grove.pen(), grove.image());
-        let beside = <D::Leaf as Leaf>::Beside::default();
-        for number in 1..script.blocks as u64 {
-            let Some(leaf) = grove.image().at::<D::Leaf>(Loc::new(Area::Leaves, number * block)) else { continue };
-            leaf.rederive(&beside, lens);
-            leaf.live(&beside, &mut Pairs::default());
-            for probe in [3, 30, 90, u64::MAX] {
-                let _ = (leaf.get(&beside, lens, probe), leaf.glance(&beside, lens, probe));
-            }
-            let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next());
+        for number in 1..script.blocks as u32 {
+            subject.read_all(grove.image(), number, &[3, 30, 90, u64::MAX]);
         }
-        match Grove::<D>::revive(&left, crash, advance, &BTreeSet::new()) {
+        match Grove::revive(subject, &left, crash, advance, &BTreeSet::new()) {
             Ok(revived) => {
-                let (forest, root) = revived.tree();
-                let _ = forest.audit(root);
+                let (tree, root) = revived.tree();
+                let _ = tree.audit(root);
                 for (key, _) in history.now() {
-                    let _ = forest.get(root, *key);
+                    let _ = tree.get(root, *key);
                 }
             }
             Err(_) => refused += 1,

@@ -1,10 +1,9 @@
 //! Readers that race with a writer never see a payload that was not stored under the key, nor a key out of its order.
 
 use super::Verdict;
+use crate::subject::Subject;
 use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool};
-use holm_search::Search;
-use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Forest, Index, Toward, Words};
+use holm_tree::Toward;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -17,12 +16,12 @@ const PASSES: u64 = 40;
 ///
 /// # Errors
 /// What a reader must not have seen.
-pub fn readers_beside_a_writer<D: Design>() -> Verdict {
+pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
     let said = |error: holm_medium::MediumError| error.to_string();
     let quill = Pool::open(Mapped::heap(4 << 20, 64, MappedOptions::default()), FIRST_EPOCH).map_err(said)?;
     let quill = Arc::new(quill);
-    let forest = Forest::<_, D, _>::new(quill.clone(), Words, Search::detect());
-    let root = forest.plant(&mut quill.clock().check_in().map_err(said)?, 1).map_err(said)?;
+    let tree = subject.index(quill.clone());
+    let root = tree.plant(&mut quill.clock().check_in().map_err(said)?, 1).map_err(said)?;
     let done = AtomicBool::new(false);
     let passes = AtomicU64::new(0);
     // The key is in the upper half of every payload that is stored under it.
@@ -31,7 +30,7 @@ pub fn readers_beside_a_writer<D: Design>() -> Verdict {
         let mut seen = 0;
         while !done.load(Ordering::Relaxed) {
             for key in 1..=KEYS {
-                if let Some(payload) = forest.get(&root, key).payload
+                if let Some(payload) = tree.get(&root, key).payload
                     && !belongs(key, payload)
                 {
                     return Err(format!("get({key}) saw {payload:#x}"));
@@ -39,7 +38,7 @@ pub fn readers_beside_a_writer<D: Design>() -> Verdict {
                 seen += 1;
             }
             passes.fetch_add(1, Ordering::Relaxed);
-            let view = forest.view(&root, Toward::Holding(seen % KEYS));
+            let view = tree.view(&root, Toward::Holding(seen % KEYS));
             let sorted = view.pairs.is_sorted_by(|a, b| a.head < b.head);
             if !sorted || view.pairs.iter().any(|slot| !belongs(slot.head, slot.payload)) {
                 return Err(format!("a view saw {:?}", &view.pairs[..]));
@@ -54,9 +53,9 @@ pub fn readers_beside_a_writer<D: Design>() -> Verdict {
             let key = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % KEYS + 1;
             let mut stay = quill.clock().check_in().map_err(said)?;
             if i % 3 == 2 {
-                forest.remove(&root, &mut stay, key, None).map_err(said)?;
+                tree.remove(&root, &mut stay, key, None).map_err(said)?;
             } else {
-                forest.put(&root, &mut stay, key, key << 32 | i, None).map_err(said)?;
+                tree.put(&root, &mut stay, key, key << 32 | i, None).map_err(said)?;
             }
             drop(stay);
             if i % 64 == 0 {
@@ -74,8 +73,8 @@ pub fn readers_beside_a_writer<D: Design>() -> Verdict {
     });
     wrote?;
     let [first, second] = seen;
-    let faults = forest.audit(&root).faults;
-    if D::Leaf::CARD.keeps && !faults.is_empty() {
+    let faults = tree.audit(&root).faults;
+    if subject.card.keeps && !faults.is_empty() {
         return Err(faults.join("; "));
     }
     Ok(format!("{} reads", first? + second?))

@@ -6,20 +6,19 @@
 use super::{Verdict, all, all_owed};
 use crate::crashes::Persistency;
 use crate::explore::Plan;
-use crate::grove::capacity;
 use crate::script::{change, merge, overflow, random, split};
-use holm_tree::Design;
+use crate::subject::Subject;
 
 /// Two crashes.
 ///
 /// # Errors
 /// The violation.
-pub fn survives_a_crash_in_recovery<D: Design>() -> Verdict {
-    let capacity = capacity::<D>();
+pub fn survives_a_crash_in_recovery(subject: &'static Subject) -> Verdict {
+    let capacity = subject.capacity;
     let scripts = [change(), split(capacity), overflow(capacity), merge(capacity), random(2, capacity)];
-    let mut said = all_owed::<D>(&scripts, Plan::twice)?;
+    let mut said = all_owed(subject, &scripts, Plan::twice)?;
     for (first, later) in [(Persistency::Visible, Persistency::Line), (Persistency::Line, Persistency::Visible)] {
-        let report = all::<D>(&scripts, &Plan::mixed(first, later))?;
+        let report = all(subject, &scripts, &Plan::mixed(first, later))?;
         said += &format!("{first}, then {later}: {report}\n");
     }
     Ok(said)

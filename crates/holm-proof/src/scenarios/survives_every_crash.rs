@@ -3,38 +3,37 @@
 use super::{Verdict, all, excuse};
 use crate::crashes::Persistency;
 use crate::explore::Plan;
-use crate::grove::capacity;
 use crate::script::{change, random};
-use holm_tree::Design;
+use crate::subject::Subject;
 
-fn survives<D: Design>(persistency: Persistency) -> Verdict {
-    if let Some(excuse) = excuse::<D>(persistency) {
+fn survives(subject: &'static Subject, persistency: Persistency) -> Verdict {
+    if let Some(excuse) = excuse(subject, persistency) {
         return Ok(excuse.into());
     }
-    let scripts: Vec<_> = [change()].into_iter().chain((0..6).map(|seed| random(seed, capacity::<D>()))).collect();
-    all::<D>(&scripts, &Plan::suite(persistency)).map(|report| report.to_string())
+    let scripts: Vec<_> = [change()].into_iter().chain((0..6).map(|seed| random(seed, subject.capacity))).collect();
+    all(subject, &scripts, &Plan::suite(persistency)).map(|report| report.to_string())
 }
 
 /// Power is lost, and of each line a prefix of its stores is there.
 ///
 /// # Errors
 /// The violation.
-pub fn survives_every_crash_by_line<D: Design>() -> Verdict {
-    survives::<D>(Persistency::Line)
+pub fn survives_every_crash_by_line(subject: &'static Subject) -> Verdict {
+    survives(subject, Persistency::Line)
 }
 
 /// Power is lost, and each word has any of its values.
 ///
 /// # Errors
 /// The violation.
-pub fn survives_every_crash_by_word<D: Design>() -> Verdict {
-    survives::<D>(Persistency::Word)
+pub fn survives_every_crash_by_word(subject: &'static Subject) -> Verdict {
+    survives(subject, Persistency::Word)
 }
 
 /// Only the process dies, and every store is there: a design that defers must be strict then.
 ///
 /// # Errors
 /// The violation.
-pub fn survives_every_death_of_the_process<D: Design>() -> Verdict {
-    survives::<D>(Persistency::Visible)
+pub fn survives_every_death_of_the_process(subject: &'static Subject) -> Verdict {
+    survives(subject, Persistency::Visible)
 }

@@ -5,17 +5,16 @@
 
 use super::{Verdict, all_owed};
 use crate::explore::Plan;
-use crate::grove::capacity;
 use crate::reader::Reader;
 use crate::script::{change, merge, overflow, random, regrow};
-use holm_tree::Design;
+use crate::subject::Subject;
 
 /// A reader looks on.
 ///
 /// # Errors
 /// The violation.
-pub fn survives_its_readers<D: Design>() -> Verdict {
-    let capacity = capacity::<D>();
+pub fn survives_its_readers(subject: &'static Subject) -> Verdict {
+    let capacity = subject.capacity;
     let scripts = [change(), overflow(capacity), merge(capacity), regrow(capacity), random(4, capacity)];
-    all_owed::<D>(&scripts, |persistency| Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) })
+    all_owed(subject, &scripts, |persistency| Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) })
 }

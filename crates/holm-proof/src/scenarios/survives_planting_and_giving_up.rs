@@ -3,14 +3,14 @@
 
 use super::{Verdict, owed};
 use crate::crashes::{Bounds, Crashes, Persistency};
-use crate::grove::{advance, capacity};
+use crate::grove::advance;
 use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
+use crate::subject::{Subject, Tree};
 use crate::trace::{Entry, Event, Mark, Site};
 use holm_medium::{Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result};
-use holm_search::Search;
-use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use holm_tree::leaf::Cut;
+use holm_tree::{Root, Toward};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,18 +26,19 @@ const STAYS: u32 = 1;
 const GOES: u32 = 2;
 const COMES: u32 = 3;
 
-struct Wood<D: Design> {
+struct Wood {
+    subject: &'static Subject,
     quill: Arc<Quill<Recorded>>,
-    forest: Forest<Recorded, D, Words>,
+    tree: Arc<dyn Tree>,
     trees: Trees,
     states: States,
 }
 
-impl<D: Design> Wood<D> {
-    fn over(quill: Quill<Recorded>) -> Self {
+impl Wood {
+    fn over(subject: &'static Subject, quill: Quill<Recorded>) -> Self {
         let quill = Arc::new(quill);
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        Wood { quill, forest, trees: Trees::new(), states: vec![] }
+        let tree = subject.tree(quill.clone());
+        Wood { subject, quill, tree, trees: Trees::new(), states: vec![] }
     }
 
     fn operation<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
@@ -52,20 +53,20 @@ impl<D: Design> Wood<D> {
     }
 
     fn plant(&mut self, keyspace: u32) -> Result<Root> {
-        self.operation(|wood| wood.forest.plant(&mut wood.quill.clock().check_in()?, keyspace))
+        self.operation(|wood| wood.tree.plant(&mut wood.quill.clock().check_in()?, keyspace))
     }
 
     /// Puts, until the tree has had to split once.
     fn grow(&mut self, root: &Root) -> Result<()> {
         let keyspace = root.keyspace();
-        let most = capacity::<D>() as u64 + 3;
+        let most = self.subject.capacity as u64 + 3;
         for key in 1..=most {
             // What a tree leaves behind in its blocks lies at either end of them.
             let key = if keyspace == GOES { most + 1 - key } else { key };
             self.operation(|wood| {
                 let mut stay = wood.quill.clock().check_in()?;
                 let payload = u64::from(keyspace) << 32 | key;
-                wood.forest.put(root, &mut stay, key, payload, None)?;
+                wood.tree.put(root, &mut stay, key, payload, None)?;
                 let pairs = wood.trees.entry(keyspace).or_default();
                 pairs.insert(pairs.partition_point(|pair| pair.0 < key), (key, payload));
                 Ok(())
@@ -77,14 +78,14 @@ impl<D: Design> Wood<D> {
     fn uproot(&mut self, keyspace: u32, root: &Root) -> Result<()> {
         self.operation(|wood| {
             wood.trees.remove(&keyspace);
-            wood.forest.uproot(root, &mut wood.quill.clock().check_in()?, &mut |_| {})
+            wood.tree.uproot(root, &mut wood.quill.clock().check_in()?, &mut |_| {})
         })
     }
 
     fn found(&self, root: &Root) -> Vec<(u64, u64)> {
         let (mut pairs, mut edge) = (vec![], 0);
         loop {
-            let view = self.forest.view(root, Toward::Holding(edge));
+            let view = self.tree.view(root, Toward::Holding(edge));
             pairs.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
             match view.edge.filter(|high| *high > edge) {
                 Some(high) => edge = high,
@@ -94,13 +95,13 @@ impl<D: Design> Wood<D> {
     }
 
     /// Recovers what a crash left; then one more tree is planted, which must not take a block of the others.
-    fn recovered(left: &Snapshot, crash: Persistency) -> Result<Trees> {
+    fn recovered(subject: &'static Subject, left: &Snapshot, crash: Persistency) -> Result<Trees> {
         let visible = crash == Persistency::Visible;
         let durable = left.durable();
         let active = if visible { durable + 3 } else { durable + 1 };
-        let mut wood = Wood::<D>::over(Recorded::from_image(left, active)?);
+        let mut wood = Wood::over(subject, Recorded::from_image(left, active)?);
         let cut = if visible { Cut::Visible } else { Cut::At(durable) };
-        let roots = wood.forest.rebuild(cut, active, 1)?.roots;
+        let roots = wood.tree.rebuild(cut, active, 1)?.roots;
         let more = wood.plant(9)?;
         wood.grow(&more)?;
         let trees = roots.iter().map(|root| (root.keyspace(), wood.found(root)));
@@ -109,14 +110,14 @@ impl<D: Design> Wood<D> {
 }
 
 /// Does it all, under record.
-fn record<D: Design>(without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
-    let medium = Recorded::new([32 * size_of::<D::Leaf>(), 64]);
-    let mut wood = Wood::<D>::over(Pool::open(medium, FIRST_EPOCH)?);
+fn record(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
+    let medium = Recorded::new([32 * subject.block, 64]);
+    let mut wood = Wood::over(subject, Pool::open(medium, FIRST_EPOCH)?);
     let root = wood.plant(STAYS)?;
     wood.grow(&root)?;
     advance(&wood.quill)?;
     let base = Snapshot::of(wood.quill.image());
-    let medium = |wood: &Wood<D>| wood.quill.pool().medium.take();
+    let medium = |wood: &Wood| wood.quill.pool().medium.take();
     wood.quill.pool().medium.leave_out(without);
     wood.quill.pool().medium.keep(true);
     wood.states.drain(..wood.states.len() - 1);
@@ -147,8 +148,12 @@ fn fits(found: &Trees, right: &[&Trees]) -> bool {
 ///
 /// # Errors
 /// In words, what should not have been found.
-pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -> std::result::Result<u64, String> {
-    let (base, entries, states) = record::<D>(without).map_err(|error| error.to_string())?;
+pub(crate) fn explore(
+    subject: &'static Subject,
+    crash: Persistency,
+    without: &BTreeSet<Site>,
+) -> std::result::Result<u64, String> {
+    let (base, entries, states) = record(subject, without).map_err(|error| error.to_string())?;
     let bounds = Bounds { exhaustive: 12, pairs: 2, random: 4 };
     let mut random = Pcg64::seed_from_u64(1);
     let mut crashes = Crashes::new(crash, base);
@@ -161,13 +166,13 @@ pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -
                     return Ok(());
                 }
                 let left = choice.snapshot();
-                let found = Wood::<D>::recovered(&left, crash).map_err(|error| format!("{entry}: {error}"))?;
-                let deferred = D::Leaf::CARD.defers && crash != Persistency::Visible;
+                let found = Wood::recovered(subject, &left, crash).map_err(|error| format!("{entry}: {error}"))?;
+                let deferred = subject.card.defers && crash != Persistency::Visible;
                 let right = match deferred {
                     true => vec![&states[states.partition_point(|(_, label)| *label <= left.durable()) - 1].0],
                     false => states[returned..=(returned + usize::from(in_flight))].iter().map(|it| &it.0).collect(),
                 };
-                if fits(&found, &right) || !D::Leaf::CARD.keeps {
+                if fits(&found, &right) || !subject.card.keeps {
                     return Ok(());
                 }
                 Err(format!("{crash}: crashed at event {event}, {entry}: found {found:?}, expected one of {right:?}"))
@@ -187,8 +192,8 @@ pub(crate) fn explore<D: Design>(crash: Persistency, without: &BTreeSet<Site>) -
 ///
 /// # Errors
 /// In words, what went wrong without any crash.
-pub(crate) fn sites<D: Design>() -> std::result::Result<BTreeSet<Site>, String> {
-    let (_, entries, _) = record::<D>(&BTreeSet::new()).map_err(|error| error.to_string())?;
+pub(crate) fn sites(subject: &'static Subject) -> std::result::Result<BTreeSet<Site>, String> {
+    let (_, entries, _) = record(subject, &BTreeSet::new()).map_err(|error| error.to_string())?;
     Ok(crate::trace::sites(&entries))
 }
 
@@ -196,10 +201,10 @@ pub(crate) fn sites<D: Design>() -> std::result::Result<BTreeSet<Site>, String> 
 ///
 /// # Errors
 /// What should not have been found.
-pub fn survives_planting_and_giving_up<D: Design>() -> Verdict {
+pub fn survives_planting_and_giving_up(subject: &'static Subject) -> Verdict {
     let mut said = String::new();
-    for persistency in owed::<D>() {
-        said += &format!("{persistency}: {} images\n", explore::<D>(persistency, &BTreeSet::new())?);
+    for persistency in owed(subject) {
+        said += &format!("{persistency}: {} images\n", explore(subject, persistency, &BTreeSet::new())?);
     }
     Ok(said)
 }

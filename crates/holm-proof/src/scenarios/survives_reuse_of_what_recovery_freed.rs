@@ -6,9 +6,8 @@
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
-use crate::grove::capacity;
 use crate::script::hollow;
-use holm_tree::Design;
+use crate::subject::Subject;
 
 /// Three crashes: of a tree with empty leaves, of its recovery or of what follows, and of what follows that.
 pub(crate) fn thrice(persistency: Persistency) -> Plan {
@@ -20,6 +19,6 @@ pub(crate) fn thrice(persistency: Persistency) -> Plan {
 ///
 /// # Errors
 /// The violation.
-pub fn survives_reuse_of_what_recovery_freed<D: Design>() -> Verdict {
-    all_owed::<D>(&[hollow(capacity::<D>())], |persistency| Plan { nested: 2, ..thrice(persistency) })
+pub fn survives_reuse_of_what_recovery_freed(subject: &'static Subject) -> Verdict {
+    all_owed(subject, &[hollow(subject.capacity)], |persistency| Plan { nested: 2, ..thrice(persistency) })
 }

@@ -3,53 +3,53 @@
 use super::crowd::{Crowd, Fault, Run, Shape, random};
 use super::explore::{caught, explore};
 use super::judge::{Tally, judge};
-use holm_tree::Design;
-use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{buffered, wb_tree};
+use crate::subject::Subject;
+use crate::subjects::canaries::canary_0;
+use crate::subjects::{buffered, wb_tree};
 use rand_pcg::Pcg64;
 
 /// Schedules within which each is caught.
 const ENOUGH: usize = 400;
 
 /// A run in which the fences with which calls end are left out, and done by whom the fault says.
-fn without_last_fences<D: Design>(fault: Fault, work: fn(Crowd<D>, &mut Pcg64, Fault) -> Run) {
+fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fault) -> Run) {
     let mut random = random();
-    let sound = Crowd::<D>::plant(Shape::Few).work_alone(&mut random, Fault::None);
-    let crowd = Crowd::<D>::plant(Shape::Few);
-    crowd.medium().leave_out(&Crowd::<D>::last_fences(&sound));
-    judge::<D>(&work(crowd, &mut random, fault), &mut random, &Tally::default());
+    let sound = Crowd::plant(subject, Shape::Few).work_alone(&mut random, Fault::None);
+    let crowd = Crowd::plant(subject, Shape::Few);
+    crowd.medium().leave_out(&Crowd::last_fences(&sound));
+    judge(subject, &work(crowd, &mut random, fault), &mut random, &Tally::default());
 }
 
 /// Alone, nobody is there to see what is not durable yet.
 #[test]
 fn a_latch_let_go_before_the_fence_is_caught_by_a_reader() {
-    explore(10, || without_last_fences::<canary_0>(Fault::FencesLate, Crowd::work_alone));
-    caught(ENOUGH, "no order explains", || without_last_fences::<canary_0>(Fault::FencesLate, Crowd::work));
-    caught(ENOUGH, "no order explains", || without_last_fences::<wb_tree>(Fault::FencesLate, Crowd::work));
+    explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
+    caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work));
+    caught(ENOUGH, "no order explains", || without_last_fences(&wb_tree, Fault::FencesLate, Crowd::work));
 }
 
 /// The same fence at the same time, by its own thread, is enough.
 #[test]
 fn a_fence_of_another_thread_is_caught() {
-    explore(10, || without_last_fences::<canary_0>(Fault::FencesLate, Crowd::work_alone));
-    caught(ENOUGH, "no order explains", || without_last_fences::<canary_0>(Fault::FencesElsewhere, Crowd::work_alone));
+    explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
+    caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesElsewhere, Crowd::work_alone));
 }
 
 /// A run in which readers do something wrong.
-fn read<D: Design>(fault: Fault, work: fn(Crowd<D>, &mut Pcg64, Fault) -> Run) {
+fn read(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fault) -> Run) {
     let mut random = random();
-    let run = work(Crowd::plant(Shape::Few), &mut random, fault);
-    judge::<D>(&run, &mut random, &Tally::default());
+    let run = work(Crowd::plant(subject, Shape::Few), &mut random, fault);
+    judge(subject, &run, &mut random, &Tally::default());
 }
 
 #[test]
 fn a_reader_that_asks_no_latch_is_caught() {
-    explore(10, || read::<canary_0>(Fault::Rash, Crowd::work_alone));
-    caught(ENOUGH, "no order", || read::<canary_0>(Fault::Rash, Crowd::work));
+    explore(10, || read(&canary_0, Fault::Rash, Crowd::work_alone));
+    caught(ENOUGH, "no order", || read(&canary_0, Fault::Rash, Crowd::work));
 }
 
 #[test]
 fn a_reader_that_does_not_wait_for_the_epoch_is_caught() {
-    explore(10, || read::<buffered>(Fault::None, Crowd::work));
-    caught(ENOUGH, "no order explains", || read::<buffered>(Fault::Hasty, Crowd::work));
+    explore(10, || read(&buffered, Fault::None, Crowd::work));
+    caught(ENOUGH, "no order explains", || read(&buffered, Fault::Hasty, Crowd::work));
 }

@@ -1,15 +1,13 @@
 //! A tree and the threads that work on it, each call written down in the trace with its beginning and its end.
 
+use crate::grove;
 use crate::history::{Action, Call};
-use crate::reader::bare;
 use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
+use crate::subject::{Subject, Tree};
 use crate::trace::{Entry, Event, Mark};
-use crate::{capacity, grove};
 use holm_medium::{Epoch, FIRST_EPOCH, Ground, Pool, Quill};
-use holm_search::Search;
-use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use holm_tree::{Root, Toward};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -96,9 +94,10 @@ pub(super) fn instant(event: usize) -> u64 {
     event as u64 + 2
 }
 
-pub(super) struct Crowd<D: Design> {
+pub(super) struct Crowd {
+    subject: &'static Subject,
     quill: Arc<Quill<Recorded>>,
-    forest: Forest<Recorded, D, Words>,
+    tree: Arc<dyn Tree>,
     root: Root,
     past: Vec<(u64, u64)>,
     base: Snapshot,
@@ -114,28 +113,27 @@ enum Work {
     Tick,
 }
 
-impl<D: Design> Crowd<D> {
+impl Crowd {
     /// A tree with its past done to it, all of it durable.
-    pub(super) fn plant(shape: Shape) -> Self {
-        let quill =
-            Arc::new(Pool::open(Recorded::new([BLOCKS * size_of::<D::Leaf>(), 64]), FIRST_EPOCH).expect("room"));
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
+    pub(super) fn plant(subject: &'static Subject, shape: Shape) -> Self {
+        let quill = Arc::new(Pool::open(Recorded::new([BLOCKS * subject.block, 64]), FIRST_EPOCH).expect("room"));
+        let tree = subject.tree(quill.clone());
         let stay = || quill.clock().check_in().expect("sound");
-        let root = forest.plant(&mut stay(), 1).expect("room");
-        let (puts, removes) = shape.keys(capacity::<D>() as u64);
+        let root = tree.plant(&mut stay(), 1).expect("room");
+        let (puts, removes) = shape.keys(subject.capacity as u64);
         let mut past: Vec<_> = puts.iter().map(|key| (*key, key + 1)).collect();
         for (key, payload) in &past {
-            forest.put(&root, &mut stay(), *key, *payload, None).expect("room");
+            tree.put(&root, &mut stay(), *key, *payload, None).expect("room");
         }
         for key in &removes {
-            forest.remove(&root, &mut stay(), *key, None).expect("room");
+            tree.remove(&root, &mut stay(), *key, None).expect("room");
         }
         past.retain(|pair| !removes.contains(&pair.0));
         grove::advance(&quill).expect("sound");
         let base = Snapshot::of(quill.image());
         quill.pool().medium.keep(true);
         let (calls, asked, fenced) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
-        Crowd { quill: quill.clone(), forest, root, past, base, calls, asked, fenced }
+        Crowd { subject, quill: quill.clone(), tree, root, past, base, calls, asked, fenced }
     }
 
     pub(super) fn medium(&self) -> &Recorded {
@@ -161,7 +159,7 @@ impl<D: Design> Crowd<D> {
                 _ => Work::Call(key, Action::Get),
             }
         };
-        let ticks = if D::Leaf::CARD.defers { random.random_range(1..=3) } else { 0 };
+        let ticks = if self.subject.card.defers { random.random_range(1..=3) } else { 0 };
         let threads = random.random_range(2..=4 - ticks.min(1));
         let works = (0..threads).map(|_| (0..random.random_range(1..=3)).map(|_| work(random)).collect());
         works.chain((ticks > 0).then(|| vec![Work::Tick; ticks])).collect()
@@ -213,7 +211,7 @@ impl<D: Design> Crowd<D> {
     fn leaves(&self) -> usize {
         let mut edge = 0;
         let next = || {
-            edge = self.forest.view(&self.root, Toward::Holding(edge)).edge?;
+            edge = self.tree.view(&self.root, Toward::Holding(edge)).edge?;
             Some(())
         };
         1 + std::iter::from_fn(next).count()
@@ -238,15 +236,15 @@ impl<D: Design> Crowd<D> {
     fn act(&self, key: u64, action: Action, fault: Fault) -> (Option<u64>, Epoch) {
         if action == Action::Get {
             if fault == Fault::Rash {
-                return ((1..BLOCKS as u32).find_map(|number| bare::<D>(self.quill.image(), number, key)), 0);
+                return ((1..BLOCKS as u32).find_map(|number| self.subject.bare(self.quill.image(), number, key)), 0);
             }
-            let sighting = self.forest.get(&self.root, key);
+            let sighting = self.tree.get(&self.root, key);
             return (sighting.payload, if fault == Fault::Hasty { 0 } else { sighting.stamp });
         }
         let mut stay = self.quill.clock().check_in().expect("sound");
         let old = match action {
-            Action::Put(payload) => self.forest.put(&self.root, &mut stay, key, payload, None),
-            _ => self.forest.remove(&self.root, &mut stay, key, None),
+            Action::Put(payload) => self.tree.put(&self.root, &mut stay, key, payload, None),
+            _ => self.tree.remove(&self.root, &mut stay, key, None),
         };
         let old = old.expect("room").map(|old| old.payload);
         match fault {

@@ -8,10 +8,9 @@ use crate::history::{Action, Call, check, check_crash};
 use crate::inspect::inspect;
 use crate::model::Contents;
 use crate::scenarios::owed;
+use crate::subject::Subject;
 use crate::trace::{Event, Mark};
 use holm_medium::Epoch;
-use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 use rand::Rng;
 use rand::seq::IteratorRandom;
 use rand_pcg::Pcg64;
@@ -39,25 +38,25 @@ type Found = Result<(Contents, Epoch), String>;
 ///
 /// # Panics
 /// With what cannot be explained.
-pub(super) fn judge<D: Design>(run: &Run, random: &mut Pcg64, tally: &Tally) {
+pub(super) fn judge(subject: &'static Subject, run: &Run, random: &mut Pcg64, tally: &Tally) {
     let [before, after] = run.leaves;
     tally.runs.fetch_add(1, Relaxed);
     tally.splits.fetch_add(u64::from(after > before), Relaxed);
     tally.merges.fetch_add(u64::from(after < before), Relaxed);
     let calls: Vec<Call> = run.calls.iter().map(|it| it.call).collect();
     if let Err(fault) = check(&calls) {
-        panic!("{}: no order without a crash: {fault}", D::NAME);
+        panic!("{}: no order without a crash: {fault}", subject.name);
     }
-    let power = owed::<D>().filter(|persistency| *persistency != Persistency::Visible);
+    let power = owed(subject).filter(|persistency| *persistency != Persistency::Visible);
     let persistency = power.choose(random).expect("lines at the least");
     let mut crashes = Crashes::new(persistency, run.base.clone());
     let (mut known, mut published) = (HashMap::new(), 0);
     let mut crash = |event: usize, published: Epoch, crashes: &Crashes, random: &mut Pcg64| {
         tally.moments.fetch_add(1, Relaxed);
-        let crashed = Moment { run, event, published, tally };
-        if let Err(wrong) = crashed.look::<D>(crashes, &mut known, random) {
+        let crashed = Moment { subject, run, event, published, tally };
+        if let Err(wrong) = crashed.look(crashes, &mut known, random) {
             let at = run.entries.get(event).map_or("the end".into(), |entry| entry.to_string());
-            panic!("{}: {persistency}: crashed at event {event}, {at}: {wrong}", D::NAME);
+            panic!("{}: {persistency}: crashed at event {event}, {at}: {wrong}", subject.name);
         }
     };
     for (event, entry) in run.entries.iter().enumerate() {
@@ -81,6 +80,7 @@ pub(super) fn judge<D: Design>(run: &Run, random: &mut Pcg64, tally: &Tally) {
 
 /// A crash just before an event.
 struct Moment<'a> {
+    subject: &'static Subject,
     run: &'a Run,
     event: usize,
     /// The last epoch that has been declared durable.
@@ -89,21 +89,16 @@ struct Moment<'a> {
 }
 
 impl Moment<'_> {
-    fn look<D: Design>(
-        &self,
-        crashes: &Crashes,
-        known: &mut HashMap<u64, Found>,
-        random: &mut Pcg64,
-    ) -> Result<(), String> {
+    fn look(&self, crashes: &Crashes, known: &mut HashMap<u64, Found>, random: &mut Pcg64) -> Result<(), String> {
         let deep = random.random_ratio(1, 8);
         crashes.window().draw(DRAWN, random, |choice| {
             self.tally.judged.fetch_add(1, Relaxed);
             let found = known.entry(choice.content).or_insert_with(|| {
                 self.tally.opened.fetch_add(1, Relaxed);
-                found::<D>(choice, crashes.persistency(), deep)
+                found(self.subject, choice, crashes.persistency(), deep)
             });
             let (contents, cut) = found.as_ref().map_err(String::clone)?;
-            self.explains::<D>(contents, *cut).map_err(|wrong| {
+            self.explains(contents, *cut).map_err(|wrong| {
                 let lost = choice.lost().map_or("nothing".into(), |event| self.run.entries[event].to_string());
                 format!("{wrong}\nfirst lost: {lost}\nfound: {contents:?}, cut at {cut}")
             })
@@ -111,9 +106,9 @@ impl Moment<'_> {
     }
 
     /// Whether the history up to here explains what was found.
-    fn explains<D: Design>(&self, contents: &Contents, cut: Epoch) -> Result<(), String> {
+    fn explains(&self, contents: &Contents, cut: Epoch) -> Result<(), String> {
         let (crash, calls) = (instant(self.event), &self.run.calls);
-        let calls: Vec<Call> = if D::Leaf::CARD.defers {
+        let calls: Vec<Call> = if self.subject.card.defers {
             if cut < self.published {
                 let published = self.published;
                 return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
@@ -132,9 +127,9 @@ impl Moment<'_> {
 }
 
 /// Opens an image; `deep`: and works with it.
-fn found<D: Design>(choice: &Choice<'_>, persistency: Persistency, deep: bool) -> Found {
+fn found(subject: &'static Subject, choice: &Choice<'_>, persistency: Persistency, deep: bool) -> Found {
     let left = choice.snapshot();
-    let grove = Grove::<D>::revive(&left, persistency, advance, &BTreeSet::new());
+    let grove = Grove::revive(subject, &left, persistency, advance, &BTreeSet::new());
     let mut grove = grove.map_err(|error| error.to_string())?;
     let contents = match deep {
         true => inspect(&mut grove, persistency)?,

@@ -4,76 +4,76 @@
 //! re-created elsewhere: an epoch's end done wrong in `epochs`, a reader who believes too early in `readers`, a latch
 //! let go too early in `schedules` of the crate.
 
+use holm_proof::Subject;
 use holm_proof::scenarios::{Verdict, survives_planting_and_giving_up, survives_reuse_of_what_recovery_freed};
 use holm_proof::script::{change, ends, inserts, overflow, removals, split, updates};
+use holm_proof::subjects::canaries::*;
 use holm_proof::{Persistency, Plan, Script, Step, Violation, explore};
-use holm_tree::Design;
-use holm_tree::designs::canaries::*;
 
-fn caught<D: Design>(script: &Script, persistency: Persistency) -> Violation {
-    assert!(explore::<canary_0>(script, &Plan::suite(persistency)).is_ok(), "without a bug there is nothing to find");
-    match explore::<D>(script, &Plan::suite(persistency)) {
+fn caught(subject: &'static Subject, script: &Script, persistency: Persistency) -> Violation {
+    assert!(explore(&canary_0, script, &Plan::suite(persistency)).is_ok(), "without a bug there is nothing to find");
+    match explore(subject, script, &Plan::suite(persistency)) {
         Err(violation) => {
             println!("{violation}");
             *violation
         }
-        Ok(report) => panic!("{} survives {persistency}: {report}", D::NAME),
+        Ok(report) => panic!("{} survives {persistency}: {report}", subject.name),
     }
 }
 
 #[test]
 fn a_missing_flush_is_caught_and_the_lost_store_is_named() {
-    let violation = caught::<canary_1>(&change(), Persistency::Line);
+    let violation = caught(&canary_1, &change(), Persistency::Line);
     assert!(violation.lost.contains("canary.rs"), "{violation}");
     assert!(violation.lost.contains("write of"), "{violation}");
-    caught::<canary_1>(&change(), Persistency::Word);
+    caught(&canary_1, &change(), Persistency::Word);
 }
 
 /// Every store of it is there when only the process dies: such a bug is not for that model to see.
 #[test]
 fn a_missing_flush_does_not_show_when_only_the_process_dies() {
-    assert!(explore::<canary_1>(&change(), &Plan::suite(Persistency::Visible)).is_ok());
+    assert!(explore(&canary_1, &change(), &Plan::suite(Persistency::Visible)).is_ok());
 }
 
 #[test]
 fn a_bitmap_published_before_its_pair_is_caught() {
     for persistency in Persistency::ALL {
-        caught::<canary_2>(&change(), persistency);
+        caught(&canary_2, &change(), persistency);
     }
 }
 
 #[test]
 fn a_torn_commit_of_two_words_is_caught() {
     for persistency in Persistency::ALL {
-        caught::<canary_3>(&change(), persistency);
+        caught(&canary_3, &change(), persistency);
     }
 }
 
 #[test]
 fn a_lost_split_is_caught() {
     for persistency in Persistency::ALL {
-        let violation = caught::<canary_4>(&split(28), persistency);
+        let violation = caught(&canary_4, &split(28), persistency);
         assert!(violation.operation.contains("Put"), "{violation}");
     }
 }
 
 #[test]
 fn an_unflushed_removal_is_caught() {
-    let violation = caught::<canary_5>(&removals(), Persistency::Line);
+    let violation = caught(&canary_5, &removals(), Persistency::Line);
     assert!(violation.operation.contains("Remove"), "the key resurrects: {violation}");
-    caught::<canary_5>(&removals(), Persistency::Word);
+    caught(&canary_5, &removals(), Persistency::Word);
 }
 
 #[test]
 fn a_flush_of_another_line_is_caught() {
-    let violation = caught::<canary_6>(&change(), Persistency::Line);
+    let violation = caught(&canary_6, &change(), Persistency::Line);
     assert!(violation.lost.contains("write of"), "{violation}");
 }
 
 #[test]
 fn a_link_to_a_leaf_that_is_not_durable_is_caught() {
     for persistency in [Persistency::Line, Persistency::Word] {
-        caught::<canary_7>(&overflow(28), persistency);
+        caught(&canary_7, &overflow(28), persistency);
     }
 }
 
@@ -82,13 +82,13 @@ fn a_link_to_a_leaf_that_is_not_durable_is_caught() {
 fn a_key_of_zero_that_counts_as_nothing_is_caught() {
     let steps = vec![Step::Put(0, 7), Step::Put(10, 8), Step::Put(0, 9), Step::Remove(0)];
     let zero = Script { name: "zero".into(), past: vec![Step::Put(10, 5)], steps, blocks: 8 };
-    caught::<canary_8>(&zero, Persistency::Visible);
+    caught(&canary_8, &zero, Persistency::Visible);
 }
 
 #[test]
 fn a_recovery_that_does_not_finish_a_split_is_caught() {
     for persistency in Persistency::ALL {
-        let violation = caught::<canary_9>(&overflow(28), persistency);
+        let violation = caught(&canary_9, &overflow(28), persistency);
         assert!(violation.operation.contains("Put"), "{violation}");
     }
 }
@@ -98,9 +98,9 @@ fn a_recovery_that_does_not_finish_a_split_is_caught() {
 fn a_recovery_that_is_not_durable_is_caught_by_the_second_crash() {
     for first in [Persistency::Line, Persistency::Visible] {
         let plan = Plan { nested: 64, ..Plan::mixed(first, Persistency::Line) };
-        assert!(explore::<canary_0>(&overflow(28), &plan).is_ok());
-        assert!(explore::<canary_10>(&overflow(28), &Plan::suite(first)).is_ok());
-        let violation = explore::<canary_10>(&overflow(28), &plan).expect_err("half a split is back");
+        assert!(explore(&canary_0, &overflow(28), &plan).is_ok());
+        assert!(explore(&canary_10, &overflow(28), &Plan::suite(first)).is_ok());
+        let violation = explore(&canary_10, &overflow(28), &plan).expect_err("half a split is back");
         assert!(violation.script.ends_with("recovered"), "{violation}");
     }
 }
@@ -108,14 +108,14 @@ fn a_recovery_that_is_not_durable_is_caught_by_the_second_crash() {
 #[test]
 fn a_count_that_lags_behind_the_bitmap_is_caught_by_the_next_insert() {
     for persistency in Persistency::ALL {
-        caught::<canary_11>(&inserts(), persistency);
+        caught(&canary_11, &inserts(), persistency);
     }
 }
 
 #[test]
 fn a_pair_that_is_in_two_slots_is_caught() {
     for persistency in Persistency::ALL {
-        let violation = caught::<canary_12>(&updates(), persistency);
+        let violation = caught(&canary_12, &updates(), persistency);
         assert!(violation.wrong.contains("twice"), "{violation}");
     }
 }
@@ -123,65 +123,62 @@ fn a_pair_that_is_in_two_slots_is_caught() {
 #[test]
 fn a_pair_that_is_in_neither_slot_is_caught() {
     for persistency in Persistency::ALL {
-        assert_eq!(caught::<canary_13>(&updates(), persistency).wrong, "the contents");
+        assert_eq!(caught(&canary_13, &updates(), persistency).wrong, "the contents");
     }
 }
 
 #[test]
 fn a_lock_that_nobody_takes_back_is_caught() {
     for persistency in Persistency::ALL {
-        caught::<canary_14>(&inserts(), persistency);
+        caught(&canary_14, &inserts(), persistency);
     }
 }
 
 /// One leaf, and steps after which the answers or the contents already are wrong without any crash.
-fn simply_caught<D: Design>(past: &[(u64, u64)], steps: &[Step]) {
+fn simply_caught(subject: &'static Subject, past: &[(u64, u64)], steps: &[Step]) {
     let past = past.iter().map(|(key, payload)| Step::Put(*key, *payload)).collect();
     let script = Script { name: "values".into(), past, steps: steps.to_vec(), blocks: 8 };
-    caught::<D>(&script, Persistency::Visible);
+    caught(subject, &script, Persistency::Visible);
 }
 
 #[test]
 fn a_payload_of_zero_that_counts_as_nothing_is_caught() {
-    simply_caught::<canary_18>(&[(10, 5)], &[Step::Put(20, 0), Step::Remove(20)]);
+    simply_caught(&canary_18, &[(10, 5)], &[Step::Put(20, 0), Step::Remove(20)]);
 }
 
 #[test]
 fn equal_payloads_taken_for_a_pair_in_transit_are_caught() {
-    simply_caught::<canary_19>(&[(10, 5)], &[Step::Put(20, 5), Step::Put(30, 6), Step::Remove(20)]);
+    simply_caught(&canary_19, &[(10, 5)], &[Step::Put(20, 5), Step::Put(30, 6), Step::Remove(20)]);
 }
 
 #[test]
 fn a_greatest_key_that_counts_as_nothing_is_caught() {
-    simply_caught::<canary_20>(&[(10, 5)], &[Step::Put(u64::MAX, 6), Step::Remove(u64::MAX)]);
-    caught::<canary_20>(&ends(), Persistency::Visible);
+    simply_caught(&canary_20, &[(10, 5)], &[Step::Put(u64::MAX, 6), Step::Remove(u64::MAX)]);
+    caught(&canary_20, &ends(), Persistency::Visible);
 }
 
 /// Link and bitmap share a line, whose stores persist in order on x86: there the bitmap's flush makes up for it.
 #[test]
 fn a_link_that_is_not_flushed_is_caught_where_words_persist_alone() {
-    let violation = caught::<canary_21>(&overflow(28), Persistency::Word);
+    let violation = caught(&canary_21, &overflow(28), Persistency::Word);
     assert!(violation.lost.contains("write of"), "{violation}");
-    assert!(explore::<canary_21>(&overflow(28), &Plan::suite(Persistency::Line)).is_ok());
+    assert!(explore(&canary_21, &overflow(28), &Plan::suite(Persistency::Line)).is_ok());
 }
 
 #[test]
 fn a_missing_fence_between_a_pair_and_its_bitmap_is_caught() {
     for persistency in [Persistency::Line, Persistency::Word] {
-        let violation = caught::<canary_22>(&change(), persistency);
+        let violation = caught(&canary_22, &change(), persistency);
         assert!(violation.lost.contains("write of"), "{violation}");
     }
-    assert!(
-        explore::<canary_22>(&change(), &Plan::suite(Persistency::Visible)).is_ok(),
-        "the process alone loses none"
-    );
+    assert!(explore(&canary_22, &change(), &Plan::suite(Persistency::Visible)).is_ok(), "the process alone loses none");
 }
 
 /// The crash itself leaves a tree that looks sound; the next removal of the key does not take it away.
 #[test]
 fn a_removed_key_that_comes_back_is_caught_by_going_on() {
     for persistency in Persistency::ALL {
-        let violation = caught::<canary_23>(&updates(), persistency);
+        let violation = caught(&canary_23, &updates(), persistency);
         assert!(violation.wrong.contains("Remove"), "{violation}");
     }
 }
@@ -189,13 +186,13 @@ fn a_removed_key_that_comes_back_is_caught_by_going_on() {
 #[test]
 fn a_recovery_that_is_not_idempotent_is_caught() {
     for persistency in Persistency::ALL {
-        caught::<canary_24>(&inserts(), persistency);
+        caught(&canary_24, &inserts(), persistency);
     }
 }
 
 #[test]
 fn a_capacity_that_is_off_by_one_is_caught() {
-    let violation = caught::<canary_25>(&split(28), Persistency::Visible);
+    let violation = caught(&canary_25, &split(28), Persistency::Visible);
     assert!(violation.wrong.contains("it panicked"), "{violation}");
 }
 
@@ -205,27 +202,26 @@ fn a_leaf_that_takes_nothing_after_its_last_pair_went_is_caught() {
     let keys = [10, 20, 30];
     let past: Vec<_> = keys.iter().map(|key| (*key, key + 1)).collect();
     let steps: Vec<_> = keys.into_iter().map(Step::Remove).chain([Step::Put(15, 1)]).collect();
-    simply_caught::<canary_26>(&past, &steps);
+    simply_caught(&canary_26, &past, &steps);
 }
 
 /// A scenario that the canary without bugs passes fails.
-fn fails(scenario: [fn() -> Verdict; 2]) {
-    let [sound, bug] = scenario;
-    sound().expect("without a bug there is nothing to find");
-    println!("{}", bug().expect_err("a known bug"));
+fn fails(scenario: fn(&'static Subject) -> Verdict, bug: &'static Subject) {
+    scenario(&canary_0).expect("without a bug there is nothing to find");
+    println!("{}", scenario(bug).expect_err("a known bug"));
 }
 
 #[test]
 fn a_leaf_that_comes_back_is_caught() {
-    fails([survives_planting_and_giving_up::<canary_0>, survives_planting_and_giving_up::<canary_15>]);
+    fails(survives_planting_and_giving_up, &canary_15);
 }
 
 #[test]
 fn a_leaf_that_is_one_before_it_is_empty_is_caught() {
-    fails([survives_planting_and_giving_up::<canary_0>, survives_planting_and_giving_up::<canary_16>]);
+    fails(survives_planting_and_giving_up, &canary_16);
 }
 
 #[test]
 fn a_chain_that_leads_into_blocks_given_out_again_is_caught() {
-    fails([survives_reuse_of_what_recovery_freed::<canary_0>, survives_reuse_of_what_recovery_freed::<canary_17>]);
+    fails(survives_reuse_of_what_recovery_freed, &canary_17);
 }

@@ -7,7 +7,7 @@ macro_rules! designs {
         $(
             mod $name {
                 use super::scenarios;
-                holm_proof::for_each_scenario!(tests, holm_tree::designs::$name);
+                holm_proof::for_each_scenario!(tests, holm_proof::subjects::$name);
             }
         )*
     };
@@ -17,5 +17,5 @@ holm_tree::for_each_design!(designs);
 
 mod canary_0 {
     use super::scenarios;
-    holm_proof::for_each_scenario!(tests, holm_tree::designs::canaries::canary_0);
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::canaries::canary_0);
 }

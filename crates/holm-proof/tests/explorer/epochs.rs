@@ -4,8 +4,8 @@
 
 use holm_medium::{Ground, Quill, Result};
 use holm_proof::script::{change, merge, split};
+use holm_proof::subjects::buffered;
 use holm_proof::{Mark, Order, Persistency, Plan, Recorded, Site, Ticker, Violation, explore, trace};
-use holm_tree::designs::buffered;
 
 /// Ends the epoch in an order of its own.
 fn publish_first(quill: &Quill<Recorded>) -> Result<()> {
@@ -47,7 +47,7 @@ fn forgetful(quill: &Quill<Recorded>) -> Result<()> {
 
 fn caught(ticker: Ticker) -> Violation {
     let plan = Plan { ticker, ..Plan::suite(Persistency::Line) };
-    match explore::<buffered>(&change(), &plan) {
+    match explore(&buffered, &change(), &plan) {
         Err(violation) => *violation,
         Ok(report) => panic!("it survives: {report}"),
     }
@@ -73,17 +73,17 @@ fn an_epoch_whose_lines_are_forgotten_is_caught() {
 #[test]
 fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
     let plan = Plan::twice(Persistency::Line);
-    let report = explore::<buffered>(&split(28), &plan).expect("a sound design");
-    let running = trace::<buffered>(&split(28), &plan).expect("a sound design");
+    let report = explore(&buffered, &split(28), &plan).expect("a sound design");
+    let running = trace(&buffered, &split(28), &plan).expect("a sound design");
     let running = holm_proof::sites(&running);
     let scrubs: Vec<Site> = report.sites.into_iter().filter(|site| !running.contains(site)).collect();
     let scrubs: Vec<_> = scrubs.into_iter().filter(|site| site.place.file().ends_with("buffered.rs")).collect();
     let stores: Vec<_> = scrubs.iter().filter(|site| site.order == Order::Store).collect();
     assert!(!stores.is_empty(), "recovery writes");
     let first = Plan { without: scrubs.iter().copied().collect(), ..Plan::suite(Persistency::Line) };
-    assert!(explore::<buffered>(&split(28), &first).is_ok(), "a single crash cannot show it");
+    assert!(explore(&buffered, &split(28), &first).is_ok(), "a single crash cannot show it");
     let second = Plan { without: scrubs.into_iter().collect(), ..plan };
-    let violation = explore::<buffered>(&split(28), &second).expect_err("what is lost stays lost");
+    let violation = explore(&buffered, &split(28), &second).expect_err("what is lost stays lost");
     assert!(violation.script.ends_with("recovered"), "{violation}");
 }
 
@@ -93,6 +93,6 @@ fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
 #[test]
 fn a_merge_that_recovery_finished_is_taken_back_whole() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(Persistency::Visible, Persistency::Line) };
-    let report = explore::<buffered>(&merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
+    let report = explore(&buffered, &merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
     assert!((10..1_000).contains(&report.rounds), "{report}");
 }

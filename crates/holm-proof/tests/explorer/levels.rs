@@ -3,29 +3,27 @@
 //! left out.
 
 use holm_proof::script::{empty_out, merge, random};
+use holm_proof::subjects::durable::{fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow};
 use holm_proof::{
     Bounds, Crashes, Event, Grove, History, Order, Persistency, Plan, Reader, Script, Site, Snapshot, Step,
 };
-use holm_proof::{advance, capacity, explore, scenarios, table};
-use holm_tree::inner::Inner;
-use holm_tree::variants::{fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow};
-use holm_tree::{Design, Index};
+use holm_proof::{Subject, advance, explore, scenarios, table};
 use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
 mod narrow_fast_fair {
     use super::scenarios;
-    holm_proof::for_each_scenario!(tests, holm_tree::variants::fast_fair_all_narrow);
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::durable::fast_fair_all_narrow);
 }
 
 mod narrow_isle {
     use super::scenarios;
-    holm_proof::for_each_scenario!(tests, holm_tree::variants::isle_all_narrow);
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::durable::isle_all_narrow);
 }
 
-fn no_holes<D: Design>() {
-    let rows = table::rows::<D>(table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
+fn no_holes(subject: &'static Subject) {
+    let rows = table::rows(subject, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{}", table::Table(&rows));
     let holes: Vec<_> = rows.iter().flat_map(|row| row.holes()).collect();
     assert!(holes.is_empty(), "{holes:?}");
@@ -33,13 +31,13 @@ fn no_holes<D: Design>() {
 
 #[test]
 fn every_cell_was_looked_at_or_is_excused() {
-    no_holes::<fast_fair_all>();
-    no_holes::<isle_all>();
+    no_holes(&fast_fair_all);
+    no_holes(&isle_all);
 }
 
 /// Ascending keys, which make so many leaves, and then so many of the lowest one's that it is full; then a few more.
-fn wedge<D: Design>(leaves: u64, more: u64) -> Script {
-    let half = capacity::<D>() as u64 / 2;
+fn wedge(subject: &'static Subject, leaves: u64, more: u64) -> Script {
+    let half = subject.capacity as u64 / 2;
     let keys = (1..=leaves * half + half).map(|i| i * 100);
     let past = keys.chain((1..=half).map(|i| 100 + i)).map(|key| Step::Put(key, key)).collect();
     let steps = (half + 1..=half + more).map(|i| Step::Put(100 + i, i)).collect();
@@ -47,9 +45,9 @@ fn wedge<D: Design>(leaves: u64, more: u64) -> Script {
 }
 
 /// Ascending keys, and one more that splits the last leaf.
-fn ascent<D: Design>(leaves: u64) -> Script {
+fn ascent(subject: &'static Subject, leaves: u64) -> Script {
     let keys = |range: std::ops::RangeInclusive<u64>| range.map(|i| Step::Put(i * 100, i)).collect();
-    let upto = (leaves + 1) * (capacity::<D>() as u64 / 2);
+    let upto = (leaves + 1) * (subject.capacity as u64 / 2);
     Script {
         name: format!("ascent to {leaves} leaves"),
         past: keys(1..=upto),
@@ -60,17 +58,17 @@ fn ascent<D: Design>(leaves: u64) -> Script {
 
 /// Of few children a node: the first top splits, in the midst and at its end; a node below a top that has room; and one
 /// whose new half fills the top of two levels.
-fn climbs<D: Design>() -> [Script; 4] {
-    let most = D::Twig::CHILDREN as u64;
+fn climbs(subject: &'static Subject) -> [Script; 4] {
+    let most = subject.children as u64;
     // What the last node of a level takes before it splits again.
     let step = most / 2;
     let filled = most + step * (most - 2);
-    [wedge::<D>(most, 2), ascent::<D>(most), ascent::<D>(most + step), ascent::<D>(filled)]
+    [wedge(subject, most, 2), ascent(subject, most), ascent(subject, most + step), ascent(subject, filled)]
 }
 
 /// What nodes above the leaves did in a script's steps: how many there are more, and how many levels of them.
-fn climbed<D: Design>(script: &Script) -> (usize, u32) {
-    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).expect("a sound design");
+fn climbed(subject: &'static Subject, script: &Script) -> (usize, u32) {
+    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
     let look = || {
         let (forest, root) = grove.tree();
         (forest.nodes(root).len(), forest.height(root))
@@ -85,19 +83,19 @@ fn climbed<D: Design>(script: &Script) -> (usize, u32) {
 #[test]
 fn scripts_split_nodes_as_they_say() {
     let said = [(2, 1), (2, 1), (1, 0), (3, 1)];
-    assert_eq!(climbs::<fast_fair_all_narrow>().map(|script| climbed::<fast_fair_all_narrow>(&script)), said);
-    assert_eq!(climbs::<isle_all_narrow>().map(|script| climbed::<isle_all_narrow>(&script)), said);
+    assert_eq!(climbs(&fast_fair_all_narrow).map(|script| climbed(&fast_fair_all_narrow, &script)), said);
+    assert_eq!(climbs(&isle_all_narrow).map(|script| climbed(&isle_all_narrow, &script)), said);
 }
 
 /// Every model that is owed, one crash and two, and a reader who looks on.
-fn survives<D: Design>(scripts: &[Script]) {
+fn survives(subject: &'static Subject, scripts: &[Script]) {
     let (line, visible) = (Persistency::Line, Persistency::Visible);
     let reader = Some(Reader::Careful);
     let single = [line, visible].map(|model| Plan { reader, ..Plan::suite(model) });
     let mixed = [Plan::twice(line), Plan::mixed(line, visible), Plan::mixed(visible, line)];
     for script in scripts {
         for plan in single.iter().chain(&mixed) {
-            let report = explore::<D>(script, plan).unwrap_or_else(|violation| panic!("{violation}"));
+            let report = explore(subject, script, plan).unwrap_or_else(|violation| panic!("{violation}"));
             println!("{}, {}, then {}: {report}", script.name, plan.persistency, plan.later);
         }
     }
@@ -105,21 +103,21 @@ fn survives<D: Design>(scripts: &[Script]) {
 
 #[test]
 fn splits_of_nodes_survive() {
-    survives::<fast_fair_all_narrow>(&climbs::<fast_fair_all_narrow>());
-    survives::<isle_all_narrow>(&climbs::<isle_all_narrow>());
+    survives(&fast_fair_all_narrow, &climbs(&fast_fair_all_narrow));
+    survives(&isle_all_narrow, &climbs(&isle_all_narrow));
 }
 
 /// A parent that shifts many children, across lines.
 #[test]
 fn a_wide_node_survives() {
-    survives::<fast_fair_all>(&[wedge::<fast_fair_all>(10, 2)]);
-    survives::<isle_all>(&[wedge::<isle_all>(10, 2)]);
+    survives(&fast_fair_all, &[wedge(&fast_fair_all, 10, 2)]);
+    survives(&isle_all, &[wedge(&isle_all, 10, 2)]);
 }
 
 /// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing. A top
 /// that is missing would be made anew, so nothing else would tell that it was not durable.
-fn rests<D: Design>(script: &Script, without: &BTreeSet<Site>) -> Result<u64, String> {
-    let (grove, mut history) = Grove::<D>::plant(script, advance, without).expect("a sound design");
+fn rests(subject: &'static Subject, script: &Script, without: &BTreeSet<Site>) -> Result<u64, String> {
+    let (grove, mut history) = Grove::plant(subject, script, advance, without).expect("a sound design");
     let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
     grove.run(&script.steps, &mut history).expect("a sound design");
     let trace = grove.medium().take();
@@ -128,7 +126,7 @@ fn rests<D: Design>(script: &Script, without: &BTreeSet<Site>) -> Result<u64, St
     let mut images = 0;
     crashes.visit(&bounds, &mut Pcg64::seed_from_u64(1), |choice| {
         images += 1;
-        let revived = Grove::<D>::revive(&choice.snapshot(), Persistency::Line, advance, &BTreeSet::new());
+        let revived = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new());
         let trace = revived.map_err(|error| error.to_string())?.medium().take();
         match trace.iter().find(|entry| matches!(entry.event, Event::Write { .. })) {
             Some(entry) => Err(format!("{}: opening writes: {entry}", script.name)),
@@ -140,19 +138,19 @@ fn rests<D: Design>(script: &Script, without: &BTreeSet<Site>) -> Result<u64, St
 
 #[test]
 fn what_has_returned_needs_no_recovery() {
-    fn all_rest<D: Design>() {
-        for script in climbs::<D>() {
-            assert!(rests::<D>(&script, &BTreeSet::new()).expect("nothing to do") > 0);
+    fn all_rest(subject: &'static Subject) {
+        for script in climbs(subject) {
+            assert!(rests(subject, &script, &BTreeSet::new()).expect("nothing to do") > 0);
         }
     }
-    all_rest::<fast_fair_all_narrow>();
-    all_rest::<isle_all_narrow>();
+    all_rest(&fast_fair_all_narrow);
+    all_rest(&isle_all_narrow);
 }
 
 /// Something is done to a tree of a few levels, and the power fails: whatever nodes are left that no tree leads to,
 /// they are not taken for those of what comes after the recovery. Gives how many images held no pair.
-fn nothing_comes_back<D: Design>(script: &Script, done: impl FnOnce(&Grove<D>), after: &[Step]) -> u64 {
-    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).expect("a sound design");
+fn nothing_comes_back(subject: &'static Subject, script: &Script, done: impl FnOnce(&Grove), after: &[Step]) -> u64 {
+    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
     let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
     done(&grove);
     let (mut images, mut gone) = (0, 0);
@@ -162,7 +160,7 @@ fn nothing_comes_back<D: Design>(script: &Script, done: impl FnOnce(&Grove<D>), 
             crashes.visit(&bounds, &mut Pcg64::seed_from_u64(1), |choice| {
                 images += 1;
                 let none = BTreeSet::new();
-                let mut revived = Grove::<D>::revive(&choice.snapshot(), Persistency::Line, advance, &none)?;
+                let mut revived = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, &none)?;
                 let (contents, _) = revived.contents()?;
                 gone += u64::from(contents.is_empty());
                 let mut history = History::from(&contents);
@@ -182,37 +180,37 @@ fn nothing_comes_back<D: Design>(script: &Script, done: impl FnOnce(&Grove<D>), 
 }
 
 /// A tree is given up, and a lower one planted in the same keyspace.
-fn nodes_do_not_come_back<D: Design>() {
-    let uproot = |grove: &Grove<D>| {
+fn nodes_do_not_come_back(subject: &'static Subject) {
+    let uproot = |grove: &Grove| {
         let (forest, root) = grove.tree();
         let mut stay = grove.clock().check_in().expect("a sound pool");
         forest.uproot(root, &mut stay, &mut |_| {}).expect("a sound pool");
     };
     let few = (1..4).map(|i| Step::Put(i, i)).collect::<Vec<_>>();
-    assert!(nothing_comes_back::<D>(&ascent::<D>(7), uproot, &few) > 3);
+    assert!(nothing_comes_back(subject, &ascent(subject, 7), uproot, &few) > 3);
 }
 
 /// A node splits, and the blocks that a crash there left behind are used again.
-fn nodes_are_no_leaves<D: Design>() {
-    let script = ascent::<D>(D::Twig::CHILDREN as u64);
-    let run = |grove: &Grove<D>| {
+fn nodes_are_no_leaves(subject: &'static Subject) {
+    let script = ascent(subject, subject.children as u64);
+    let run = |grove: &Grove| {
         let contents = grove.contents().expect("a sound tree").0;
         grove.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
     };
     let many = (0..90).map(|i| Step::Put(100_000 + i, i + 1)).collect::<Vec<_>>();
-    nothing_comes_back::<D>(&script, run, &many);
+    nothing_comes_back(subject, &script, run, &many);
 }
 
 #[test]
 fn nodes_that_nothing_leads_to_do_not_come_back() {
-    nodes_do_not_come_back::<fast_fair_all_narrow>();
-    nodes_do_not_come_back::<isle_all_narrow>();
-    nodes_are_no_leaves::<fast_fair_all_narrow>();
-    nodes_are_no_leaves::<isle_all_narrow>();
+    nodes_do_not_come_back(&fast_fair_all_narrow);
+    nodes_do_not_come_back(&isle_all_narrow);
+    nodes_are_no_leaves(&fast_fair_all_narrow);
+    nodes_are_no_leaves(&isle_all_narrow);
 }
 
 /// How many sites scripts go through in these files, and those of them that nothing misses.
-fn needless<D: Design>(scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>) {
+fn needless(subject: &'static Subject, scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>) {
     let of_nodes = |site: &Site| files.iter().any(|file| site.place.file().ends_with(file));
     let (line, visible) = (Persistency::Line, Persistency::Visible);
     let few = Bounds { exhaustive: 200, pairs: 12, random: 12 };
@@ -220,18 +218,18 @@ fn needless<D: Design>(scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>)
     let plans: Vec<_> = single.into_iter().chain([Plan::twice(line), Plan::mixed(visible, line)]).collect();
     let mut rest = BTreeSet::new();
     for (script, plan) in scripts.iter().flat_map(|script| plans[2..].iter().map(move |plan| (script, plan))) {
-        let found = explore::<D>(script, plan).unwrap_or_else(|violation| panic!("{violation}")).sites;
+        let found = explore(subject, script, plan).unwrap_or_else(|violation| panic!("{violation}")).sites;
         rest.extend(found.into_iter().filter(of_nodes));
     }
     let all = rest.len();
     rest.retain(|site| {
         let without = BTreeSet::from([*site]);
-        if scripts.iter().any(|script| rests::<D>(script, &without).is_err()) {
+        if scripts.iter().any(|script| rests(subject, script, &without).is_err()) {
             return false;
         }
         plans.iter().all(|plan| {
             let plan = Plan { without: without.clone(), ..plan.clone() };
-            scripts.iter().all(|script| explore::<D>(script, &plan).is_ok())
+            scripts.iter().all(|script| explore(subject, script, &plan).is_ok())
         })
     });
     (all, rest.into_iter().collect())
@@ -241,8 +239,8 @@ fn needless<D: Design>(scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>)
 /// And for its link of zero, which in a block that no other tree has used is there already.
 #[test]
 fn nodes_of_fast_fair_need_all_they_do() {
-    let scripts = &climbs::<fast_fair_all_narrow>()[..2];
-    let (all, left) = needless::<fast_fair_all_narrow>(scripts, &["fast_fair/node.rs", "restore.rs"]);
+    let scripts = &climbs(&fast_fair_all_narrow)[..2];
+    let (all, left) = needless(&fast_fair_all_narrow, scripts, &["fast_fair/node.rs", "restore.rs"]);
     let orders: Vec<_> = left.iter().map(|site| site.order).collect();
     assert_eq!((all, orders), (5, vec![Order::Store, Order::Fence]), "{left:#?}");
 }
@@ -250,8 +248,8 @@ fn nodes_of_fast_fair_need_all_they_do() {
 /// As above. And a fresh half's flush and fence...
 #[test]
 fn nodes_of_isle_need_all_they_do() {
-    let mut scripts = climbs::<isle_all_narrow>()[..2].to_vec();
+    let mut scripts = climbs(&isle_all_narrow)[..2].to_vec();
     scripts.extend([merge(28), empty_out(28), random(1, 28)]);
-    let (all, left) = needless::<isle_all_narrow>(&scripts, &["isle/node.rs", "restore.rs"]);
+    let (all, left) = needless(&isle_all_narrow, &scripts, &["isle/node.rs", "restore.rs"]);
     assert_eq!((all, left), (32, vec![]));
 }

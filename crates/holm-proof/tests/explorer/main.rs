@@ -1,13 +1,12 @@
-//! The explorer over the designs, one program: every design over a recorded medium is compiled once for all of these
-//! tests, which takes longer than to run most of them.
+//! The explorer over the designs, one program. It knows them as subjects only, which the crate has compiled.
 
 /// A test for each scenario of a design; for [`holm_proof::for_each_scenario`].
 macro_rules! tests {
-    ($design:path; $($scenario:ident)*) => {
+    ($subject:path; $($scenario:ident)*) => {
         $(
             #[test]
             fn $scenario() {
-                match scenarios::$scenario::<$design>() {
+                match scenarios::$scenario(&$subject) {
                     Ok(said) => println!("{said}"),
                     Err(wrong) => panic!("{wrong}"),
                 }

@@ -1,25 +1,25 @@
 //! One image for many is as good as the many: with and without, the same verdicts on small cases, for designs as they
 //! are and with each of their stores, flushes and fences left out.
 
+use holm_proof::Subject;
 use holm_proof::script::{change, inserts, overflow, removals};
+use holm_proof::subjects::canaries::{canary_0, canary_1, canary_2, canary_3, canary_4};
+use holm_proof::subjects::{buffered, fast_fair};
 use holm_proof::{Bounds, Persistency, Plan, Report, Script, Site, Violation, explore, sites, trace};
-use holm_tree::Design;
-use holm_tree::designs::canaries::{canary_0, canary_1, canary_2, canary_3, canary_4};
-use holm_tree::designs::{buffered, fast_fair};
 use std::collections::BTreeSet;
 
 const EVERY: Bounds = Bounds { exhaustive: 200_000, pairs: 0, random: 0 };
 
 /// Every image there is, pruned or not.
-fn verdict<D: Design>(script: &Script, plan: &Plan, pruned: bool) -> Result<Report, Box<Violation>> {
-    let report = explore::<D>(script, &Plan { bounds: EVERY, pruned, ..plan.clone() })?;
-    assert_eq!(report.sampled, 0, "{} {}: too large to compare", D::NAME, script.name);
+fn verdict(subject: &'static Subject, script: &Script, plan: &Plan, pruned: bool) -> Result<Report, Box<Violation>> {
+    let report = explore(subject, script, &Plan { bounds: EVERY, pruned, ..plan.clone() })?;
+    assert_eq!(report.sampled, 0, "{} {}: too large to compare", subject.name, script.name);
     Ok(report)
 }
 
 /// Compares the verdicts, down to the moment of the crash; gives how many images each opened, if it is sound.
-fn compare<D: Design>(script: &Script, plan: &Plan) -> Option<(u64, u64)> {
-    match (verdict::<D>(script, plan, true), verdict::<D>(script, plan, false)) {
+fn compare(subject: &'static Subject, script: &Script, plan: &Plan) -> Option<(u64, u64)> {
+    match (verdict(subject, script, plan, true), verdict(subject, script, plan, false)) {
         (Ok(pruned), Ok(every)) => {
             assert_eq!(pruned.windows, every.windows);
             assert!(pruned.stood_for >= u128::from(every.images), "{pruned} stand for fewer than {every}");
@@ -30,7 +30,7 @@ fn compare<D: Design>(script: &Script, plan: &Plan) -> Option<(u64, u64)> {
             assert_eq!(what(&pruned), what(&every));
             None
         }
-        (pruned, every) => panic!("{} {}: {pruned:?}, but of all images {every:?}", D::NAME, script.name),
+        (pruned, every) => panic!("{} {}: {pruned:?}, but of all images {every:?}", subject.name, script.name),
     }
 }
 
@@ -39,11 +39,11 @@ fn left_out(site: Site) -> BTreeSet<Site> {
 }
 
 /// Each site of a design left out in turn: how many of them a single crash misses, and what both searches opened.
-fn compare_mutants<D: Design>(script: &Script, persistency: Persistency) -> (usize, u64, u64) {
+fn compare_mutants(subject: &'static Subject, script: &Script, persistency: Persistency) -> (usize, u64, u64) {
     let plan = Plan::suite(persistency);
     let (mut caught, mut opened, mut all) = (0, 0, 0);
-    for site in sites(&trace::<D>(script, &plan).expect("a sound design")) {
-        match compare::<D>(script, &Plan { without: left_out(site), ..plan.clone() }) {
+    for site in sites(&trace(subject, script, &plan).expect("a sound design")) {
+        match compare(subject, script, &Plan { without: left_out(site), ..plan.clone() }) {
             Some((pruned, every)) => (opened, all) = (opened + pruned, all + every),
             None => caught += 1,
         }
@@ -55,12 +55,12 @@ fn compare_mutants<D: Design>(script: &Script, persistency: Persistency) -> (usi
 fn every_mutant_fares_the_same() {
     let line = Persistency::Line;
     let found = [
-        compare_mutants::<canary_0>(&change(), line),
-        compare_mutants::<canary_0>(&inserts(), Persistency::Word),
-        compare_mutants::<canary_0>(&change(), Persistency::Visible),
-        compare_mutants::<fast_fair>(&inserts(), line),
-        compare_mutants::<fast_fair>(&removals(), line),
-        compare_mutants::<buffered>(&inserts(), line),
+        compare_mutants(&canary_0, &change(), line),
+        compare_mutants(&canary_0, &inserts(), Persistency::Word),
+        compare_mutants(&canary_0, &change(), Persistency::Visible),
+        compare_mutants(&fast_fair, &inserts(), line),
+        compare_mutants(&fast_fair, &removals(), line),
+        compare_mutants(&buffered, &inserts(), line),
     ];
     println!("caught, opened with, opened without: {found:?}");
     assert!(found.iter().all(|(caught, ..)| *caught > 0), "{found:?}");
@@ -71,10 +71,10 @@ fn every_mutant_fares_the_same() {
 fn every_known_bug_is_found_at_the_same_moment() {
     for persistency in Persistency::ALL {
         let plan = Plan::suite(persistency);
-        assert!(compare::<canary_0>(&change(), &plan).is_some());
-        assert_eq!(compare::<canary_1>(&change(), &plan).is_none(), persistency != Persistency::Visible);
-        assert!(compare::<canary_2>(&change(), &plan).is_none());
-        assert!(compare::<canary_3>(&change(), &plan).is_none());
+        assert!(compare(&canary_0, &change(), &plan).is_some());
+        assert_eq!(compare(&canary_1, &change(), &plan).is_none(), persistency != Persistency::Visible);
+        assert!(compare(&canary_2, &change(), &plan).is_none());
+        assert!(compare(&canary_3, &change(), &plan).is_none());
     }
 }
 
@@ -84,7 +84,7 @@ fn a_split_is_explored_whole() {
     for persistency in Persistency::ALL {
         let bounds = Bounds { exhaustive: 60, pairs: 0, random: 0 };
         let plan = Plan { bounds, ..Plan::suite(persistency) };
-        let report = explore::<canary_0>(&overflow(28), &plan).expect("a sound design");
+        let report = explore(&canary_0, &overflow(28), &plan).expect("a sound design");
         assert_eq!(report.sampled, 0, "{report}");
         let all = match persistency {
             Persistency::Word => 1 << 30,
@@ -92,6 +92,6 @@ fn a_split_is_explored_whole() {
             Persistency::Visible => 60,
         };
         assert!(report.images < 60 && report.stood_for > all, "{report}");
-        assert!(explore::<canary_4>(&overflow(28), &plan).is_err());
+        assert!(explore(&canary_4, &overflow(28), &plan).is_err());
     }
 }

@@ -1,29 +1,29 @@
 //! What readers were told counts: a reader who believes too early is contradicted by a crash.
 
+use holm_proof::Subject;
 use holm_proof::script::change;
+use holm_proof::subjects::canaries::canary_0;
+use holm_proof::subjects::{buffered, fast_fair};
 use holm_proof::{Persistency, Plan, Reader, Violation, explore};
-use holm_tree::Design;
-use holm_tree::designs::canaries::canary_0;
-use holm_tree::designs::{buffered, fast_fair};
 
-fn contradicted<D: Design>(reader: Reader, persistency: Persistency) -> Option<Violation> {
+fn contradicted(subject: &'static Subject, reader: Reader, persistency: Persistency) -> Option<Violation> {
     let plan = |reader| Plan { reader: Some(reader), ..Plan::suite(persistency) };
-    assert!(explore::<D>(&change(), &plan(Reader::Careful)).is_ok(), "who asks is not contradicted");
-    explore::<D>(&change(), &plan(reader)).err().map(|violation| *violation)
+    assert!(explore(subject, &change(), &plan(Reader::Careful)).is_ok(), "who asks is not contradicted");
+    explore(subject, &change(), &plan(reader)).err().map(|violation| *violation)
 }
 
 /// As in an index whose readers take no latch and see a value that is not persistent yet: CCEH's copy-on-write get.
 #[test]
 fn a_reader_that_looks_into_a_leaf_while_it_is_written_is_contradicted() {
-    let violation = contradicted::<canary_0>(Reader::Rash, Persistency::Line).expect("a value that is lost");
+    let violation = contradicted(&canary_0, Reader::Rash, Persistency::Line).expect("a value that is lost");
     assert_eq!(violation.wrong, "the contents", "{violation}");
-    assert!(contradicted::<fast_fair>(Reader::Rash, Persistency::Line).is_some());
+    assert!(contradicted(&fast_fair, Reader::Rash, Persistency::Line).is_some());
 }
 
 /// The loss of power takes what the latch let him see, if he does not ask for its epoch as well.
 #[test]
 fn a_reader_that_does_not_wait_for_the_epoch_is_contradicted() {
-    let violation = contradicted::<buffered>(Reader::Hasty, Persistency::Line).expect("an epoch that is lost");
+    let violation = contradicted(&buffered, Reader::Hasty, Persistency::Line).expect("an epoch that is lost");
     assert!(violation.wrong.contains("a reader has been told"), "{violation}");
-    assert!(contradicted::<buffered>(Reader::Hasty, Persistency::Visible).is_none(), "the process alone takes nothing");
+    assert!(contradicted(&buffered, Reader::Hasty, Persistency::Visible).is_none(), "the process alone takes nothing");
 }

@@ -1,21 +1,21 @@
 //! The scripts do what their names say: else the scenarios that use them would look at nothing.
 
+use holm_proof::Subject;
 use holm_proof::script::{empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
+use holm_proof::subjects::{borders, buffered};
 use holm_proof::{Grove, History, Script, advance};
-use holm_tree::Design;
-use holm_tree::designs::{borders, buffered};
 use std::collections::BTreeSet;
 
 /// The leaves of a tree before and after a script's steps, from left to right.
-fn leaves_of<D: Design>(script: &Script) -> (Vec<u32>, Vec<u32>) {
-    let (grove, _) = Grove::<D>::plant(script, advance, &BTreeSet::new()).expect("a sound design");
+fn leaves_of(subject: &'static Subject, script: &Script) -> (Vec<u32>, Vec<u32>) {
+    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
     let (contents, before) = grove.contents().expect("a sound tree");
     grove.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
     (before, grove.contents().expect("a sound tree").1)
 }
 
 fn leaves(script: &Script) -> (Vec<u32>, Vec<u32>) {
-    leaves_of::<buffered>(script)
+    leaves_of(&buffered, script)
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn blocks_are_used_again() {
 
 #[test]
 fn the_root_grows() {
-    for (before, after) in [leaves(&grow_root(28)), leaves_of::<borders>(&grow_root(31))] {
+    for (before, after) in [leaves(&grow_root(28)), leaves_of(&borders, &grow_root(31))] {
         assert!(before.len() <= 64 && after.len() > 64, "{} {}", before.len(), after.len());
     }
 }
@@ -60,17 +60,17 @@ fn the_root_grows() {
 #[test]
 fn a_leaf_inherits_and_the_block_given_up_comes_back() {
     let mut script = inherit(31);
-    let (before, after) = leaves_of::<borders>(&script);
+    let (before, after) = leaves_of(&borders, &script);
     assert_eq!((before.len(), &before), (2, &after));
     script.steps.truncate(42);
-    assert_eq!(leaves_of::<borders>(&script).1, before[..1]);
+    assert_eq!(leaves_of(&borders, &script).1, before[..1]);
 }
 
 #[test]
 fn a_leaf_runs_empty() {
     let mut script = empty(31);
     script.steps.truncate(1);
-    let (before, after) = leaves_of::<borders>(&script);
+    let (before, after) = leaves_of(&borders, &script);
     assert_eq!(after, [&before[..2], &before[3..]].concat(), "it took its right neighbour over");
 }
 
@@ -79,7 +79,7 @@ fn the_ends_of_the_key_space_come_and_go() {
     let mut script = ends();
     let counts = [1, 2, 12].map(|steps| {
         script.steps = ends().steps[..steps].to_vec();
-        leaves_of::<borders>(&script).1.len()
+        leaves_of(&borders, &script).1.len()
     });
     assert_eq!(counts, [2, 2, 1], "the greatest key has a leaf of its own for as long as it is there");
 }

@@ -3,8 +3,8 @@
 
 use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
 use holm_proof::history::{Action, Call, Recorder, check};
-use holm_search::Search;
-use holm_tree::{Index, Root, Words, designs};
+use holm_proof::subjects;
+use holm_tree::{Index, Root, Words};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,7 +26,7 @@ impl Grove {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
         let medium = Mapped::heap(4 << 20, 4 << 10, options);
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-        let index = designs::open("buffered", quill.clone(), Words, Search::detect()).expect("a design of that name");
+        let index = subjects::buffered.index(quill.clone());
         let root = index.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
         Grove { quill, index, root }
     }

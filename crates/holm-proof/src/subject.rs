@@ -1,0 +1,129 @@
+//! A design under proof, without its type: its card, its measures, and its trees over a recorded pool.
+//!
+//! What the proof does with a design goes through here, so that all of it is compiled once and not for each design; a
+//! design costs its own trees, and those once in this crate (`subjects.rs`).
+
+use crate::recorded::Recorded;
+use holm_medium::{Area, Image, Loc, Mapped, Quill};
+use holm_search::Search;
+use holm_tree::inner::Inner;
+use holm_tree::leaf::{Card, Leaf, Lens, MOST_PAIRS, Pairs};
+use holm_tree::{Design, Forest, Index, Root, Sighting, Words};
+use std::sync::Arc;
+
+/// A tree as the proof sees it: what a store holds of it, and what only who proves asks.
+pub trait Tree: Index<Words> {
+    /// As [`Forest::try_get`].
+    fn try_get(&self, root: &Root, key: u64) -> Option<Sighting>;
+    /// As [`Forest::nodes`].
+    fn nodes(&self, root: &Root) -> Vec<u32>;
+    /// As [`Forest::height`].
+    fn height(&self, root: &Root) -> u32;
+}
+
+impl<D: Design> Tree for Forest<Recorded, D, Words> {
+    fn try_get(&self, root: &Root, key: u64) -> Option<Sighting> {
+        Forest::try_get(self, root, key)
+    }
+
+    fn nodes(&self, root: &Root) -> Vec<u32> {
+        Forest::nodes(self, root)
+    }
+
+    fn height(&self, root: &Root) -> u32 {
+        Forest::height(self, root)
+    }
+}
+
+/// A design under proof.
+pub struct Subject {
+    /// Its name.
+    pub name: &'static str,
+    /// What its leaf assumes and offers.
+    pub card: Card,
+    /// The most pairs of one leaf, where scripts ask.
+    pub capacity: usize,
+    /// Bytes of a leaf's block.
+    pub block: usize,
+    /// The most leaves that one twig leads to.
+    pub children: usize,
+    tree: fn(Arc<Quill<Recorded>>) -> Arc<dyn Tree>,
+    index: fn(Arc<Quill<Mapped>>) -> Box<dyn Index<Words>>,
+    bare: fn(&Image, u32, u64) -> Option<u64>,
+    read_all: fn(&Image, u32, &[u64]),
+    merges: fn() -> bool,
+}
+
+impl Subject {
+    /// A design; compiles its trees wherever this is written.
+    pub const fn of<D: Design>() -> Subject {
+        Subject {
+            name: D::NAME,
+            card: D::Leaf::CARD,
+            capacity: if D::Leaf::CAPACITY < MOST_PAIRS { D::Leaf::CAPACITY } else { MOST_PAIRS },
+            block: size_of::<D::Leaf>(),
+            children: D::Twig::CHILDREN,
+            tree: |quill| Arc::new(Forest::<_, D, _>::new(quill, Words, Search::detect())),
+            index: |quill| Box::new(Forest::<_, D, _>::new(quill, Words, Search::detect())),
+            bare: bare::<D::Leaf>,
+            read_all: read_all::<D::Leaf>,
+            merges: merges::<D::Leaf>,
+        }
+    }
+
+    /// An empty tree over a recorded pool.
+    pub fn tree(&self, quill: Arc<Quill<Recorded>>) -> Arc<dyn Tree> {
+        (self.tree)(quill)
+    }
+
+    /// The same over memory, for threads at full speed.
+    pub fn index(&self, quill: Arc<Quill<Mapped>>) -> Box<dyn Index<Words>> {
+        (self.index)(quill)
+    }
+
+    /// What lies under a key in a leaf, whoever is writing there.
+    pub(crate) fn bare(&self, image: &Image, number: u32, key: u64) -> Option<u64> {
+        (self.bare)(image, number, key)
+    }
+
+    /// Asks a leaf for all it can tell, whatever bits are there. That it returns is the answer.
+    pub(crate) fn read_all(&self, image: &Image, number: u32, probes: &[u64]) {
+        (self.read_all)(image, number, probes);
+    }
+
+    /// Whether it ever merges: an empty leaf is then worth an attempt.
+    pub(crate) fn merges(&self) -> bool {
+        (self.merges)()
+    }
+}
+
+fn leaf_of<L: Leaf>(image: &Image, number: u32) -> Option<&L> {
+    image.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
+}
+
+fn lens() -> Lens<'static, Words> {
+    Lens { keys: &Words, search: Search::detect() }
+}
+
+fn bare<L: Leaf>(image: &Image, number: u32, key: u64) -> Option<u64> {
+    let leaf = leaf_of::<L>(image, number)?;
+    let beside = L::Beside::default();
+    leaf.rederive(&beside, lens());
+    leaf.get(&beside, lens(), key)
+}
+
+fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
+    let Some(leaf) = leaf_of::<L>(image, number) else { return };
+    let beside = L::Beside::default();
+    leaf.rederive(&beside, lens());
+    leaf.live(&beside, &mut Pairs::default());
+    for probe in probes {
+        let _ = (leaf.get(&beside, lens(), *probe), leaf.glance(&beside, lens(), *probe));
+    }
+    let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next());
+}
+
+fn merges<L: Leaf>() -> bool {
+    let image = Image::heap(size_of::<L>(), 0);
+    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default()))
+}

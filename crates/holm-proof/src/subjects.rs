@@ -1,0 +1,57 @@
+//! Every design under proof: those of the list, by name and all together; the canaries; and such variants as have tests
+//! of their own. With the feature `variants`, the variants all together as well.
+
+#![allow(non_upper_case_globals, reason = "a design is spelled as its name in reports")]
+
+use crate::subject::Subject;
+use holm_tree::{designs, variants};
+
+macro_rules! subjects {
+    ($all:ident, $list:ident: $($name:ident)*) => {
+        $(
+            #[doc = concat!("`", stringify!($name), "`.")]
+            pub static $name: Subject = Subject::of::<$list::$name>();
+        )*
+        /// All of these.
+        pub static $all: &[&Subject] = &[$(&$name),*];
+    };
+}
+
+macro_rules! of_designs {
+    ($($name:ident)*) => { subjects! { DESIGNS, designs: $($name)* } };
+}
+holm_tree::for_each_design!(of_designs);
+
+/// With durable nodes, which have scripts of their own.
+pub mod durable {
+    use super::{Subject, variants};
+    subjects! { ALL, variants: fast_fair_all fast_fair_all_narrow isle_all isle_all_narrow }
+}
+
+/// With known bugs, but for the first.
+pub mod canaries {
+    use super::Subject;
+    use holm_tree::designs::canaries;
+    subjects! { ALL, canaries:
+        canary_0 canary_1 canary_2 canary_3 canary_4 canary_5 canary_6 canary_7 canary_8 canary_9 canary_10 canary_11
+        canary_12 canary_13 canary_14 canary_15 canary_16 canary_17 canary_18 canary_19 canary_20 canary_21 canary_22
+        canary_23 canary_24 canary_25 canary_26
+    }
+}
+
+/// Every variant, in a program that is built with them.
+#[cfg(feature = "variants")]
+mod every {
+    use super::{Subject, variants};
+    macro_rules! of_variants {
+        ($($name:ident)*) => { subjects! { ALL, variants: $($name)* } };
+    }
+    holm_tree::for_each_variant!(of_variants);
+}
+
+/// The variants all together; none in a program that is built without them.
+#[cfg(feature = "variants")]
+pub static VARIANTS: &[&Subject] = every::ALL;
+/// The variants all together; none in a program that is built without them.
+#[cfg(not(feature = "variants"))]
+pub static VARIANTS: &[&Subject] = &[];
