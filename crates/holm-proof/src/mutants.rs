@@ -8,7 +8,7 @@ use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
 use crate::script::{Script, change, descent, empty_out, hollow, merge, named, overflow, random};
 use crate::subject::Subject;
 use crate::trace::Site;
-use crate::verdict::{Report, Violation};
+use crate::verdict::Violation;
 use std::collections::BTreeSet;
 
 /// How a mutant fared.
@@ -47,49 +47,60 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     single.chain(told).chain(mixed.into_iter().chain(torn()).map(|plan| (plan, scripts(subject)))).collect()
 }
 
-/// A search that ends with the first violation.
-fn hunt(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<Report, Box<Violation>> {
-    let mut total = Report::default();
-    for (plan, scripts) in trials(subject) {
-        let plan = Plan { without: without.clone(), ..plan };
-        for script in scripts {
-            total += explore(subject, &script, &plan)?;
+/// A script under a plan, and every site that it goes through: who leaves out another changes nothing here.
+struct Trial {
+    plan: Plan,
+    script: Script,
+    sites: BTreeSet<Site>,
+}
+
+/// All that is tried with a design.
+pub struct Hunt {
+    subject: &'static Subject,
+    trials: Vec<Trial>,
+}
+
+impl Hunt {
+    /// Tries the design as it is, and notes which sites each trial goes through.
+    ///
+    /// # Errors
+    /// A violation, where the design is not sound to begin with.
+    pub fn of(subject: &'static Subject) -> Result<Hunt, Box<Violation>> {
+        let mut all = vec![];
+        for (plan, scripts) in trials(subject) {
+            for script in scripts {
+                let sites = explore(subject, &script, &plan)?.sites;
+                all.push(Trial { plan: plan.clone(), script, sites });
+            }
         }
+        Ok(Hunt { subject, trials: all })
     }
-    Ok(total)
-}
 
-/// Every site that operations, ticks and recovery go through.
-///
-/// # Errors
-/// A violation, where the design is not sound to begin with.
-pub fn sites(subject: &'static Subject) -> Result<BTreeSet<Site>, Box<Violation>> {
-    let mut found = BTreeSet::new();
-    for (first, later) in [(Persistency::Line, Persistency::Visible), (Persistency::Visible, Persistency::Line)] {
-        let bounds = Bounds { exhaustive: 4, pairs: 4, random: 4 };
-        for script in scripts(subject).into_iter().chain([hollow(subject.capacity)]) {
-            found.extend(explore(subject, &script, &Plan { bounds, ..Plan::mixed(first, later) })?.sites);
+    /// Every site that operations, ticks and recovery go through.
+    pub fn sites(&self) -> BTreeSet<Site> {
+        self.trials.iter().flat_map(|trial| trial.sites.iter().copied()).collect()
+    }
+
+    /// Leaves one site out and looks for what that breaks.
+    pub fn fate(&self, site: Site) -> Fate {
+        for trial in self.trials.iter().filter(|trial| trial.sites.contains(&site)) {
+            let plan = Plan { without: BTreeSet::from([site]), ..trial.plan.clone() };
+            if let Err(violation) = explore(self.subject, &trial.script, &plan) {
+                return Fate::Caught(violation);
+            }
         }
+        Fate::Survived
     }
-    Ok(found)
-}
 
-/// Leaves one site out and looks for what that breaks.
-pub fn fate(subject: &'static Subject, site: Site) -> Fate {
-    match hunt(subject, &BTreeSet::from([site])) {
-        Ok(_) => Fate::Survived,
-        Err(violation) => Fate::Caught(violation),
+    /// The sites of a tree's coming and going, and whether anything there misses one that is left out.
+    ///
+    /// # Errors
+    /// In words, where the design is not sound to begin with.
+    pub fn comings_and_goings(&self) -> Result<Vec<(Site, Option<String>)>, String> {
+        let losses = || owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
+        let explore = |loss, site| survives_planting_and_giving_up::explore(self.subject, loss, &[site].into());
+        let missed = |site| losses().find_map(|loss| explore(loss, site).err());
+        let fate = |site| (site, missed(site));
+        Ok(survives_planting_and_giving_up::sites(self.subject)?.into_iter().map(fate).collect())
     }
-}
-
-/// The sites of a tree's coming and going, and whether anything there misses one that is left out.
-///
-/// # Errors
-/// In words, where the design is not sound to begin with.
-pub fn comings_and_goings(subject: &'static Subject) -> Result<Vec<(Site, Option<String>)>, String> {
-    let losses = || owed(subject).filter(|persistency| *persistency != Persistency::Visible);
-    let missed =
-        |site| losses().find_map(|loss| survives_planting_and_giving_up::explore(subject, loss, &[site].into()).err());
-    let fate = |site| (site, missed(site));
-    Ok(survives_planting_and_giving_up::sites(subject)?.into_iter().map(fate).collect())
 }

@@ -1,27 +1,34 @@
 //! Every store, flush and fence of a design is needed, and the tests know it: left out, each is caught.
 
 use holm_proof::Subject;
-use holm_proof::mutants::{Fate, comings_and_goings, fate, sites};
+use holm_proof::mutants::{Fate, Hunt};
 use holm_proof::subjects::canaries::canary_0;
 use holm_proof::subjects::{borders, buffered, circ, fast_fair, fp_tree, isle, nv_tree, wb_tree};
 use holm_proof::{Order, Site};
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 use std::thread;
 
+fn hunt(subject: &'static Subject) -> Hunt {
+    Hunt::of(subject).expect("a sound design")
+}
+
+/// For several tests each.
+static OF_BUFFERED: LazyLock<Hunt> = LazyLock::new(|| hunt(&buffered));
+static OF_FAST_FAIR: LazyLock<Hunt> = LazyLock::new(|| hunt(&fast_fair));
+
 /// The sites of a design that lie in these files.
-fn sites_in(subject: &'static Subject, files: &[&str]) -> BTreeSet<Site> {
-    let all = sites(subject).expect("a sound design");
-    all.into_iter().filter(|site| files.iter().any(|file| site.place.file().ends_with(file))).collect()
+fn sites_in(hunt: &Hunt, files: &[&str]) -> BTreeSet<Site> {
+    hunt.sites().into_iter().filter(|site| files.iter().any(|file| site.place.file().ends_with(file))).collect()
 }
 
 /// Those of the sites that nothing misses; looked for on all cores, for each is a search of its own.
-fn survivors(subject: &'static Subject, sites: impl IntoIterator<Item = Site>) -> BTreeSet<Site> {
+fn survivors(hunt: &Hunt, sites: impl IntoIterator<Item = Site>) -> BTreeSet<Site> {
     let (rest, left) = (Mutex::new(Vec::from_iter(sites)), Mutex::new(BTreeSet::new()));
     let next = || rest.lock().expect("nobody panicked").pop();
     let work = || {
         while let Some(site) = next() {
-            match fate(subject, site) {
+            match hunt.fate(site) {
                 Fate::Caught(violation) => println!("{site}: {}; {}", violation.wrong, violation.script),
                 Fate::Survived => drop(left.lock().expect("nobody panicked").insert(site)),
             }
@@ -35,31 +42,32 @@ fn survivors(subject: &'static Subject, sites: impl IntoIterator<Item = Site>) -
 
 #[test]
 fn the_advance_of_an_epoch_needs_each_of_its_four_orders() {
-    let mut ground = sites_in(&buffered, &["ground.rs"]);
+    let mut ground = sites_in(&OF_BUFFERED, &["ground.rs"]);
     ground.retain(|site| site.order != Order::Store);
     assert_eq!(ground.len(), 4, "lines, fence, clock, fence: {ground:?}");
-    assert_eq!(survivors(&buffered, ground), BTreeSet::new());
+    assert_eq!(survivors(&OF_BUFFERED, ground), BTreeSet::new());
 }
 
 #[test]
 fn buffered_needs_all_it_does() {
-    assert_eq!(survivors(&buffered, sites_in(&buffered, &["buffered.rs", "rebuild.rs"])), BTreeSet::new());
+    assert_eq!(survivors(&OF_BUFFERED, sites_in(&OF_BUFFERED, &["buffered.rs", "rebuild.rs"])), BTreeSet::new());
 }
 
 #[test]
 fn a_strict_design_needs_all_it_does() {
-    assert_eq!(survivors(&canary_0, sites_in(&canary_0, &["canary.rs"])), BTreeSet::new());
+    let hunt = hunt(&canary_0);
+    assert_eq!(survivors(&hunt, sites_in(&hunt, &["canary.rs"])), BTreeSet::new());
 }
 
 #[test]
 fn fast_fair_needs_all_it_does() {
-    let leaf = sites_in(&fast_fair, &["fast_fair.rs"]);
+    let leaf = sites_in(&OF_FAST_FAIR, &["fast_fair.rs"]);
     assert!(leaf.len() > 30, "{leaf:?}");
     // The fence after every block's own recovery is for designs that write there; this one writes in its chains.
-    let every = sites_in(&buffered, &["rebuild.rs"]);
-    let chains = &sites_in(&fast_fair, &["rebuild.rs"]) - &every;
+    let every = sites_in(&OF_BUFFERED, &["rebuild.rs"]);
+    let chains = &sites_in(&OF_FAST_FAIR, &["rebuild.rs"]) - &every;
     assert_eq!((every.len(), chains.len()), (1, 1), "one fence each: {every:?} {chains:?}");
-    assert_eq!(survivors(&fast_fair, leaf.into_iter().chain(chains)), BTreeSet::new());
+    assert_eq!(survivors(&OF_FAST_FAIR, leaf.into_iter().chain(chains)), BTreeSet::new());
 }
 
 /// What only the coming and going of trees goes through. Four sites of a fresh leaf are missed by nobody: its header
@@ -67,26 +75,26 @@ fn fast_fair_needs_all_it_does() {
 /// empty tree from none; of the two words behind each mark, the mates are marks where keys have records.
 #[test]
 fn fast_fair_needs_what_it_does_to_plant_and_to_give_up() {
-    let known = sites_in(&fast_fair, &["fast_fair.rs"]);
-    let mut fates = comings_and_goings(&fast_fair).expect("a sound design");
+    let known = sites_in(&OF_FAST_FAIR, &["fast_fair.rs"]);
+    let mut fates = OF_FAST_FAIR.comings_and_goings().expect("a sound design");
     fates.retain(|(site, _)| !known.contains(site) && site.place.file().ends_with("fast_fair.rs"));
     let left: Vec<_> = fates.iter().filter(|(_, missed)| missed.is_none()).map(|(site, _)| site.order).collect();
     assert_eq!((fates.len(), left), (9, vec![Order::Store, Order::Store, Order::Flush, Order::Fence]), "{fates:?}");
 }
 
 /// The sites of a strict design that nothing misses: neither one tree with its crashes, nor trees that come and go.
-fn needless(subject: &'static Subject, files: &[&str]) -> Vec<Site> {
+fn needless(hunt: &Hunt, files: &[&str]) -> Vec<Site> {
     let of_design = |site: &Site| files.iter().any(|file| site.place.file().ends_with(file));
-    let known = sites_in(subject, files);
+    let known = sites_in(hunt, files);
     let (mut rest, mut left) = (known.clone(), BTreeSet::new());
-    for (site, missed) in comings_and_goings(subject).expect("a sound design") {
+    for (site, missed) in hunt.comings_and_goings().expect("a sound design") {
         match missed {
             Some(_) => drop(rest.remove(&site)),
             None if of_design(&site) && !known.contains(&site) => drop(left.insert(site)),
             None => {}
         }
     }
-    left.append(&mut survivors(subject, rest));
+    left.append(&mut survivors(hunt, rest));
     left.into_iter().collect()
 }
 
@@ -94,10 +102,11 @@ fn needless(subject: &'static Subject, files: &[&str]) -> Vec<Site> {
 /// into the link's own line. The fence after every block's own recovery is for designs that write there.
 #[test]
 fn borders_needs_all_it_does() {
-    let leaf = sites_in(&borders, &["borders.rs"]);
+    let hunt = hunt(&borders);
+    let leaf = sites_in(&hunt, &["borders.rs"]);
     assert!(leaf.len() > 20, "{} {leaf:?}", leaf.len());
-    let left = needless(&borders, &["borders.rs", "rebuild.rs"]);
-    let rebuild = &sites_in(&buffered, &["rebuild.rs"]);
+    let left = needless(&hunt, &["borders.rs", "rebuild.rs"]);
+    let rebuild = &sites_in(&OF_BUFFERED, &["rebuild.rs"]);
     let orders: Vec<_> = left.iter().filter(|site| !rebuild.contains(site)).map(|site| site.order).collect();
     assert_eq!(orders, [Order::Flush, Order::Fence], "{left:#?}");
     assert_eq!(left.len(), 3, "{left:#?}");
@@ -112,9 +121,10 @@ fn orders(sites: &[Site]) -> Vec<Order> {
 /// two words of a slot, of which either may be the mark, the mate.
 #[test]
 fn circ_needs_all_it_does() {
-    let leaf = sites_in(&circ, &["circ.rs"]);
+    let hunt = hunt(&circ);
+    let leaf = sites_in(&hunt, &["circ.rs"]);
     assert!(leaf.len() > 30, "{leaf:?}");
-    let left = needless(&circ, &["circ.rs"]);
+    let left = needless(&hunt, &["circ.rs"]);
     assert_eq!(orders(&left), [Order::Store, Order::Store, Order::Flush, Order::Fence], "{left:#?}");
 }
 
@@ -122,7 +132,7 @@ fn circ_needs_all_it_does() {
 /// the one before recovery gives up empty leaves, from which nothing stems here: it is for designs that replace them.
 #[test]
 fn isle_needs_all_it_does() {
-    let left = needless(&isle, &["isle.rs", "lineage.rs", "rebuild.rs"]);
+    let left = needless(&hunt(&isle), &["isle.rs", "lineage.rs", "rebuild.rs"]);
     assert_eq!(orders(&left), [Order::Fence, Order::Fence], "{left:#?}");
 }
 
@@ -131,7 +141,7 @@ const PLANTED: [Order; 3] = [Order::Store, Order::Flush, Order::Fence];
 
 #[test]
 fn wb_tree_needs_all_it_does() {
-    let left = needless(&wb_tree, &["wb_tree.rs", "roster.rs"]);
+    let left = needless(&hunt(&wb_tree), &["wb_tree.rs", "roster.rs"]);
     assert_eq!(orders(&left), PLANTED, "{left:#?}");
 }
 
@@ -139,7 +149,7 @@ fn wb_tree_needs_all_it_does() {
 /// and the copied leaf for its bitmap, which is written twice, and a pair for its fingerprint. A planted leaf as above.
 #[test]
 fn fp_tree_needs_what_it_does_but_for_small_steps() {
-    let left = needless(&fp_tree, &["fp_tree.rs", "roster.rs"]);
+    let left = needless(&hunt(&fp_tree), &["fp_tree.rs", "roster.rs"]);
     let [stores, flushes, fences] = PLANTED.map(|it| left.iter().filter(|site| site.order == it).count());
     assert_eq!((stores, flushes, fences), (2, 2, 5), "{left:#?}");
 }
@@ -147,6 +157,6 @@ fn fp_tree_needs_what_it_does_but_for_small_steps() {
 /// Of a planted leaf the first put flushes the header's line and fences.
 #[test]
 fn nv_tree_needs_all_it_does() {
-    let left = needless(&nv_tree, &["nv_tree.rs", "lineage.rs", "rebuild.rs"]);
+    let left = needless(&hunt(&nv_tree), &["nv_tree.rs", "lineage.rs", "rebuild.rs"]);
     assert_eq!(orders(&left), [Order::Flush, Order::Fence], "{left:#?}");
 }
