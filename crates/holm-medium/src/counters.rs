@@ -1,5 +1,6 @@
 //! What was asked of the medium, per thread and summed on demand: words written, lines flushed, fences.
 
+use crossbeam_utils::CachePadded;
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thread_local::ThreadLocal;
@@ -34,9 +35,10 @@ struct Cells {
     fences: AtomicU64,
 }
 
-/// Per-thread counters of one medium.
+/// Per-thread counters of one medium, each in lines of its own: else every flush of one thread waits for the line that
+/// another has just written.
 #[derive(Default)]
-pub struct Counters(ThreadLocal<Cells>);
+pub struct Counters(ThreadLocal<CachePadded<Cells>>);
 
 #[inline]
 fn add(cell: &AtomicU64, count: u64) {

@@ -15,6 +15,7 @@ use crate::loc::LINE;
 use crate::medium::Medium;
 use crate::region::LARGE_PAGE;
 use blocks::Blocks;
+use crossbeam_utils::CachePadded;
 use heap::Heap;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -75,7 +76,8 @@ impl Own {
 pub struct Space {
     blocks: Mutex<Blocks>,
     heap: Mutex<Heap>,
-    own: ThreadLocal<Own>,
+    /// Each in lines of its own, for its thread writes to it with every record.
+    own: ThreadLocal<CachePadded<Own>>,
     /// Bytes of records that recovery found.
     found_bytes: AtomicU64,
     /// Where the first record lies whose space is used again: zero while the area is small.
@@ -222,7 +224,7 @@ impl Space {
         self.own.get_or(|| {
             let freed = vec![Vec::new(); CLASSES];
             let nib = Nib { at: 0, end: 0, freed, kept: 0, retired: VecDeque::new() };
-            Own { nib: Mutex::new(nib), balance: AtomicI64::new(0) }
+            CachePadded::new(Own { nib: Mutex::new(nib), balance: AtomicI64::new(0) })
         })
     }
 

@@ -311,7 +311,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                     self.seal(&mut pen, seal);
                     drop(taken.held);
                     if old.is_none() && D::Leaf::CARD.keeps {
-                        root.pairs.fetch_add(1, Relaxed);
+                        root.pairs.add(1);
                     }
                     return Ok(old);
                 }
@@ -319,7 +319,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
                     taken.held.undo();
                     drop(pen);
                     if self.make_room(root, stay, probe, Some((payload, seal)))? {
-                        root.pairs.fetch_add(1, Relaxed);
+                        root.pairs.add(1);
                         return Ok(None);
                     }
                 }
@@ -337,7 +337,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         drop(taken.held);
         drop(pen);
         if old.is_some() {
-            root.pairs.fetch_sub(1, Relaxed);
+            root.pairs.add(-1);
         }
         if sparse {
             // An operation of its own: the neighbour may already belong to the next epoch.

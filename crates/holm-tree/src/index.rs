@@ -7,7 +7,8 @@ use crate::audit::Audit;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Card, Cut, Old, Pairs};
-use crate::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use crate::sync::atomic::AtomicU64;
+use crate::tally::Tally;
 use holm_medium::{Epoch, Result, Stay};
 
 /// The top of one keyspace's tree.
@@ -16,7 +17,7 @@ pub struct Root {
     pub(crate) latch: Latch,
     /// Level in the upper half, node number in the lower.
     pub(crate) top: AtomicU64,
-    pub(crate) pairs: AtomicI64,
+    pub(crate) pairs: Tally,
 }
 
 impl Root {
@@ -25,7 +26,7 @@ impl Root {
             keyspace,
             latch: Latch::default(),
             top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
-            pairs: AtomicI64::new(pairs as i64),
+            pairs: Tally::of(pairs),
         }
     }
 
@@ -34,9 +35,9 @@ impl Root {
         self.keyspace
     }
 
-    /// Pairs now. O(1); exact while nobody writes.
+    /// Pairs now. O(threads that ever wrote to it); exact while nobody writes.
     pub fn pairs(&self) -> u64 {
-        self.pairs.load(Ordering::Relaxed).max(0) as u64
+        self.pairs.sum()
     }
 }
 

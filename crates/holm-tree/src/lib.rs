@@ -29,6 +29,7 @@ mod slab;
 mod spine;
 mod split;
 mod sync;
+mod tally;
 mod texts;
 pub mod variants;
 
