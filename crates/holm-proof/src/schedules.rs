@@ -15,7 +15,7 @@ mod crowd;
 mod judge;
 
 use crate::subject::Subject;
-use crate::subjects::{self, canaries};
+use crate::subjects::{self, canaries, locked};
 use crowd::{Crowd, Fault, Shape};
 use explore::explore;
 use judge::Tally;
@@ -55,4 +55,5 @@ macro_rules! crashed {
 crashed! {
     canaries: canary_0;
     subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree isle nv_tree wb_tree;
+    locked: isle_lock_array;
 }

@@ -28,6 +28,12 @@ pub mod durable {
     subjects! { ALL, variants: fast_fair_all fast_fair_all_narrow isle_all isle_all_narrow }
 }
 
+/// With the leaves' latches in the nodes above them.
+pub mod locked {
+    use super::{Subject, variants};
+    subjects! { ALL, variants: isle_lock_array }
+}
+
 /// With known bugs, but for the first.
 pub mod canaries {
     use super::Subject;

@@ -4,19 +4,18 @@
 //! that costs nothing at a million pairs and up to a tenth of a get at sixteen; in exchange no volatile byte is ever
 //! in the file, a reader never dirties a page, and an image opens without a latch to reset.
 
-use crate::latch::Latch;
 use crate::leaf::Leaf;
 
 /// Latch and volatile side of a leaf.
-pub struct Berth<L: Leaf> {
-    /// Guards block and volatile side.
-    pub latch: Latch,
+pub struct Berth<L: Leaf, O> {
+    /// Guards block and volatile side, unless the node above has the latches.
+    pub latch: O,
     /// What the design keeps out of the block.
     pub beside: L::Beside,
 }
 
-impl<L: Leaf> Default for Berth<L> {
+impl<L: Leaf, O: Default> Default for Berth<L, O> {
     fn default() -> Self {
-        Berth { latch: Latch::default(), beside: L::Beside::default() }
+        Berth { latch: O::default(), beside: L::Beside::default() }
     }
 }

@@ -1,7 +1,9 @@
 //! A design: one choice of leaf, twig (level 1) and branch (levels 2 and up). A row in every report.
 
+use crate::berth::Berth;
 use crate::inner::Inner;
 use crate::leaf::{Card, Leaf};
+use crate::locks::Locks;
 
 /// One choice of modules for the three roles.
 pub trait Design: Send + Sync + 'static {
@@ -20,3 +22,9 @@ pub trait Design: Send + Sync + 'static {
         Card { needs_whole_keys, ..Self::Leaf::CARD }
     };
 }
+
+/// Where a design's leaves have their latches: its twigs say.
+pub(crate) type LocksOf<D> = <<D as Design>::Twig as Inner>::Locks;
+
+/// The volatile side of a design's leaf.
+pub(crate) type BerthOf<D> = Berth<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;

@@ -2,7 +2,7 @@
 //! from a design in a size or a search alone has its line in [`crate::variants`].
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
-use crate::inner::Sorted;
+use crate::inner::{Contiguous, Sorted};
 use crate::leaf::{blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
 
 /// Makes a list: its designs, what is asked of one by its name, and a macro of the given name that goes through all.
@@ -85,8 +85,9 @@ designs! { $ for_each_design:
     wb_tree: leaf crate::leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
     fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
-    /// NV-Tree: records appended, the last one of a key decides. Durable when an operation returns.
-    nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<8>, branch Sorted<8>;
+    /// NV-Tree: records appended, the last one of a key decides; inner nodes in one array, made anew when a parent of
+    /// leaves is full. Durable when an operation returns.
+    nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<4>, branch Contiguous<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -5,15 +5,15 @@
 //! back.
 
 use crate::audit::Audit;
-use crate::berth::Berth;
-use crate::design::Design;
+use crate::design::{BerthOf, Design, LocksOf};
 use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
 use crate::inner::{Inner, Station, unused};
 use crate::keys::Keys;
 use crate::latch::{Held, Version};
 use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, damaged};
+use crate::locks::Locks;
 use crate::slab::Slab;
-use crate::spine::Spine;
+use crate::spine::{Reached, Spine};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{spin_loop, yield_now};
 use holm_medium::{Area, Epoch, Loc, Medium, MediumError, Pen, Quill, Result, Stay};
@@ -31,14 +31,14 @@ pub struct Forest<M: Medium, D: Design, K: Keys> {
     pub(crate) quill: Arc<Quill<M>>,
     pub(crate) keys: K,
     pub(crate) spine: Spine<D>,
-    pub(crate) berths: Slab<Berth<D::Leaf>>,
+    pub(crate) berths: Slab<BerthOf<D>>,
 }
 
 /// A leaf whose latch a writer holds.
-pub(crate) struct Taken<'a, L: Leaf> {
+pub(crate) struct Taken<'a, D: Design> {
     pub(crate) number: u32,
-    pub(crate) leaf: &'a L,
-    pub(crate) berth: &'a Berth<L>,
+    pub(crate) leaf: &'a D::Leaf,
+    pub(crate) berth: &'a BerthOf<D>,
     pub(crate) held: Held<'a>,
 }
 
@@ -83,30 +83,32 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         // The largest single effect on a serial get: the lines of the block arrive together.
         leaf.summon();
         let berth = self.berths.get(at.leaf)?;
-        let version = berth.latch.read()?;
+        let latch = at.latch(at.leaf, berth);
+        let version = latch.read()?;
         if !at.twig.latch().still(at.version) {
             return None;
         }
         let payload = leaf.get(&berth.beside, self.lens(), probe);
         let stamp = leaf.stamp();
-        berth.latch.still(version).then_some(Sighting { payload, seen: Seen { leaf: at.leaf, version }, stamp })
+        latch.still(version).then_some(Sighting { payload, seen: at.seen(at.leaf, version), stamp })
     }
 
     /// Takes the probe's leaf, if nobody else has it.
-    fn try_take(&self, root: &Root, probe: K::Probe<'_>) -> Option<Taken<'_, D::Leaf>> {
+    fn try_take(&self, root: &Root, probe: K::Probe<'_>) -> Option<Taken<'_, D>> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
         leaf.summon();
         let berth = self.berths.get(at.leaf)?;
-        let version = berth.latch.read()?;
+        let latch = at.latch(at.leaf, berth);
+        let version = latch.read()?;
         if !at.twig.latch().still(at.version) {
             return None;
         }
-        Some(Taken { number: at.leaf, leaf, berth, held: berth.latch.hold(version)? })
+        Some(Taken { number: at.leaf, leaf, berth, held: latch.hold(version)? })
     }
 
     /// Takes the probe's leaf for an operation whose label is then valid: its linearization point.
-    fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
+    fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D>> {
         let mut turn = 0;
         loop {
             match self.try_take(root, probe) {
@@ -121,7 +123,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Takes the probe's leaf, with room to take the probe's key away from it.
-    fn take_uncrowded(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D::Leaf>> {
+    fn take_uncrowded(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D>> {
         for _ in 0..MOST_SPLITS {
             let taken = self.take(root, stay, probe)?;
             if !taken.leaf.crowded() || taken.leaf.get(&taken.berth.beside, self.lens(), probe).is_none() {
@@ -146,6 +148,11 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         self.spine.nodes(root).into_iter().map(|node| node.1).collect()
     }
 
+    /// Children of each node of level 1, from left to right; nobody may write to the tree meanwhile.
+    pub fn fills(&self, root: &Root) -> Vec<usize> {
+        self.spine.fills(root)
+    }
+
     /// Levels above a tree's leaves.
     pub fn height(&self, root: &Root) -> u32 {
         (root.top.load(Relaxed) >> 32) as u32
@@ -161,7 +168,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Block and berth of a number just taken.
-    pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &Berth<D::Leaf>)> {
+    pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &BerthOf<D>)> {
         // The block first: a damaged link names any number, and no berth is made for one that has no block.
         let pair = self.leaf(number).and_then(|leaf| Some((leaf, self.berths.reach(number)?)));
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
@@ -175,13 +182,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let Some(at) = self.spine.seek::<K>(root, *probe) else { continue };
             let Some((leaf, berth)) = self.leaf(at.leaf).zip(self.berths.get(at.leaf)) else { continue };
             leaf.approach();
-            holm_search::prefetch(&berth.latch);
+            holm_search::prefetch(at.latch(at.leaf, berth));
             *place = Some((at, leaf, berth));
         }
         let mut seen = [None; GROUP];
         for ((probe, place), seen) in probes.iter().zip(&reached).zip(&mut seen) {
             let Some((at, leaf, berth)) = place else { continue };
-            *seen = berth.latch.read().filter(|_| at.twig.latch().still(at.version));
+            *seen = at.latch(at.leaf, berth).read().filter(|_| at.twig.latch().still(at.version));
             if seen.is_some() {
                 leaf.aim(&berth.beside, self.lens(), *probe);
             }
@@ -196,8 +203,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let sighting = place.as_ref().zip(*seen).and_then(|((at, leaf, berth), version)| {
                 let payload = leaf.get(&berth.beside, self.lens(), *probe);
                 let stamp = leaf.stamp();
-                let seen = Seen { leaf: at.leaf, version };
-                berth.latch.still(version).then_some(Sighting { payload, seen, stamp })
+                let seen = at.seen(at.leaf, version);
+                at.latch(at.leaf, berth).still(version).then_some(Sighting { payload, seen, stamp })
             });
             // What a writer has disturbed is looked up by itself.
             out.push(sighting.unwrap_or_else(|| self.get(root, *probe)));
@@ -209,59 +216,60 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let leaf = self.leaf(at.leaf)?;
         prefetch_lines(leaf);
         let berth = self.berths.get(at.leaf)?;
-        let version = berth.latch.read()?;
+        let version = at.latch(at.leaf, berth).read()?;
         if !at.twig.latch().still(at.version) {
             return None;
         }
         let step = if matches!(toward, Toward::Holding(_)) { 1 } else { -1 };
-        let next = at.beside(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.approach(number)?)));
+        let next =
+            at.beside(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.approach(&at, number)?)));
         view.edge = edge;
-        view.foreseen = view.ahead.seen == Seen { leaf: at.leaf, version };
+        view.foreseen = view.ahead.seen == at.seen(at.leaf, version);
         if view.foreseen {
             std::mem::swap(&mut view.here, &mut view.ahead);
         } else {
-            self.glimpse(at.leaf, leaf, berth, version, &mut view.here)?;
+            self.glimpse(&at, (at.leaf, version), (leaf, berth), &mut view.here)?;
         }
         view.ahead.seen = Seen::default();
         view.ahead.pairs.clear();
         // A scan starts in the middle of its first leaf.
         let enough = view.here.pairs.len() / 2;
         if let Some((number, (leaf, berth))) = next.filter(|_| wanted > enough)
-            && let Some(version) = berth.latch.read()
-            && self.glimpse(number, leaf, berth, version, &mut view.ahead).is_some()
+            && let Some(version) = at.latch(number, berth).read()
+            && self.glimpse(&at, (number, version), (leaf, berth), &mut view.ahead).is_some()
             && wanted > enough + view.ahead.pairs.len()
         {
-            at.beside(2 * step).map(|number| self.approach(number));
+            at.beside(2 * step).map(|number| self.approach(&at, number));
         }
         Some(())
     }
 
-    /// Copies a leaf's pairs out, in order, if nobody changes it meanwhile.
+    /// Copies the pairs of a leaf under a twig out, in order, if nobody changes it meanwhile.
     fn glimpse(
         &self,
-        number: u32,
-        leaf: &D::Leaf,
-        berth: &Berth<D::Leaf>,
-        version: Version,
+        at: &Reached<'_, D>,
+        (number, version): (u32, Version),
+        (leaf, berth): (&D::Leaf, &BerthOf<D>),
         into: &mut Glimpse,
     ) -> Option<()> {
+        let still = || at.twig.locks().of(&berth.latch, number).still(version);
         into.seen = Seen::default();
         into.pairs.begin(D::Leaf::CAPACITY);
         leaf.live(&berth.beside, &mut into.pairs);
         (into.skip, into.stamp) = (leaf.skip(), leaf.stamp());
-        if !berth.latch.still(version) {
+        if !still() {
             return None;
         }
         into.pairs.sort(&self.keys, self.spine.search, into.skip);
         // Ties of heads were decided by records: they count only if the leaf has not changed since.
-        berth.latch.still(version).then(|| into.seen = Seen { leaf: number, version })
+        still().then(|| into.seen = at.seen(number, version))
     }
 
     /// Asks for the lines of a leaf that will be looked at soon.
-    fn approach(&self, number: u32) -> Option<(&D::Leaf, &Berth<D::Leaf>)> {
+    fn approach<'a>(&'a self, at: &Reached<'a, D>, number: u32) -> Option<(&'a D::Leaf, &'a BerthOf<D>)> {
         let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
         prefetch_lines(leaf);
-        holm_search::prefetch(&berth.latch);
+        holm_search::prefetch(at.latch(number, berth));
         Some((leaf, berth))
     }
 }
@@ -292,7 +300,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
 
     #[inline]
     fn still(&self, seen: Seen) -> bool {
-        self.berths.get(seen.leaf).is_some_and(|berth| berth.latch.still(seen.version))
+        let Some(berth) = self.berths.get(seen.leaf) else { return false };
+        let array = || Some(self.spine.twigs.get(seen.twig)?.locks().of(&berth.latch, seen.leaf));
+        LocksOf::<D>::own(&berth.latch).or_else(array).is_some_and(|latch| latch.still(seen.version))
     }
 
     fn put(

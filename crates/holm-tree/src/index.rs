@@ -7,7 +7,7 @@ use crate::audit::Audit;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Card, Cut, Old, Pairs};
-use crate::sync::atomic::AtomicU64;
+use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::tally::Tally;
 use holm_medium::{Epoch, Result, Stay};
 
@@ -18,6 +18,8 @@ pub struct Root {
     /// Level in the upper half, node number in the lower.
     pub(crate) top: AtomicU64,
     pub(crate) pairs: Tally,
+    /// How often the levels above the leaves have been made anew.
+    pub(crate) renewals: AtomicU64,
 }
 
 impl Root {
@@ -27,6 +29,7 @@ impl Root {
             latch: Latch::default(),
             top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
             pairs: Tally::of(pairs),
+            renewals: AtomicU64::new(0),
         }
     }
 
@@ -39,12 +42,19 @@ impl Root {
     pub fn pairs(&self) -> u64 {
         self.pairs.sum()
     }
+
+    /// How often the levels above the leaves have been made anew since they were first made, in designs that do so.
+    pub fn renewals(&self) -> u64 {
+        self.renewals.load(Ordering::Relaxed)
+    }
 }
 
 /// When something was seen: enough to ask later whether it still stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
     pub(crate) leaf: u32,
+    /// The twig whose lock array the version is of; zero where leaves have latches of their own.
+    pub(crate) twig: u32,
     pub(crate) version: Version,
 }
 

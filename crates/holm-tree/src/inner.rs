@@ -7,15 +7,18 @@
 //! prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through:
 //! readers race with the one who holds the latch.
 
+pub mod contiguous;
 pub mod durable;
 pub mod sorted;
 
+pub use contiguous::Contiguous;
 pub use durable::Durable;
 pub use sorted::Sorted;
 
 use crate::head::masked;
 use crate::keys::Keys;
 use crate::latch::Latch;
+use crate::locks::Locks;
 use crate::slab::Slab;
 use crate::texts::Texts;
 use holm_medium::{Image, Medium, MediumError, Pen, Pool, Result};
@@ -114,9 +117,15 @@ pub trait Inner: Default + Send + Sync + 'static {
     const CHILDREN: usize;
     /// Whether nodes lie in blocks of the leaf area, whose numbers are theirs, and outlive the process.
     const DURABLE: bool = false;
+    /// Whether it takes no twig in: where one is full, all twigs are made anew, and this one branch above them.
+    const RENEWED: bool = false;
+    /// Where the latches of its leaves lie, if it is a twig.
+    type Locks: Locks;
 
     /// The node's latch.
     fn latch(&self) -> &Latch;
+    /// The latches of its leaves.
+    fn locks(&self) -> &Self::Locks;
     /// What it says of itself.
     fn shape(&self) -> Shape;
     /// Separators now.
@@ -204,7 +213,8 @@ pub trait Inner: Default + Send + Sync + 'static {
     fn mend<M: Medium>(&self, pen: &mut Pen<'_, M>, right: Option<&Self>) {
         let _ = (pen, right);
     }
-    /// Gives a durable node up: the tree is gone, or there was none.
+    /// Gives a durable node up: the tree is gone, or there was none. Known by its caller to who leaves it out.
+    #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         let _ = pen;
     }
@@ -286,6 +296,15 @@ pub trait Inner: Default + Send + Sync + 'static {
             }
         }
         below
+    }
+
+    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
+    fn take_apart<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
+        let len = self.len();
+        let fences = (0..len).map(|index| self.fence::<K>(texts, index, probe)).collect();
+        let children = (0..=len).map(|index| self.child(index)).collect();
+        (0..len).for_each(|index| texts.forget(self.mark(index).text));
+        (fences, children)
     }
 
     /// A separator as a fence; the probe was routed here, so its first bytes are the separator's.

@@ -7,16 +7,15 @@
 //! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
 //! leave a gap between them, an empty leaf is put into it.
 
-use crate::berth::Berth;
-use crate::design::Design;
+use crate::design::{BerthOf, Design};
 use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
-use crate::inner::{Inner, Station};
+use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Home, Leaf, Pairs, damaged};
+use crate::load::Placed;
 use crate::reach::Reach;
 use crate::restore::{Below, Levels, Restorer};
-use crate::slab::Slab;
 use holm_medium::{Area, Epoch, Medium, Pen, Result};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -32,9 +31,6 @@ struct Found<K: Keys> {
     /// Of the range, where the leaf itself says that it starts there.
     ends: Option<(K::Fence, K::Fence)>,
 }
-
-/// A leaf and where its range starts.
-type Placed<F> = (F, u32);
 
 /// What is to be where a range starts.
 enum Place {
@@ -85,7 +81,8 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
             roots.push(restorer.raise(&mut levels, keyspace, tree.iter().map(below).collect(), pairs)?);
             continue;
         }
-        let (level, top) = load(forest, &fill_gaps(forest, places, epoch)?, keyspace, epoch);
+        let leaves = fill_gaps(forest, places, epoch)?;
+        let (level, top) = forest.spine.load::<M, K>(&mut forest.quill.cut_at(epoch), keyspace, &leaves);
         roots.push(Root::new(keyspace, level, top, pairs));
     }
     restorer.end_all(levels)?;
@@ -205,7 +202,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
     pen: &mut Pen<'_, M>,
     reached: &mut Vec<Live>,
 ) -> Result<()> {
-    let mut left: Option<(&D::Leaf, &Berth<D::Leaf>)> = None;
+    let mut left: Option<(&D::Leaf, &BerthOf<D>)> = None;
     let mut pairs = Pairs::default();
     let (mut at, mut low) = (first, None);
     let mut steps = 0;
@@ -399,47 +396,4 @@ fn between<K: Keys>(left: (&K::Fence, usize), right: (&K::Fence, usize)) -> (Opt
         Some(limit) => (Some(limit), K::cut(low, right_skip).max(K::separator(end, low))),
         None => (None, shortest),
     }
-}
-
-/// Bulk-loads the levels above a run of leaves: level and number of the top.
-fn load<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
-    leaves: &[Placed<K::Fence>],
-    keyspace: u32,
-    epoch: Epoch,
-) -> (u32, u32) {
-    let mut level = 1;
-    let mut pen = forest.quill.cut_at(epoch);
-    let station = |level| Station { keyspace, level, first: true };
-    let mut nodes = layer::<_, M, D, K>(forest, &mut pen, &forest.spine.twigs, station(level), leaves);
-    while nodes.len() > 1 {
-        level += 1;
-        nodes = layer::<_, M, D, K>(forest, &mut pen, &forest.spine.branches, station(level), &nodes);
-    }
-    (level, nodes[0].1)
-}
-
-fn layer<I: Inner, M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
-    pen: &mut Pen<'_, M>,
-    slab: &Slab<I>,
-    station: Station,
-    below: &[Placed<K::Fence>],
-) -> Vec<Placed<K::Fence>> {
-    // Seven eighths full: room for what splits next, without another level for it.
-    let most = (I::CHILDREN * 7 / 8).max(2);
-    let nodes = below.len().div_ceil(most);
-    let mut above = Vec::with_capacity(nodes);
-    let mut rest = below;
-    for index in 0..nodes {
-        let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
-        rest = tail;
-        let (number, node) = slab.take();
-        let fences: Vec<_> = part[1..].iter().map(|child| child.0.clone()).collect();
-        let children: Vec<_> = part.iter().map(|child| child.1).collect();
-        let high = tail.first().map(|child| &child.0);
-        node.fill::<M, K>(pen, &forest.spine.texts, station, (&part[0].0, high), &fences, &children);
-        above.push((part[0].0.clone(), number));
-    }
-    above
 }

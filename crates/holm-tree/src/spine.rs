@@ -4,11 +4,12 @@
 //! stands. "Restart" is `None`. A leaf needs no low fence for this: if the twig still stands *after* the leaf's
 //! version was read, the leaf is the right one.
 
-use crate::design::Design;
-use crate::index::{Root, Toward};
+use crate::design::{BerthOf, Design, LocksOf};
+use crate::index::{Root, Seen, Toward};
 use crate::inner::{Inner, Range, Station, fresh, unused};
 use crate::keys::Keys;
-use crate::latch::{Latch, Version};
+use crate::latch::{Held, Latch, Version};
+use crate::locks::Locks;
 use crate::slab::Slab;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::texts::Texts;
@@ -29,12 +30,27 @@ pub(crate) struct Spine<D: Design> {
 /// A twig, and the leaf that was found through it.
 pub(crate) struct Reached<'a, D: Design> {
     pub(crate) twig: &'a D::Twig,
+    /// The twig's number.
+    pub(crate) number: u32,
     pub(crate) version: Version,
     pub(crate) leaf: u32,
     pub(crate) position: usize,
 }
 
-impl<D: Design> Reached<'_, D> {
+impl<'a, D: Design> Reached<'a, D> {
+    /// The latch of a leaf under the twig.
+    #[inline]
+    pub(crate) fn latch(&self, leaf: u32, berth: &'a BerthOf<D>) -> &'a Latch {
+        self.twig.locks().of(&berth.latch, leaf)
+    }
+
+    /// When a leaf under the twig was seen.
+    #[inline]
+    pub(crate) fn seen(&self, leaf: u32, version: Version) -> Seen {
+        let twig = if LocksOf::<D>::IN_NODE { self.number } else { 0 };
+        Seen { leaf, twig, version }
+    }
+
     /// The leaf so many places from the one reached, if the same twig has it: a hint, asked of no latch.
     pub(crate) fn beside(&self, places: isize) -> Option<u32> {
         let position = self.position.checked_add_signed(places)?;
@@ -74,7 +90,7 @@ impl<D: Design> Spine<D> {
         if level == 1 {
             let twig = self.twigs.get(number)?;
             let version = twig.latch().read()?;
-            return root.latch.still(rooted).then(|| self.reach::<K>(twig, version, probe));
+            return root.latch.still(rooted).then(|| self.reach::<K>((twig, number), version, probe));
         }
         let mut node = self.branches.get(number)?;
         let mut version = node.latch().read()?;
@@ -89,16 +105,22 @@ impl<D: Design> Spine<D> {
             }
             (node, version, level) = (child, below, level - 1);
         }
-        let twig = self.twigs.get(node.child(node.route::<K>(self.search, &self.texts, probe)))?;
+        let number = node.child(node.route::<K>(self.search, &self.texts, probe));
+        let twig = self.twigs.get(number)?;
         let below = twig.latch().read()?;
-        node.latch().still(version).then(|| self.reach::<K>(twig, below, probe))
+        node.latch().still(version).then(|| self.reach::<K>((twig, number), below, probe))
     }
 
     #[inline(always)]
-    fn reach<'a, K: Keys>(&'a self, twig: &'a D::Twig, version: Version, probe: K::Probe<'_>) -> Reached<'a, D> {
+    fn reach<'a, K: Keys>(
+        &'a self,
+        (twig, number): (&'a D::Twig, u32),
+        version: Version,
+        probe: K::Probe<'_>,
+    ) -> Reached<'a, D> {
         twig.approach();
         let position = twig.route::<K>(self.search, &self.texts, probe);
-        Reached { twig, version, leaf: twig.child(position), position }
+        Reached { twig, number, version, leaf: twig.child(position), position }
     }
 
     /// The way down for a scan, with the one fence that it goes on from: the end of the leaf's range, or its start when
@@ -143,7 +165,7 @@ impl<D: Design> Spine<D> {
         if fenced.is_some_and(|(node, version, _)| !node.latch().still(version)) {
             return None;
         }
-        Some((Reached { twig, version, leaf: twig.child(position), position }, edge))
+        Some((Reached { twig, number, version, leaf: twig.child(position), position }, edge))
     }
 
     fn fence_toward<I: Inner, K: Keys>(&self, node: &I, index: usize, toward: &Toward<'_, K>) -> K::Fence {
@@ -227,6 +249,10 @@ impl<D: Design> Spine<D> {
                 return Ok(true);
             }
         }
+        if path.twig.node.len() + 1 == D::Twig::CHILDREN && D::Branch::RENEWED {
+            self.renew::<M, K>(&mut quill.cut(stay), root, path);
+            return Ok(true);
+        }
         if path.twig.node.len() + 1 == D::Twig::CHILDREN {
             self.split(quill, root, stay, path, path.branches.len(), (&path.twig, &self.twigs), probe)?;
             return Ok(true);
@@ -274,7 +300,10 @@ impl<D: Design> Spine<D> {
             held_parent.undo();
             return undone();
         };
-        if !stay.valid() {
+        // Of a twig's leaves some have their lock elsewhere from now on: nobody may be at them by the lock they had.
+        let locks = hold_all(node.locks().all());
+        if locks.is_none() || !stay.valid() {
+            locks.into_iter().flatten().for_each(Held::undo);
             held.undo();
             held_parent.undo();
             return undone();
@@ -318,6 +347,17 @@ impl<D: Design> Spine<D> {
         root.top.store(u64::from(level) << 32 | u64::from(number), Relaxed);
     }
 
+    /// Children of each twig of a tree, from left to right; nobody may write to it meanwhile.
+    pub(crate) fn fills(&self, root: &Root) -> Vec<usize> {
+        let top = root.top.load(Relaxed);
+        let mut numbers = vec![top as u32];
+        for _ in 1..top >> 32 {
+            let nodes = numbers.iter().filter_map(|number| self.branches.get(*number));
+            numbers = nodes.flat_map(|node| (0..=node.len()).map(|index| node.child(index))).collect();
+        }
+        numbers.iter().filter_map(|number| Some(self.twigs.get(*number)?.len() + 1)).collect()
+    }
+
     /// Level and number of every durable node of a tree, from the top down; nobody may write to it meanwhile.
     pub(crate) fn nodes(&self, root: &Root) -> Vec<(u32, u32)> {
         let top = root.top.load(Relaxed);
@@ -331,6 +371,21 @@ impl<D: Design> Spine<D> {
         }
         nodes
     }
+}
+
+/// All of these latches, or none of them.
+fn hold_all(latches: &[Latch]) -> Option<Vec<Held<'_>>> {
+    let mut all = Vec::with_capacity(latches.len());
+    for latch in latches {
+        match latch.read().and_then(|version| latch.hold(version)) {
+            Some(held) => all.push(held),
+            None => {
+                all.into_iter().for_each(Held::undo);
+                return None;
+            }
+        }
+    }
+    Some(all)
 }
 
 /// The durable nodes of a level from its first one on; tells which is the first one below.

@@ -1,23 +1,27 @@
 //! A full leaf and its parent: split, and for a sparse one, merge. Each is an operation of its own under its own label.
 
-use crate::berth::Berth;
-use crate::design::Design;
+use crate::design::{BerthOf, Design, LocksOf};
 use crate::forest::{Forest, Taken, back_off};
 use crate::index::{Root, Seal, Toward};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::latch::Held;
+use crate::latch::{Held, Latch};
 use crate::leaf::{Fresh, Leaf, Pairs, Room};
+use crate::locks::Locks;
 use crate::spine::Path;
 use holm_medium::{Medium, Result, Stay};
 
-/// A fresh block with its latch held, so that a reader with a stale number of it can validate nothing.
-struct Raw<'a, L: Leaf> {
+/// A fresh block; the latch of its own, if it has one, is held, so that a reader with a stale number of it can validate
+/// nothing.
+struct Raw<'a, D: Design> {
     number: u32,
-    leaf: &'a L,
-    berth: &'a Berth<L>,
-    held: Held<'a>,
+    leaf: &'a D::Leaf,
+    berth: &'a BerthOf<D>,
+    held: Option<Held<'a>>,
 }
+
+/// A leaf under a twig, and its latch.
+type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
 
 /// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
 type Pending = Option<(u64, Seal)>;
@@ -30,9 +34,12 @@ enum Merged {
     InPlace(u32),
 }
 
-impl<L: Leaf> Raw<'_, L> {
-    fn fresh(&self) -> Fresh<'_, L> {
+impl<D: Design> Raw<'_, D> {
+    fn fresh(&self) -> Fresh<'_, D::Leaf> {
         Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
+    }
+    fn undo(self) {
+        self.held.into_iter().for_each(Held::undo);
     }
 }
 
@@ -59,26 +66,54 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D::Leaf>> {
+    fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D>> {
         let pool = self.quill.pool();
         let number = pool.space.take_block(&pool.medium, stay)?;
         let (leaf, berth) = self.block(number)?;
+        let Some(latch) = LocksOf::<D>::own(&berth.latch) else {
+            return Ok(Raw { number, leaf, berth, held: None });
+        };
         let mut turn = 0;
         loop {
             // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
-            if let Some(held) = berth.latch.read().and_then(|version| berth.latch.hold(version)) {
-                return Ok(Raw { number, leaf, berth, held });
+            if let Some(held) = latch.read().and_then(|version| latch.hold(version)) {
+                return Ok(Raw { number, leaf, berth, held: Some(held) });
             }
             back_off(&mut turn);
         }
     }
 
-    /// Latches the leaf at a position of the path's twig, whose latch is held.
-    fn take_at(&self, path: &Path<'_, D, K>, position: usize) -> Option<Taken<'_, D::Leaf>> {
+    /// The leaf at a position of the path's twig, whose latch is held.
+    fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
         let number = path.twig.node.child(position);
         let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
-        let held = berth.latch.hold(berth.latch.read()?)?;
-        Some(Taken { number, leaf, berth, held })
+        Some((number, leaf, berth, path.twig.node.locks().of(&berth.latch, number)))
+    }
+
+    /// Latches it.
+    fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Taken<'a, D>> {
+        let (number, leaf, berth, latch) = self.child(path, position)?;
+        Some(Taken { number, leaf, berth, held: latch.hold(latch.read()?)? })
+    }
+
+    /// The leaf at a position and the one to its right, and the right one's latch unless the left one's is the same.
+    #[allow(clippy::type_complexity, reason = "two leaves, one of them latched")]
+    fn take_two<'a>(
+        &'a self,
+        path: &Path<'a, D, K>,
+        position: usize,
+    ) -> Option<(Taken<'a, D>, Child<'a, D>, Option<Held<'a>>)> {
+        let left = self.take_at(path, position)?;
+        let right = self.child(path, position + 1);
+        let shared = right.as_ref().is_some_and(|right| left.held.holds(right.3));
+        let held = right.as_ref().filter(|_| !shared).and_then(|right| right.3.hold(right.3.read()?));
+        match right {
+            Some(right) if shared || held.is_some() => Some((left, right, held)),
+            _ => {
+                left.held.undo();
+                None
+            }
+        }
     }
 
     /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks
@@ -89,12 +124,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         stay: &Stay<'_>,
         probe: K::Probe<'_>,
         pending: Pending,
-        raw: [Raw<'_, D::Leaf>; 2],
+        raw: [Raw<'_, D>; 2],
     ) -> Result<Option<bool>> {
         let space = &self.quill.pool().space;
-        let unused = |raw: Raw<'_, D::Leaf>| {
-            raw.held.undo();
-            space.return_block(raw.number);
+        let unused = |raw: Raw<'_, D>| {
+            let number = raw.number;
+            raw.undo();
+            space.return_block(number);
         };
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
         let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
@@ -153,8 +189,9 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let space = &self.quill.pool().space;
         let merged = self.try_merge(root, stay, probe, &raw);
         if !matches!(merged, Some(Merged::Anew(_))) {
-            raw.held.undo();
-            space.return_block(raw.number);
+            let number = raw.number;
+            raw.undo();
+            space.return_block(number);
         }
         let retire = |number: u32| space.retire_block(stay.epoch(), number);
         match merged {
@@ -164,7 +201,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D::Leaf>) -> Option<Merged> {
+    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D>) -> Option<Merged> {
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe))?;
         let twig = path.twig.node;
         if twig.is_empty() {
@@ -172,15 +209,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
         let twig_held = twig.latch().hold(path.twig.version)?;
         let position = path.twig.position.min(twig.len() - 1);
-        let pair = self.take_at(&path, position).and_then(|left| {
-            let right = self.take_at(&path, position + 1);
-            if right.is_none() {
-                left.held.undo();
-                return None;
-            }
-            Some(left).zip(right)
-        });
-        let Some((left, right)) = pair else {
+        let Some((left, right, right_held)) = self.take_two(&path, position) else {
             twig_held.undo();
             return None;
         };
@@ -189,14 +218,14 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let low = if position > 0 { fence(position - 1) } else { bounds.0.clone().unwrap_or_default() };
         let high = if position + 1 < twig.len() { Some(fence(position + 1)) } else { bounds.1.clone() };
         let mut pen = self.quill.cut(stay);
-        let (own, lens, valid) = ([left.number, right.number], self.lens(), stay.valid());
-        let beside = (right.leaf, &right.berth.beside);
+        let (own, lens, valid) = ([left.number, right.0], self.lens(), stay.valid());
+        let beside = (right.1, &right.2.beside);
         let merged = if valid && left.leaf.absorb(&left.berth.beside, beside, lens, &mut pen) {
-            Merged::InPlace(right.number)
-        } else if valid && left.leaf.merge(own, right.leaf, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
+            Merged::InPlace(right.0)
+        } else if valid && left.leaf.merge(own, right.1, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
             Merged::Anew(own)
         } else {
-            right.held.undo();
+            right_held.into_iter().for_each(Held::undo);
             left.held.undo();
             twig_held.undo();
             return None;

@@ -6,7 +6,9 @@ use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
 use crate::inner::{Durable, Sorted};
 use crate::leaf::isle::{Isle, node::IsleNode};
+use crate::leaf::nv_tree::NvTree;
 use crate::leaf::{circ::Circ, fast_fair::FastFair};
+use crate::locks::LockArray;
 
 designs! { $ for_each_variant:
     /// FAST and FAIR in nodes of 1 KiB.
@@ -51,6 +53,10 @@ designs! { $ for_each_variant:
     /// The same with six children a node: a tree grows high on few pairs.
     fast_fair_all_narrow: leaf FastFair<31, Linear>,
         twig Durable<FastFair<7, Linear>>, branch Durable<FastFair<7, Linear>>;
+    /// NV-Tree's leaf below inner nodes that split, as those of the other designs.
+    nv_tree_splitting: leaf NvTree, twig Sorted<8>, branch Sorted<8>;
+    /// Isle-Tree with its leaves' latches in the nodes above them, as many as children: the paper's lock array.
+    isle_lock_array: leaf Isle, twig Sorted<8, LockArray<64>>, branch Sorted<8>;
     /// Isle-Tree with the nodes above the leaves durable too: the paper's `Isle_all`.
     isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
     /// The same with five children a node.

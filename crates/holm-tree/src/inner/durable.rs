@@ -8,6 +8,7 @@
 use super::{Arrival, Inner, Lead, Mark, Range, Shape, Station};
 use crate::keys::{Keys, Slot};
 use crate::latch::Latch;
+use crate::locks::InBerths;
 use crate::texts::Texts;
 use holm_medium::{Area, Image, Loc, Medium, Pen, Persistent};
 use holm_search::Search;
@@ -42,7 +43,8 @@ pub trait Node: Persistent + Sized {
     fn next(&self) -> u32;
     /// After a crash: as [`Inner::mend`].
     fn mend<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: Option<&Self>);
-    /// Is no node any more, durably.
+    /// Is no node any more, durably. Known by its caller to who leaves it out.
+    #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>);
 }
 
@@ -86,10 +88,14 @@ fn word<K: Keys>(fence: &K::Fence) -> u64 {
 impl<N: Node> Inner for Durable<N> {
     const CHILDREN: usize = N::CHILDREN;
     const DURABLE: bool = true;
+    type Locks = InBerths;
 
     #[inline]
     fn latch(&self) -> &Latch {
         &self.latch
+    }
+    fn locks(&self) -> &InBerths {
+        &InBerths
     }
     #[inline]
     fn shape(&self) -> Shape {
@@ -181,6 +187,7 @@ impl<N: Node> Inner for Durable<N> {
         self.block().mend(&self.beside, pen, right.and_then(Self::look));
     }
 
+    #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         self.block().end(pen);
     }

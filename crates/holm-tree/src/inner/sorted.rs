@@ -3,6 +3,7 @@
 use super::{Arrival, Inner, LEAD_WORDS, Lead, Mark, Range, Shape, Station, mark_of};
 use crate::keys::Keys;
 use crate::latch::Latch;
+use crate::locks::{InBerths, Locks};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use crate::sync::rank;
 use crate::texts::Texts;
@@ -11,7 +12,7 @@ use holm_search::Search;
 
 /// `8 * LINES - 1` separators, `8 * LINES` children.
 #[repr(C, align(64))]
-pub struct Sorted<const LINES: usize> {
+pub struct Sorted<const LINES: usize, L: Locks = InBerths> {
     latch: Latch,
     /// Count in the lowest 16 bits, then 15 of what the separators share beyond the range and one that says whether any
     /// of them has a text, and what the range shares.
@@ -20,9 +21,10 @@ pub struct Sorted<const LINES: usize> {
     heads: [[AtomicU64; 8]; LINES],
     children: [[AtomicU32; 8]; LINES],
     texts: [[AtomicU32; 8]; LINES],
+    locks: L,
 }
 
-impl<const LINES: usize> Default for Sorted<LINES> {
+impl<const LINES: usize, L: Locks> Default for Sorted<LINES, L> {
     fn default() -> Self {
         Sorted {
             latch: Latch::default(),
@@ -31,11 +33,12 @@ impl<const LINES: usize> Default for Sorted<LINES> {
             heads: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))),
             children: std::array::from_fn(|_| Default::default()),
             texts: std::array::from_fn(|_| Default::default()),
+            locks: L::default(),
         }
     }
 }
 
-impl<const LINES: usize> Sorted<LINES> {
+impl<const LINES: usize, L: Locks> Sorted<LINES, L> {
     fn head(&self, index: usize) -> &AtomicU64 {
         &self.heads.as_flattened()[index]
     }
@@ -52,15 +55,6 @@ impl<const LINES: usize> Sorted<LINES> {
     fn set_shape(&self, Shape { len, assured, extra, texts }: Shape) {
         let texts = u64::from(texts) << 31;
         self.shape.store((assured as u64) << 32 | texts | (extra as u64) << 16 | len as u64, Relaxed);
-    }
-
-    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
-    fn take_apart<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
-        let len = self.len();
-        let fences = (0..len).map(|index| self.fence::<K>(texts, index, probe)).collect();
-        let children = (0..=len).map(|index| self.child(index)).collect();
-        (0..len).for_each(|index| texts.forget(self.mark(index).text));
-        (fences, children)
     }
 
     /// Holds these separators and children from now on, its heads leaving out what the range shares.
@@ -101,12 +95,17 @@ impl<const LINES: usize> Sorted<LINES> {
     }
 }
 
-impl<const LINES: usize> Inner for Sorted<LINES> {
+impl<const LINES: usize, L: Locks> Inner for Sorted<LINES, L> {
     const CHILDREN: usize = LINES * 8;
+    type Locks = L;
 
     #[inline]
     fn latch(&self) -> &Latch {
         &self.latch
+    }
+    #[inline]
+    fn locks(&self) -> &L {
+        &self.locks
     }
     #[inline]
     fn shape(&self) -> Shape {

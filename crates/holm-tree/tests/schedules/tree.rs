@@ -4,9 +4,10 @@
 use crate::explore::{caught, explore};
 use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay, Word};
 use holm_search::Search;
-use holm_tree::inner::Sorted;
+use holm_tree::inner::{Contiguous, Sorted};
 use holm_tree::leaf::Cut;
 use holm_tree::leaf::buffered::Buffered;
+use holm_tree::locks::{LockArray, Locks};
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
 use shuttle::thread;
 use std::collections::BTreeMap;
@@ -22,9 +23,31 @@ impl Design for Tiny {
     type Branch = Sorted<1>;
 }
 
-struct Grove {
+/// The same with its leaves' latches in the twigs: two in each, or one, so that most leaves share theirs.
+struct Locked<L>(std::marker::PhantomData<L>);
+
+impl<L: Locks> Design for Locked<L> {
+    const NAME: &'static str = "locked";
+    type Leaf = Buffered;
+    type Twig = Sorted<1, L>;
+    type Branch = Sorted<1>;
+}
+
+/// The same with all twigs made anew where one is full.
+struct Renewed;
+
+impl Design for Renewed {
+    const NAME: &'static str = "renewed";
+    type Leaf = Buffered;
+    type Twig = Sorted<1>;
+    type Branch = Contiguous<1>;
+}
+
+type Grove = GroveOf<Tiny>;
+
+struct GroveOf<D: Design> {
     quill: Arc<Quill<Mapped>>,
-    forest: Forest<Mapped, Tiny, Words>,
+    forest: Forest<Mapped, D, Words>,
     root: Root,
     /// What finished operations have left, key by key; a key that is being written is not there to be compared.
     settled: Mutex<BTreeMap<u64, Option<u64>>>,
@@ -34,13 +57,13 @@ struct Grove {
 
 type Pairs = BTreeMap<u64, u64>;
 
-fn bare() -> (Arc<Quill<Mapped>>, Forest<Mapped, Tiny, Words>) {
+fn bare<D: Design>() -> (Arc<Quill<Mapped>>, Forest<Mapped, D, Words>) {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
     let quill = Arc::new(Pool::open(Mapped::heap(24 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
     (quill.clone(), Forest::new(quill, Words, Search::all_available()[0]))
 }
 
-fn pairs(forest: &Forest<Mapped, Tiny, Words>, root: &Root) -> Pairs {
+fn pairs<D: Design>(forest: &Forest<Mapped, D, Words>, root: &Root) -> Pairs {
     let mut all = BTreeMap::new();
     let mut edge = 0;
     loop {
@@ -53,12 +76,12 @@ fn pairs(forest: &Forest<Mapped, Tiny, Words>, root: &Root) -> Pairs {
     }
 }
 
-impl Grove {
+impl<D: Design> GroveOf<D> {
     /// With these keys in it, each its own payload.
     fn new(keys: impl Iterator<Item = u64>) -> Self {
         let (quill, forest) = bare();
         let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
-        let grove = Grove { quill, forest, root, settled: Mutex::default(), labelled: Mutex::default() };
+        let grove = GroveOf { quill, forest, root, settled: Mutex::default(), labelled: Mutex::default() };
         keys.for_each(|key| grove.put(key, key));
         grove
     }
@@ -109,7 +132,7 @@ impl Grove {
 
     /// A crash: another pool finds these words, as many of each as had reached the medium, and recovers to the cut.
     fn recovered(words: Vec<u64>, cut: Cut, epoch: Epoch) -> Pairs {
-        let (quill, forest) = bare();
+        let (quill, forest) = bare::<D>();
         let image = quill.image().words(0, words.len()).expect("they came from an image of that size");
         quill.cut_at(epoch).fill(image, words.into_iter());
         let rebuilt = forest.rebuild(cut, epoch, 1).expect("sound leaves");
@@ -161,8 +184,8 @@ impl Grove {
 }
 
 /// One leaf, two slots short of full: two writers and a tick meet in its split, a reader passes through.
-fn split() {
-    let grove = Grove::new((0..26).map(|key| key * 10));
+fn split<D: Design>() {
+    let grove = GroveOf::<D>::new((0..26).map(|key| key * 10));
     thread::scope(|scope| {
         scope.spawn(|| [31, 32].into_iter().for_each(|key| grove.put(key, 1)));
         scope.spawn(|| {
@@ -178,13 +201,13 @@ fn split() {
 
 #[test]
 fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
-    explore(1_500, split);
+    explore(1_500, split::<Tiny>);
 }
 
 /// Splits below a full twig. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one full.
-fn split_above(leaves: u64) {
+fn split_above<D: Design>(leaves: u64) {
     let keys = (leaves - 1) * 14 + 28;
-    let grove = Grove::new((0..keys).map(|key| key * 10));
+    let grove = GroveOf::<D>::new((0..keys).map(|key| key * 10));
     let low = (keys - 8) * 10;
     thread::scope(|scope| {
         scope.spawn(|| [low + 1, 11].into_iter().for_each(|key| grove.put(key, 1)));
@@ -197,32 +220,57 @@ fn split_above(leaves: u64) {
 /// A full leaf of a full twig that is the root: its split needs the twig's, and that needs a new root.
 #[test]
 fn a_root_splits_among_writers_and_a_reader() {
-    explore(800, || split_above(8));
+    explore(800, || split_above::<Tiny>(8));
 }
 
 /// The same below a branch: the first twig has four leaves since the root split, the second one is full again.
 #[test]
 fn a_twig_splits_among_writers_and_a_reader() {
-    explore(600, || split_above(12));
+    explore(600, || split_above::<Tiny>(12));
+}
+
+/// The same where every twig is made anew: the first ones and then, beside readers who are below a branch, all again.
+#[test]
+fn twigs_are_made_anew_among_writers_and_a_reader() {
+    explore(500, || split_above::<Renewed>(8));
+    explore(400, || split_above::<Renewed>(12));
 }
 
 /// Two leaves, one about to be sparse: writers meet in the merge, one with a pair for the leaf that gives way.
+fn merge<D: Design>() {
+    let grove = GroveOf::<D>::new((0..29).map(|key| key * 10));
+    (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+    thread::scope(|scope| {
+        scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
+        scope.spawn(|| {
+            grove.put(221, 1);
+            grove.remove(220);
+        });
+        scope.spawn(|| [70, 220, 130, 280].into_iter().for_each(|key| grove.get(key)));
+        scope.spawn(|| grove.tick());
+    });
+    grove.end();
+}
+
 #[test]
 fn leaves_merge_among_writers_a_reader_and_a_tick() {
-    explore(1_500, || {
-        let grove = Grove::new((0..29).map(|key| key * 10));
-        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
-        thread::scope(|scope| {
-            scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
-            scope.spawn(|| {
-                grove.put(221, 1);
-                grove.remove(220);
-            });
-            scope.spawn(|| [70, 220, 130, 280].into_iter().for_each(|key| grove.get(key)));
-            scope.spawn(|| grove.tick());
-        });
-        grove.end();
-    });
+    explore(1_500, merge::<Tiny>);
+}
+
+/// With two latches for the leaves of a twig, and with one: both halves of a split and both leaves of a merge may have
+/// the same.
+#[test]
+fn leaves_of_one_lock_split_and_merge() {
+    explore(500, split::<Locked<LockArray<2>>>);
+    explore(500, merge::<Locked<LockArray<2>>>);
+    explore(500, merge::<Locked<LockArray<1>>>);
+}
+
+/// The upper half's leaves have their locks elsewhere afterwards.
+#[test]
+fn twigs_of_lock_arrays_split() {
+    explore(400, || split_above::<Locked<LockArray<2>>>(8));
+    explore(300, || split_above::<Locked<LockArray<2>>>(12));
 }
 
 /// A leaf of which every slot is pinned by the two epochs before: room comes from refreshing it, not from splitting.

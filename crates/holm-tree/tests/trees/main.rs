@@ -2,10 +2,12 @@
 
 mod agree;
 mod borders;
+mod contiguous;
 mod fills;
 mod grove;
 mod levels;
 mod linked;
+mod locks;
 mod names;
 mod recorded;
 mod shifting;

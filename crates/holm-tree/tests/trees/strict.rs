@@ -1,5 +1,6 @@
-//! What all designs share that are durable when an operation returns: every key and value against the standard
-//! library's map, readers beside writers, flushes and fences by a table, every crash of every operation on one leaf.
+//! What all designs share: every key and value against the standard library's map. And what those share that are
+//! durable when an operation returns: readers beside writers, flushes and fences by a table, every crash of every
+//! operation on one leaf.
 
 mod counts;
 mod crashes;
@@ -18,22 +19,19 @@ macro_rules! tests {
             mod $name {
                 use super::*;
 
-                const STRICT: bool = {
-                    let card = <designs::$name as Design>::Leaf::CARD;
-                    card.keeps && !card.defers
-                };
-                const KEEPS_NAMES: bool = STRICT && !<designs::$name as Design>::Leaf::CARD.needs_whole_keys;
+                const CARD: holm_tree::leaf::Card = <designs::$name as Design>::Leaf::CARD;
+                const STRICT: bool = CARD.keeps && !CARD.defers;
 
                 #[test]
                 fn words_agree_with_a_map_whatever_keys_and_values() {
-                    if STRICT {
+                    if CARD.keeps {
                         agree::words(|| Grove::new(stringify!($name), Words), 1_500);
                     }
                 }
 
                 #[test]
                 fn names_agree_with_a_map_though_heads_are_equal() {
-                    if KEEPS_NAMES {
+                    if CARD.keeps && !CARD.needs_whole_keys {
                         agree::names(|names| Grove::new(stringify!($name), names));
                     }
                 }
@@ -41,7 +39,7 @@ macro_rules! tests {
                 #[test]
                 fn readers_beside_writers_see_what_is_there() {
                     if STRICT {
-                        readers_beside_writers(stringify!($name));
+                        readers_beside_writers(&Grove::new(stringify!($name), Words));
                     }
                 }
 
@@ -54,7 +52,7 @@ macro_rules! tests {
 
                 #[test]
                 fn names_of_few_heads_survive_every_crash() {
-                    if KEEPS_NAMES {
+                    if STRICT && !CARD.needs_whole_keys {
                         crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
                     }
                 }
@@ -65,13 +63,11 @@ macro_rules! tests {
 
 holm_tree::for_each_design!(tests);
 
-fn readers_beside_writers(design: &str) {
-    let grove = Grove::new(design, Words);
+pub fn readers_beside_writers(grove: &Grove<Words>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)
             .map(|thread| {
-                let grove = &grove;
                 scope.spawn(move || {
                     for i in 0..20_000 {
                         assert_eq!(grove.put(mixed(i * 2 + thread), i), None);
@@ -83,7 +79,7 @@ fn readers_beside_writers(design: &str) {
             })
             .collect();
         for thread in 0..2u64 {
-            let (grove, done) = (&grove, &done);
+            let done = &done;
             scope.spawn(move || {
                 // Pairs that never go: once seen, always seen.
                 let mut seen = 0;
