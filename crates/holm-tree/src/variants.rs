@@ -1,9 +1,9 @@
-//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where its signs lie, or in
-//! nodes above the leaves that are durable. They are measured and proved by whoever asks for them; the store knows none
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where signs or latches lie, or
+//! in the nodes above the leaves. They are measured and proved by whoever asks for them; the store knows none
 //! of them, and few tests instantiate them.
 
 use crate::designs::designs;
-use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Sentinels, Vector};
+use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
 use crate::inner::{Durable, Sorted};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
@@ -21,31 +21,62 @@ designs! { $ for_each_variant:
     fast_fair_halving: leaf FastFair<31, Halving>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     fast_fair_halving_4k: leaf FastFair<255, Halving>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR with sentinels beside the block, in nodes of 4 KiB.
+    /// FAST and FAIR with sentinels beside the block, in nodes of 1 KiB.
+    fast_fair_sentinels_1k: leaf FastFair<63, Sentinels<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_sentinels_2k: leaf FastFair<127, Sentinels<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
     fast_fair_sentinels_4k: leaf FastFair<255, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same, looked through one by one.
     fast_fair_sentinels_scalar_4k: leaf FastFair<255, Sentinels<Aside<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR with sentinels in the block, looked through one by one: the paper's.
     fast_fair_sentinels_inlaid: leaf FastFair<31, Sentinels<Inlaid<8>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_sentinels_inlaid_1k: leaf FastFair<63, Sentinels<Inlaid<16>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_sentinels_inlaid_2k: leaf FastFair<127, Sentinels<Inlaid<32>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     fast_fair_sentinels_inlaid_4k: leaf FastFair<255, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR with fingerprints beside the block, looked through by vectors.
     fast_fair_fingerprints: leaf FastFair<31, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_fingerprints_1k: leaf FastFair<63, Fingerprints<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_fingerprints_2k: leaf FastFair<127, Fingerprints<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     fast_fair_fingerprints_4k: leaf FastFair<255, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same, looked through one by one.
     fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
         twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with fingerprints in the block, looked through one by one, in nodes of 4 KiB.
+    fast_fair_fingerprints_inlaid_4k: leaf FastFair<255, Fingerprints<Inlaid<32>, Scalar>>,
+        twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree in nodes of 4 KiB, searched by segments.
+    circ_4k: leaf Circ<254, Segments>, twig Sorted<8>, branch Sorted<8>;
     /// Circ-Tree, searched from the base on.
     circ_linear: leaf Circ<30, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_linear_1k: leaf Circ<62, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_linear_2k: leaf Circ<126, Linear>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_linear_4k: leaf Circ<254, Linear>, twig Sorted<8>, branch Sorted<8>;
     /// Circ-Tree with sentinels beside the block, looked through by vectors.
     circ_sentinels: leaf Circ<30, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_sentinels_1k: leaf Circ<62, Sentinels<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_sentinels_2k: leaf Circ<126, Sentinels<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with sentinels in the block, looked through one by one, in nodes of 4 KiB: the paper's.
+    circ_sentinels_inlaid_4k: leaf Circ<254, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
     /// Circ-Tree with fingerprints beside the block, looked through by vectors.
     circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_fingerprints_1k: leaf Circ<62, Fingerprints<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_fingerprints_2k: leaf Circ<126, Fingerprints<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// The same in nodes of 4 KiB.
     circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR throughout, the nodes above the leaves durable too: the paper's.

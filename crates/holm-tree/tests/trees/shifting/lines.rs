@@ -3,7 +3,7 @@
 use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Pool};
 use holm_search::Search;
 use holm_tree::Words;
-use holm_tree::guide::{Aside, Fingerprints, Guide, Linear, Scalar, Sentinels, Vector};
+use holm_tree::guide::{Aside, Fingerprints, Guide, Inlaid, Linear, Scalar, Sentinels, Vector};
 use holm_tree::leaf::circ::Circ;
 use holm_tree::leaf::fast_fair::FastFair;
 use holm_tree::leaf::{Home, Leaf, Lens};
@@ -61,6 +61,9 @@ fn sentinels_lead_to_the_one_line_of_a_key() {
     assert!(depends::<Circ<126, Sentinels<Aside<32>, Scalar>>>(4).1 <= 2);
     assert_eq!(signs::<Sentinels<Aside<32>, Vector>>(), 4, "of 2 KiB: four lines of sentinels and one of pairs");
     assert_eq!(depends::<FastFair<127, Linear>>(2).0, 32, "the scan goes through all");
+    // The sentinels' own lines among them, where they lie in the block.
+    assert_eq!(depends::<FastFair<127, Sentinels<Inlaid<32>, Vector>>>(2).0, 5);
+    assert_eq!(depends::<Circ<126, Sentinels<Inlaid<32>, Vector>>>(4).0, 5);
 }
 
 #[test]
