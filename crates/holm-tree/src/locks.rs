@@ -3,9 +3,9 @@
 //!
 //! A leaf of a lock array has no latch of its own. Its lock is found by its number's hash, and so stays the same
 //! wherever the leaf stands among its neighbours; several leaves share one. A reader notes the lock's version and then
-//! asks whether the node above still stands, as elsewhere: from then on, whoever takes the leaf from under that node has
-//! to change that version. So a split of the node takes all of its locks first; and a block that no node leads to needs
-//! no latch, for nobody can come to it by a lock that still shows what it showed.
+//! asks whether the node above still stands, as elsewhere: from then on, whoever takes the leaf from under that node
+//! has to change that version. So a split of the node takes all of its locks first; and a block that no node leads to
+//! needs no latch, for nobody can come to it by a lock that still shows what it showed.
 
 use crate::latch::Latch;
 

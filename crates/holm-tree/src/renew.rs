@@ -1,7 +1,8 @@
 //! All levels above the leaves made anew, where a twig is full: NV-Tree's way, which splits no inner node.
 //!
-//! Whoever is about to go down waits meanwhile, and whoever is in it starts over. Twigs are half full afterwards, so the
-//! leaves have to grow by a part of their number before one of them is full again, unless they all grow in one place.
+//! Whoever is about to go down waits meanwhile, and whoever is in it starts over. Twigs are half full afterwards, so
+//! the leaves have to grow by a part of their number before one of them is full again, unless they all grow in one
+//! place.
 
 use crate::design::Design;
 use crate::forest::back_off;

@@ -116,7 +116,9 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             }
         }
         levels.trees.values().flatten().flatten().for_each(|node| _ = found.remove(&node.1));
-        found.into_iter().try_for_each(|number| self.end(number, &mut pen))?;
+        for number in found {
+            self.end(number, &mut pen)?;
+        }
         // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
         Ok(levels)
     }
@@ -162,6 +164,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(level)
     }
 
+    #[track_caller]
     fn end(&self, number: u32, pen: &mut Pen<'_, M>) -> Result<()> {
         // Else it would be found again, beside the nodes of a tree planted in the same keyspace, or in place of a leaf.
         self.node(&self.forest.spine.twigs, number)?.end(pen);

@@ -1,5 +1,5 @@
-//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where signs or latches lie, or
-//! in the nodes above the leaves. They are measured and proved by whoever asks for them; the store knows none
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where signs or latches lie,
+//! or in the nodes above the leaves. They are measured and proved by whoever asks for them; the store knows none
 //! of them, and few tests instantiate them.
 
 use crate::designs::designs;

@@ -3,8 +3,8 @@
 //! A node is a few lines of separators; of `fan` children, child `c` of node `id` is node `id * fan + 1 + c`, and those
 //! of the lowest nodes are the twigs, whose numbers stand in an array of their own, in order. The array is made for so
 //! many twigs as there are. It takes none in but by being written anew, and so a twig that is full does not split:
-//! `renew.rs` makes all twigs anew, half full, and then this. Where it outgrows its memory, there is twice as much; what
-//! a reader may still be in stays where it is.
+//! `renew.rs` makes all twigs anew, half full, and then this. Where it outgrows its memory, there is twice as much;
+//! what a reader may still be in stays where it is.
 
 use super::{Arrival, Inner, Lead, Mark, Range, Shape, Station, mark_of};
 use crate::keys::Keys;

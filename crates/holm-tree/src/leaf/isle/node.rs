@@ -213,6 +213,7 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         }
     }
 
+    #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.home, 0);
         // Before the block is used again: else a crash finds a node where a leaf is.
