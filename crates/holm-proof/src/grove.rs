@@ -57,14 +57,15 @@ impl Grove {
         let tree = subject.tree(quill.clone());
         let root = Arc::new(tree.plant(&mut quill.clock().check_in()?, 1)?);
         let mut grove = Grove { subject, quill, tree, root, ticker: advance };
-        let mut history = History::from(&vec![]);
+        let mut past = History::from(&vec![]);
         for step in script.past.iter().chain([&Step::Tick]) {
-            grove.step(*step, &mut history)?;
+            let answer = grove.act(*step)?.0;
+            grove.expects(*step, answer, past.pass(*step))?;
         }
         grove.ticker = ticker;
         grove.medium().leave_out(without);
         grove.medium().keep(true);
-        Ok((grove, History::from(history.now())))
+        Ok((grove, past.begin()))
     }
 
     /// Opens what a crash left and recovers it; recovery is in the trace.
@@ -198,7 +199,13 @@ impl Grove {
     /// # Errors
     /// The pool's; `Corrupt` for an answer that is not the model's.
     pub fn step(&self, step: Step, history: &mut History) -> Result<()> {
-        let (answer, label) = match step {
+        let (answer, label) = self.act(step)?;
+        self.expects(step, answer, history.apply(step, label))
+    }
+
+    /// Does a step: its answer and its label.
+    fn act(&self, step: Step) -> Result<(Option<u64>, Epoch)> {
+        Ok(match step {
             Step::Put(key, payload) => {
                 let mut stay = self.quill.clock().check_in()?;
                 let old = self.tree.put(&self.root, &mut stay, key, payload, None)?;
@@ -216,8 +223,11 @@ impl Grove {
                 ticked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                 (None, ended)
             }
-        };
-        let expected = history.apply(step, label);
+        })
+    }
+
+    /// Whether a step's answer is the model's.
+    fn expects(&self, step: Step, answer: Option<u64>, expected: Option<u64>) -> Result<()> {
         if self.subject.card.keeps && answer != expected {
             return Err(corrupt("the answer", format!("{answer:?} to {step:?}"), format!("{expected:?}")));
         }

@@ -64,14 +64,28 @@ impl History {
 
     /// An operation has been done under a label: what it must have answered.
     pub fn apply(&mut self, step: Step, label: Epoch) -> Option<u64> {
-        let answer = match step {
+        let answer = self.pass(step);
+        self.labels.push(label);
+        self.states.push(self.contents());
+        answer
+    }
+
+    /// The same before anything is to be crashed: no state of it is kept, until the history [begins](Self::begin).
+    pub fn pass(&mut self, step: Step) -> Option<u64> {
+        match step {
             Step::Put(key, payload) => self.map.insert(key, payload),
             Step::Remove(key) => self.map.remove(&key),
             Step::Tick => None,
-        };
-        self.labels.push(label);
-        self.states.push(self.map.iter().map(|(key, payload)| (*key, *payload)).collect());
-        answer
+        }
+    }
+
+    /// Starts from what is there by now.
+    pub fn begin(self) -> Self {
+        History { states: vec![self.contents()], labels: vec![], map: self.map }
+    }
+
+    fn contents(&self) -> Contents {
+        self.map.iter().map(|(key, payload)| (*key, *payload)).collect()
     }
 
     /// What is there now.

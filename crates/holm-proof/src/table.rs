@@ -255,10 +255,10 @@ pub struct Table<'a>(pub &'a [Row]);
 
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<24}{:<9}{:<9}", "design", "durable", "model")?;
+        write!(f, "{:<34}{:<9}{:<9}", "design", "durable", "model")?;
         Change::ALL.iter().try_for_each(|change| write!(f, "{:>10}", change.name()))?;
         for row in self.0 {
-            write!(f, "\n{:<24}{:<9}{:<9}", row.design, row.durable, row.persistency.name())?;
+            write!(f, "\n{:<34}{:<9}{:<9}", row.design, row.durable, row.persistency.name())?;
             row.cells.iter().try_for_each(|(_, cell)| write!(f, "{cell:>10}"))?;
             let excuse = |(_, cell): &(Change, Cell)| match cell {
                 Cell::Excused(why) => Some(*why),
