@@ -19,3 +19,8 @@ mod canary_0 {
     use super::scenarios;
     holm_proof::for_each_scenario!(tests, holm_proof::subjects::canaries::canary_0);
 }
+
+mod isle_lock_array {
+    use super::scenarios;
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::locked::isle_lock_array);
+}
