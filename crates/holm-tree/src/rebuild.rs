@@ -66,10 +66,11 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
     let mut found = parallel(threads, &live, |part| look_at(forest, part, epoch, &reach))?;
     let in_use = || live.iter().map(|live| live.0).chain(levels.blocks().filter(|number| *number < blocks));
-    let frontier = in_use().max().map_or(1, |last| last + 1);
+    let first = pool.space.first_block();
+    let frontier = in_use().max().map_or(first, |last| last + 1);
     let mut used = vec![false; frontier as usize];
     in_use().for_each(|number| used[number as usize] = true);
-    let free = (1..frontier).rev().filter(|number| !used[*number as usize]).collect();
+    let free = (first..frontier).rev().filter(|number| !used[*number as usize]).collect();
     let record_bytes = reach.bytes();
     let (record_frontier, runs) = reach.free_runs();
     pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
@@ -135,7 +136,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 ) -> Result<(Vec<Live>, Epoch)> {
     let Restorer { forest, epoch, blocks } = *restorer;
     let latest = Mutex::new(0);
-    let numbers: Vec<u32> = (1..blocks).collect();
+    let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
     let live = parallel(threads, &numbers, |part| {
         let mut live = Vec::new();
         let mut newest = 0;
