@@ -87,6 +87,8 @@ designs! { $ for_each_design:
     fp_tree: leaf crate::leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
     /// NV-Tree: records appended, the last one of a key decides. Durable when an operation returns.
     nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<8>, branch Sorted<8>;
+    /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
+    lb_tree: leaf crate::leaf::lb_tree::LbTree, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }

@@ -13,6 +13,7 @@ pub mod circ;
 pub mod fast_fair;
 pub mod fp_tree;
 pub mod isle;
+pub mod lb_tree;
 pub mod nv_tree;
 pub mod wb_tree;
 

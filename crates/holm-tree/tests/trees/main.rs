@@ -4,6 +4,7 @@ mod agree;
 mod borders;
 mod fills;
 mod grove;
+mod lb_tree;
 mod levels;
 mod linked;
 mod names;

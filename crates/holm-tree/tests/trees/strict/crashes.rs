@@ -85,7 +85,7 @@ fn halves<L: Leaf, S: Sample>(stage: &Stage<L, S>, full: &[usize], turn: u64, (l
     fresh.recover().expect("a sound leaf");
     fresh.act(&Act::Split);
     let middle = full.len() / 2;
-    let gone = full[low..middle].iter().chain(&full[middle + high..]);
+    let gone = full[low.min(middle)..middle].iter().chain(full.iter().skip(middle + high));
     gone.for_each(|rank| fresh.act(&Act::Remove(fresh.keys.ranked(*rank))));
     fresh.medium().snapshot()
 }
