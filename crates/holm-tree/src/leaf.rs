@@ -15,6 +15,7 @@ pub mod fp_tree;
 pub mod isle;
 pub mod lb_tree;
 pub mod nv_tree;
+pub mod ss_tree;
 pub mod wb_tree;
 
 use crate::keys::{Keys, Role};

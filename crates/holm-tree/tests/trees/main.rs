@@ -10,6 +10,7 @@ mod linked;
 mod names;
 mod recorded;
 mod shifting;
+mod ss_tree;
 mod stage;
 mod strict;
 mod variants;

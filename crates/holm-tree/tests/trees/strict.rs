@@ -2,7 +2,7 @@
 //! library's map, readers beside writers, flushes and fences by a table, every crash of every operation on one leaf.
 
 mod counts;
-mod crashes;
+pub mod crashes;
 
 use crate::agree;
 use crate::grove::{Grove, mixed};

@@ -59,7 +59,7 @@ fn kin(variant: &str) -> (bool, Option<&str>) {
     (variant.starts_with("circ"), size)
 }
 
-/// But where nodes above the leaves are durable too.
+/// But where nodes above the leaves are durable too, and where there is no guide.
 #[test]
 fn a_guide_adds_no_flush_and_no_fence() {
     for (order_name, order) in ORDERS {
@@ -67,7 +67,7 @@ fn a_guide_adds_no_flush_and_no_fence() {
         for base in ["fast_fair", "circ"] {
             bases.insert(kin(base), spent(&Grove::new(base, Words), order));
         }
-        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all")) {
+        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !name.starts_with("ss_tree")) {
             let spent = spent(&plant(name), order);
             // Of the longer nodes the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
