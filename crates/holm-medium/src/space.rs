@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
-/// Bytes of a leaf block, unless the design says otherwise; of block 0 always.
+/// Bytes of a leaf block, unless the design says otherwise; of the pool's own always.
 pub const BLOCK: u64 = 512;
 
 /// Records up to this many words are kept in free lists by exact size.
@@ -106,13 +106,19 @@ impl Space {
         }
     }
 
-    /// Says how long leaf blocks are: before any is taken, and no less than block 0.
+    /// Says how long leaf blocks are: before any is taken.
     ///
     /// # Panics
-    /// If that is no whole number of lines, or too little for block 0.
+    /// If that is no whole number of lines, or does not divide the pool's own block and is shorter.
     pub fn measure(&self, bytes: u64) {
-        assert!(bytes >= BLOCK && bytes.is_multiple_of(LINE), "{bytes} bytes are no leaf block");
-        lock(&self.blocks).size = bytes;
+        let fits = bytes >= BLOCK || BLOCK.is_multiple_of(bytes);
+        assert!(fits && bytes.is_multiple_of(LINE), "{bytes} bytes are no leaf block");
+        lock(&self.blocks).measure(bytes);
+    }
+
+    /// The number of the first leaf block: those before it are the pool's own.
+    pub fn first_block(&self) -> u32 {
+        lock(&self.blocks).first()
     }
 
     /// Bytes of a leaf block.

@@ -5,6 +5,7 @@ use crate::grove::Grove;
 use crate::model::{Contents, History, Step};
 use crate::trace::Event;
 use holm_medium::Result;
+use std::collections::BTreeSet;
 
 /// Payloads of the operations that go on after a recovery: no script uses them.
 const LATER: u64 = 1 << 48;
@@ -18,9 +19,10 @@ pub fn inspect(grove: &mut Grove, crash: Persistency) -> std::result::Result<Con
     sound(grove)?;
     let (tree, root) = grove.tree();
     let nodes = tree.nodes(root);
+    let blocks: BTreeSet<_> = leaves.iter().flat_map(|leaf| tree.blocks_of(*leaf)).collect();
     for block in said(grove.free_blocks())? {
-        if leaves.contains(&block) || nodes.contains(&block) {
-            return Err(format!("block {block} is a leaf or a node of the tree, and free"));
+        if blocks.contains(&block) || nodes.contains(&block) {
+            return Err(format!("block {block} is a leaf's or a node of the tree, and free"));
         }
     }
     again(grove, crash, &found)?;

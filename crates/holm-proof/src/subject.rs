@@ -19,6 +19,8 @@ pub trait Tree: Index<Words> {
     fn nodes(&self, root: &Root) -> Vec<u32>;
     /// As [`Forest::height`].
     fn height(&self, root: &Root) -> u32;
+    /// As [`Forest::blocks_of`].
+    fn blocks_of(&self, leaf: u32) -> Vec<u32>;
 }
 
 impl<D: Design> Tree for Forest<Recorded, D, Words> {
@@ -32,6 +34,10 @@ impl<D: Design> Tree for Forest<Recorded, D, Words> {
 
     fn height(&self, root: &Root) -> u32 {
         Forest::height(self, root)
+    }
+
+    fn blocks_of(&self, leaf: u32) -> Vec<u32> {
+        Forest::blocks_of(self, leaf).collect()
     }
 }
 
@@ -101,26 +107,28 @@ fn leaf_of<L: Leaf>(image: &Image, number: u32) -> Option<&L> {
     image.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
 }
 
-fn lens() -> Lens<'static, Words> {
-    Lens { keys: &Words, search: Search::detect() }
+fn lens(image: &Image) -> Lens<'_, Words> {
+    Lens { keys: &Words, search: Search::detect(), image: Some(image) }
 }
 
 fn bare<L: Leaf>(image: &Image, number: u32, key: u64) -> Option<u64> {
     let leaf = leaf_of::<L>(image, number)?;
     let beside = L::Beside::default();
-    leaf.rederive(&beside, lens());
-    leaf.get(&beside, lens(), key)
+    leaf.rederive(&beside, lens(image));
+    leaf.get(&beside, lens(image), key)
 }
 
 fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
     let Some(leaf) = leaf_of::<L>(image, number) else { return };
     let beside = L::Beside::default();
-    leaf.rederive(&beside, lens());
+    let lens = lens(image);
+    leaf.rederive(&beside, lens);
     leaf.live(&beside, &mut Pairs::default());
+    leaf.gather(&beside, lens, &mut Pairs::default());
     for probe in probes {
-        let _ = (leaf.get(&beside, lens(), *probe), leaf.glance(&beside, lens(), *probe));
+        let _ = (leaf.get(&beside, lens, *probe), leaf.glance(&beside, lens, *probe));
     }
-    let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next());
+    let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next(), leaf.behind(), leaf.shed(&beside));
 }
 
 fn merges<L: Leaf>() -> bool {

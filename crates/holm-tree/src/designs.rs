@@ -3,6 +3,7 @@
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::{Contiguous, Sorted};
+use crate::leaf::ss_tree::{MOVING, SsTree};
 use crate::leaf::{blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
 
 /// Makes a list: its designs, what is asked of one by its name, and a macro of the given name that goes through all.
@@ -88,6 +89,10 @@ designs! { $ for_each_design:
     /// NV-Tree: records appended, the last one of a key decides; inner nodes in one array, made anew when a parent of
     /// leaves is full. Durable when an operation returns.
     nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<4>, branch Contiguous<8>;
+    /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
+    lb_tree: leaf crate::leaf::lb_tree::LbTree, twig Sorted<8>, branch Sorted<8>;
+    /// SSTree: a leaf is a list of subnodes, two at most. Durable when an operation returns.
+    ss_tree: leaf SsTree<2, MOVING>, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }
@@ -98,6 +103,7 @@ pub mod canaries {
     use crate::design::Design;
     use crate::inner::Sorted;
     use crate::leaf::canary::Canary;
+    use crate::leaf::ss_tree::{HASTY, SsTree};
 
     macro_rules! canaries {
         ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
@@ -113,6 +119,16 @@ pub mod canaries {
                 }
             )*
         };
+    }
+
+    /// A subnode of SSTree is given up before the way to it is durably gone: the published order of fences.
+    #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
+    pub struct ss_tree_hasty;
+    impl Design for ss_tree_hasty {
+        const NAME: &'static str = "ss_tree_hasty";
+        type Leaf = SsTree<3, HASTY>;
+        type Twig = Sorted<8>;
+        type Branch = Sorted<8>;
     }
 
     canaries! {

@@ -65,7 +65,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 
     #[inline]
     pub(crate) fn lens(&self) -> Lens<'_, K> {
-        Lens { keys: &self.keys, search: self.spine.search }
+        Lens { keys: &self.keys, search: self.spine.search, image: Some(self.quill.pool().medium.image()) }
     }
 
     /// The block of a number.
@@ -174,6 +174,21 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
     }
 
+    /// Frees a block that a leaf has given up, if it has.
+    fn retire(&self, stay: &Stay<'_>, shed: u32) {
+        if shed != 0 {
+            self.quill.pool().space.retire_block(stay.epoch(), shed);
+        }
+    }
+
+    /// The numbers of a leaf's blocks, from its own on: as many as it says there are, whatever lies in them.
+    pub fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
+        let behind = |number: &u32| self.leaf(*number).map_or(0, Leaf::behind);
+        let step = move |number: &u32| Some(behind(number)).filter(|next| *next != 0);
+        // Of leaves of one block nothing is read.
+        std::iter::once(leaf).chain(std::iter::successors(step(&leaf), step).take(D::Leaf::BLOCKS - 1))
+    }
+
     /// Probes travel together, a stage at a time, so that their misses overlap: the way down, then each leaf's first
     /// line, then the one line of pairs that the fingerprints name, then the record.
     fn group(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>) {
@@ -255,7 +270,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let still = || at.twig.locks().of(&berth.latch, number).still(version);
         into.seen = Seen::default();
         into.pairs.begin(D::Leaf::CAPACITY);
-        leaf.live(&berth.beside, &mut into.pairs);
+        leaf.gather(&berth.beside, self.lens(), &mut into.pairs);
         (into.skip, into.stamp) = (leaf.skip(), leaf.stamp());
         if !still() {
             return None;
@@ -319,7 +334,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
             match taken.leaf.insert(&taken.berth.beside, self.lens(), &mut pen, probe, payload) {
                 Ok(old) => {
                     self.seal(&mut pen, seal);
+                    let shed = taken.leaf.shed(&taken.berth.beside);
                     drop(taken.held);
+                    self.retire(stay, shed);
                     if old.is_none() && D::Leaf::CARD.keeps {
                         root.pairs.add(1);
                     }
@@ -344,8 +361,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);
         let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside);
+        let shed = taken.leaf.shed(&taken.berth.beside);
         drop(taken.held);
         drop(pen);
+        self.retire(stay, shed);
         if old.is_some() {
             root.pairs.add(-1);
         }

@@ -13,12 +13,14 @@ pub mod circ;
 pub mod fast_fair;
 pub mod fp_tree;
 pub mod isle;
+pub mod lb_tree;
 pub mod nv_tree;
+pub mod ss_tree;
 pub mod wb_tree;
 
 use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
-use holm_medium::{Epoch, Medium, MediumError, Pen, Persistent, Result};
+use holm_medium::{Area, Epoch, Image, Loc, Medium, MediumError, Pen, Persistent, Result};
 use holm_search::Search;
 use serde::Serialize;
 
@@ -46,12 +48,23 @@ impl Card {
     }
 }
 
-/// What a leaf looks through: what slots stand for, and the vector kernels chosen when the tree was opened.
+/// What a leaf looks through: what slots stand for, the vector kernels chosen when the tree was opened, and the other
+/// blocks.
 pub struct Lens<'a, K> {
     /// What slots stand for.
     pub keys: &'a K,
     /// How to search.
     pub search: Search,
+    /// Where the blocks lie, for leaves of several; `None` where only those of one are looked at.
+    pub image: Option<&'a Image>,
+}
+
+impl<'a, K> Lens<'a, K> {
+    /// The block of a number.
+    #[inline]
+    pub fn block<L: Leaf>(self, number: u32) -> Option<&'a L> {
+        self.image?.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
+    }
 }
 
 impl<K> Clone for Lens<'_, K> {
@@ -152,8 +165,10 @@ pub(crate) fn damaged<L>(
 pub trait Leaf: Persistent + Sized {
     /// What the design assumes and offers.
     const CARD: Card;
-    /// The most pairs a block holds.
+    /// The most pairs a leaf holds.
     const CAPACITY: usize;
+    /// The most blocks a leaf consists of: its own, whose number is the leaf's, and those behind it.
+    const BLOCKS: usize = 1;
     /// The leaf's volatile side, kept in its berth: rebuilt by [`Leaf::recover`], gone with the process.
     type Beside: Default + Send + Sync + 'static;
 
@@ -185,8 +200,26 @@ pub trait Leaf: Persistent + Sized {
         None
     }
 
-    /// Every live pair, in any order.
+    /// Every live pair of the block, in any order.
     fn live(&self, beside: &Self::Beside, out: &mut Pairs);
+
+    /// Every live pair of the leaf, in any order: those of its block, and of the blocks behind it.
+    fn gather<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, out: &mut Pairs) {
+        let _ = lens;
+        self.live(beside, out);
+    }
+
+    /// The number of the block behind this one; 0 is none. Leads through all blocks of a leaf.
+    fn behind(&self) -> u32 {
+        0
+    }
+
+    /// The number of a block of the leaf that the insert or removal just done has given up, durably; 0 is none. Asked
+    /// once after each, by who holds the leaf.
+    fn shed(&self, beside: &Self::Beside) -> u32 {
+        let _ = beside;
+        0
+    }
 
     /// Whether so few pairs are left that a merge is worth an attempt.
     fn sparse(&self, beside: &Self::Beside) -> bool {
@@ -254,7 +287,8 @@ pub trait Leaf: Persistent + Sized {
     ) -> Option<Old>;
 
     /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
-    /// or by replacement with two. Blocks not named in the answer are free again, whatever they were used for.
+    /// or by replacement with two. Blocks not named in the answer, nor behind one that is, are free again, whatever
+    /// they were used for.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -308,12 +342,13 @@ pub trait Leaf: Persistent + Sized {
         false
     }
 
-    /// Gives the leaf up, pairs and all: its keyspace has been dropped.
+    /// Gives the leaf up, pairs and all: its keyspace has been dropped. Of a leaf of several blocks, each is given up,
+    /// the last one first.
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
-    /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is. Other
-    /// blocks may be looked at through `peer`, and written to where their own recovery writes nothing; they may be
-    /// under recovery themselves at the same time.
+    /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is, which
+    /// does not depend on whether it is behind another one. Other blocks may be looked at through `peer`, and written
+    /// to where their own recovery writes nothing; they may be under recovery themselves at the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -345,9 +380,9 @@ pub trait Leaf: Persistent + Sized {
         Ok(true)
     }
 
-    /// For linked designs, once the chain is known: finishes or undoes what was under way between a leaf and its right
-    /// neighbour, and derives what depends on that one. The pen fences once all chains are mended; what must be durable
-    /// before that, `mend` fences itself.
+    /// For linked designs, once the chain is known, and for others where keys of two neighbours overlap: finishes or
+    /// undoes what was under way between a leaf and its right neighbour, and derives what depends on that one. The pen
+    /// fences once all are mended; what must be durable before that, `mend` fences itself.
     fn mend<M: Medium, K: Keys>(
         &self,
         beside: &Self::Beside,

@@ -49,7 +49,8 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let pool = forest.quill.pool();
     let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
     let restorer = Restorer { forest, epoch, blocks };
-    let (mut live, latest) = recover_all(&restorer, cut, threads)?;
+    let (live, latest) = recover_all(&restorer, cut, threads)?;
+    let mut live = heads(forest, live)?;
     let linked = D::Leaf::CARD.linked;
     let planted: BTreeSet<_> = live.iter().filter(|live| !linked || live.2).map(|live| live.1).collect();
     let mut levels = restorer.find(|keyspace| planted.contains(&keyspace))?;
@@ -61,16 +62,21 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
     let mut found = parallel(threads, &live, |part| look_at(forest, part, epoch, &reach))?;
-    let in_use = || live.iter().map(|live| live.0).chain(levels.blocks().filter(|number| *number < blocks));
-    let frontier = in_use().max().map_or(1, |last| last + 1);
+    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+    if !linked && !D::Leaf::CARD.defers {
+        divide(forest, &mut found, epoch, &reach)?;
+    }
+    let in_leaves = live.iter().flat_map(|live| forest.blocks_of(live.0));
+    let in_use: Vec<_> = in_leaves.chain(levels.blocks().filter(|number| *number < blocks)).collect();
+    let first = pool.space.first_block();
+    let frontier = in_use.iter().max().map_or(first, |last| last + 1);
     let mut used = vec![false; frontier as usize];
-    in_use().for_each(|number| used[number as usize] = true);
-    let free = (1..frontier).rev().filter(|number| !used[*number as usize]).collect();
+    in_use.iter().for_each(|number| used[*number as usize] = true);
+    let free = (first..frontier).rev().filter(|number| !used[*number as usize]).collect();
     let record_bytes = reach.bytes();
     let (record_frontier, runs) = reach.free_runs();
     pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
     let leaves = found.len() as u64;
-    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
     let trees: Vec<_> = found.chunk_by(|a, b| a.keyspace == b.keyspace).collect();
     let places = trees.iter().map(|tree| place::<D, K>(tree)).collect::<Result<Vec<_>>>()?;
     ready()?;
@@ -132,7 +138,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 ) -> Result<(Vec<Live>, Epoch)> {
     let Restorer { forest, epoch, blocks } = *restorer;
     let latest = Mutex::new(0);
-    let numbers: Vec<u32> = (1..blocks).collect();
+    let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
     let live = parallel(threads, &numbers, |part| {
         let mut live = Vec::new();
         let mut newest = 0;
@@ -154,6 +160,61 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
     })?;
     let latest = *latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     Ok((live, latest))
+}
+
+/// Of leaves of several blocks, those blocks that are behind no other.
+fn heads<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: Vec<Live>) -> Result<Vec<Live>> {
+    if D::Leaf::BLOCKS == 1 {
+        return Ok(live);
+    }
+    let first = forest.quill.pool().space.first_block();
+    let mut followed = BTreeSet::new();
+    for (number, ..) in &live {
+        let behind = forest.leaf(*number).map_or(0, Leaf::behind);
+        let exists = behind >= first && forest.leaf(behind).is_some();
+        if behind != 0 && !(exists && followed.insert(behind)) {
+            let expected = "a block of the image that no other leads to";
+            return Err(damaged::<D::Leaf>((*number, 0), "the block behind another", behind.to_string(), expected));
+        }
+    }
+    let heads: Vec<_> = live.iter().copied().filter(|live| !followed.contains(&live.0)).collect();
+    // Free ones, on which giving up has only begun, are not among those that live.
+    let is_live = |number: &u32| live.binary_search_by_key(number, |live| live.0).is_ok();
+    let reached: usize = heads.iter().map(|head| forest.blocks_of(head.0).filter(is_live).count()).sum();
+    if reached != live.len() {
+        let found = format!("{} of {}", live.len() - reached, live.len());
+        return Err(damaged::<D::Leaf>((first, 0), "blocks that no leaf leads to", found, "none"));
+    }
+    Ok(heads)
+}
+
+/// Leaves that reach into their right neighbours, as a split may leave them where a leaf does not name the one that it
+/// stems from: each is mended, and looked at again.
+fn divide<M: Medium, D: Design, K: Keys>(
+    forest: &Forest<M, D, K>,
+    found: &mut [Found<K>],
+    epoch: Epoch,
+    reach: &Reach,
+) -> Result<()> {
+    let overlap = |pair: &[Found<K>]| {
+        let ends = pair[0].ends.as_ref().zip(pair[1].ends.as_ref());
+        pair[0].keyspace == pair[1].keyspace && ends.is_some_and(|(left, right)| left.1 >= right.0)
+    };
+    let overlapping: Vec<_> = found.windows(2).enumerate().filter(|(_, pair)| overlap(pair)).map(|it| it.0).collect();
+    let mut pen = forest.quill.cut_at(epoch);
+    for &index in &overlapping {
+        let (left, berth) = forest.block(found[index].number)?;
+        left.mend(&berth.beside, forest.lens(), &mut pen, forest.leaf(found[index + 1].number));
+    }
+    if !overlapping.is_empty() {
+        // Before either leaf changes: else a crash finds again what nobody can match any more.
+        pen.fence();
+    }
+    for index in overlapping {
+        let Found { number, keyspace, first, .. } = found[index];
+        found[index] = look_at(forest, &[(number, keyspace, first)], epoch, reach)?.remove(0);
+    }
+    Ok(())
 }
 
 /// Each leaf by itself, now that nothing which does not count can come back.
@@ -236,7 +297,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
         leaf.mend(&berth.beside, forest.lens(), pen, right);
         leaf.rederive(&berth.beside, forest.lens());
         pairs.clear();
-        leaf.live(&berth.beside, &mut pairs);
+        leaf.gather(&berth.beside, forest.lens(), &mut pairs);
         if at == first || !pairs.is_empty() || D::Twig::DURABLE {
             if let Some(left) = left.filter(|left| left.0.next() != at) {
                 left.0.relink(&left.1.beside, pen, at);
@@ -268,7 +329,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
         let (leaf, berth) = forest.block(number)?;
         leaf.rederive(&berth.beside, forest.lens());
         pairs.clear();
-        leaf.live(&berth.beside, &mut pairs);
+        leaf.gather(&berth.beside, forest.lens(), &mut pairs);
         // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
         let unlogged = leaf.stamp() >= epoch;
         for slot in pairs.iter() {

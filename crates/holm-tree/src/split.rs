@@ -170,13 +170,16 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let range = path.ranges.last().expect("the twig's own");
             twig.adopt::<M, K>(&mut pen, &self.spine.texts, range, (position, separator, *right), probe);
         }
+        let is_used = |number: u32| {
+            let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
+            leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
+        };
         for raw in raw {
-            let used = raw.number == split.left || split.right.as_ref().is_some_and(|(_, right)| *right == raw.number);
-            if !used {
+            if !is_used(raw.number) {
                 unused(raw);
             }
         }
-        if split.left != taken.number {
+        if !is_used(taken.number) {
             space.retire_block(stay.epoch(), taken.number);
         }
         Ok(Some(put))
@@ -256,10 +259,15 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 continue;
             }
             let mut pairs = Pairs::default();
-            taken.leaf.live(&taken.berth.beside, &mut pairs);
-            taken.leaf.abandon(&mut self.quill.cut(stay));
+            taken.leaf.gather(&taken.berth.beside, self.lens(), &mut pairs);
+            let blocks: Vec<_> = self.blocks_of(taken.number).collect();
+            for number in blocks.into_iter().rev() {
+                if let Some(block) = self.leaf(number) {
+                    block.abandon(&mut self.quill.cut(stay));
+                }
+                space.retire_block(stay.epoch(), number);
+            }
             pairs.iter().for_each(|slot| freed(slot.payload));
-            space.retire_block(stay.epoch(), taken.number);
             match path.leaf.1 {
                 Some(high) => edge = high,
                 None => break,

@@ -7,6 +7,7 @@ use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segment
 use crate::inner::{Durable, Sorted};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
+use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
 use crate::leaf::{circ::Circ, fast_fair::FastFair};
 use crate::locks::LockArray;
 
@@ -92,4 +93,10 @@ designs! { $ for_each_variant:
     isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
     /// The same with five children a node.
     isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
+    /// SSTree, updates staying where the pair is.
+    ss_tree_staying: leaf SsTree<2, STAYING>, twig Sorted<8>, branch Sorted<8>;
+    /// SSTree of three subnodes.
+    ss_tree_three: leaf SsTree<3, MOVING>, twig Sorted<8>, branch Sorted<8>;
+    /// SSTree of four subnodes.
+    ss_tree_four: leaf SsTree<4, MOVING>, twig Sorted<8>, branch Sorted<8>;
 }

@@ -7,7 +7,7 @@ use crate::loc::Area;
 use crate::medium::Medium;
 use std::collections::VecDeque;
 
-/// The leaf area's blocks; number 0 is the pool's own.
+/// The leaf area's blocks; number 0 is the pool's own, or more of them where they are shorter than that.
 pub(super) struct Blocks {
     /// Bytes of each.
     pub(super) size: u64,
@@ -35,8 +35,19 @@ impl Blocks {
         }
     }
 
+    /// Each has so many bytes; none has been taken.
+    pub(super) fn measure(&mut self, bytes: u64) {
+        self.size = bytes;
+        self.frontier = self.first();
+    }
+
+    /// The first one that is not the pool's.
+    pub(super) fn first(&self) -> u32 {
+        BLOCK.div_ceil(self.size) as u32
+    }
+
     pub(super) fn rebuilt(&mut self, frontier: u32, free: Vec<u32>) {
-        self.frontier = frontier.max(1);
+        self.frontier = frontier.max(self.first());
         if let Some(held) = self.withheld {
             let frontier = u64::from(self.frontier);
             self.frontier = held.upto.max(frontier) as u32;

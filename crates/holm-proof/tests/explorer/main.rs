@@ -23,4 +23,5 @@ mod mutants;
 mod pruning;
 mod readers;
 mod scripts;
+mod subnodes;
 mod table;

@@ -4,7 +4,7 @@
 use holm_medium::{Area, FIRST_EPOCH, Ground, Mapped, MappedOptions, MediumError, Pool, Quill};
 use holm_search::Search;
 use holm_tree::leaf::Cut;
-use holm_tree::{Index, Rebuilt, Root, Words, designs};
+use holm_tree::{Index, Rebuilt, Root, Toward, Words, designs};
 use std::sync::Arc;
 
 struct Grove {
@@ -101,11 +101,12 @@ fn a_chain_that_leads_astray_is_reported() {
         grove.put(&one, 1_000..1_100);
         grove.put(&other, 1_000..1_100);
         grove.rebuild().expect("sound leaves");
-        // The first tree was planted in block 1, the second in block 2: the first one's chain into the second one's.
-        let words = grove.quill.image().words(Area::Leaves.at(512), 64).expect("block 1");
+        // The first tree was planted in the first block: its chain into the second one's.
+        let words = grove.quill.image().words(Area::Leaves.at(512), 64).expect("the first block");
+        let astray = grove.index.view(&other, Toward::Holding(0)).seen.leaf();
         // The link is the lower half of a word in every design.
         let next = words.iter().find(|word| (3..20).contains(&(word.read() as u32))).expect("a link");
-        grove.quill.cut_at(FIRST_EPOCH).write(next, next.read() >> 32 << 32 | 2);
+        grove.quill.cut_at(FIRST_EPOCH).write(next, next.read() >> 32 << 32 | u64::from(astray));
         let error = grove.rebuild().err().expect("damage is reported").to_string();
         assert!(error.contains("a block that is no leaf of the keyspace"), "{error}");
     }

@@ -4,12 +4,13 @@
 #![allow(dead_code, reason = "each program of tests uses its part")]
 
 use crate::names::Names;
-use crate::recorded::{BLOCKS, Event, Recorded, Words as Bits, crash};
+use crate::recorded::{Event, Recorded, Words as Bits, crash};
 use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Pen, Pool, Quill};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Fate, Fresh, Full, Home, Leaf, Lens, Pairs};
 use holm_tree::{Keys, Words};
 use std::cell::RefCell;
+use std::ops::Range;
 
 /// Keys by rank, and payloads as mean as the kind allows.
 pub trait Sample: Keys + Clone {
@@ -53,7 +54,7 @@ pub enum Act<F> {
 pub struct Stage<L: Leaf, K: Keys> {
     pub quill: Quill<Recorded>,
     pub keys: K,
-    pub besides: [L::Beside; BLOCKS],
+    pub besides: Vec<L::Beside>,
     /// Where each range begins, in order, and the leaf's number: what the inner nodes would say.
     leaves: RefCell<Vec<(K::Fence, u32)>>,
 }
@@ -61,9 +62,13 @@ pub struct Stage<L: Leaf, K: Keys> {
 pub type Contents<F> = Vec<(F, u64)>;
 
 impl<L: Leaf, S: Sample> Stage<L, S> {
+    /// Blocks that are not the pool's own.
+    const NUMBERS: Range<u32> = 512_usize.div_ceil(size_of::<L>()) as u32..(size_of::<Bits>() / size_of::<L>()) as u32;
+
     pub fn new(keys: &S) -> Self {
         let quill = Pool::open(Recorded::new(), FIRST_EPOCH).expect("it has a block");
-        let stage = Stage { quill, keys: keys.clone(), besides: Default::default(), leaves: RefCell::default() };
+        let besides = (0..Self::NUMBERS.end).map(|_| L::Beside::default()).collect();
+        let stage = Stage { quill, keys: keys.clone(), besides, leaves: RefCell::default() };
         stage.plant();
         stage
     }
@@ -77,24 +82,32 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     }
 
     pub fn lens(&self) -> Lens<'_, S> {
-        Lens { keys: &self.keys, search: Search::portable() }
+        Lens { keys: &self.keys, search: Search::portable(), image: Some(self.medium().image()) }
     }
 
     pub fn leaf(&self, number: u32) -> &L {
-        let found = self.medium().image().at(Loc::new(Area::Leaves, u64::from(number) * 512));
-        found.expect("as many blocks")
+        let offset = u64::from(number) * size_of::<L>() as u64;
+        self.medium().image().at(Loc::new(Area::Leaves, offset)).expect("as many blocks")
     }
 
     fn plant(&self) {
-        self.leaf(1).format(&self.besides[1], &mut self.pen(), Home { keyspace: 5, skip: 0, first: true });
-        *self.leaves.borrow_mut() = vec![(S::Fence::default(), 1)];
+        let number = Self::NUMBERS.start;
+        let beside = &self.besides[number as usize];
+        self.leaf(number).format(beside, &mut self.pen(), Home { keyspace: 5, skip: 0, first: true });
+        *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
         self.medium().take();
     }
 
-    /// The blocks that are no leaves.
+    /// The numbers of a leaf's blocks.
+    fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
+        let step = |number: &u32| Some(self.leaf(*number).behind()).filter(|next| *next != 0);
+        std::iter::successors(Some(leaf), step).take(L::BLOCKS)
+    }
+
+    /// The blocks of no leaf.
     fn fresh(&self) -> Vec<Fresh<'_, L>> {
-        let leaves = self.leaves.borrow();
-        let free = (1..BLOCKS as u32).filter(|number| leaves.iter().all(|leaf| leaf.1 != *number));
+        let used: Vec<_> = self.leaves.borrow().iter().flat_map(|leaf| self.blocks_of(leaf.1)).collect();
+        let free = Self::NUMBERS.filter(|number| !used.contains(number));
         free.map(|number| Fresh { number, leaf: self.leaf(number), beside: &self.besides[number as usize] }).collect()
     }
 
@@ -171,9 +184,9 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         let said = |error: holm_medium::MediumError| error.to_string();
         let mut pen = self.pen();
         let mut live = vec![];
-        for number in 1..BLOCKS as u32 {
+        for number in Self::NUMBERS {
             let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
-            let peer = |number| (number < BLOCKS as u32).then(|| self.leaf(number));
+            let peer = |number| (number < Self::NUMBERS.end).then(|| self.leaf(number));
             if leaf.recover(number, beside, &mut pen, Cut::At(FIRST_EPOCH - 1), &peer).map_err(said)? != Fate::Free {
                 live.push(number);
             }
@@ -183,6 +196,8 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         if L::CARD.linked {
             live = self.chain(&mut pen)?;
         } else {
+            let behind: Vec<_> = live.iter().map(|number| self.leaf(*number).behind()).collect();
+            live.retain(|number| !behind.contains(number));
             let mut kept = vec![];
             for number in live {
                 let beside = &self.besides[number as usize];
@@ -201,6 +216,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         }
         if !L::CARD.linked {
             leaves.sort_unstable();
+            self.divide(&leaves, &mut pen)?;
         }
         if let Some(first) = leaves.first_mut() {
             first.0 = S::Fence::default();
@@ -209,19 +225,34 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         Ok(())
     }
 
+    /// As the rebuild does it: leaves that reach into their right neighbours.
+    fn divide(&self, leaves: &[(S::Fence, u32)], pen: &mut Pen<'_, Recorded>) -> Result<(), String> {
+        for pair in leaves.windows(2) {
+            let [left, right] = [pair[0].1, pair[1].1];
+            let last = self.pairs(left)?.last().map(|pair| pair.0.clone());
+            if last.is_some_and(|last| last >= pair[1].0) {
+                let (leaf, beside) = (self.leaf(left), &self.besides[left as usize]);
+                leaf.mend(beside, self.lens(), pen, Some(self.leaf(right)));
+                pen.fence();
+                leaf.rederive(beside, self.lens());
+            }
+        }
+        Ok(())
+    }
+
     fn chain(&self, pen: &mut Pen<'_, Recorded>) -> Result<Vec<u32>, String> {
-        let mut reached = vec![1];
+        let mut reached = vec![Self::NUMBERS.start];
         loop {
             let at = reached[reached.len() - 1];
             let (leaf, beside, next) = (self.leaf(at), &self.besides[at as usize], self.leaf(at).next());
-            if next as usize >= BLOCKS {
+            if next >= Self::NUMBERS.end {
                 return Err(format!("the chain leads to {next}"));
             }
             leaf.mend(beside, self.lens(), pen, (next != 0).then(|| self.leaf(next)));
             leaf.rederive(beside, self.lens());
             match next {
                 0 => return Ok(reached),
-                _ if reached.len() == BLOCKS => return Err("the chain is a circle".into()),
+                _ if reached.len() == self.besides.len() => return Err("the chain is a circle".into()),
                 _ => reached.push(next),
             }
         }
@@ -231,7 +262,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     fn pairs(&self, number: u32) -> Result<Contents<S::Fence>, String> {
         let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
         let mut pairs = Pairs::default();
-        leaf.live(beside, &mut pairs);
+        leaf.gather(beside, self.lens(), &mut pairs);
         pairs.sort(&self.keys, Search::portable(), leaf.skip());
         let mut found = vec![];
         for slot in pairs.iter() {
@@ -242,6 +273,12 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
             found.push((key, slot.payload));
         }
         Ok(found)
+    }
+
+    /// The pairs of the first leaf.
+    pub fn lowest(&self) -> Contents<S::Fence> {
+        let number = self.leaves.borrow()[0].1;
+        self.pairs(number).expect("a sound leaf")
     }
 
     /// All pairs, leaf by leaf.

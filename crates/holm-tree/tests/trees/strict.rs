@@ -3,7 +3,7 @@
 //! operation on one leaf.
 
 mod counts;
-mod crashes;
+pub mod crashes;
 
 use crate::agree;
 use crate::grove::{Grove, mixed};

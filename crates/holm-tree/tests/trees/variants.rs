@@ -63,7 +63,7 @@ fn kin(variant: &str) -> (&str, Option<&str>) {
     (base.expect("a variant is named after its design"), size)
 }
 
-/// But where nodes above the leaves are durable too.
+/// But where nodes above the leaves are durable too, and where there is no guide.
 #[test]
 fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
     for (order_name, order) in ORDERS {
@@ -71,7 +71,7 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
         for base in BASES {
             bases.insert(kin(base), spent(&Grove::new(base, Words), order));
         }
-        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all")) {
+        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !name.starts_with("ss_tree")) {
             let spent = spent(&plant(name), order);
             // Of the longer nodes the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");

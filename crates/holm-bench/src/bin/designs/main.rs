@@ -30,6 +30,9 @@ struct Arguments {
     /// Numbers of threads, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "1")]
     threads: Vec<usize>,
+    /// Put keys in their order; otherwise they are scattered
+    #[arg(long)]
+    ascending: bool,
     /// Rounds over all designs
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -53,6 +56,7 @@ struct Report {
     machine: String,
     flush: Flush,
     pairs: u64,
+    ascending: bool,
     rows: Vec<Row>,
 }
 
@@ -64,7 +68,7 @@ fn main() -> Result<()> {
     }
     let mut rows = Vec::new();
     for (&threads, &flush_ns) in arguments.threads.iter().flat_map(|t| arguments.flush_ns.iter().map(move |f| (t, f))) {
-        let setting = Setting { flush_ns, threads };
+        let setting = Setting { flush_ns, threads, ascending: arguments.ascending };
         rows.extend(chosen.iter().map(|entry| Row { design: entry.name, setting, samples: Vec::new() }));
     }
     for round in 1..=arguments.rounds {
@@ -75,7 +79,8 @@ fn main() -> Result<()> {
         eprintln!("round {round} of {}", arguments.rounds);
     }
     let machine = machine::describe(Path::new("."));
-    let report = Report { machine, flush: Flush::detect(), pairs: arguments.pairs, rows };
+    let (flush, ascending) = (Flush::detect(), arguments.ascending);
+    let report = Report { machine, flush, pairs: arguments.pairs, ascending, rows };
     print!("{}", told(&report, &chosen)?);
     if let Some(path) = &arguments.json {
         let file = std::fs::File::create(path).with_context(|| format!("creating {}", path.display()))?;
@@ -120,7 +125,7 @@ fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
     let header = ["design", "insert", "update", "remove"].map(String::from).to_vec();
     let title = "lines flushed / fences an operation, splits and merges included".to_owned();
     let rows = chosen.iter().map(|entry| {
-        let counts = (entry.count)(report.pairs.min(100_000))?;
+        let counts = (entry.count)(report.pairs.min(100_000), report.ascending)?;
         let cells = counts.map(|[lines, fences]| format!("{lines:.2} / {fences:.2}"));
         Ok(std::iter::once(entry.name.to_owned()).chain(cells).collect())
     });
@@ -165,12 +170,18 @@ mod tests {
     #[test]
     fn a_small_run_tells_every_figure() {
         let chosen = chosen(&["fast_fair".into(), "buffered".into()]).expect("both are there");
-        let setting = Setting { flush_ns: 0, threads: 2 };
+        let setting = Setting { flush_ns: 0, threads: 2, ascending: false };
         let rows = chosen.iter().map(|entry| {
             let samples = vec![(entry.measure)(3_000, setting).expect("memory")];
             Row { design: entry.name, setting, samples }
         });
-        let report = Report { machine: "one".into(), flush: Flush::detect(), pairs: 3_000, rows: rows.collect() };
+        let report = Report {
+            machine: "one".into(),
+            flush: Flush::detect(),
+            pairs: 3_000,
+            ascending: false,
+            rows: rows.collect(),
+        };
         let text = told(&report, &chosen).expect("memory");
         assert!(!text.contains(" - |") && text.contains("| fast_fair |"), "{text}");
     }

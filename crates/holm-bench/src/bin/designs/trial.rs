@@ -32,6 +32,8 @@ pub(crate) struct Setting {
     /// Nanoseconds added to each flushed line.
     pub(crate) flush_ns: u32,
     pub(crate) threads: usize,
+    /// Keys are put in their order, and not scattered.
+    pub(crate) ascending: bool,
 }
 
 /// What is timed.
@@ -77,7 +79,7 @@ pub(crate) struct Entry {
     pub(crate) is_variant: bool,
     pub(crate) measure: fn(u64, Setting) -> Result<Sample>,
     /// Lines flushed and fences, of insert, update and remove.
-    pub(crate) count: fn(u64) -> Result<[[f64; 2]; 3]>,
+    pub(crate) count: fn(u64, bool) -> Result<[[f64; 2]; 3]>,
 }
 
 /// Both lists, but for what keeps nothing.
@@ -106,10 +108,11 @@ struct Grove<D: Design> {
     forest: Forest<Mapped, D, Words>,
     root: Root,
     pairs: u64,
+    key: fn(u64) -> u64,
 }
 
 /// The key of a number: one to one, and scattered.
-fn key(number: u64) -> u64 {
+fn scattered(number: u64) -> u64 {
     let mixed = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
     let word = mixed(number.wrapping_add(0x9E37_79B9_7F4A_7C15), 30, 0xBF58_476D_1CE4_E5B9);
     let word = mixed(word, 27, 0x94D0_49BB_1331_11EB);
@@ -117,7 +120,7 @@ fn key(number: u64) -> u64 {
 }
 
 impl<D: Design> Grove<D> {
-    fn new(pairs: u64, options: MappedOptions) -> Result<Self> {
+    fn new(pairs: u64, ascending: bool, options: MappedOptions) -> Result<Self> {
         let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
         // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
         let (medium, bytes) = (&quill.pool().medium, pairs * BORN);
@@ -125,18 +128,20 @@ impl<D: Design> Grove<D> {
         medium.image().area(Area::Leaves).populate(0, bytes as usize);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        Ok(Grove { quill, forest, root, pairs })
+        Ok(Grove { quill, forest, root, pairs, key: if ascending { |number| number } else { scattered } })
     }
 
     /// Puts the number and `more` under each number's key.
     fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
         self.checked_in(numbers, |stay, number| {
-            self.forest.put(&self.root, stay, key(number), number + more, None).map(drop)
+            self.forest.put(&self.root, stay, (self.key)(number), number + more, None).map(drop)
         })
     }
 
     fn remove(&self, numbers: impl Iterator<Item = u64>) -> Result<()> {
-        self.checked_in(numbers, |stay, number| self.forest.remove(&self.root, stay, key(number), None).map(drop))
+        self.checked_in(numbers, |stay, number| {
+            self.forest.remove(&self.root, stay, (self.key)(number), None).map(drop)
+        })
     }
 
     /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what
@@ -156,7 +161,7 @@ impl<D: Design> Grove<D> {
     }
 
     fn get(&self, number: u64) -> u64 {
-        self.forest.get(&self.root, key(number)).payload.unwrap_or_default()
+        self.forest.get(&self.root, (self.key)(number)).payload.unwrap_or_default()
     }
 
     /// Nanoseconds for each of so many operations, done by all threads together; the thread's number is given to each.
@@ -197,7 +202,7 @@ impl<D: Design> Grove<D> {
             Ok(())
         })?;
         let many = self.timed(threads, pairs, |thread| {
-            let probes: Vec<u64> = drawn(thread).map(key).collect();
+            let probes: Vec<u64> = drawn(thread).map(self.key).collect();
             let mut out = Vec::with_capacity(TOGETHER);
             for probes in probes.chunks(TOGETHER) {
                 out.clear();
@@ -216,7 +221,8 @@ impl<D: Design> Grove<D> {
 }
 
 fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
-    let grove = Grove::<D>::new(pairs, MappedOptions { flush_ns: setting.flush_ns, ..MappedOptions::default() })?;
+    let options = MappedOptions { flush_ns: setting.flush_ns, ..MappedOptions::default() };
+    let grove = Grove::<D>::new(pairs, setting.ascending, options)?;
     if !<D::Leaf as Leaf>::CARD.defers {
         return grove.sample(setting.threads);
     }
@@ -237,9 +243,9 @@ fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
 }
 
 /// Exact, and independent of the machine.
-fn count<D: Design>(pairs: u64) -> Result<[[f64; 2]; 3]> {
+fn count<D: Design>(pairs: u64, ascending: bool) -> Result<[[f64; 2]; 3]> {
     let options = MappedOptions { flush: Flush::Nothing, count: true, ..MappedOptions::default() };
-    let grove = Grove::<D>::new(pairs, options)?;
+    let grove = Grove::<D>::new(pairs, ascending, options)?;
     let counts = || grove.quill.pool().medium.counts();
     let each = |before: Counts, operations: u64| {
         let spent = counts() - before;

@@ -18,7 +18,7 @@ use holm_search::Search;
 const LEVEL: u32 = 48;
 
 /// What slots of a node stand for.
-const LENS: Lens<'static, Words> = Lens { keys: &Words, search: Search::portable() };
+const LENS: Lens<'static, Words> = Lens { keys: &Words, search: Search::portable(), image: None };
 
 impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     const CHILDREN: usize = {

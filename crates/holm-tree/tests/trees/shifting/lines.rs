@@ -17,7 +17,7 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
     let image = quill.pool().medium.image();
     let leaf = image.at::<L>(Loc::new(Area::Leaves, block as u64)).expect("a block");
     let words = image.words(Area::Leaves.at(block as u64), block / 8).expect("a block");
-    let lens = Lens { keys: &Words, search: Search::detect() };
+    let lens = Lens { keys: &Words, search: Search::detect(), image: None };
     let (mut pen, beside) = (quill.cut_at(FIRST_EPOCH), L::Beside::default());
     leaf.format(&beside, &mut pen, Home { keyspace: 1, skip: 0, first: true });
     let keys = |index: u64| if index.is_multiple_of(3) { 10_000 - index * 10 } else { 10_000 + index * 10 };

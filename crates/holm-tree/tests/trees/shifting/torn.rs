@@ -19,7 +19,7 @@ fn torn<L: Leaf, K: Keys>(keys: &K, probes: &[K::Fence], rounds: usize, beside: 
     let words = image.words(Area::Leaves.at(block as u64), block / 4).expect("two blocks");
     let leaf = |number: usize| image.at::<L>(Loc::new(Area::Leaves, (number * block) as u64)).expect("two blocks");
     let (left, right) = (leaf(1), leaf(2));
-    let lens = Lens { keys, search: Search::detect() };
+    let lens = Lens { keys, search: Search::detect(), image: None };
     let mut pen = quill.cut_at(FIRST_EPOCH);
     let mut seed = 0;
     for round in 0..rounds {

@@ -84,8 +84,8 @@ fn halves<L: Leaf, S: Sample>(stage: &Stage<L, S>, full: &[usize], turn: u64, (l
     fresh.load(&full_leaf(stage, full, turn));
     fresh.recover().expect("a sound leaf");
     fresh.act(&Act::Split);
-    let middle = full.len() / 2;
-    let gone = full[low..middle].iter().chain(&full[middle + high..]);
+    let middle = fresh.lowest().len();
+    let gone = full[low.min(middle)..middle].iter().chain(full.iter().skip(middle + high));
     gone.for_each(|rank| fresh.act(&Act::Remove(fresh.keys.ranked(*rank))));
     fresh.medium().snapshot()
 }
