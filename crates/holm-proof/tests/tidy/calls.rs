@@ -16,6 +16,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-medium/src/flush/",
     "crates/holm-search/src/x86_64/",
     "rivals/src/engines/lmdb.rs",
+    "shells/capi/src/",
 ];
 
 /// The only file that talks to the operating system's files; all others go through `Vfs`, so that faults can be
