@@ -119,9 +119,11 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "holm-proof", "--features", "variants", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-bench", "--features", "designs", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;
+    cargo(&["test", "--package", "holm-pibench"], &[])?;
     proofs::schedules(&proofs::Schedules::default())?;
     proofs::stores()
 }
