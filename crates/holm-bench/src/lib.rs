@@ -62,3 +62,4 @@ pub use store::Store;
 pub use table::Table;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};
+pub use zipf::Zipf;

@@ -1,0 +1,124 @@
+//! What becomes of a claim: the ratio of two series, taken round by round, for the rounds of a cell lie far apart and
+//! those of two cells in one round do not.
+
+use crate::outcome::{Judged, Series, Spread, Verdict};
+use crate::study::Claim;
+
+/// A ratio this near to 1 says that there is no difference.
+const EQUAL: f64 = 0.05;
+
+/// Of a difference, in logarithms, ours is weaker below this part of the paper's, and stronger beyond its inverse.
+const PART: f64 = 0.6;
+
+/// What the series say of a claim.
+pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
+    let against_x = claim.against_x.unwrap_or(claim.x);
+    let samples = |name: &str, x: f64| {
+        let series = series.iter().find(|series| series.name == name)?;
+        Some(&series.points.iter().find(|point| point.x == x)?.samples)
+    };
+    let ours = samples(claim.of, claim.x).zip(samples(claim.against, against_x)).and_then(|(of, against)| {
+        Spread::of(of.iter().zip(against).map(|(of, against)| of / against).filter(|ratio| ratio.is_finite()))
+    });
+    let verdict = ours.map_or(Verdict::Unmeasured, |ours| verdict(claim.paper, ours));
+    Judged {
+        of: claim.of.into(),
+        against: claim.against.into(),
+        x: claim.x,
+        against_x,
+        paper: claim.paper,
+        ours,
+        verdict,
+        why: why(claim, ours, verdict),
+    }
+}
+
+fn verdict(paper: f64, ours: Spread) -> Verdict {
+    let (theirs, own) = (paper.ln(), ours.median.ln());
+    let is_even = own.abs() <= EQUAL || ours.least <= 1.0 && ours.greatest >= 1.0;
+    if theirs.abs() <= EQUAL {
+        // No difference was claimed.
+        return match is_even || own.abs() <= 2.0 * EQUAL {
+            true => Verdict::Reproduced,
+            false => Verdict::Contradicted,
+        };
+    }
+    match own / theirs {
+        part if part < 0.0 && !is_even => Verdict::Contradicted,
+        part if part < PART => Verdict::Weaker,
+        part if part > 1.0 / PART => Verdict::Stronger,
+        _ => Verdict::Reproduced,
+    }
+}
+
+/// A sentence: the ratio in words, and why it is so.
+fn why(claim: &Claim, ours: Option<Spread>, verdict: Verdict) -> String {
+    let Some(ours) = ours else {
+        return "Not measured in this run: it takes more threads, memory or rounds.".into();
+    };
+    let differs = |ratio: f64| match ratio {
+        ratio if (ratio.ln()).abs() <= EQUAL => "as much".to_owned(),
+        ratio if ratio < 1.0 => format!("{:.0} % less", 100.0 * (1.0 - ratio)),
+        ratio => format!("{:.0} % more", 100.0 * (ratio - 1.0)),
+    };
+    let found = match verdict {
+        Verdict::Contradicted => "the other way round",
+        Verdict::Weaker => "less of a difference",
+        Verdict::Stronger => "more of one",
+        _ => "alike",
+    };
+    let said = format!("{} here, {} in the paper: {found}.", differs(ours.median), differs(claim.paper));
+    let mut letters = said.chars();
+    let said: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    format!("{said} {}", claim.because).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::Point;
+
+    fn series(name: &str, samples: &[f64]) -> Series {
+        let point =
+            Point { x: 1.0, samples: samples.into(), spread: Spread::of(samples.iter().copied()).expect("some") };
+        Series { name: name.into(), points: vec![point] }
+    }
+
+    fn judged(paper: f64, of: &[f64], against: &[f64]) -> Judged {
+        judge(&Claim::new("a", "b", 1.0, paper).because("Because."), &[series("a", of), series("b", against)])
+    }
+
+    #[test]
+    fn verdicts_follow_the_ratio() {
+        let verdict = |paper, of: &[f64]| judged(paper, of, &[100.0, 100.0, 100.0]).verdict;
+        assert_eq!(verdict(0.5, &[50.0, 55.0, 52.0]), Verdict::Reproduced);
+        assert_eq!(verdict(0.5, &[80.0, 82.0, 81.0]), Verdict::Weaker);
+        assert_eq!(verdict(0.5, &[20.0, 22.0, 21.0]), Verdict::Stronger);
+        assert_eq!(verdict(0.5, &[130.0, 132.0, 131.0]), Verdict::Contradicted);
+        // The rounds do not agree on the direction.
+        assert_eq!(verdict(0.5, &[95.0, 120.0, 130.0]), Verdict::Weaker);
+        assert_eq!(verdict(1.5, &[50.0, 51.0, 52.0]), Verdict::Contradicted);
+        assert_eq!(verdict(1.0, &[99.0, 103.0, 108.0]), Verdict::Reproduced);
+        assert_eq!(verdict(1.0, &[150.0, 153.0, 158.0]), Verdict::Contradicted);
+    }
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        // The machine was twice as slow in the second round: for both.
+        let ours = judged(0.5, &[50.0, 100.0, 50.0], &[100.0, 200.0, 100.0]).ours.expect("measured");
+        assert_eq!((ours.least, ours.greatest), (0.5, 0.5));
+    }
+
+    #[test]
+    fn what_was_not_measured_says_so() {
+        let judged = judge(&Claim::new("a", "c", 1.0, 2.0), &[series("a", &[1.0])]);
+        assert_eq!((judged.verdict, judged.ours), (Verdict::Unmeasured, None));
+        assert!(judged.why.contains("Not measured"));
+    }
+
+    #[test]
+    fn the_sentence_has_both_ratios_and_the_reason() {
+        let why = judged(0.516, &[70.0], &[100.0]).why;
+        assert_eq!(why, "30 % less here, 48 % less in the paper: less of a difference. Because.");
+    }
+}
