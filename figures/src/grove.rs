@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Root, Words, designs, for_each_design, for_each_variant, variants};
+use holm_tree::{Design, Forest, Index, Root, Words, designs, variants};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -52,35 +52,54 @@ pub(crate) trait Grove: Sync {
     fn split_share(&self, keys: &[u64]) -> Result<f64>;
     /// Ends an epoch, and how long that took, in nanoseconds.
     fn end_epoch(&self) -> Result<f64>;
-    /// Everything volatile anew, in nanoseconds for a pair.
-    fn rebuild(&self, threads: usize) -> Result<f64>;
     /// What the medium was asked for so far.
     fn counts(&self) -> Counts;
     /// Bytes of leaves in use for a pair.
     fn pair_bytes(&self) -> f64;
 }
 
-/// Plants one of the lists' designs.
+/// Plants one of the designs that figures show; each is compiled once more for it.
 pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
-    macro_rules! listed {
-        ($($name:ident)*) => {
+    macro_rules! planted {
+        ($($list:ident: $($name:ident)*;)*) => {
             match design {
-                $(stringify!($name) => return Ok(Box::new(Own::<designs::$name>::new(soil)?)),)*
-                _ => {}
+                $($(stringify!($name) => Ok(Box::new(Own::<$list::$name>::new(soil)?)),)*)*
+                _ => anyhow::bail!("no figure shows a design named {design}"),
             }
         };
     }
-    macro_rules! varied {
-        ($($name:ident)*) => {
-            match design {
-                $(stringify!($name) => return Ok(Box::new(Own::<variants::$name>::new(soil)?)),)*
-                _ => {}
-            }
-        };
+    planted! {
+        designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree;
+        variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k fast_fair_sentinels_4k
+            fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_4k circ_sentinels
+            circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all;
     }
-    for_each_design!(listed);
-    for_each_variant!(varied);
-    anyhow::bail!("there is no design named {design}")
+}
+
+/// Loads a tree and has everything volatile of it made anew; nanoseconds for a pair. Of few designs: what recovers is
+/// most of what is compiled of one.
+pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64> {
+    match design {
+        "buffered" => recovered::<designs::buffered>(keys, threads),
+        "fast_fair" => recovered::<designs::fast_fair>(keys, threads),
+        "fp_tree" => recovered::<designs::fp_tree>(keys, threads),
+        "isle" => recovered::<designs::isle>(keys, threads),
+        _ => anyhow::bail!("no figure shows the recovery of {design}"),
+    }
+}
+
+fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
+    let grove = Own::<D>::new(Soil { count: true, ..Soil::new(keys.len() as u64, 0) })?;
+    grove.put(keys, 1)?;
+    grove.end_epoch()?;
+    let quill = &grove.quill;
+    let forest = Forest::<Mapped, D, Words>::new(quill.clone(), Words, Search::detect());
+    let (pairs, began) = (grove.root.pairs(), Instant::now());
+    let found = forest.rebuild(Cut::Visible, quill.clock().active(), threads)?;
+    let taken = began.elapsed();
+    let root = found.roots.first().context("a tree that was there")?;
+    anyhow::ensure!(root.pairs() == pairs, "{} pairs rebuilt of {pairs}", root.pairs());
+    Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
 }
 
 struct Own<D: Design> {
@@ -136,6 +155,12 @@ impl<D: Design> Own<D> {
         Ok(())
     }
 
+    /// Compiled once: it is most of what there is of a design.
+    #[inline(never)]
+    fn put_one(&self, stay: &mut Stay<'_>, key: u64, payload: u64) -> holm_medium::Result<()> {
+        self.forest.put(&self.root, stay, key, payload, None).map(drop)
+    }
+
     fn timed(&self, keys: &[u64], threads: usize, work: impl Fn(&[u64]) -> Result<()> + Sync) -> Result<f64> {
         let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
         Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
@@ -144,9 +169,7 @@ impl<D: Design> Own<D> {
 
 impl<D: Design> Grove for Own<D> {
     fn put(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        self.timed(keys, threads, |keys| {
-            self.checked_in(keys, |stay, _, key| self.forest.put(&self.root, stay, key, !key, None).map(drop))
-        })
+        self.timed(keys, threads, |keys| self.checked_in(keys, |stay, _, key| self.put_one(stay, key, !key)))
     }
 
     fn get(&self, keys: &[u64], threads: usize) -> Result<f64> {
@@ -161,7 +184,7 @@ impl<D: Design> Grove for Own<D> {
         self.timed(keys, threads, |keys| {
             self.checked_in(keys, |stay, index, key| {
                 if index % 2 == 0 {
-                    return self.forest.put(&self.root, stay, key, index as u64, None).map(drop);
+                    return self.put_one(stay, key, index as u64);
                 }
                 black_box(self.forest.get(&self.root, key).payload);
                 Ok(())
@@ -174,7 +197,7 @@ impl<D: Design> Grove for Own<D> {
         let mut blocks = self.quill.space().block_frontier();
         self.checked_in(keys, |stay, _, key| {
             let began = Instant::now();
-            self.forest.put(&self.root, stay, key, !key, None)?;
+            self.put_one(stay, key, !key)?;
             let taken = began.elapsed();
             all += taken;
             let now = self.quill.space().block_frontier();
@@ -191,16 +214,6 @@ impl<D: Design> Grove for Own<D> {
         let began = Instant::now();
         self.quill.advance()?;
         Ok(began.elapsed().as_nanos() as f64)
-    }
-
-    fn rebuild(&self, threads: usize) -> Result<f64> {
-        let forest = Forest::<Mapped, D, Words>::new(self.quill.clone(), Words, Search::detect());
-        let (pairs, began) = (self.root.pairs(), Instant::now());
-        let found = forest.rebuild(Cut::Visible, self.quill.clock().active(), threads)?;
-        let taken = began.elapsed();
-        let root = found.roots.first().context("a tree that was there")?;
-        anyhow::ensure!(root.pairs() == pairs, "{} pairs rebuilt of {pairs}", root.pairs());
-        Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
     }
 
     fn counts(&self) -> Counts {

@@ -118,23 +118,28 @@ mod tests {
     use super::*;
     use crate::catalog::chosen;
 
+    fn read(folder: &Path, id: &str) -> Outcome {
+        let text = fs::read_to_string(folder.join(format!("{id}.json"))).expect("a file");
+        serde_json::from_str(&text).expect("an outcome")
+    }
+
+    /// Everything that can be run, as small as it gets; then the page.
     #[test]
-    fn a_small_run_leaves_a_file_for_each_figure_that_reads_back() {
+    fn all_of_it_runs_and_is_reported() {
         let folder = std::env::temp_dir().join(format!("holm-figures-{}", std::process::id()));
-        let studies = chosen(&["SENT-X1".into(), "BD-X5".into()]).expect("both are there");
-        let setting = Setting::new(0.000_1, Some(1), 2).expect("a setting");
+        let studies = chosen(&["all".into()]).expect("all are there");
+        let setting = Setting::new(0.000_1, Some(2), 1).expect("a setting");
         run(&studies, &setting, &folder).expect("it runs");
-        let read = |id: &str| {
-            let text = fs::read_to_string(folder.join(format!("{id}.json"))).expect("a file");
-            serde_json::from_str::<Outcome>(&text).expect("an outcome")
-        };
-        let exact = read("SENT-X1");
+        crate::report::write(&folder, None).expect("it is told");
+        let exact = read(&folder, "SENT-X1");
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
         // Counts are the same on every machine: this claim holds or a design has changed.
         assert!(exact.claims.iter().all(|claim| claim.ours.is_some_and(|ours| ours.median == 1.0)));
-        let timed = read("BD-X5");
+        let timed = read(&folder, "BD-X5");
         assert_eq!(timed.series[0].points.len(), 5);
-        assert!(timed.series[0].points.iter().all(|point| point.samples.len() == 2));
+        assert!(timed.series[0].points.iter().all(|point| point.samples.len() == 1));
+        let page = fs::read_to_string(folder.join("report.html")).expect("a page");
+        assert!(page.contains("SENT-F4a") && page.contains("MB-F13") && page.contains("ISLE-F7a"));
         fs::remove_dir_all(&folder).expect("it was made");
     }
 }

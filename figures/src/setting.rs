@@ -32,9 +32,12 @@ impl Setting {
         ((full as f64 * self.scale) as u64).max(LEAST)
     }
 
-    /// Whether so many pairs of the paper's fit into memory when scaled.
-    pub(crate) fn fits(&self, full: u64) -> bool {
-        self.count(full) * PAIR_BYTES <= self.memory
+    /// Millions of keys that the papers load: those that fit into memory when scaled, and the greatest number only at
+    /// the paper's own scale, for it takes longer than all else together.
+    pub(crate) fn millions(&self) -> impl Iterator<Item = u64> + use<> {
+        let (scale, memory) = (self.scale, self.memory);
+        let bytes = move |millions: u64| (millions as f64 * scale * 1e6) as u64 * PAIR_BYTES;
+        [1, 10, 100].into_iter().filter(move |millions| bytes(*millions) <= memory && (*millions < 100 || scale >= 1.0))
     }
 
     /// Powers of two up to the most threads.

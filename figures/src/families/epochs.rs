@@ -1,6 +1,6 @@
 //! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
 
-use crate::grove::{Soil, plant};
+use crate::grove::{Soil, plant, recovery};
 use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
@@ -35,11 +35,11 @@ fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64>
 
 const TRACES: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; t1: Zipf 0.99 over a million \
-                 keys, t2: uniform over sixteen million; half puts",
+                 keys, t2: uniform over eight million; half puts",
     exact: false,
     cells: |setting| {
-        let (near, far) = (setting.count(1_000_000), setting.count(16_000_000));
-        let operations = setting.count(4_000_000);
+        let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
+        let operations = setting.count(2_000_000);
         let cells = setting.threads().flat_map(|threads| {
             FOUR.map(|(name, design)| {
                 Cell::new(name, threads as f64, move || {
@@ -117,15 +117,10 @@ const RECOVERY: Study = Study {
     conditions: "plain memory; every leaf looked at and all that is volatile made anew, after a load of uniform keys",
     exact: false,
     cells: |setting| {
-        let pairs = setting.count(10_000_000);
+        let pairs = setting.count(4_000_000);
         let cells = setting.threads().flat_map(|threads| {
             FOUR.map(|(name, design)| {
-                Cell::new(name, threads as f64, move || {
-                    let grove = plant(design, Soil::new(pairs, 0))?;
-                    grove.put(&all(pairs), 1)?;
-                    grove.end_epoch()?;
-                    Ok(vec![grove.rebuild(threads)?])
-                })
+                Cell::new(name, threads as f64, move || Ok(vec![recovery(design, &all(pairs), threads)?]))
             })
         });
         cells.collect()
@@ -144,11 +139,11 @@ const RECOVERY: Study = Study {
 };
 
 const WORKING_SETS: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; ten million keys, half puts \
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; four million keys, half puts \
                  to a part of them",
     exact: false,
     cells: |setting| {
-        let (pairs, operations) = (setting.count(10_000_000), setting.count(2_000_000));
+        let (pairs, operations) = (setting.count(4_000_000), setting.count(2_000_000));
         let cells = [0.001, 0.01, 0.1, 1.0].into_iter().flat_map(|part: f64| {
             FOUR.map(|(name, design)| {
                 Cell::new(name, part * 100.0, move || {

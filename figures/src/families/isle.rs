@@ -45,8 +45,7 @@ const LOADS: Study = Study {
                  bytes, uniform",
     exact: false,
     cells: |setting| {
-        let sizes = [1, 10, 100].into_iter().filter(|millions| setting.fits(millions * 1_000_000));
-        let cells = sizes.flat_map(|millions| {
+        let cells = setting.millions().flat_map(|millions| {
             let pairs = setting.count(millions * 1_000_000);
             EIGHT.map(|(name, design)| Cell::new(name, millions as f64, move || inserted(design, pairs, LATENCY)))
         });
@@ -169,10 +168,10 @@ const NODES: Study = Study {
 };
 
 const LATENCIES: Study = Study {
-    conditions: "plain memory, real flushes and the given latency more for each line, two million keys at scale 1",
+    conditions: "plain memory, real flushes and the given latency more for each line, a million keys at scale 1",
     exact: false,
     cells: |setting| {
-        let pairs = setting.count(2_000_000);
+        let pairs = setting.count(1_000_000);
         let trees = EIGHT.into_iter().filter(|(name, _)| *name != "ISLE_ALL");
         let cells = trees.flat_map(|(name, design)| {
             (0..=600).step_by(100).map(move |flush_ns| {
