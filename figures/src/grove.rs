@@ -1,6 +1,6 @@
 //! A tree of some design over plain memory, keys and values of a word: what most figures measure.
 //!
-//! One door is dynamic, and it is crossed once per trace, not per key: the loops over keys are compiled with the design.
+//! One door is dynamic, and it is crossed once per trace, not per key: loops over keys are compiled with the design.
 
 use crate::threads::together;
 use crate::traces::part;

@@ -52,7 +52,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         }
         body.push_str(&section(outcome)?);
     }
-    body.push_str(DURABILITY);
+    body.push_str(&durability());
     body.push_str(&crash_table(crashes));
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
@@ -75,9 +75,9 @@ fn machines(outcomes: &[Outcome]) -> String {
     for (run, figures) in runs {
         let _ = writeln!(text, "<p class=\"machine\">{figures} figures: {}.</p>", escaped(&run));
     }
-    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; bars show \
-            the least and the greatest. A ratio is taken round by round. Counts are exact. A scale is the part of the \
-            paper's numbers of keys and operations.</p>\n"
+    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; bars \
+            show the least and the greatest. A ratio is taken round by round. Counts are exact. A scale is the part of \
+            the paper's numbers of keys and operations.</p>\n"
 }
 
 fn summary(outcomes: &[Outcome]) -> String {
@@ -169,12 +169,22 @@ fn numbers(outcome: &Outcome) -> String {
     text + "</table></div></details>\n"
 }
 
-const DURABILITY: &str = "<h2>Durability</h2>\n<div class=\"wide\"><table>\n<tr><th>mode of the store</th><th>a write \
-    returns</th><th>the process dies</th><th>the power fails</th></tr>\n<tr><td>Strict</td><td>when it is synced</td><td>\
-    nothing is lost</td><td>nothing is lost</td></tr>\n<tr><td>Buffered</td><td>at once</td><td>nothing is lost</td><td>\
-    at most two intervals and one sync</td></tr>\n<tr><td>OnSync</td><td>at once</td><td>nothing is lost</td><td>at most \
-    what came after the last completed sync</td></tr>\n</table></div>\n<p>The figures above are of trees in plain memory: \
-    BD is durable by epochs, all others when an operation returns.</p>\n";
+/// The store's modes: when a write returns, and what is lost where the process dies and where the power fails.
+const MODES: [[&str; 4]; 3] = [
+    ["Strict", "when it is synced", "nothing", "nothing"],
+    ["Buffered", "at once", "nothing", "at most two intervals and one sync"],
+    ["OnSync", "at once", "nothing", "at most what came after the last completed sync"],
+];
+
+fn durability() -> String {
+    let row = |cells: &[&str; 4]| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+    format!(
+        "<h2>Durability</h2>\n<div class=\"wide\"><table>\n<tr><th>mode of the store</th><th>a write returns</th>\
+         <th>lost when the process dies</th><th>lost when the power fails</th></tr>\n{}</table></div>\n<p>The figures \
+         above are of trees in plain memory: BD is durable by epochs, all others when an operation returns.</p>\n",
+        MODES.iter().map(row).collect::<String>()
+    )
+}
 
 /// What `cargo xtask crash --table` prints, as it is.
 fn crash_table(crashes: Option<&str>) -> String {

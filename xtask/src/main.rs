@@ -131,10 +131,12 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "holm-bench", "--features", "designs", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-figures", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;
     cargo(&["test", "--package", "holm-pibench"], &[])?;
+    cargo(&["test", "--package", "holm-figures"], &[])?;
     proofs::schedules(&proofs::Schedules::default())?;
     proofs::stores()
 }

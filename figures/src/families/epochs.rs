@@ -18,8 +18,8 @@ pub(crate) const FAMILY: Family = Family {
 
 const LATENCY: u32 = 300;
 const FOUR: [(&str, &str); 4] = [("BD", "buffered"), ("FF", "fast_fair"), ("FP", "fp_tree"), ("ISLE", "isle")];
-const NOTE: &str = "The paper does not name its traces; these are synthetic. LB+Tree and Montage are not here: FP stands \
-                    where LB+ does.";
+const NOTE: &str = "The paper does not name its traces; these are synthetic. LB+Tree and Montage are not here: FP \
+                    stands where LB+ does.";
 
 /// Millions of operations a second.
 fn mops(ns: f64) -> f64 {
@@ -34,8 +34,8 @@ fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64>
 }
 
 const TRACES: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; t1: Zipf 0.99 over a million \
-                 keys, t2: uniform over eight million; half puts",
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; t1: Zipf 0.99 over a \
+                 million keys, t2: uniform over eight million; half puts",
     exact: false,
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
@@ -139,8 +139,8 @@ const RECOVERY: Study = Study {
 };
 
 const WORKING_SETS: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; four million keys, half puts \
-                 to a part of them",
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; four million keys, half \
+                 puts to a part of them",
     exact: false,
     cells: |setting| {
         let (pairs, operations) = (setting.count(4_000_000), setting.count(2_000_000));

@@ -197,8 +197,8 @@ const LATENCIES: Study = Study {
 };
 
 const STRINGS: Study = Study {
-    conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, then \
-                 YCSB A (Zipf 0.99, half updates)",
+    conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, \
+                 then YCSB A (Zipf 0.99, half updates)",
     exact: false,
     cells: strings_cells,
     figures: &[

@@ -28,8 +28,8 @@ pub(crate) const FAMILY: Family = Family {
     ],
 };
 
-const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million puts \
-                          timed, then gets of the last 4 million, removals of the first; one thread";
+const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \
+                          puts timed, then gets of the last 4 million, removals of the first; one thread";
 
 type Value = [u8; 28];
 
@@ -213,8 +213,8 @@ const REMOVALS: (usize, &str) = (2, "million removals a second");
 const BYTES: &str = "bytes of keys in a node";
 const SAME: &str = "";
 
-const NODES_NOTE: &str = "The paper's other series has pairs in its nodes; the standard library's map stands for it, whose \
-                          nodes have eleven pairs at any place of the axis.";
+const NODES_NOTE: &str = "The paper's other series has pairs in its nodes; the standard library's map stands for it, \
+                          whose nodes have eleven pairs at any place of the axis.";
 
 const NODES: Study = Study {
     conditions: CONDITIONS,

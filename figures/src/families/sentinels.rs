@@ -137,7 +137,7 @@ const SIZES: Study = Study {
                     "The paper says fastest at every size, of which nodes is not legible; 0.8 is ours to compare.",
                 ),
             ],
-            note: "The paper's node size is not legible. 100 million keys are run at scale 1 alone, and where they fit.",
+            note: "The paper's node size is not legible. 100 million keys: at scale 1 alone, and where they fit.",
         },
         Figure {
             id: "SENT-F5b",
@@ -191,8 +191,8 @@ const THREADS: Study = Study {
 };
 
 const STRINGS: Study = Study {
-    conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, then \
-                 YCSB A (Zipf 0.99, half updates)",
+    conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, \
+                 then YCSB A (Zipf 0.99, half updates)",
     exact: false,
     cells: strings_cells,
     figures: &[
