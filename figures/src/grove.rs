@@ -1,43 +1,24 @@
-//! A tree of some design over plain memory, keys and values of a word: what most figures measure.
+//! What figures ask of a tree of words, whichever its design.
 //!
 //! One door is dynamic, and it is crossed once per trace, not per key: loops over keys are compiled with the design.
 
 use crate::threads::together;
 use crate::traces::part;
-use anyhow::{Context, Result};
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Stay};
-use holm_search::Search;
-use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Root, Words, designs, variants};
+use anyhow::{Context, Result, bail, ensure};
+pub(crate) use holm_bench::grove::Soil;
+use holm_medium::Counts;
+use holm_tree::{Design, designs, variants};
 use std::hint::black_box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Operations of one stay, where the design is durable without epochs.
-const STAY: usize = 256;
-
-/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take.
-const BORN: u64 = 96;
-
-/// What a grove is planted in.
-#[derive(Clone, Copy)]
-pub(crate) struct Soil {
-    /// Pairs that there will be.
-    pub(crate) pairs: u64,
-    /// Nanoseconds added to each flushed line.
-    pub(crate) flush_ns: u32,
-    /// How often epochs end, of designs that are durable by epochs.
-    pub(crate) epoch: Duration,
-    /// Counts, and flushes nothing.
-    pub(crate) count: bool,
+/// Such as most figures are planted in: epochs of 10 ms, and nothing counted.
+pub(crate) fn soil(pairs: u64, flush_ns: u32) -> Soil {
+    Soil { pairs, flush_ns, epoch: Duration::from_millis(10), count: false }
 }
 
-impl Soil {
-    pub(crate) fn new(pairs: u64, flush_ns: u32) -> Self {
-        Soil { pairs, flush_ns, epoch: Duration::from_millis(10), count: false }
-    }
+/// One whose requests are counted.
+pub(crate) fn counted(pairs: u64) -> Soil {
+    Soil { count: true, ..soil(pairs, 0) }
 }
 
 /// A tree that traces are run on. Times are for an operation, in nanoseconds of the wall's clock over all threads.
@@ -50,8 +31,8 @@ pub(crate) trait Grove: Sync {
     fn mix(&self, keys: &[u64], threads: usize) -> Result<f64>;
     /// Times each put: the part of all that was spent in those that split, in percent.
     fn split_share(&self, keys: &[u64]) -> Result<f64>;
-    /// Ends an epoch, and how long that took, in nanoseconds.
-    fn end_epoch(&self) -> Result<f64>;
+    /// Ends an epoch.
+    fn end_epoch(&self) -> Result<()>;
     /// What the medium was asked for so far.
     fn counts(&self) -> Counts;
     /// Bytes of leaves in use for a pair.
@@ -63,8 +44,8 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
     macro_rules! planted {
         ($($list:ident: $($name:ident)*;)*) => {
             match design {
-                $($(stringify!($name) => Ok(Box::new(Own::<$list::$name>::new(soil)?)),)*)*
-                _ => anyhow::bail!("no figure shows a design named {design}"),
+                $($(stringify!($name) => Ok(Box::new(holm_bench::grove::Grove::<$list::$name>::new(soil)?)),)*)*
+                _ => bail!("no figure shows a design named {design}"),
             }
         };
     }
@@ -84,155 +65,80 @@ pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64
         "fast_fair" => recovered::<designs::fast_fair>(keys, threads),
         "fp_tree" => recovered::<designs::fp_tree>(keys, threads),
         "isle" => recovered::<designs::isle>(keys, threads),
-        _ => anyhow::bail!("no figure shows the recovery of {design}"),
+        _ => bail!("no figure shows the recovery of {design}"),
     }
 }
 
 fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
-    let grove = Own::<D>::new(Soil { count: true, ..Soil::new(keys.len() as u64, 0) })?;
-    grove.put(keys, 1)?;
+    let grove = holm_bench::grove::Grove::<D>::new(counted(keys.len() as u64))?;
+    grove.put(keys.iter().map(|key| (*key, !key)))?;
     grove.end_epoch()?;
-    let quill = &grove.quill;
-    let forest = Forest::<Mapped, D, Words>::new(quill.clone(), Words, Search::detect());
-    let (pairs, began) = (grove.root.pairs(), Instant::now());
-    let found = forest.rebuild(Cut::Visible, quill.clock().active(), threads)?;
+    let (pairs, began) = (grove.pairs(), Instant::now());
+    let found = grove.rebuilt(threads)?;
     let taken = began.elapsed();
     let root = found.roots.first().context("a tree that was there")?;
-    anyhow::ensure!(root.pairs() == pairs, "{} pairs rebuilt of {pairs}", root.pairs());
+    ensure!(root.pairs() == pairs, "{} pairs rebuilt of {pairs}", root.pairs());
     Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
 }
 
-struct Own<D: Design> {
-    forest: Forest<Mapped, D, Words>,
-    root: Root,
-    quill: Arc<Quill<Mapped>>,
-    ticker: Option<JoinHandle<()>>,
-    over: Arc<AtomicBool>,
+/// Each thread its part of the keys; nanoseconds for a key.
+fn timed(keys: &[u64], threads: usize, work: impl Fn(&[u64]) -> Result<()> + Sync) -> Result<f64> {
+    let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
+    Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
 }
 
-impl<D: Design> Own<D> {
-    fn new(soil: Soil) -> Result<Self> {
-        let flush = if soil.count { Flush::Nothing } else { Flush::detect() };
-        let options = MappedOptions { flush, flush_ns: soil.flush_ns, count: soil.count, ..MappedOptions::default() };
-        let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
-        let (medium, bytes) = (&quill.pool().medium, soil.pairs * BORN);
-        medium.grow(Area::Leaves, bytes)?;
-        medium.image().area(Area::Leaves).populate(0, bytes as usize);
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        let over = Arc::new(AtomicBool::new(false));
-        let tick = |quill: Arc<Quill<Mapped>>, over: Arc<AtomicBool>| {
-            move || {
-                while !over.load(Relaxed) {
-                    std::thread::park_timeout(soil.epoch);
-                    if let Err(error) = quill.advance() {
-                        return quill.clock().poison(&error);
-                    }
-                }
-            }
-        };
-        let defers = <D::Leaf as Leaf>::CARD.defers;
-        // What is counted must not depend on when an epoch happens to end: whoever counts ends them.
-        let ticker = (defers && !soil.count).then(|| std::thread::spawn(tick(quill.clone(), over.clone())));
-        Ok(Own { forest, root, quill, ticker, over })
-    }
-
-    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what
-    /// it gave up is free again, and one stay will do for many.
-    fn checked_in(
-        &self,
-        keys: &[u64],
-        mut work: impl FnMut(&mut Stay<'_>, usize, u64) -> holm_medium::Result<()>,
-    ) -> Result<()> {
-        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
-        for (first, keys) in keys.chunks(most).enumerate() {
-            let mut stay = self.quill.clock().check_in()?;
-            for (index, key) in keys.iter().enumerate() {
-                work(&mut stay, first * most + index, *key)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Compiled once: it is most of what there is of a design.
-    #[inline(never)]
-    fn put_one(&self, stay: &mut Stay<'_>, key: u64, payload: u64) -> holm_medium::Result<()> {
-        self.forest.put(&self.root, stay, key, payload, None).map(drop)
-    }
-
-    fn timed(&self, keys: &[u64], threads: usize, work: impl Fn(&[u64]) -> Result<()> + Sync) -> Result<f64> {
-        let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
-        Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
-    }
-}
-
-impl<D: Design> Grove for Own<D> {
+impl<D: Design> Grove for holm_bench::grove::Grove<D> {
     fn put(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        self.timed(keys, threads, |keys| self.checked_in(keys, |stay, _, key| self.put_one(stay, key, !key)))
+        timed(keys, threads, |keys| Ok(self.put(keys.iter().map(|key| (*key, !key)))?))
     }
 
     fn get(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        self.timed(keys, threads, |keys| {
-            let payload = |key: u64| self.forest.get(&self.root, key).payload.unwrap_or_default();
-            black_box(keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(payload(*key))));
+        timed(keys, threads, |keys| {
+            let payload = |key: &u64| self.get(*key).unwrap_or_default();
+            black_box(keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(payload(key))));
             Ok(())
         })
     }
 
     fn mix(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        self.timed(keys, threads, |keys| {
-            self.checked_in(keys, |stay, index, key| {
+        timed(keys, threads, |keys| {
+            let done = self.checked_in(keys.iter().enumerate(), |stay, (index, key)| {
                 if index % 2 == 0 {
-                    return self.put_one(stay, key, index as u64);
+                    return self.put_one(stay, *key, index as u64);
                 }
-                black_box(self.forest.get(&self.root, key).payload);
+                black_box(self.get(*key));
                 Ok(())
-            })
+            });
+            Ok(done?)
         })
     }
 
     fn split_share(&self, keys: &[u64]) -> Result<f64> {
         let (mut all, mut splitting) = (Duration::ZERO, Duration::ZERO);
-        let mut blocks = self.quill.space().block_frontier();
-        self.checked_in(keys, |stay, _, key| {
+        let mut frontier = self.frontier();
+        self.checked_in(keys.iter(), |stay, key| {
             let began = Instant::now();
-            self.put_one(stay, key, !key)?;
+            self.put_one(stay, *key, !key)?;
             let taken = began.elapsed();
             all += taken;
-            let now = self.quill.space().block_frontier();
-            if now != blocks {
+            if self.frontier() != frontier {
                 splitting += taken;
             }
-            blocks = now;
+            frontier = self.frontier();
             Ok(())
         })?;
         Ok(100.0 * splitting.as_secs_f64() / all.as_secs_f64())
     }
 
-    fn end_epoch(&self) -> Result<f64> {
-        let began = Instant::now();
-        self.quill.advance()?;
-        Ok(began.elapsed().as_nanos() as f64)
+    fn end_epoch(&self) -> Result<()> {
+        Ok(self.end_epoch()?)
     }
 
     fn counts(&self) -> Counts {
-        self.quill.pool().medium.counts()
+        self.counts()
     }
 
     fn pair_bytes(&self) -> f64 {
-        let space = self.quill.space();
-        let blocks = u64::from(space.block_frontier()) - space.free_blocks();
-        (blocks * space.block_bytes()) as f64 / self.root.pairs().max(1) as f64
-    }
-}
-
-impl<D: Design> Drop for Own<D> {
-    fn drop(&mut self) {
-        self.over.store(true, Relaxed);
-        if let Some(ticker) = self.ticker.take() {
-            ticker.thread().unpark();
-            let _ = ticker.join();
-        }
+        self.leaf_bytes() as f64 / self.pairs().max(1) as f64
     }
 }

@@ -1,33 +1,26 @@
 //! Which keys, in which order: made before anything is timed.
 
 use holm_bench::Zipf;
+use holm_bench::grove::word;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// The key of a number: one to one, and scattered.
-pub(crate) fn key(number: u64) -> u64 {
-    let mixed = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
-    let word = mixed(number.wrapping_add(0x9E37_79B9_7F4A_7C15), 30, 0xBF58_476D_1CE4_E5B9);
-    let word = mixed(word, 27, 0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
-}
-
 /// Every key once, in random order.
 pub(crate) fn all(count: u64) -> Vec<u64> {
-    (0..count).map(key).collect()
+    (0..count).map(word).collect()
 }
 
 /// Keys out of `range`, each as likely as any other.
 pub(crate) fn uniform(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let mut random = random(seed);
-    (0..count).map(|_| key(random.random_range(0..range))).collect()
+    (0..count).map(|_| word(random.random_range(0..range))).collect()
 }
 
 /// Keys out of `range` by Zipf's law, of skew 0.99.
 pub(crate) fn zipf(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let (zipf, mut random) = (Zipf::new(range), random(seed));
     // The keys are scattered already: popular ones are neighbours nowhere.
-    (0..count).map(|_| key(zipf.rank(random.random()))).collect()
+    (0..count).map(|_| word(zipf.rank(random.random()))).collect()
 }
 
 /// The part of the keys of one of so many threads.

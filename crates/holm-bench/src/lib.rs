@@ -37,6 +37,8 @@
 
 mod driver;
 mod engine;
+#[cfg(feature = "designs")]
+pub mod grove;
 mod key;
 mod list;
 pub mod machine;

@@ -1,6 +1,6 @@
 //! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
 
-use crate::grove::{Soil, plant, recovery};
+use crate::grove::{Soil, counted, plant, recovery, soil};
 use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
@@ -43,8 +43,8 @@ const TRACES: Study = Study {
         let cells = setting.threads().flat_map(|threads| {
             FOUR.map(|(name, design)| {
                 Cell::new(name, threads as f64, move || {
-                    let t1 = mixed(design, Soil::new(near, LATENCY), &zipf(operations, near, 3), threads)?;
-                    let t2 = mixed(design, Soil::new(far, LATENCY), &uniform(operations, far, 3), threads)?;
+                    let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), threads)?;
+                    let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), threads)?;
                     Ok(vec![t1, t2])
                 })
             })
@@ -80,9 +80,9 @@ const TRAFFIC: Study = Study {
     exact: true,
     cells: |setting| {
         let (pairs, operations) = (setting.count(1_000_000), setting.count(1_000_000));
-        let counted = |design: &'static str, skewed: bool| {
+        let written = |design: &'static str, skewed: bool| {
             move || {
-                let grove = plant(design, Soil { count: true, ..Soil::new(pairs, 0) })?;
+                let grove = plant(design, counted(pairs))?;
                 grove.put(&all(pairs), 1)?;
                 grove.end_epoch()?;
                 let before = grove.counts();
@@ -96,7 +96,7 @@ const TRAFFIC: Study = Study {
             }
         };
         let cells = FOUR.iter().flat_map(|(name, design)| {
-            [Cell::new(name, 1.0, counted(design, true)), Cell::new(name, 2.0, counted(design, false))]
+            [Cell::new(name, 1.0, written(design, true)), Cell::new(name, 2.0, written(design, false))]
         });
         cells.collect()
     },
@@ -148,7 +148,7 @@ const WORKING_SETS: Study = Study {
             FOUR.map(|(name, design)| {
                 Cell::new(name, part * 100.0, move || {
                     let set = ((pairs as f64 * part) as u64).max(1);
-                    Ok(vec![mixed(design, Soil::new(pairs, LATENCY), &uniform(operations, set, 3), 1)?])
+                    Ok(vec![mixed(design, soil(pairs, LATENCY), &uniform(operations, set, 3), 1)?])
                 })
             })
         });
@@ -184,7 +184,7 @@ const EPOCHS: Study = Study {
         let cells = [1, 5, 10, 50, 100].map(|milliseconds: u64| {
             Cell::new("BD", milliseconds as f64, move || {
                 let epoch = Duration::from_millis(milliseconds);
-                let grove = plant("buffered", Soil { epoch, ..Soil::new(pairs, LATENCY) })?;
+                let grove = plant("buffered", Soil { epoch, ..soil(pairs, LATENCY) })?;
                 grove.put(&all(pairs), 1)?;
                 Ok(vec![mops(grove.mix(&zipf(operations, pairs, 3), 1)?)])
             })
@@ -209,7 +209,7 @@ const SPACE: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 2.0, move || {
-                let grove = plant(design, Soil { count: true, ..Soil::new(pairs, 0) })?;
+                let grove = plant(design, counted(pairs))?;
                 for keys in all(pairs).chunks(20_000).chain(uniform(2 * pairs, pairs, 3).chunks(20_000)) {
                     grove.put(keys, 1)?;
                     grove.end_epoch()?;

@@ -1,6 +1,6 @@
 //! Isle-Tree beside NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
 
-use crate::grove::{Soil, plant};
+use crate::grove::{counted, plant, soil};
 use crate::setting::Setting;
 use crate::strings;
 use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
@@ -35,7 +35,7 @@ const NOTE: &str = "FF has its inner nodes in persistent memory, as in the paper
 
 /// Nanoseconds of an insert and of a search.
 fn inserted(design: &str, pairs: u64, flush_ns: u32) -> Result<Vec<f64>> {
-    let grove = plant(design, Soil::new(pairs, flush_ns))?;
+    let grove = plant(design, soil(pairs, flush_ns))?;
     let insert = grove.put(&all(pairs), 1)?;
     Ok(vec![insert, grove.get(&uniform(pairs, pairs, 7), 1)?])
 }
@@ -94,7 +94,7 @@ const FLUSHES: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 10.0, move || {
-                let grove = plant(design, Soil { count: true, ..Soil::new(pairs, 0) })?;
+                let grove = plant(design, counted(pairs))?;
                 grove.put(&all(pairs), 1)?;
                 Ok(vec![grove.counts().flushes as f64 / pairs as f64])
             })
@@ -127,7 +127,7 @@ const NODES: Study = Study {
         let pairs = setting.count(1_000_000);
         let work = |design: &'static str| {
             move || {
-                let share = plant(design, Soil::new(pairs, LATENCY))?.split_share(&all(pairs))?;
+                let share = plant(design, soil(pairs, LATENCY))?.split_share(&all(pairs))?;
                 let mut both = inserted(design, pairs, LATENCY)?;
                 both.push(share);
                 Ok(both)
@@ -176,7 +176,7 @@ const LATENCIES: Study = Study {
         let cells = trees.flat_map(|(name, design)| {
             (0..=600).step_by(100).map(move |flush_ns| {
                 Cell::new(name, f64::from(flush_ns), move || {
-                    Ok(vec![plant(design, Soil::new(pairs, flush_ns))?.put(&all(pairs), 1)?])
+                    Ok(vec![plant(design, soil(pairs, flush_ns))?.put(&all(pairs), 1)?])
                 })
             })
         });

@@ -1,6 +1,6 @@
 //! Sentinels over FAST and FAIR and over Circ-Tree.
 
-use crate::grove::{Soil, plant};
+use crate::grove::{counted, plant, soil};
 use crate::setting::Setting;
 use crate::strings;
 use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
@@ -32,7 +32,7 @@ const LATENCY: u32 = 300;
 
 /// Nanoseconds of a search and of an insert, for an operation of one thread.
 fn searched(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
-    let grove = plant(design, Soil::new(pairs, LATENCY))?;
+    let grove = plant(design, soil(pairs, LATENCY))?;
     let insert = grove.put(&all(pairs), threads)?;
     let search = grove.get(&uniform(pairs, pairs, 7), threads)?;
     Ok(vec![search * threads as f64, insert * threads as f64])
@@ -239,7 +239,7 @@ const PARITY: Study = Study {
         let cells = SIX.iter().flat_map(|(name, small, large)| {
             [(512.0, *small), (4096.0, *large)].map(|(x, design)| {
                 Cell::new(name, x, move || {
-                    let grove = plant(design, Soil { count: true, ..Soil::new(pairs, 0) })?;
+                    let grove = plant(design, counted(pairs))?;
                     grove.put(&all(pairs), 1)?;
                     Ok(vec![grove.counts().flushes as f64 / pairs as f64])
                 })
