@@ -17,10 +17,12 @@ pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
         let series = series.iter().find(|series| series.name == name)?;
         Some(&series.points.iter().find(|point| point.x == x)?.samples)
     };
-    let ours = samples(claim.of, claim.x).zip(samples(claim.against, against_x)).and_then(|(of, against)| {
-        Spread::of(of.iter().zip(against).map(|(of, against)| of / against).filter(|ratio| ratio.is_finite()))
-    });
-    let verdict = ours.map_or(Verdict::Unmeasured, |ours| verdict(claim.paper, ours));
+    let ratios: Vec<f64> = match samples(claim.of, claim.x).zip(samples(claim.against, against_x)) {
+        Some((of, against)) => of.iter().zip(against).map(|(of, against)| of / against).collect(),
+        None => Vec::new(),
+    };
+    let ours = Spread::of(ratios.iter().copied().filter(|ratio| ratio.is_finite()));
+    let verdict = ours.map_or(Verdict::Unmeasured, |ours| verdict(claim.paper, ours.median, &ratios));
     Judged {
         of: claim.of.into(),
         against: claim.against.into(),
@@ -33,18 +35,23 @@ pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
     }
 }
 
-fn verdict(paper: f64, ours: Spread) -> Verdict {
-    let (theirs, own) = (paper.ln(), ours.median.ln());
-    let is_even = own.abs() <= EQUAL || ours.least <= 1.0 && ours.greatest >= 1.0;
+/// Whether the rounds agree on a direction: one in five may not, for the machine may have been busy.
+fn agree(median: f64, ratios: &[f64]) -> bool {
+    let same = ratios.iter().filter(|ratio| (**ratio > 1.0) == (median > 1.0)).count();
+    same * 5 >= ratios.len() * 4
+}
+
+fn verdict(paper: f64, median: f64, ratios: &[f64]) -> Verdict {
+    let (theirs, own) = (paper.ln(), median.ln());
+    let is_even = own.abs() <= EQUAL || !agree(median, ratios);
     if theirs.abs() <= EQUAL {
         // No difference was claimed.
-        return match is_even || own.abs() <= 2.0 * EQUAL {
-            true => Verdict::Reproduced,
-            false => Verdict::Contradicted,
-        };
+        return if is_even || own.abs() <= 2.0 * EQUAL { Verdict::Reproduced } else { Verdict::Contradicted };
     }
     match own / theirs {
-        part if part < 0.0 && !is_even => Verdict::Contradicted,
+        _ if !agree(median, ratios) => Verdict::Weaker,
+        part if part < 0.0 && is_even => Verdict::Weaker,
+        part if part < 0.0 => Verdict::Contradicted,
         part if part < PART => Verdict::Weaker,
         part if part > 1.0 / PART => Verdict::Stronger,
         _ => Verdict::Reproduced,

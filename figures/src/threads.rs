@@ -5,27 +5,27 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// Does the same work in so many threads; from the first one's start to the last one's end.
+/// Does the same work in so many threads; from the first one's start to the last one's end. They tell both themselves:
+/// whoever waits for them may be asleep meanwhile.
 pub(crate) fn together(threads: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<Duration> {
-    let barrier = Barrier::new(threads + 1);
-    std::thread::scope(|scope| {
+    let barrier = Barrier::new(threads);
+    let times = std::thread::scope(|scope| {
         let all: Vec<_> = (0..threads)
             .map(|thread| {
                 let (barrier, work) = (&barrier, &work);
                 scope.spawn(move || {
                     pin(thread);
                     barrier.wait();
-                    work(thread)
+                    let began = Instant::now();
+                    work(thread).map(|()| (began, Instant::now()))
                 })
             })
             .collect();
-        barrier.wait();
-        let began = Instant::now();
-        let outcomes: Vec<Result<()>> = all.into_iter().map(|one| one.join().expect("no panic")).collect();
-        let taken = began.elapsed();
-        outcomes.into_iter().collect::<Result<()>>()?;
-        Ok(taken)
-    })
+        all.into_iter().map(|one| one.join().expect("no panic")).collect::<Result<Vec<_>>>()
+    })?;
+    let began = times.iter().map(|(began, _)| *began).min();
+    let ended = times.iter().map(|(_, ended)| *ended).max();
+    Ok(began.zip(ended).map_or(Duration::ZERO, |(began, ended)| ended - began))
 }
 
 /// Keeps this thread on one of the processors that it may use; where that is refused it goes where it likes.
