@@ -22,13 +22,13 @@ pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
         None => Vec::new(),
     };
     let ours = Spread::of(ratios.iter().copied().filter(|ratio| ratio.is_finite()));
-    let verdict = ours.map_or(Verdict::Unmeasured, |ours| verdict(claim.paper, ours.median, &ratios));
+    let verdict = ours.map_or(Verdict::Unmeasured, |ours| verdict(claim, ours.median, &ratios));
     Judged {
         of: claim.of.into(),
         against: claim.against.into(),
         x: claim.x,
         against_x,
-        paper: claim.paper,
+        paper: claim.said(),
         ours,
         verdict,
         why: why(claim, ours, verdict),
@@ -41,8 +41,8 @@ fn agree(median: f64, ratios: &[f64]) -> bool {
     same * 5 >= ratios.len() * 4
 }
 
-fn verdict(paper: f64, median: f64, ratios: &[f64]) -> Verdict {
-    let (theirs, own) = (paper.ln(), median.ln());
+fn verdict(claim: &Claim, median: f64, ratios: &[f64]) -> Verdict {
+    let (theirs, own) = (claim.paper.ln(), median.ln());
     let is_even = own.abs() <= EQUAL || !agree(median, ratios);
     if theirs.abs() <= EQUAL {
         // No difference was claimed.
@@ -52,6 +52,14 @@ fn verdict(paper: f64, median: f64, ratios: &[f64]) -> Verdict {
         _ if !agree(median, ratios) => Verdict::Weaker,
         part if part < 0.0 && is_even => Verdict::Weaker,
         part if part < 0.0 => Verdict::Contradicted,
+        // Of a word there is only the direction.
+        _ if !claim.is_number => {
+            if is_even {
+                Verdict::Weaker
+            } else {
+                Verdict::Reproduced
+            }
+        }
         part if part < PART => Verdict::Weaker,
         part if part > 1.0 / PART => Verdict::Stronger,
         _ => Verdict::Reproduced,
@@ -74,7 +82,8 @@ fn why(claim: &Claim, ours: Option<Spread>, verdict: Verdict) -> String {
         Verdict::Stronger => "more of one",
         _ => "alike",
     };
-    let said = format!("{} here, {} in the paper: {found}.", differs(ours.median), differs(claim.paper));
+    let theirs = if claim.is_number { differs(claim.paper) } else { claim.said() };
+    let said = format!("{} here, {theirs} in the paper: {found}.", differs(ours.median));
     let mut letters = said.chars();
     let said: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
     format!("{said} {}", claim.because).trim_end().to_owned()
@@ -89,6 +98,15 @@ mod tests {
         let point =
             Point { x: 1.0, samples: samples.into(), spread: Spread::of(samples.iter().copied()).expect("some") };
         Series { name: name.into(), points: vec![point] }
+    }
+
+    #[test]
+    fn of_a_word_there_is_only_the_direction() {
+        let judged = |ours: f64| judge(&Claim::less("a", "b", 1.0), &[series("a", &[ours]), series("b", &[100.0])]);
+        assert_eq!((judged(10.0).verdict, &*judged(10.0).paper), (Verdict::Reproduced, "less"));
+        assert_eq!(judged(99.0).verdict, Verdict::Weaker);
+        assert_eq!(judged(150.0).verdict, Verdict::Contradicted);
+        assert_eq!(judged(90.0).why, "10 % less here, less in the paper: alike.");
     }
 
     fn judged(paper: f64, of: &[f64], against: &[f64]) -> Judged {

@@ -67,7 +67,8 @@ pub(crate) struct Judged {
     pub(crate) against: String,
     pub(crate) x: f64,
     pub(crate) against_x: f64,
-    pub(crate) paper: f64,
+    /// The paper's ratio, or its word.
+    pub(crate) paper: String,
     /// `None` where it was not measured: too many threads, too little memory.
     pub(crate) ours: Option<Spread>,
     pub(crate) verdict: Verdict,

@@ -50,8 +50,8 @@ fn draw(outcome: &Outcome, svg: &mut String) -> std::result::Result<(), Box<dyn 
     let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&root)
         .margin(8)
-        .x_label_area_size(40)
-        .y_label_area_size(64)
+        .x_label_area_size(48)
+        .y_label_area_size(72)
         .build_cartesian_2d(-0.4..places.len() as f64 - 0.6, 0.0..most)?;
     chart
         .configure_mesh()
@@ -59,8 +59,9 @@ fn draw(outcome: &Outcome, svg: &mut String) -> std::result::Result<(), Box<dyn 
         .light_line_style(TRANSPARENT)
         .bold_line_style(FAINT)
         .axis_style(INK)
-        .label_style(text(13))
-        .axis_desc_style(text(13))
+        .label_style(text(17))
+        .axis_desc_style(text(17))
+        .set_tick_mark_size(LabelAreaPosition::Bottom, 0)
         .x_labels(places.len() * 5)
         .x_label_formatter(&|x| label_of(&places, *x))
         .y_label_formatter(&|y| number(*y))

@@ -8,6 +8,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+/// A scale below this says nothing of the papers' sizes.
+const SMALL: f64 = 0.1;
+
 const STYLE: &str = include_str!("report.css");
 
 /// Reads what is in the folder and writes the page there.
@@ -75,6 +78,12 @@ fn machines(outcomes: &[Outcome]) -> String {
     for (run, figures) in runs {
         let _ = writeln!(text, "<p class=\"machine\">{figures} figures: {}.</p>", escaped(&run));
     }
+    if outcomes.iter().any(|outcome| outcome.scale < SMALL) {
+        text.push_str(
+            "<p class=\"warning\">Some of it was run at a small scale, which keeps every command alive and \
+                       fits into a cache: verdicts of such a run are of small trees.</p>\n",
+        );
+    }
     text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; bars \
             show the least and the greatest. A ratio is taken round by round. Counts are exact. A scale is the part of \
             the paper's numbers of keys and operations.</p>\n"
@@ -101,7 +110,8 @@ fn badge(verdict: Verdict) -> String {
 
 fn section(outcome: &Outcome) -> Result<String> {
     let mut text = format!("<section id=\"{0}\">\n<h3>{0} &middot; {1}</h3>\n", outcome.id, escaped(&outcome.title));
-    let _ = writeln!(text, "<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
+    let _ =
+        writeln!(text, "<figure>\n<div class=\"wide\">{}</div>\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
     if !outcome.claims.is_empty() {
         text.push_str("<div class=\"wide\"><table>\n<tr><th>ratio</th><th>paper</th><th>ours</th><th>verdict</th>");
         text.push_str("<th>why</th></tr>\n");
@@ -136,7 +146,7 @@ fn row(claim: &Judged, axis: &str) -> String {
         escaped(axis),
         escaped(&claim.of),
         escaped(&claim.against),
-        claim.paper,
+        escaped(&claim.paper),
         badge(claim.verdict),
         escaped(&claim.why),
     )
@@ -228,7 +238,7 @@ mod tests {
                 against: "sand".into(),
                 x: 1.0,
                 against_x: 1.0,
-                paper: 1.0,
+                paper: "as much".into(),
                 ours: Some(Spread { least: 0.9, median: 1.0, greatest: 1.1 }),
                 verdict: Verdict::Reproduced,
                 why: "As much.".into(),

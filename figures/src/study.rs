@@ -59,13 +59,40 @@ pub(crate) struct Claim {
     /// Where the second series stands, if it stands elsewhere.
     pub(crate) against_x: Option<f64>,
     pub(crate) paper: f64,
+    /// Whether the paper gives that number; else it says less, more or as much, and the number stands for the word.
+    pub(crate) is_number: bool,
     /// Why ours is as it is, as far as is known.
     pub(crate) because: &'static str,
 }
 
 impl Claim {
     pub(crate) const fn new(of: &'static str, against: &'static str, x: f64, paper: f64) -> Self {
-        Claim { of, against, x, against_x: None, paper, because: "" }
+        Claim { of, against, x, against_x: None, paper, is_number: true, because: "" }
+    }
+
+    /// In words, less.
+    pub(crate) const fn less(of: &'static str, against: &'static str, x: f64) -> Self {
+        Claim { is_number: false, ..Self::new(of, against, x, 0.5) }
+    }
+
+    /// In words, more.
+    pub(crate) const fn more(of: &'static str, against: &'static str, x: f64) -> Self {
+        Claim { is_number: false, ..Self::new(of, against, x, 2.0) }
+    }
+
+    /// In words, as much.
+    pub(crate) const fn even(of: &'static str, against: &'static str, x: f64) -> Self {
+        Claim { is_number: false, ..Self::new(of, against, x, 1.0) }
+    }
+
+    /// What the paper says, in its number or in a word.
+    pub(crate) fn said(&self) -> String {
+        match self.paper {
+            paper if self.is_number => paper.to_string(),
+            paper if paper < 1.0 => "less".into(),
+            paper if paper > 1.0 => "more".into(),
+            _ => "as much".into(),
+        }
     }
 
     pub(crate) const fn because(self, because: &'static str) -> Self {
