@@ -5,9 +5,8 @@ use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
 use holm_tree::{Design, Forest, Index, Rebuilt, Root, Words};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Operations of one stay, where the design is durable without epochs.
 const STAY: usize = 256;
@@ -36,7 +35,6 @@ pub struct Grove<D: Design> {
     root: Root,
     quill: Arc<Quill<Mapped>>,
     ticker: Option<JoinHandle<()>>,
-    over: Arc<AtomicBool>,
 }
 
 impl<D: Design> std::fmt::Debug for Grove<D> {
@@ -70,19 +68,17 @@ impl<D: Design> Grove<D> {
         medium.image().area(Area::Leaves).populate(0, bytes as usize);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        let over = Arc::new(AtomicBool::new(false));
         let ticker = (<D::Leaf as Leaf>::CARD.defers && !soil.count).then(|| {
-            let (quill, over) = (quill.clone(), over.clone());
+            let quill = quill.clone();
             std::thread::spawn(move || {
-                while !over.load(Relaxed) {
-                    std::thread::park_timeout(soil.epoch);
+                while !quill.clock().sleep(Some(Instant::now() + soil.epoch)) {
                     if let Err(error) = quill.advance() {
                         return quill.clock().poison(&error);
                     }
                 }
             })
         });
-        Ok(Grove { forest, root, quill, ticker, over })
+        Ok(Grove { forest, root, quill, ticker })
     }
 
     /// Does the work for each item, checked in. Durable by epochs: each operation checks in to its own. Durable when it
@@ -145,7 +141,16 @@ impl<D: Design> Grove<D> {
         }
     }
 
-    /// Ends an epoch.
+    /// Waits until everything is durable, where a thread ends epochs.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn settle(&self) -> Result<()> {
+        let clock = self.quill.clock();
+        if self.ticker.is_some() { clock.wait_durable(clock.active()) } else { Ok(()) }
+    }
+
+    /// Ends an epoch, for whoever counts.
     ///
     /// # Errors
     /// The medium's.
@@ -186,9 +191,8 @@ impl<D: Design> Grove<D> {
 
 impl<D: Design> Drop for Grove<D> {
     fn drop(&mut self) {
-        self.over.store(true, Relaxed);
         if let Some(ticker) = self.ticker.take() {
-            ticker.thread().unpark();
+            self.quill.clock().stop();
             // It has poisoned the clock if it could not go on.
             let _ = ticker.join();
         }

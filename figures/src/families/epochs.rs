@@ -30,6 +30,8 @@ fn mops(ns: f64) -> f64 {
 fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
     let grove = plant(design, soil)?;
     grove.put(&all(soil.pairs), threads)?;
+    // What the load has written is not the trace's.
+    grove.settle()?;
     Ok(mops(grove.mix(trace, threads)?))
 }
 
@@ -184,6 +186,7 @@ const EPOCHS: Study = Study {
                 let epoch = Duration::from_millis(milliseconds);
                 let grove = plant("buffered", Soil { epoch, ..soil(pairs, LATENCY) })?;
                 grove.put(&all(pairs), 1)?;
+                grove.settle()?;
                 Ok(vec![mops(grove.mix(&zipf(operations, pairs, 3), 1)?)])
             })
         });
