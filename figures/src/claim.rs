@@ -7,6 +7,9 @@ use crate::study::Claim;
 /// A ratio this near to 1 says that there is no difference.
 const EQUAL: f64 = 0.05;
 
+/// Where none was claimed, so much of one, in logarithms, does not contradict.
+const ALIKE: f64 = 0.15;
+
 /// Of a difference, in logarithms, ours is weaker below this part of the paper's, and stronger beyond its inverse.
 const PART: f64 = 0.6;
 
@@ -46,7 +49,7 @@ fn verdict(claim: &Claim, median: f64, ratios: &[f64]) -> Verdict {
     let is_even = own.abs() <= EQUAL || !agree(median, ratios);
     if theirs.abs() <= EQUAL {
         // No difference was claimed.
-        return if is_even || own.abs() <= 2.0 * EQUAL { Verdict::Reproduced } else { Verdict::Contradicted };
+        return if is_even || own.abs() <= ALIKE { Verdict::Reproduced } else { Verdict::Contradicted };
     }
     match own / theirs {
         _ if !agree(median, ratios) => Verdict::Weaker,
