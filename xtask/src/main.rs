@@ -1,5 +1,5 @@
 //! The project's verbs: `cargo xtask check | crash | schedules | miri | stores | power-cut | bench | designs |
-//! new-leaf`.
+//! figures | report | install-c | new-leaf`.
 //!
 //! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
 //! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
@@ -40,6 +40,12 @@ enum Verb {
     Bench(Rest),
     /// Measures the designs, keys of one word over plain memory; arguments go to the program itself.
     Designs(Rest),
+    /// Runs figures of the papers, or lists them (`--list`); arguments go to the program itself.
+    Figures(Rest),
+    /// Makes a page of the figures that have been run; arguments go to the program itself.
+    Report(Rest),
+    /// Puts the C library, its header and its pkg-config file under a prefix.
+    InstallC(Rest),
     /// Plants a new leaf: its file from the template, its line in the list of designs, its page.
     NewLeaf {
         /// In snake case: the name of the file, of the design, and of the row in every report.
@@ -105,8 +111,16 @@ fn main() -> Result<()> {
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
+        Verb::Figures(rest) => figures("run", rest),
+        Verb::Report(rest) => figures("report", rest),
+        Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
     }
+}
+
+fn figures(verb: &str, rest: Rest) -> Result<()> {
+    let arguments: Vec<_> = std::iter::once(verb.to_owned()).chain(rest.arguments).collect();
+    run_program("release", "holm-figures", (None, &[]), &arguments)
 }
 
 /// The same steps as continuous integration, in the order of their patience.
@@ -116,9 +130,13 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "holm-proof", "--features", "variants", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-bench", "--features", "designs", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-figures", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;
+    cargo(&["test", "--package", "holm-pibench"], &[])?;
+    cargo(&["test", "--package", "holm-figures"], &[])?;
     proofs::schedules(&proofs::Schedules::default())?;
     proofs::stores()
 }

@@ -37,6 +37,8 @@
 
 mod driver;
 mod engine;
+#[cfg(feature = "designs")]
+pub mod grove;
 mod key;
 mod list;
 pub mod machine;
@@ -62,3 +64,4 @@ pub use store::Store;
 pub use table::Table;
 pub use value::Values;
 pub use workload::{UnknownWorkload, Workload};
+pub use zipf::Zipf;

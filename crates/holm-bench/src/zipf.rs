@@ -9,9 +9,10 @@ const THETA: f64 = 0.99;
 /// error is below 1e-9 of the sum. This makes a plan of any size cheap to start.
 const EXACT_TERMS: u64 = 10_000;
 
-/// The constants of one size and skew; computed once per run and shared by its threads.
+/// Ranks by Zipf's law with the skew of YCSB, 0.99. The constants of one size: computed once per run and shared by its
+/// threads.
 #[derive(Clone, Debug)]
-pub(crate) struct Zipf {
+pub struct Zipf {
     count: u64,
     zeta: f64,
     eta: f64,
@@ -19,8 +20,9 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// Ranks 0..count of the skew [`THETA`]; `count` at least 1.
-    pub(crate) fn new(count: u64) -> Self {
+    /// Ranks 0..count; `count` at least 1.
+    #[must_use]
+    pub fn new(count: u64) -> Self {
         let theta = THETA;
         let zeta = zeta(count, theta);
         let second = 0.5_f64.powf(theta);
@@ -34,7 +36,8 @@ impl Zipf {
     }
 
     /// The rank, 0 being the most popular, that `uniform` in [0, 1) stands for.
-    pub(crate) fn rank(&self, uniform: f64) -> u64 {
+    #[must_use]
+    pub fn rank(&self, uniform: f64) -> u64 {
         let along = uniform * self.zeta;
         if along < 1.0 {
             return 0;

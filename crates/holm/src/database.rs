@@ -2,13 +2,14 @@
 
 use crate::batch::Batch;
 use crate::check::{self, Report};
+use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::keyspace::Keyspace;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::stats::Stats;
-use holm_medium::Recovery;
+use holm_medium::{Medium, Quill, Recovery};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,6 +45,13 @@ impl Database {
     /// [`Error::NotClean`](crate::Error::NotClean) if it was not closed; otherwise as [`Builder::open`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
         Engine::open_read_only(path.as_ref(), Builder::default()).map(ReadOnlyDatabase::new)
+    }
+
+    /// For whoever measures designs: an empty database over a medium that flushes, which is neither opened again nor
+    /// recovered. Its owner ends the epochs, and outlives it.
+    #[doc(hidden)]
+    pub fn over<M: Medium>(quill: Arc<Quill<M>>, design: &str, durability: Durability) -> Result<Self> {
+        Engine::over(quill, design, durability).map(Database::new)
     }
 
     /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there.

@@ -10,7 +10,7 @@ use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, MediumError, Pool, Recovery, Stay,
+    Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Recovery, Stay,
 };
 use holm_search::Search;
 use holm_tree::leaf::{Card, Cut, Old};
@@ -194,6 +194,35 @@ impl Engine {
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(Raised::Up(Arc::new(engine)))
+    }
+
+    /// Over a medium that flushes, is empty, and whose epochs its owner ends: no files, no log, nothing to recover.
+    pub(crate) fn over<M: Medium>(quill: Arc<Quill<M>>, design: &str, durability: Durability) -> Result<Arc<Self>> {
+        let card = suitable(design)?;
+        let search = Search::detect();
+        let image = quill.pool().medium_image();
+        let keys = Records { image, search, doubted: Arc::default(), looking: false };
+        let index = designs::open(design, quill.clone(), keys.clone(), search)
+            .ok_or_else(|| Error::Invalid { what: format!("there is no design named {design:?}") })?;
+        let epoch = quill.pool().clock.durable();
+        let mut engine = Engine {
+            index,
+            ground: quill,
+            catalog: Catalog::default(),
+            // Nobody is told anything yet, and nothing is waited for.
+            durability: Durability::OnSync,
+            recovery: Recovery { found: Found::New, epoch, records: 0, bytes: 0, damaged: Vec::new() },
+            intents: batch::Intents::default(),
+            path: PathBuf::new(),
+            keys,
+            keeper: Mutex::new(None),
+            lay: if card.is_some_and(|card| card.defers) { Lay::Deferred } else { Lay::Flushed },
+            read_only: false,
+        };
+        engine.read_catalog(Vec::new())?;
+        engine.tidy_catalog(&[])?;
+        engine.durability = durability;
+        Ok(Arc::new(engine))
     }
 
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {

@@ -98,7 +98,7 @@ pub(crate) fn tracked() -> Vec<Source> {
 /// Data, lock files and licences are not ours to format.
 fn is_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let known = ["rs", "toml", "md", "sh", "yml", "yaml", "txt", "c", "h", "py"];
+    let known = ["rs", "toml", "md", "sh", "yml", "yaml", "txt", "c", "cpp", "h", "hpp", "py"];
     path.starts_with(".ci/") || name.rsplit_once('.').is_some_and(|(_, kind)| known.contains(&kind))
 }
 

@@ -1,27 +1,18 @@
 //! One fresh tree of one design: filled, searched, changed and emptied by half, each step timed as a whole.
 
 use anyhow::Result;
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Stay};
-use holm_search::Search;
+use holm_bench::grove::{Grove, Soil, word};
+use holm_medium::Counts;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Forest, Index, Root, Words, designs, for_each_design, for_each_variant, variants};
+use holm_tree::{Design, designs, for_each_design, for_each_variant, variants};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
 use std::hint::black_box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How often epochs end, where the design is durable by epochs.
 const EPOCH: Duration = Duration::from_millis(5);
-
-/// Operations of one stay, where the design is durable without epochs.
-const STAY: usize = 256;
-
-/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take, and
-/// those that splits have given up.
-const BORN: u64 = 96;
 
 /// Keys asked for together.
 const TOGETHER: usize = 1024;
@@ -102,66 +93,30 @@ fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
     }
 }
 
-/// A tree over plain memory.
-struct Grove<D: Design> {
-    quill: Arc<Quill<Mapped>>,
-    forest: Forest<Mapped, D, Words>,
-    root: Root,
+/// A tree, and how many pairs it is to have.
+struct Trial<D: Design> {
+    grove: Grove<D>,
     pairs: u64,
     key: fn(u64) -> u64,
 }
 
-/// The key of a number: one to one, and scattered.
-fn scattered(number: u64) -> u64 {
-    let mixed = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
-    let word = mixed(number.wrapping_add(0x9E37_79B9_7F4A_7C15), 30, 0xBF58_476D_1CE4_E5B9);
-    let word = mixed(word, 27, 0x94D0_49BB_1331_11EB);
-    word ^ word >> 31
-}
-
-impl<D: Design> Grove<D> {
-    fn new(pairs: u64, ascending: bool, options: MappedOptions) -> Result<Self> {
-        let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
-        let (medium, bytes) = (&quill.pool().medium, pairs * BORN);
-        medium.grow(Area::Leaves, bytes)?;
-        medium.image().area(Area::Leaves).populate(0, bytes as usize);
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        Ok(Grove { quill, forest, root, pairs, key: if ascending { |number| number } else { scattered } })
+impl<D: Design> Trial<D> {
+    fn new(pairs: u64, ascending: bool, flush_ns: u32, count: bool) -> Result<Self> {
+        let grove = Grove::new(Soil { pairs, flush_ns, epoch: EPOCH, count })?;
+        Ok(Trial { grove, pairs, key: if ascending { |number| number } else { word } })
     }
 
     /// Puts the number and `more` under each number's key.
     fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
-        self.checked_in(numbers, |stay, number| {
-            self.forest.put(&self.root, stay, (self.key)(number), number + more, None).map(drop)
-        })
+        Ok(self.grove.put(numbers.map(|number| ((self.key)(number), number + more)))?)
     }
 
     fn remove(&self, numbers: impl Iterator<Item = u64>) -> Result<()> {
-        self.checked_in(numbers, |stay, number| {
-            self.forest.remove(&self.root, stay, (self.key)(number), None).map(drop)
-        })
-    }
-
-    /// Durable by epochs: each operation checks in to its own. Durable when it returns: the epoch only says when what
-    /// it gave up is free again, and one stay will do for many.
-    fn checked_in(
-        &self,
-        numbers: impl Iterator<Item = u64>,
-        work: impl Fn(&mut Stay<'_>, u64) -> holm_medium::Result<()>,
-    ) -> Result<()> {
-        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
-        let mut numbers = numbers.peekable();
-        while numbers.peek().is_some() {
-            let mut stay = self.quill.clock().check_in()?;
-            numbers.by_ref().take(most).try_for_each(|number| work(&mut stay, number))?;
-        }
-        Ok(())
+        Ok(self.grove.remove(numbers.map(self.key))?)
     }
 
     fn get(&self, number: u64) -> u64 {
-        self.forest.get(&self.root, (self.key)(number)).payload.unwrap_or_default()
+        self.grove.get((self.key)(number)).unwrap_or_default()
     }
 
     /// Nanoseconds for each of so many operations, done by all threads together; the thread's number is given to each.
@@ -202,13 +157,8 @@ impl<D: Design> Grove<D> {
             Ok(())
         })?;
         let many = self.timed(threads, pairs, |thread| {
-            let probes: Vec<u64> = drawn(thread).map(self.key).collect();
-            let mut out = Vec::with_capacity(TOGETHER);
-            for probes in probes.chunks(TOGETHER) {
-                out.clear();
-                self.forest.get_many(&self.root, probes, &mut out);
-                black_box(&out);
-            }
+            let keys: Vec<u64> = drawn(thread).map(self.key).collect();
+            self.grove.get_many(&keys, TOGETHER);
             Ok(())
         })?;
         let update = self.timed(threads, pairs, |thread| self.put(drawn(thread), 2))?;
@@ -221,43 +171,24 @@ impl<D: Design> Grove<D> {
 }
 
 fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
-    let options = MappedOptions { flush_ns: setting.flush_ns, ..MappedOptions::default() };
-    let grove = Grove::<D>::new(pairs, setting.ascending, options)?;
-    if !<D::Leaf as Leaf>::CARD.defers {
-        return grove.sample(setting.threads);
-    }
-    let over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let persister = scope.spawn(|| {
-            while !over.load(Relaxed) {
-                std::thread::park_timeout(EPOCH);
-                grove.quill.advance()?;
-            }
-            Ok(())
-        });
-        let sample = grove.sample(setting.threads);
-        over.store(true, Relaxed);
-        persister.thread().unpark();
-        persister.join().expect("no panic").and(sample)
-    })
+    Trial::<D>::new(pairs, setting.ascending, setting.flush_ns, false)?.sample(setting.threads)
 }
 
 /// Exact, and independent of the machine.
 fn count<D: Design>(pairs: u64, ascending: bool) -> Result<[[f64; 2]; 3]> {
-    let options = MappedOptions { flush: Flush::Nothing, count: true, ..MappedOptions::default() };
-    let grove = Grove::<D>::new(pairs, ascending, options)?;
-    let counts = || grove.quill.pool().medium.counts();
+    let trial = Trial::<D>::new(pairs, ascending, 0, true)?;
+    let counts = || trial.grove.counts();
     let each = |before: Counts, operations: u64| {
         let spent = counts() - before;
         [spent.flushes, spent.fences].map(|count| count as f64 / operations as f64)
     };
     let before = counts();
-    grove.put(0..pairs, 1)?;
+    trial.put(0..pairs, 1)?;
     let insert = each(before, pairs);
     let before = counts();
-    grove.put(0..pairs, 2)?;
+    trial.put(0..pairs, 2)?;
     let update = each(before, pairs);
     let before = counts();
-    grove.remove((0..pairs).step_by(2))?;
+    trial.remove((0..pairs).step_by(2))?;
     Ok([insert, update, each(before, pairs.div_ceil(2))])
 }

@@ -1,0 +1,200 @@
+//! A fresh tree of one design over plain memory, keys and values of a word: what is measured beneath the store.
+
+use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Result, Stay};
+use holm_search::Search;
+use holm_tree::leaf::{Cut, Leaf};
+use holm_tree::{Design, Forest, Index, Rebuilt, Root, Words};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Operations of one stay, where the design is durable without epochs.
+const STAY: usize = 256;
+
+/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take, and
+/// those that splits have given up.
+const BORN: u64 = 96;
+
+/// What a tree is planted in.
+#[derive(Clone, Copy, Debug)]
+pub struct Soil {
+    /// Pairs that there will be.
+    pub pairs: u64,
+    /// Nanoseconds added to each flushed line.
+    pub flush_ns: u32,
+    /// How often epochs end, where the design is durable by epochs.
+    pub epoch: Duration,
+    /// Counts what the medium is asked for, flushes nothing, and leaves it to the owner to end epochs: what is counted
+    /// must not depend on when one happens to end.
+    pub count: bool,
+}
+
+/// The tree.
+pub struct Grove<D: Design> {
+    forest: Forest<Mapped, D, Words>,
+    root: Root,
+    quill: Arc<Quill<Mapped>>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+impl<D: Design> std::fmt::Debug for Grove<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Grove").field("design", &D::NAME).field("pairs", &self.root.pairs()).finish_non_exhaustive()
+    }
+}
+
+/// The key of a number: one to one, and scattered.
+#[inline]
+#[must_use]
+pub fn word(number: u64) -> u64 {
+    let mixed = |word: u64, shift: u32, factor: u64| (word ^ word >> shift).wrapping_mul(factor);
+    let word = mixed(number.wrapping_add(0x9E37_79B9_7F4A_7C15), 30, 0xBF58_476D_1CE4_E5B9);
+    let word = mixed(word, 27, 0x94D0_49BB_1331_11EB);
+    word ^ word >> 31
+}
+
+impl<D: Design> Grove<D> {
+    /// An empty tree, and a thread that ends its epochs where that is asked for.
+    ///
+    /// # Errors
+    /// The medium's, where there is not enough memory.
+    pub fn new(soil: Soil) -> Result<Self> {
+        let flush = if soil.count { Flush::Nothing } else { Flush::detect() };
+        let options = MappedOptions { flush, flush_ns: soil.flush_ns, count: soil.count, ..MappedOptions::default() };
+        let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
+        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
+        let (medium, bytes) = (&quill.pool().medium, soil.pairs * BORN);
+        medium.grow(Area::Leaves, bytes)?;
+        medium.image().area(Area::Leaves).populate(0, bytes as usize);
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
+        let ticker = (<D::Leaf as Leaf>::CARD.defers && !soil.count).then(|| {
+            let quill = quill.clone();
+            std::thread::spawn(move || {
+                while !quill.clock().sleep(Some(Instant::now() + soil.epoch)) {
+                    if let Err(error) = quill.advance() {
+                        return quill.clock().poison(&error);
+                    }
+                }
+            })
+        });
+        Ok(Grove { forest, root, quill, ticker })
+    }
+
+    /// Does the work for each item, checked in. Durable by epochs: each operation checks in to its own. Durable when it
+    /// returns: the epoch only says when what it gave up is free again, and one stay will do for many.
+    ///
+    /// # Errors
+    /// The work's, or that the medium has failed.
+    pub fn checked_in<T>(
+        &self,
+        items: impl Iterator<Item = T>,
+        mut work: impl FnMut(&mut Stay<'_>, T) -> Result<()>,
+    ) -> Result<()> {
+        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
+        let mut items = items.peekable();
+        while items.peek().is_some() {
+            let mut stay = self.quill.clock().check_in()?;
+            items.by_ref().take(most).try_for_each(|item| work(&mut stay, item))?;
+        }
+        Ok(())
+    }
+
+    /// Puts one payload. Compiled once: it is most of what there is of a design.
+    ///
+    /// # Errors
+    /// The medium's, where it cannot grow.
+    #[inline(never)]
+    pub fn put_one(&self, stay: &mut Stay<'_>, key: u64, payload: u64) -> Result<()> {
+        self.forest.put(&self.root, stay, key, payload, None).map(drop)
+    }
+
+    /// Puts each payload under its key.
+    ///
+    /// # Errors
+    /// As [`Grove::put_one`].
+    pub fn put(&self, pairs: impl Iterator<Item = (u64, u64)>) -> Result<()> {
+        self.checked_in(pairs, |stay, (key, payload)| self.put_one(stay, key, payload))
+    }
+
+    /// Removes each key.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn remove(&self, keys: impl Iterator<Item = u64>) -> Result<()> {
+        self.checked_in(keys, |stay, key| self.forest.remove(&self.root, stay, key, None).map(drop))
+    }
+
+    /// The payload of a key.
+    #[inline]
+    pub fn get(&self, key: u64) -> Option<u64> {
+        self.forest.get(&self.root, key).payload
+    }
+
+    /// Looks up so many keys together, again and again.
+    pub fn get_many(&self, keys: &[u64], together: usize) {
+        let mut out = Vec::with_capacity(together);
+        for keys in keys.chunks(together) {
+            out.clear();
+            self.forest.get_many(&self.root, keys, &mut out);
+            std::hint::black_box(&out);
+        }
+    }
+
+    /// Waits until everything is durable, where a thread ends epochs.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn settle(&self) -> Result<()> {
+        let clock = self.quill.clock();
+        if self.ticker.is_some() { clock.wait_durable(clock.active()) } else { Ok(()) }
+    }
+
+    /// Ends an epoch, for whoever counts.
+    ///
+    /// # Errors
+    /// The medium's.
+    pub fn end_epoch(&self) -> Result<()> {
+        self.quill.advance().map(drop)
+    }
+
+    /// Everything volatile anew, from the leaves, in a tree of its own. Nobody else uses this one meanwhile.
+    ///
+    /// # Errors
+    /// `Corrupt`, which would be a bug.
+    pub fn rebuilt(&self, threads: usize) -> Result<Rebuilt> {
+        let forest = Forest::<Mapped, D, Words>::new(self.quill.clone(), Words, Search::detect());
+        forest.rebuild(Cut::Visible, self.quill.clock().active(), threads)
+    }
+
+    /// Pairs now.
+    pub fn pairs(&self) -> u64 {
+        self.root.pairs()
+    }
+
+    /// What the medium was asked for so far, if it counts.
+    pub fn counts(&self) -> Counts {
+        self.quill.pool().medium.counts()
+    }
+
+    /// The first block that was never taken: it moves when a leaf splits, unless a free one was to be had.
+    pub fn frontier(&self) -> u32 {
+        self.quill.space().block_frontier()
+    }
+
+    /// Bytes of leaf blocks in use.
+    pub fn leaf_bytes(&self) -> u64 {
+        let space = self.quill.space();
+        (u64::from(space.block_frontier()) - space.free_blocks()) * space.block_bytes()
+    }
+}
+
+impl<D: Design> Drop for Grove<D> {
+    fn drop(&mut self) {
+        if let Some(ticker) = self.ticker.take() {
+            self.quill.clock().stop();
+            // It has poisoned the clock if it could not go on.
+            let _ = ticker.join();
+        }
+    }
+}

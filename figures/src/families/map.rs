@@ -1,0 +1,483 @@
+//! MB+-tree: every level a choice of its own, in memory and without persistence.
+
+use crate::setting::Setting;
+use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
+use crate::threads::together;
+use anyhow::{Result, ensure};
+use holm_map::{
+    Binary, Counting, Examining, Hint, HybridBinary, HybridInterpolation, Key, Level, Map, Order, Paged, PagedLevel,
+    Pages, Real, Scalar, Search, Selection, Sorted, Unsorted,
+};
+use std::collections::BTreeMap;
+use std::hint::black_box;
+use std::marker::PhantomData;
+use std::time::Instant;
+
+pub(crate) const FAMILY: Family = Family {
+    name: "MB+-tree",
+    paper: "every level a choice of its own, in memory, one thread",
+    studies: &[NODES, VECTORS, LEAVES, ROOTS, LARGE_PAGES, PREFETCHES, LADDER],
+    absent: &[
+        Absent::new("MB-F5", "By size of a pair", "a B-tree with pairs in its nodes, the other series, is not here"),
+        Absent::new("MB-F6", "By type of key", "the map's own tests hold the types to each other; prices: docs/map.md"),
+        Absent::new("MB-F10", "Roots with twice the entries", "as MB-F9, and its ratios have no numbers"),
+        Absent::new("MB-X1", "Two levels with a giant root", "the map's levels grow with their pairs"),
+        Absent::new("MB-X2", "Keys distributed logarithmically", "the guard is held to by the map's own tests"),
+        Absent::new("MB-X3", "Misses of the translation buffer", "needs the processor's counters"),
+        Absent::new("MB-X4", "Berkeley DB", "quoted by the paper alone"),
+    ],
+};
+
+const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \
+                          puts timed, then gets of the last 4 million, removals of the first; one thread";
+
+type Value = [u8; 28];
+
+/// A level, leaf or inner, of nodes of so many bytes, searched so.
+enum At<S, const BYTES: usize> {
+    _Never(PhantomData<S>, std::convert::Infallible),
+}
+
+impl<S: Search, const BYTES: usize> Level for At<S, BYTES> {
+    type Search = S;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = Pages::Small;
+}
+
+impl<S: Order, const BYTES: usize> PagedLevel for At<S, BYTES> {
+    type Order = S;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = Pages::Small;
+    const PAIR_PAGES: Pages = Pages::Small;
+}
+
+/// The same with its areas on large pages.
+struct Large<L>(PhantomData<L>);
+
+impl<L: Level> Level for Large<L> {
+    type Search = L::Search;
+    const BYTES: usize = L::BYTES;
+    const IDENTIFIERS: Hint = L::IDENTIFIERS;
+}
+
+impl<L: PagedLevel> PagedLevel for Large<L> {
+    type Order = L::Order;
+    const BYTES: usize = L::BYTES;
+    const IDENTIFIERS: Hint = L::IDENTIFIERS;
+}
+
+/// The same with its identifiers asked for ahead.
+struct Ahead<L>(PhantomData<L>);
+
+impl<L: Level> Level for Ahead<L> {
+    type Search = L::Search;
+    const BYTES: usize = L::BYTES;
+    const PAGES: Pages = L::PAGES;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+impl<L: PagedLevel> PagedLevel for Ahead<L> {
+    type Order = L::Order;
+    const BYTES: usize = L::BYTES;
+    const PAGES: Pages = L::PAGES;
+    const PAIR_PAGES: Pages = L::PAIR_PAGES;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+/// A tree: its leaf, its level 1, and those above.
+struct Three<L, F, R>(PhantomData<(L, F, R)>);
+
+impl<L: PagedLevel, F: Level, R: Level> Selection for Three<L, F, R> {
+    type Leaf<K: Key, V> = Paged<K, V, L>;
+    type First = F;
+    type Second = R;
+    type Above = R;
+}
+
+/// One type of node at all levels, sorted.
+type Single<S, const BYTES: usize> = Three<At<Sorted<S>, BYTES>, At<S, BYTES>, At<S, BYTES>>;
+/// Inner nodes of 512 bytes over some leaf.
+type Over<L> = Three<L, At<Examining, 512>, At<Examining, 512>>;
+/// Unsorted leaves, level 1 of 512 bytes, and some root.
+type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
+/// The paper's last rung but pages and prefetches.
+type Root = At<HybridInterpolation, 32768>;
+
+/// What is asked of either map.
+trait Subject {
+    fn empty() -> Self;
+    fn put(&mut self, key: Real<f32>, value: Value);
+    fn put_unique(&mut self, key: Real<f32>, value: Value);
+    fn get(&self, key: Real<f32>) -> u64;
+    fn remove(&mut self, key: Real<f32>) -> bool;
+}
+
+impl<S: Selection> Subject for Map<Real<f32>, Value, S> {
+    fn empty() -> Self {
+        Self::selected()
+    }
+    fn put(&mut self, key: Real<f32>, value: Value) {
+        self.insert(key, value);
+    }
+    fn put_unique(&mut self, key: Real<f32>, value: Value) {
+        self.insert_unique(key, value);
+    }
+    fn get(&self, key: Real<f32>) -> u64 {
+        self.get(&key).map_or(0, |value| u64::from(value[0]))
+    }
+    fn remove(&mut self, key: Real<f32>) -> bool {
+        self.remove(&key).is_some()
+    }
+}
+
+impl Subject for BTreeMap<Real<f32>, Value> {
+    fn empty() -> Self {
+        Self::new()
+    }
+    fn put(&mut self, key: Real<f32>, value: Value) {
+        self.insert(key, value);
+    }
+    fn put_unique(&mut self, key: Real<f32>, value: Value) {
+        self.insert(key, value);
+    }
+    fn get(&self, key: Real<f32>) -> u64 {
+        self.get(&key).map_or(0, |value| u64::from(value[0]))
+    }
+    fn remove(&mut self, key: Real<f32>) -> bool {
+        self.remove(&key).is_some()
+    }
+}
+
+/// So many floats of 4 bytes lie evenly between 0 and 1.
+const KEYS: u64 = 1 << 24;
+
+/// The key of a number below that: one to one, uniform in 0..1, scattered.
+fn key(number: u64) -> Real<f32> {
+    let product = |word: u64, odd: u64| word.wrapping_mul(odd) % KEYS;
+    let scattered = product(number, 0x9E_3779);
+    let scattered = product(scattered ^ scattered >> 13, 0xD1_B54B);
+    Real::try_from(scattered as f32 / KEYS as f32).expect("a quotient of numbers that are finite")
+}
+
+/// Millions a second of gets, puts and removals.
+fn sample<M: Subject>(loaded: u64, timed: u64, unique: bool) -> Result<Vec<f64>> {
+    ensure!(loaded + timed <= KEYS, "{loaded} pairs and {timed} more: there are {KEYS} such keys");
+    let measured = std::sync::Mutex::new(vec![]);
+    together(1, |_| {
+        let keys: Vec<_> = (0..loaded + timed).map(key).collect();
+        let mut map = M::empty();
+        keys[..loaded as usize].iter().for_each(|key| map.put(*key, [1; 28]));
+        let fresh = &keys[loaded as usize..];
+        let rate = |work: &mut dyn FnMut()| {
+            let began = Instant::now();
+            work();
+            timed as f64 / began.elapsed().as_secs_f64() / 1e6
+        };
+        let put = match unique {
+            true => rate(&mut || fresh.iter().for_each(|key| map.put_unique(*key, [1; 28]))),
+            false => rate(&mut || fresh.iter().for_each(|key| map.put(*key, [1; 28]))),
+        };
+        let get = rate(&mut || {
+            black_box(fresh.iter().fold(0, |sum: u64, key| sum + map.get(*key)));
+        });
+        let remove = rate(&mut || {
+            black_box(keys[..timed as usize].iter().filter(|key| map.remove(**key)).count());
+        });
+        *measured.lock().expect("nobody panics") = vec![get, put, remove];
+        Ok(())
+    })?;
+    Ok(measured.into_inner().expect("nobody panics"))
+}
+
+/// A cell of a selection.
+fn cell<S: Selection>(setting: &Setting, series: &'static str, x: f64, unique: bool) -> Cell {
+    let (loaded, timed) = (setting.count(12_000_000), setting.count(4_000_000));
+    Cell::new(series, x, move || sample::<Map<Real<f32>, Value, S>>(loaded, timed, unique))
+}
+
+/// A view of a study of gets, puts and removals.
+const fn figure(
+    id: &'static str,
+    title: &'static str,
+    (measure, unit): (usize, &'static str),
+    axis: &'static str,
+    claims: &'static [Claim],
+    note: &'static str,
+) -> Figure {
+    Figure { id, title, measure, unit, axis, claims, note }
+}
+
+const GETS: (usize, &str) = (0, "million gets a second");
+const PUTS: (usize, &str) = (1, "million puts a second");
+const REMOVALS: (usize, &str) = (2, "million removals a second");
+const BYTES: &str = "bytes of keys in a node";
+const SAME: &str = "";
+
+const NODES_NOTE: &str = "The paper's other series has pairs in its nodes; the standard library's map stands for it, \
+                          whose nodes have eleven pairs at any place of the axis.";
+
+const NODES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        let (loaded, timed) = (setting.count(12_000_000), setting.count(4_000_000));
+        let typical = move || sample::<BTreeMap<Real<f32>, Value>>(loaded, timed, false);
+        vec![
+            cell::<Single<Scalar, 128>>(setting, "MB", 128.0, false),
+            cell::<Single<Scalar, 256>>(setting, "MB", 256.0, false),
+            cell::<Single<Scalar, 512>>(setting, "MB", 512.0, false),
+            cell::<Single<Scalar, 1024>>(setting, "MB", 1024.0, false),
+            cell::<Single<Scalar, 2048>>(setting, "MB", 2048.0, false),
+            Cell::new("standard library's", 256.0, typical),
+        ]
+    },
+    figures: &[
+        figure(
+            "MB-F4a",
+            "Gets by node size",
+            GETS,
+            BYTES,
+            &[Claim::new("MB", "standard library's", 256.0, 1.352)
+                .because("Keys apart from values: a search reads fewer lines.")],
+            NODES_NOTE,
+        ),
+        figure(
+            "MB-F4b",
+            "Puts by node size",
+            PUTS,
+            BYTES,
+            &[Claim::new("MB", "standard library's", 256.0, 1.501)
+                .because("An insertion moves keys and identifiers alone.")],
+            NODES_NOTE,
+        ),
+        figure(
+            "MB-F4c",
+            "Removals by node size",
+            REMOVALS,
+            BYTES,
+            &[Claim::new("MB", "standard library's", 256.0, 1.3)
+                .because("A removal moves keys and identifiers alone.")],
+            NODES_NOTE,
+        ),
+    ],
+};
+
+const VECTORS: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        vec![
+            cell::<Single<Scalar, 256>>(setting, "linear", 256.0, false),
+            cell::<Single<Scalar, 512>>(setting, "linear", 512.0, false),
+            cell::<Single<Scalar, 1024>>(setting, "linear", 1024.0, false),
+            cell::<Single<Binary, 256>>(setting, "binary", 256.0, false),
+            cell::<Single<Binary, 512>>(setting, "binary", 512.0, false),
+            cell::<Single<Binary, 1024>>(setting, "binary", 1024.0, false),
+            cell::<Single<Examining, 256>>(setting, "vectors, line by line", 256.0, false),
+            cell::<Single<Examining, 512>>(setting, "vectors, line by line", 512.0, false),
+            cell::<Single<Examining, 1024>>(setting, "vectors, line by line", 1024.0, false),
+            cell::<Single<Counting, 256>>(setting, "vectors, all lines", 256.0, false),
+            cell::<Single<Counting, 512>>(setting, "vectors, all lines", 512.0, false),
+            cell::<Single<Counting, 1024>>(setting, "vectors, all lines", 1024.0, false),
+        ]
+    },
+    figures: &[
+        figure(
+            "MB-F7a",
+            "Gets by search and node size",
+            GETS,
+            BYTES,
+            &[Claim::new("vectors, line by line", "linear", 512.0, 1.377)
+                .against_at(256.0)
+                .because("The processor's widest vectors are used, not those of 128 or 256 bits by turns.")],
+            SAME,
+        ),
+        figure(
+            "MB-F7b",
+            "Puts by search and node size",
+            PUTS,
+            BYTES,
+            &[Claim::new("vectors, line by line", "linear", 512.0, 1.062)
+                .against_at(256.0)
+                .because("A put of a sorted leaf moves what stands behind.")],
+            SAME,
+        ),
+        figure("MB-F7c", "Removals by search and node size", REMOVALS, BYTES, &[], SAME),
+    ],
+};
+
+const LEAVES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        vec![
+            cell::<Over<At<Sorted<Examining>, 256>>>(setting, "sorted", 256.0, false),
+            cell::<Over<At<Sorted<Examining>, 512>>>(setting, "sorted", 512.0, false),
+            cell::<Over<At<Sorted<Examining>, 2048>>>(setting, "sorted", 2048.0, false),
+            cell::<Over<At<Unsorted, 256>>>(setting, "unsorted", 256.0, false),
+            cell::<Over<At<Unsorted, 512>>>(setting, "unsorted", 512.0, false),
+            cell::<Over<At<Unsorted, 2048>>>(setting, "unsorted", 2048.0, false),
+            cell::<Over<At<Unsorted, 256>>>(setting, "unsorted, unique", 256.0, true),
+            cell::<Over<At<Unsorted, 512>>>(setting, "unsorted, unique", 512.0, true),
+            cell::<Over<At<Unsorted, 2048>>>(setting, "unsorted, unique", 2048.0, true),
+        ]
+    },
+    figures: &[
+        figure("MB-F8a", "Gets by leaf", GETS, BYTES, &[], "Inner nodes of 512 bytes throughout."),
+        figure(
+            "MB-F8b",
+            "Puts by leaf",
+            PUTS,
+            BYTES,
+            &[
+                Claim::new("unsorted", "sorted", 512.0, 1.395)
+                    .against_at(256.0)
+                    .because("An append instead of a shift, and yet the whole leaf is searched for the key."),
+                Claim::new("unsorted, unique", "sorted", 512.0, 1.775)
+                    .against_at(256.0)
+                    .because("An append, and nothing is searched."),
+            ],
+            "Inner nodes of 512 bytes throughout.",
+        ),
+        figure("MB-F8c", "Removals by leaf", REMOVALS, BYTES, &[], "Inner nodes of 512 bytes throughout."),
+    ],
+};
+
+const ROOTS: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        vec![
+            cell::<Under<At<Examining, 32768>>>(setting, "linear", 32768.0, false),
+            cell::<Under<At<HybridBinary, 32768>>>(setting, "hybrid binary", 32768.0, false),
+            cell::<Under<Root>>(setting, "hybrid interpolation", 32768.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F9",
+        "Gets by search of the root",
+        GETS,
+        BYTES,
+        &[
+            Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best and gives no number."),
+            Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
+                .because("The paper says best and gives no number."),
+        ],
+        "Level 2 and up have 32 KiB of keys; a small tree does not reach them.",
+    )],
+};
+
+const PAGES_OF: &str = "large pages: 0 none, 1 inner nodes, 2 all";
+
+const LARGE_PAGES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        type First = At<Examining, 512>;
+        type Inner = Three<At<Unsorted, 512>, Large<First>, Large<Root>>;
+        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
+        vec![
+            cell::<Under<Root>>(setting, "MB", 0.0, false),
+            cell::<Inner>(setting, "MB", 1.0, false),
+            cell::<All>(setting, "MB", 2.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F11",
+        "Gets by pages",
+        GETS,
+        PAGES_OF,
+        &[
+            Claim::new("MB", "MB", 1.0, 1.028)
+                .against_at(0.0)
+                .because("Inner nodes are few; their translations stay near."),
+            Claim::new("MB", "MB", 2.0, 1.232)
+                .against_at(0.0)
+                .because("The system gives large pages as it likes, and a guest's translations are dearer."),
+        ],
+        "",
+    )],
+};
+
+const PREFETCHES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        type First = Large<At<Examining, 512>>;
+        type Leaf = Large<At<Unsorted, 512>>;
+        vec![
+            cell::<Three<Leaf, First, Large<Root>>>(setting, "MB", 0.0, false),
+            cell::<Three<Leaf, First, Ahead<Large<Root>>>>(setting, "MB", 1.0, false),
+            cell::<Three<Leaf, Ahead<First>, Large<Root>>>(setting, "MB", 2.0, false),
+            cell::<Three<Ahead<Leaf>, First, Large<Root>>>(setting, "MB", 3.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F12",
+        "Gets by what is asked for ahead",
+        GETS,
+        "identifiers asked for: 0 none, 1 root, 2 level 1, 3 leaf",
+        &[
+            Claim::new("MB", "MB", 2.0, 1.1)
+                .against_at(0.0)
+                .because("The identifiers arrive while the keys are compared."),
+            Claim::less("MB", "MB", 3.0).against_at(0.0).because("The paper says negative and gives no number."),
+        ],
+        "The hint is T0 throughout.",
+    )],
+};
+
+const LADDER: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        type First = At<Examining, 512>;
+        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
+        type Last = Three<Large<At<Unsorted, 512>>, Ahead<Large<First>>, Large<Root>>;
+        let (loaded, timed) = (setting.count(12_000_000), setting.count(4_000_000));
+        let typical = move || sample::<BTreeMap<Real<f32>, Value>>(loaded, timed, false);
+        vec![
+            Cell::new("MB", 0.0, typical),
+            cell::<Single<Scalar, 256>>(setting, "MB", 1.0, false),
+            cell::<Single<Examining, 512>>(setting, "MB", 2.0, false),
+            cell::<Over<At<Unsorted, 512>>>(setting, "MB", 3.0, false),
+            cell::<Under<Root>>(setting, "MB", 4.0, false),
+            cell::<All>(setting, "MB", 5.0, false),
+            cell::<Last>(setting, "MB", 6.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F13",
+        "Gets, one choice after the other",
+        GETS,
+        "0 standard library's, 1 keys apart, 2 vectors, 3 unsorted leaves, 4 large root, 5 large pages, 6 ahead",
+        &[Claim::new("MB", "MB", 6.0, 2.453)
+            .against_at(0.0)
+            .because("The first rung is the standard library's map, not the paper's B-tree with larger nodes.")],
+        NODES_NOTE,
+    )],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_one_to_one() {
+        let mut keys: Vec<_> = (0..KEYS).step_by(97).chain(0..100_000).map(|number| (key(number), number)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert!(keys.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+
+    #[test]
+    fn every_selection_keeps_what_it_is_given() {
+        let setting = Setting::new(0.000_1, Some(1), 1).expect("a setting");
+        for study in FAMILY.studies {
+            for cell in (study.cells)(&setting) {
+                let rates = (cell.work)().expect("it fits");
+                assert!(rates.len() == 3 && rates.iter().all(|rate| *rate > 0.0), "{}: {rates:?}", cell.series);
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Sentinels over FAST and FAIR and over Circ-Tree.
+
+use crate::grove::{counted, plant, soil};
+use crate::setting::Setting;
+use crate::strings;
+use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
+use crate::traces::{all, uniform};
+use anyhow::Result;
+
+pub(crate) const FAMILY: Family = Family {
+    name: "Sentinels",
+    paper: "sentinels that say which line of a persistent node to read, over FAST-FAIR and Circ-Tree",
+    studies: &[WAYS, NODES, SIZES, THREADS, STRINGS, PARITY],
+    absent: &[
+        Absent::new("SENT-F2", "A worked example: key 130", "lines read are seen by the proof's builds alone"),
+        Absent::new("SENT-F3", "A worked example: key 140", "lines read are seen by the proof's builds alone"),
+        Absent::new("SENT-X2", "Lines touched by a search", "lines read are seen by the proof's builds alone"),
+    ],
+};
+
+/// Names of the series; designs with nodes of 512 bytes, and of 4 KiB.
+const SIX: [(&str, &str, &str); 6] = [
+    ("FF", "fast_fair", "fast_fair_4k"),
+    ("FF_S", "fast_fair_sentinels", "fast_fair_sentinels_4k"),
+    ("FF_F", "fast_fair_fingerprints", "fast_fair_fingerprints_4k"),
+    ("CIRC", "circ_linear", "circ_linear_4k"),
+    ("CIRC_S", "circ_sentinels", "circ_sentinels_4k"),
+    ("CIRC_F", "circ_fingerprints", "circ_fingerprints_4k"),
+];
+
+const LATENCY: u32 = 300;
+
+/// Nanoseconds of a search and of an insert, for an operation of one thread.
+fn searched(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
+    let grove = plant(design, soil(pairs, LATENCY))?;
+    let insert = grove.put(&all(pairs), threads)?;
+    let search = grove.get(&uniform(pairs, pairs, 7), threads)?;
+    Ok(vec![search * threads as f64, insert * threads as f64])
+}
+
+const CONDITIONS: &str =
+    "plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes, uniform";
+
+const WAYS: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let nodes = [
+            ("linear", 512.0, "fast_fair"),
+            ("binary", 512.0, "fast_fair_halving"),
+            ("linear", 1024.0, "fast_fair_1k"),
+            ("linear", 2048.0, "fast_fair_2k"),
+            ("linear", 4096.0, "fast_fair_4k"),
+            ("binary", 4096.0, "fast_fair_halving_4k"),
+        ];
+        nodes.map(|(series, x, design)| Cell::new(series, x, move || searched(design, pairs, 1))).into()
+    },
+    figures: &[Figure {
+        id: "SENT-F1",
+        title: "Linear and binary search by node size",
+        measure: 0,
+        unit: "search, ns",
+        axis: "bytes of a node",
+        claims: &[Claim::less("linear", "binary", 512.0).because(
+            "The paper says faster and gives no number. Halving needs few compares, and they are mispredicted.",
+        )],
+        note: "Binary search is here in nodes of 512 bytes and 4 KiB alone. The search is that of a whole tree.",
+    }],
+};
+
+const NODES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cell = |series, x, design: &'static str| Cell::new(series, x, move || searched(design, pairs, 1));
+        SIX.iter().flat_map(|(name, small, large)| [cell(name, 512.0, small), cell(name, 4096.0, large)]).collect()
+    },
+    figures: &[
+        Figure {
+            id: "SENT-F4a",
+            title: "Search by node size, six variants",
+            measure: 0,
+            unit: "search, ns",
+            axis: "bytes of a node",
+            claims: &[
+                Claim::new("CIRC_S", "CIRC", 4096.0, 0.516)
+                    .because("A line of sentinels replaces a walk of up to 64 lines, of which ours asks many at once."),
+                Claim::new("FF_S", "FF", 4096.0, 0.574)
+                    .because("A line of sentinels replaces a walk of up to 64 lines, of which ours asks many at once."),
+                Claim::new("CIRC_F", "CIRC", 4096.0, 0.969)
+                    .because("Our fingerprints are compared by vectors, the paper's one by one."),
+                Claim::more("FF_S", "FF", 512.0)
+                    .because("The paper says slower and gives no number; our sentinels are looked through by vectors."),
+            ],
+            note: "Sentinels and fingerprints lie in memory beside the block and are looked through by vectors.",
+        },
+        Figure {
+            id: "SENT-F4b",
+            title: "Insert by node size, six variants",
+            measure: 1,
+            unit: "insert, ns",
+            axis: "bytes of a node",
+            claims: &[
+                Claim::new("CIRC_S", "CIRC", 4096.0, 1.065)
+                    .because("Sentinels are kept true beside many flushed lines."),
+                Claim::new("FF_S", "FF", 4096.0, 1.04).because("Sentinels are kept true beside many flushed lines."),
+            ],
+            note: "",
+        },
+    ],
+};
+
+const SIZES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        let cells = setting.millions().flat_map(|millions| {
+            let pairs = setting.count(millions * 1_000_000);
+            SIX.map(|(name, design, _)| Cell::new(name, millions as f64, move || searched(design, pairs, 1)))
+        });
+        cells.collect()
+    },
+    figures: &[
+        Figure {
+            id: "SENT-F5a",
+            title: "Search by number of keys, nodes of 512 bytes",
+            measure: 0,
+            unit: "search, ns",
+            axis: "millions of keys, at scale 1",
+            claims: &[
+                Claim::less("FF_S", "FF", 10.0)
+                    .because("The paper says fastest at every size, of which nodes is not legible."),
+                Claim::less("CIRC_S", "CIRC", 10.0)
+                    .because("The paper says fastest at every size, of which nodes is not legible."),
+            ],
+            note: "The paper's node size is not legible. 100 million keys: at scale 1 alone, and where they fit.",
+        },
+        Figure {
+            id: "SENT-F5b",
+            title: "Insert by number of keys, nodes of 512 bytes",
+            measure: 1,
+            unit: "insert, ns",
+            axis: "millions of keys, at scale 1",
+            claims: &[Claim::new("FF_S", "FF", 10.0, 1.04).because("The paper says that the overhead is small.")],
+            note: "As SENT-F5a.",
+        },
+    ],
+};
+
+const THREADS: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = setting.threads().flat_map(|threads| {
+            SIX.map(|(name, _, design)| Cell::new(name, threads as f64, move || searched(design, pairs, threads)))
+        });
+        cells.collect()
+    },
+    figures: &[
+        Figure {
+            id: "SENT-F6a",
+            title: "Search by threads, nodes of 4 KiB",
+            measure: 0,
+            unit: "search, ns",
+            axis: "threads",
+            claims: &[
+                Claim::new("FF_S", "FF", 2.0, 0.539)
+                    .because("As with one thread: readers do not wait for one another."),
+                Claim::new("CIRC_S", "CIRC", 2.0, 0.524)
+                    .because("As with one thread: readers do not wait for one another."),
+            ],
+            note: "As many threads as there are processors, where the paper has eight.",
+        },
+        Figure {
+            id: "SENT-F6b",
+            title: "Insert by threads, nodes of 4 KiB",
+            measure: 1,
+            unit: "insert, ns",
+            axis: "threads",
+            claims: &[Claim::even("FF_S", "FF", 2.0).because("The paper says: no significant difference.")],
+            note: "As SENT-F6a.",
+        },
+    ],
+};
+
+const STRINGS: Study = Study {
+    conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, \
+                 then YCSB A (Zipf 0.99, half updates)",
+    exact: false,
+    cells: strings_cells,
+    figures: &[
+        string_figure("SENT-F7a", "p99 of YCSB inserts, one client", 0, &[]),
+        string_figure(
+            "SENT-F7b",
+            "p99 of YCSB A's searches, one client",
+            1,
+            &[Claim::new("FF_S", "FF", 1.0, 0.831).because("The paper's is of nodes of 4 KiB, ours of 512 bytes.")],
+        ),
+        string_figure("SENT-F7c", "p99 of YCSB A's updates, one client", 2, &[]),
+        string_figure("SENT-F8a", "p99 of YCSB inserts by clients", 0, &[]),
+        string_figure(
+            "SENT-F8b",
+            "p99 of YCSB A's searches by clients",
+            1,
+            &[Claim::less("FF_S", "FF", 2.0).because("The paper says lower in all cases, of nodes of 4 KiB.")],
+        ),
+        string_figure("SENT-F8c", "p99 of YCSB A's updates by clients", 2, &[]),
+    ],
+};
+
+const fn string_figure(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
+    let note = "Nodes of 512 bytes: larger ones, and Circ-Tree's sentinels, are variants that the store does not know.";
+    Figure { id, title, measure, unit: "p99, ns", axis: "clients", claims, note }
+}
+
+fn strings_cells(setting: &Setting) -> Vec<Cell> {
+    let (records, seconds) = (setting.count(1_000_000), setting.seconds(2.0));
+    let designs = [("FF", "fast_fair"), ("FF_S", "fast_fair_sentinels"), ("CIRC", "circ")];
+    let cells = setting.threads().flat_map(|threads| {
+        designs.map(|(name, design)| {
+            Cell::new(name, threads as f64, move || strings::percentiles(design, LATENCY, threads, records, seconds))
+        })
+    });
+    cells.collect()
+}
+
+const PARITY: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included",
+    exact: true,
+    cells: |setting| {
+        let pairs = setting.count(100_000);
+        let cells = SIX.iter().flat_map(|(name, small, large)| {
+            [(512.0, *small), (4096.0, *large)].map(|(x, design)| {
+                Cell::new(name, x, move || {
+                    let grove = plant(design, counted(pairs))?;
+                    grove.put(&all(pairs), 1)?;
+                    Ok(vec![grove.counts().flushes as f64 / pairs as f64])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "SENT-X1",
+        title: "Lines flushed by an insert: signs cost none",
+        measure: 0,
+        unit: "lines flushed an insert",
+        axis: "bytes of a node",
+        claims: &[
+            Claim::new("FF_S", "FF", 4096.0, 1.0),
+            Claim::new("FF_F", "FF", 4096.0, 1.0),
+            Claim::new("CIRC_S", "CIRC", 4096.0, 1.0),
+            Claim::new("CIRC_F", "CIRC", 4096.0, 1.0),
+        ],
+        note: "",
+    }],
+};

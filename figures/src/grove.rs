@@ -1,0 +1,154 @@
+//! What figures ask of a tree of words, whichever its design.
+//!
+//! One door is dynamic, and it is crossed once per trace, not per key: loops over keys are compiled with the design.
+
+use crate::threads::together;
+use crate::traces::part;
+use anyhow::{Context, Result, bail, ensure};
+pub(crate) use holm_bench::grove::Soil;
+use holm_medium::Counts;
+use holm_tree::{Design, designs, variants};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Such as most figures are planted in: epochs of 10 ms, and nothing counted.
+pub(crate) fn soil(pairs: u64, flush_ns: u32) -> Soil {
+    Soil { pairs, flush_ns, epoch: Duration::from_millis(10), count: false }
+}
+
+/// One whose requests are counted.
+pub(crate) fn counted(pairs: u64) -> Soil {
+    Soil { count: true, ..soil(pairs, 0) }
+}
+
+/// A tree that traces are run on. Times are for an operation, in nanoseconds of the wall's clock over all threads.
+pub(crate) trait Grove: Sync {
+    /// Puts each key.
+    fn put(&self, keys: &[u64], threads: usize) -> Result<f64>;
+    /// Searches each key.
+    fn get(&self, keys: &[u64], threads: usize) -> Result<f64>;
+    /// Puts and searches by turns, until all of it is durable.
+    fn mix(&self, keys: &[u64], threads: usize) -> Result<f64>;
+    /// Times each put: the part of all that was spent in those that split, in percent.
+    fn split_share(&self, keys: &[u64]) -> Result<f64>;
+    /// Waits until everything is durable.
+    fn settle(&self) -> Result<()>;
+    /// Ends an epoch, of a tree whose requests are counted.
+    fn end_epoch(&self) -> Result<()>;
+    /// What the medium was asked for so far.
+    fn counts(&self) -> Counts;
+    /// Bytes of leaves in use for a pair.
+    fn pair_bytes(&self) -> f64;
+}
+
+/// Plants one of the designs that figures show; each is compiled once more for it.
+pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
+    macro_rules! planted {
+        ($($list:ident: $($name:ident)*;)*) => {
+            match design {
+                $($(stringify!($name) => Ok(Box::new(holm_bench::grove::Grove::<$list::$name>::new(soil)?)),)*)*
+                _ => bail!("no figure shows a design named {design}"),
+            }
+        };
+    }
+    planted! {
+        designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree;
+        variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k fast_fair_sentinels_4k
+            fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_4k circ_sentinels
+            circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all;
+    }
+}
+
+/// Loads a tree and has everything volatile of it made anew; nanoseconds for a pair. Of few designs: what recovers is
+/// most of what is compiled of one.
+pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64> {
+    match design {
+        "buffered" => recovered::<designs::buffered>(keys, threads),
+        "fast_fair" => recovered::<designs::fast_fair>(keys, threads),
+        "fp_tree" => recovered::<designs::fp_tree>(keys, threads),
+        "isle" => recovered::<designs::isle>(keys, threads),
+        _ => bail!("no figure shows the recovery of {design}"),
+    }
+}
+
+fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
+    let grove = holm_bench::grove::Grove::<D>::new(counted(keys.len() as u64))?;
+    grove.put(keys.iter().map(|key| (*key, !key)))?;
+    grove.end_epoch()?;
+    let (pairs, began) = (grove.pairs(), Instant::now());
+    let found = grove.rebuilt(threads)?;
+    let taken = began.elapsed();
+    let root = found.roots.first().context("a tree that was there")?;
+    ensure!(root.pairs() == pairs, "{} pairs rebuilt of {pairs}", root.pairs());
+    Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
+}
+
+/// Each thread its part of the keys; nanoseconds for a key.
+fn timed(keys: &[u64], threads: usize, work: impl Fn(&[u64]) -> Result<()> + Sync) -> Result<f64> {
+    let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
+    Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
+}
+
+impl<D: Design> Grove for holm_bench::grove::Grove<D> {
+    fn put(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| Ok(self.put(keys.iter().map(|key| (*key, !key)))?))
+    }
+
+    fn get(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| {
+            let payload = |key: &u64| self.get(*key).unwrap_or_default();
+            black_box(keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(payload(key))));
+            Ok(())
+        })
+    }
+
+    fn mix(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        let mixed = timed(keys, threads, |keys| {
+            let done = self.checked_in(keys.iter().enumerate(), |stay, (index, key)| {
+                if index % 2 == 0 {
+                    return self.put_one(stay, *key, index as u64);
+                }
+                black_box(self.get(*key));
+                Ok(())
+            });
+            Ok(done?)
+        })?;
+        // Else a run that is shorter than an epoch would pay for no flush at all.
+        let began = Instant::now();
+        self.settle()?;
+        Ok(mixed + began.elapsed().as_nanos() as f64 / keys.len().max(1) as f64)
+    }
+
+    fn split_share(&self, keys: &[u64]) -> Result<f64> {
+        let (mut all, mut splitting) = (Duration::ZERO, Duration::ZERO);
+        let mut frontier = self.frontier();
+        self.checked_in(keys.iter(), |stay, key| {
+            let began = Instant::now();
+            self.put_one(stay, *key, !key)?;
+            let taken = began.elapsed();
+            all += taken;
+            if self.frontier() != frontier {
+                splitting += taken;
+            }
+            frontier = self.frontier();
+            Ok(())
+        })?;
+        Ok(100.0 * splitting.as_secs_f64() / all.as_secs_f64())
+    }
+
+    fn settle(&self) -> Result<()> {
+        Ok(self.settle()?)
+    }
+
+    fn end_epoch(&self) -> Result<()> {
+        Ok(self.end_epoch()?)
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts()
+    }
+
+    fn pair_bytes(&self) -> f64 {
+        self.leaf_bytes() as f64 / self.pairs().max(1) as f64
+    }
+}

@@ -1,0 +1,89 @@
+//! The figures of the papers, run again here: which there are, running them, and a page of what came out.
+//!
+//! Every figure is data: a study says what is measured of which series at which places, and its figures are views of
+//! that, each with what the paper claims. How a study is run, what becomes of a claim, and how it is drawn and told is
+//! said once for all. A new family is a file in `families/` and a line in `catalog.rs`.
+
+#![forbid(unsafe_code)]
+
+mod catalog;
+mod claim;
+mod families;
+mod grove;
+mod outcome;
+mod plot;
+mod report;
+mod rounds;
+mod setting;
+mod strings;
+mod study;
+mod threads;
+mod traces;
+
+use anyhow::Result;
+use clap::{Args, Parser};
+use std::path::PathBuf;
+
+/// The figures of the papers.
+#[derive(Parser)]
+#[command(name = "figures", arg_required_else_help = true)]
+enum Verb {
+    /// Runs figures, or lists them.
+    Run(Run),
+    /// Makes a page of all that has been run.
+    Report {
+        /// The folder with what was run; the page is written there, too
+        #[arg(long, default_value = "target/figures")]
+        out: PathBuf,
+        /// What `cargo xtask crash --table` printed, to be part of the page
+        #[arg(long)]
+        crashes: Option<PathBuf>,
+    },
+}
+
+#[derive(Args)]
+struct Run {
+    /// Their names or the beginnings of them, such as `SENT-F4a` or `ISLE`; `all` runs all that can be run
+    ids: Vec<String>,
+    /// Prints every figure with its state, and runs none
+    #[arg(long)]
+    list: bool,
+    /// Of the paper's numbers of keys and operations, this part
+    #[arg(long, default_value_t = 0.1)]
+    scale: f64,
+    /// The most threads [default: as many as the machine has]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Rounds that count, after one that warms up
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Where a file for each figure is put
+    #[arg(long, default_value = "target/figures")]
+    out: PathBuf,
+}
+
+fn main() -> Result<()> {
+    match Verb::parse() {
+        Verb::Run(run) if run.list || run.ids.is_empty() => {
+            print!("{}", catalog::listed());
+            Ok(())
+        }
+        Verb::Run(run) => {
+            let studies = catalog::chosen(&run.ids)?;
+            let setting = setting::Setting::new(run.scale, run.threads, run.rounds)?;
+            rounds::run(&studies, &setting, &run.out)
+        }
+        Verb::Report { out, crashes } => report::write(&out, crashes.as_deref()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        use clap::CommandFactory;
+        Verb::command().debug_assert();
+    }
+}

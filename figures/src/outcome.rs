@@ -1,0 +1,98 @@
+//! What a figure came to: the contents of its file.
+
+use serde::{Deserialize, Serialize};
+
+/// All of a figure's run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Outcome {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) family: String,
+    pub(crate) paper: String,
+    pub(crate) unit: String,
+    pub(crate) axis: String,
+    pub(crate) conditions: String,
+    pub(crate) note: String,
+    pub(crate) machine: String,
+    /// The flush instruction that was used.
+    pub(crate) flush: String,
+    pub(crate) scale: f64,
+    pub(crate) threads: usize,
+    /// Rounds that counted.
+    pub(crate) rounds: usize,
+    /// Counts, equal in every round.
+    pub(crate) exact: bool,
+    pub(crate) series: Vec<Series>,
+    pub(crate) claims: Vec<Judged>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    pub(crate) points: Vec<Point>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    /// A number for each round, in the rounds' order: those of one round were measured next to one another.
+    pub(crate) samples: Vec<f64>,
+    pub(crate) spread: Spread,
+}
+
+/// The median, and between which values it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spread {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) greatest: f64,
+}
+
+impl Spread {
+    /// `None` of no values.
+    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<_> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let (least, greatest) = (*values.first()?, *values.last()?);
+        let upper = values[values.len() / 2];
+        let median = if values.len() % 2 == 1 { upper } else { (values[values.len() / 2 - 1] + upper) / 2.0 };
+        Some(Spread { least, median, greatest })
+    }
+}
+
+/// A claim, and what became of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Judged {
+    pub(crate) of: String,
+    pub(crate) against: String,
+    pub(crate) x: f64,
+    pub(crate) against_x: f64,
+    /// The paper's ratio, or its word.
+    pub(crate) paper: String,
+    /// `None` where it was not measured: too many threads, too little memory.
+    pub(crate) ours: Option<Spread>,
+    pub(crate) verdict: Verdict,
+    pub(crate) why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    Reproduced,
+    Weaker,
+    Stronger,
+    Contradicted,
+    Unmeasured,
+}
+
+impl Verdict {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verdict::Reproduced => "reproduced",
+            Verdict::Weaker => "weaker",
+            Verdict::Stronger => "stronger",
+            Verdict::Contradicted => "contradicted",
+            Verdict::Unmeasured => "not measured",
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Keys that are strings, values of a kilobyte: the store over plain memory, each record flushed before a leaf leads
+//! there.
+
+use anyhow::{Result, anyhow};
+use holm::{Database, Durability};
+use holm_bench::{Engine, Plan, Store, Workload, run};
+use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Pool};
+use std::sync::Arc;
+
+/// 99th percentiles, in nanoseconds: inserts of the load, then reads and updates of YCSB's A.
+pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: u64, seconds: f64) -> Result<Vec<f64>> {
+    let options = MappedOptions { flush_ns, ..MappedOptions::default() };
+    let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
+    // Designs that are durable when an operation returns wait for no epoch, and none ends.
+    let database = Database::over(quill, design, Durability::OnSync)?;
+    let store = Store::new("holm", database, "figures")?;
+    let plan = Plan { records, value_bytes: 1_000, threads, seconds, ..Plan::default() };
+    let ran = |workload| run(&store as &dyn Engine, &plan, workload).map_err(|error| anyhow!("{workload}: {error}"));
+    let loaded = ran(Workload::Load)?;
+    let mixed = ran(Workload::A)?;
+    let all = [loaded.writes, mixed.reads, mixed.writes];
+    Ok(all.iter().map(|some| some.map_or(f64::NAN, |some| some.p99_ns as f64)).collect())
+}

@@ -1,0 +1,58 @@
+//! Which keys, in which order: made before anything is timed.
+
+use holm_bench::Zipf;
+use holm_bench::grove::word;
+use rand::Rng;
+use rand_pcg::Pcg64Mcg;
+
+/// Every key once, in random order.
+pub(crate) fn all(count: u64) -> Vec<u64> {
+    (0..count).map(word).collect()
+}
+
+/// Keys out of `range`, each as likely as any other.
+pub(crate) fn uniform(count: u64, range: u64, seed: u64) -> Vec<u64> {
+    let mut random = random(seed);
+    (0..count).map(|_| word(random.random_range(0..range))).collect()
+}
+
+/// Keys out of `range` by Zipf's law, of skew 0.99.
+pub(crate) fn zipf(count: u64, range: u64, seed: u64) -> Vec<u64> {
+    let (zipf, mut random) = (Zipf::new(range), random(seed));
+    // The keys are scattered already: popular ones are neighbours nowhere.
+    (0..count).map(|_| word(zipf.rank(random.random()))).collect()
+}
+
+/// The part of the keys of one of so many threads.
+pub(crate) fn part(keys: &[u64], thread: usize, threads: usize) -> &[u64] {
+    let at = |thread| keys.len() * thread / threads;
+    &keys[at(thread)..at(thread + 1)]
+}
+
+fn random(seed: u64) -> Pcg64Mcg {
+    Pcg64Mcg::new(u128::from(seed) << 64 | 0xB5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_all_of_it_and_keys_are_distinct() {
+        let keys = all(10_001);
+        let parts: Vec<u64> = (0..4).flat_map(|thread| part(&keys, thread, 4)).copied().collect();
+        assert_eq!(parts, keys);
+        let mut sorted = keys.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), keys.len());
+    }
+
+    #[test]
+    fn a_few_keys_are_most_of_a_zipf_trace() {
+        let trace = zipf(20_000, 1_000_000, 1);
+        let head: Vec<_> = all(10_000);
+        let hits = trace.iter().filter(|key| head.contains(key)).count();
+        assert!((10_000..16_000).contains(&hits), "{hits} of 20000 among the first hundredth");
+    }
+}

@@ -1,0 +1,89 @@
+//! Batches: operations that a crash leaves all done or all undone.
+
+use crate::code::{HOLM_OK, Refusal};
+use crate::database::Database;
+use crate::door::door;
+use crate::keyspace::Keyspace;
+use crate::raw::{self, Out};
+use std::ffi::{c_int, c_void};
+
+/// What `holm_batch` is. The store's own is taken and given back by each operation, and gone if one panicked.
+pub struct Batch(Option<holm::Batch>);
+
+impl Batch {
+    fn push(&mut self, operation: impl FnOnce(holm::Batch) -> holm::Batch) -> Result<c_int, Refusal> {
+        self.0 = Some(operation(self.0.take().ok_or_else(lost)?));
+        Ok(HOLM_OK)
+    }
+}
+
+fn lost() -> Refusal {
+    Refusal::invalid("the batch was lost in a panic: discard it")
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_begin(database: *const Database, batch: *mut *mut Batch) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open.
+        let (mut out, database) =
+            unsafe { (Out::for_handle(batch, "the batch")?, raw::handle(database, "the database")?) };
+        out.give(Batch(Some(database.0.batch())));
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_batch_insert(
+    batch: *mut Batch,
+    keyspace: *const Keyspace,
+    key: *const c_void,
+    key_size: usize,
+    value: *const c_void,
+    value_size: usize,
+) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: handles that are open, of which no other thread uses the batch now,
+        // pointers to as many bytes as they say.
+        let (batch, keyspace, key, value) = unsafe {
+            let (batch, keyspace) = (raw::handle_mut(batch, "the batch")?, raw::handle(keyspace, "the keyspace")?);
+            (batch, keyspace, raw::bytes(key, key_size, "the key")?, raw::bytes(value, value_size, "the value")?)
+        };
+        batch.push(|batch| batch.insert(&keyspace.0, key, value))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_batch_remove(
+    batch: *mut Batch,
+    keyspace: *const Keyspace,
+    key: *const c_void,
+    key_size: usize,
+) -> c_int {
+    door(|| {
+        // SAFETY: as in `holm_batch_insert`.
+        let (batch, keyspace, key) = unsafe {
+            let (batch, keyspace) = (raw::handle_mut(batch, "the batch")?, raw::handle(keyspace, "the keyspace")?);
+            (batch, keyspace, raw::bytes(key, key_size, "the key")?)
+        };
+        batch.push(|batch| batch.remove(&keyspace.0, key))
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_commit(batch: *mut Batch) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        let batch = unsafe { raw::take(batch) }.ok_or_else(|| Refusal::invalid("the batch is NULL"))?;
+        batch.0.ok_or_else(lost)?.commit()?;
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_discard(batch: *mut Batch) {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        drop(unsafe { raw::take(batch) });
+        Ok(HOLM_OK)
+    });
+}

@@ -1,0 +1,65 @@
+//! Puts what a C program needs under a prefix: `include/holm.h`, `lib/libholm.so` with its number, `lib/libholm.a` and
+//! `lib/pkgconfig/holm.pc`. The libraries are those that were built together with this program and lie beside it.
+
+#![forbid(unsafe_code)]
+
+use anyhow::{Context, Result, bail};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+const HEADER: &str = include_str!("../../include/holm.h");
+const PKG_CONFIG: &str = include_str!("../../holm.pc.in");
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the static library wants from the system, as the compiler tells by `--print native-static-libs`.
+const PRIVATE: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+
+fn main() -> Result<()> {
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    let [prefix] = &arguments[..] else { bail!("one argument: the prefix, such as /usr/local") };
+    install(&std::path::absolute(prefix)?)
+}
+
+fn install(prefix: &Path) -> Result<()> {
+    let (include, lib) = (prefix.join("include"), prefix.join("lib"));
+    let pkg_config = lib.join("pkgconfig");
+    for folder in [&include, &pkg_config] {
+        fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    }
+    put(&include.join("holm.h"), HEADER)?;
+    let filled = PKG_CONFIG.replace("@prefix@", &prefix.to_string_lossy());
+    put(&pkg_config.join("holm.pc"), &filled.replace("@version@", VERSION).replace("@private@", PRIVATE))?;
+    copy(&built("libholm_capi.a")?, &lib.join("libholm.a"))?;
+    let shared = format!("libholm.so.{VERSION}");
+    copy(&built("libholm_capi.so")?, &lib.join(&shared))?;
+    // The loader looks for the first, as build.rs has named it; the compiler for the second.
+    for (link, to) in [("libholm.so.0", &*shared), ("libholm.so", "libholm.so.0")] {
+        let link = lib.join(link);
+        let _ = fs::remove_file(&link);
+        symlink(to, &link).with_context(|| format!("linking {}", link.display()))?;
+    }
+    println!("holm {VERSION} under {}", prefix.display());
+    Ok(())
+}
+
+/// A library beside this program; where tests are built, only among the dependencies.
+fn built(name: &str) -> Result<PathBuf> {
+    let program = env::current_exe()?;
+    let folder = program.parent().unwrap_or(Path::new("."));
+    let found = [folder.join(name), folder.join("deps").join(name)].into_iter().filter(|path| path.exists());
+    // The newer of the two: one may be of another build.
+    let newest = found.max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok());
+    newest.with_context(|| format!("{name} is not beside {}", program.display()))
+}
+
+fn put(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    // Replaced, not overwritten: a program may have the old one mapped.
+    let _ = fs::remove_file(to);
+    fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Databases: opened, closed, synced, verified, and what keyspaces there are.
+
+use crate::code::{HOLM_CORRUPT, HOLM_OK, Refusal, found};
+use crate::door::door;
+use crate::keyspace::Keyspace;
+use crate::options::Options;
+use crate::raw::{self, Out};
+use std::ffi::{OsStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// What `holm_database` is.
+pub struct Database(pub(crate) holm::Database);
+
+/// The name of a keyspace.
+///
+/// # Safety
+/// As for [`raw::text`].
+unsafe fn name<'a>(pointer: *const c_char) -> Result<&'a str, Refusal> {
+    // SAFETY: the caller's promise is the same.
+    let name = unsafe { raw::text(pointer, "the keyspace's name")? };
+    name.to_str().map_err(|error| Refusal::invalid(format!("the keyspace's name is not UTF-8: {error}")))
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_open(
+    path: *const c_char,
+    options: *const Options,
+    database: *mut *mut Database,
+) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a place for a handle, a path that ends, options of their size.
+        let (mut out, path, builder) = unsafe {
+            let out = Out::for_handle(database, "the database")?;
+            (out, raw::text(path, "the path")?, Options::read(options)?.builder()?)
+        };
+        out.give(Database(builder.open(Path::new(OsStr::from_bytes(path.to_bytes())))?));
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_close(database: *mut Database) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        match unsafe { raw::take(database) } {
+            Some(Database(database)) => database.close().map(|()| HOLM_OK).map_err(Refusal::from),
+            None => Ok(HOLM_OK),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_sync(database: *const Database) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a handle that is open.
+        unsafe { raw::handle(database, "the database")? }.0.sync()?;
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_check(database: *const Database, faults: *mut u64) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a place for a number or NULL, a handle that is open.
+        let (mut out, database) = unsafe { (Out::maybe(faults, 0), raw::handle(database, "the database")?) };
+        let report = database.0.check()?;
+        out.set(report.faults.len() as u64);
+        match report.faults.into_iter().next() {
+            None => Ok(HOLM_OK),
+            Some(fault) => Err(Refusal::new(HOLM_CORRUPT, fault)),
+        }
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_open_keyspace(
+    database: *const Database,
+    name: *const c_char,
+    keyspace: *mut *mut Keyspace,
+) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open, a name that ends.
+        let (mut out, database, name) = unsafe {
+            let out = Out::for_handle(keyspace, "the keyspace")?;
+            (out, raw::handle(database, "the database")?, self::name(name)?)
+        };
+        out.give(Keyspace(database.0.keyspace(name)?));
+        Ok(HOLM_OK)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_drop_keyspace(database: *const Database, name: *const c_char) -> c_int {
+    door(|| {
+        // SAFETY: the header asks it of the caller: a handle that is open, a name that ends.
+        let (database, name) = unsafe { (raw::handle(database, "the database")?, self::name(name)?) };
+        Ok(found(database.0.drop_keyspace(name)?))
+    })
+}

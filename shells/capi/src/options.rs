@@ -1,0 +1,83 @@
+//! `holm_options`: how a database is opened.
+
+use crate::code::{HOLM_UNSUPPORTED, Refusal};
+use crate::raw;
+use holm::{Builder, Database, Durability};
+use std::ffi::c_char;
+use std::time::Duration;
+
+/// As in the header. All bits zero is a value: the defaults.
+#[repr(C)]
+pub struct Options {
+    size: usize,
+    durability: i32,
+    interval_ms: u32,
+    capacity: u64,
+    log_bytes: u64,
+    design: *const c_char,
+    memory: i32,
+    must_exist: i32,
+}
+
+const _: () = assert!(size_of::<Options>() == 48, "laid out as in the header");
+
+/// No version of the struct is larger.
+pub(crate) const LARGEST: usize = 4096;
+
+impl Options {
+    /// What the caller knows of the options; the rest, if there is one, is zero.
+    ///
+    /// # Safety
+    /// A pointer that is not NULL leads to a size, and to as many bytes as it says.
+    pub(crate) unsafe fn read(pointer: *const Options) -> Result<Self, Refusal> {
+        // SAFETY: all its fields are numbers, or a pointer that may be NULL.
+        let mut options: Options = unsafe { std::mem::zeroed() };
+        if pointer.is_null() {
+            return Ok(options);
+        }
+        // SAFETY: the caller's promise; the size is the first field of every version.
+        let size = unsafe { pointer.cast::<usize>().read_unaligned() };
+        if !(size_of::<usize>()..=LARGEST).contains(&size) {
+            return Err(Refusal::invalid(format!("options of {size} bytes: begin with HOLM_OPTIONS")));
+        }
+        // SAFETY: of `size` bytes behind the pointer, the caller's promise, no more than the struct has are copied.
+        unsafe {
+            let to = (&raw mut options).cast::<u8>();
+            to.copy_from_nonoverlapping(pointer.cast(), size.min(size_of::<Options>()));
+        }
+        let known = size_of::<Options>().min(size);
+        // SAFETY: within the `size` bytes behind the pointer.
+        let beyond = unsafe { raw::bytes(pointer.cast::<u8>().add(known).cast(), size - known, "the options")? };
+        if beyond.iter().any(|byte| *byte != 0) {
+            return Err(Refusal::new(HOLM_UNSUPPORTED, "not supported: an option that this version does not know"));
+        }
+        Ok(options)
+    }
+
+    /// The same for whoever opens.
+    ///
+    /// # Safety
+    /// A design that is not NULL leads to bytes that end with a zero.
+    pub(crate) unsafe fn builder(&self) -> Result<Builder, Refusal> {
+        let durability = match self.durability {
+            0 if self.interval_ms == 0 => Durability::default(),
+            0 => Durability::Buffered { interval: Duration::from_millis(self.interval_ms.into()) },
+            1 => Durability::Strict,
+            2 => Durability::OnSync,
+            other => return Err(Refusal::invalid(format!("a durability of {other}: expected 0, 1 or 2"))),
+        };
+        let mut builder = Database::builder().durability(durability);
+        builder = builder.memory(self.memory != 0).create(self.must_exist == 0);
+        if self.capacity != 0 {
+            builder = builder.capacity(self.capacity);
+        }
+        if self.log_bytes != 0 {
+            builder = builder.log_bytes(self.log_bytes);
+        }
+        if !self.design.is_null() {
+            // SAFETY: the caller's promise.
+            builder = builder.design(&unsafe { raw::text(self.design, "the design")? }.to_string_lossy());
+        }
+        Ok(builder)
+    }
+}

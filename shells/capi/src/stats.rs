@@ -1,0 +1,63 @@
+//! `holm_stats`: numbers about an open database, as many as the caller knows of.
+
+use crate::code::{HOLM_OK, Refusal};
+use crate::database::Database;
+use crate::door::door;
+use crate::options::LARGEST;
+use crate::raw;
+use std::ffi::c_int;
+
+/// As in the header: numbers of eight bytes and nothing else.
+#[repr(C)]
+pub struct Stats {
+    keyspaces: u64,
+    records: u64,
+    leaf_bytes: u64,
+    record_bytes: u64,
+    disk_bytes: u64,
+    durable_epoch: u64,
+    active_epoch: u64,
+    log_records: u64,
+    log_bytes: u64,
+    checkpoints: u64,
+    held_back: u64,
+    recovered_records: u64,
+}
+
+const _: () = assert!(size_of::<Stats>() == 96, "laid out as in the header");
+
+impl From<holm::Stats> for Stats {
+    fn from(stats: holm::Stats) -> Self {
+        Stats {
+            keyspaces: stats.keyspaces,
+            records: stats.records,
+            leaf_bytes: stats.leaf_bytes,
+            record_bytes: stats.record_bytes,
+            disk_bytes: stats.disk_bytes,
+            durable_epoch: stats.durable_epoch,
+            active_epoch: stats.active_epoch,
+            log_records: stats.log_records,
+            log_bytes: stats.log_bytes,
+            checkpoints: stats.checkpoints,
+            held_back: stats.held_back,
+            recovered_records: stats.recovery.map_or(0, |recovery| recovery.records),
+        }
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn holm_read_stats(database: *const Database, stats: *mut Stats, size: usize) -> c_int {
+    door(|| {
+        if stats.is_null() || !(size_of::<u64>()..=LARGEST).contains(&size) {
+            return Err(Refusal::invalid(format!("a place for numbers that is NULL, or of {size} bytes")));
+        }
+        // SAFETY: the header asks it of the caller: a place of `size` bytes.
+        unsafe { stats.cast::<u8>().write_bytes(0, size) };
+        // SAFETY: the header asks it of the caller: a handle that is open.
+        let found = Stats::from(unsafe { raw::handle(database, "the database")? }.0.stats());
+        let known = size.min(size_of::<Stats>());
+        // SAFETY: a place of `size` bytes, of which no more are written than it and the struct have.
+        unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const found).cast(), known) };
+        Ok(HOLM_OK)
+    })
+}

@@ -1,0 +1,134 @@
+//! The library as a C program has it: installed under a prefix, found by its pkg-config file, compiled against its
+//! header by the system's compiler, linked to either library, and run; once more under the address sanitizer.
+//!
+//! Where there is no compiler nothing can be said, and that is said aloud, past the capture of the test's output.
+//! Where one links Rust there is one.
+
+#![forbid(unsafe_code)]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// A prefix with everything in it.
+struct Installed {
+    folder: TempDir,
+}
+
+/// How a program is linked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Shared,
+    Static,
+    Sanitized,
+}
+
+impl Installed {
+    /// `None`, and said so, where there is no C compiler.
+    fn new() -> Option<Self> {
+        if !compiles(&[]) {
+            skip("there is no C compiler (`cc`, or what CC names): the library was not tried from C");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let installer = Command::new(env!("CARGO_BIN_EXE_holm-install")).arg(folder.path()).output();
+        let installed = installer.expect("the installer runs");
+        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+        Some(Installed { folder })
+    }
+
+    fn lib(&self) -> PathBuf {
+        self.folder.path().join("lib")
+    }
+
+    /// The words of a line of the pkg-config file, its variables put in.
+    fn flags(&self, name: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.lib().join("pkgconfig/holm.pc")).expect("it was installed");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).expect("a line of it");
+        let mut line = line.to_owned();
+        for (variable, value) in text.lines().rev().filter_map(|line| line.split_once('=')) {
+            line = line.replace(&format!("${{{variable}}}"), value);
+        }
+        line.split_whitespace().map(String::from).collect()
+    }
+
+    /// Compiles a program of this package.
+    fn compiled(&self, source: &str, link: Link) -> PathBuf {
+        let program = self.folder.path().join(Path::new(source).file_stem().unwrap_or(OsStr::new("program")));
+        let mut compiler = compiler();
+        compiler.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-g", "-pthread"]);
+        compiler.args(self.flags("Cflags")).arg(Path::new(PACKAGE).join(source)).arg("-o").arg(&program);
+        if link == Link::Shared {
+            compiler.args(self.flags("Libs"));
+        } else {
+            compiler.arg(self.lib().join("libholm.a")).args(self.flags("Libs.private"));
+        }
+        if link == Link::Sanitized {
+            compiler.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
+        }
+        let done = compiler.output().expect("it ran before");
+        assert!(done.status.success(), "{source}: {}", String::from_utf8_lossy(&done.stderr));
+        program
+    }
+
+    /// What a program prints, run with folders of its own.
+    fn run(&self, program: &Path, folders: &[&str]) -> String {
+        let place = tempfile::tempdir().expect("a folder");
+        let mut command = Command::new(program);
+        command.args(folders.iter().map(|folder| place.path().join(folder)));
+        let done = command.env("LD_LIBRARY_PATH", self.lib()).output().expect("it was compiled");
+        let (told, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success() && errors.is_empty(), "{}: {told}{errors}", done.status);
+        told.into_owned()
+    }
+}
+
+fn compiler() -> Command {
+    Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+}
+
+/// Whether a program that does nothing can be made.
+fn compiles(flags: &[&str]) -> bool {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("nothing.c");
+    std::fs::write(&source, "int main(void) { return 0; }\n").expect("a file");
+    let made = compiler().args(flags).arg(&source).arg("-o").arg(folder.path().join("nothing")).output();
+    made.is_ok_and(|made| made.status.success())
+}
+
+/// Not by `eprintln!`, which the harness keeps to itself when a test passes.
+fn skip(what: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
+}
+
+const REEFS: &str = "north = coral\nsouth is absent\neast = sand\nsouth = coral\nwest = kelp\neast = sand\n3 records\n";
+
+#[test]
+fn the_example_runs_with_the_shared_library() {
+    let Some(installed) = Installed::new() else { return };
+    let program = installed.compiled("examples/reefs.c", Link::Shared);
+    assert_eq!(installed.run(&program, &["reefs.holm"]), REEFS);
+}
+
+#[test]
+fn every_door_refuses_what_it_must() {
+    let Some(installed) = Installed::new() else { return };
+    let program = installed.compiled("tests/doors.c", Link::Static);
+    assert_eq!(installed.run(&program, &["one.holm", "two.holm"]), "every door\n");
+}
+
+#[test]
+fn neither_leaks_nor_strays() {
+    let Some(installed) = Installed::new() else { return };
+    if !compiles(&["-fsanitize=address"]) {
+        return skip("the C compiler has no address sanitizer: the library was not tried under it");
+    }
+    let program = installed.compiled("examples/reefs.c", Link::Sanitized);
+    assert_eq!(installed.run(&program, &["reefs.holm"]), REEFS);
+    let program = installed.compiled("tests/doors.c", Link::Sanitized);
+    assert_eq!(installed.run(&program, &["one.holm", "two.holm"]), "every door\n");
+}

@@ -1,0 +1,144 @@
+//! The header and the library say the same: each function that one declares the other exports, and nothing else;
+//! parameters have the same names, types and order; codes have the same numbers.
+
+#![forbid(unsafe_code)]
+
+use object::{Object, ObjectSymbol};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+const HEADER: &str = include_str!("../include/holm.h");
+const SOURCES: &[&str] = &[
+    include_str!("../src/batch.rs"),
+    include_str!("../src/code.rs"),
+    include_str!("../src/database.rs"),
+    include_str!("../src/door.rs"),
+    include_str!("../src/iter.rs"),
+    include_str!("../src/keyspace.rs"),
+    include_str!("../src/stats.rs"),
+];
+
+/// The header without comments and directives, each run of white space one space.
+fn declarations() -> String {
+    let mut text = String::new();
+    let mut rest = HEADER;
+    while let Some((before, after)) = rest.split_once("/*") {
+        text.push_str(before);
+        rest = after.split_once("*/").expect("a comment ends").1;
+    }
+    text.push_str(rest);
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
+}
+
+/// Functions by name: parameters and what is returned, in the words of Rust.
+fn declared() -> BTreeMap<String, String> {
+    let text = declarations();
+    let statements = text.split(';').filter_map(|statement| statement.trim().strip_suffix(')'));
+    let functions = statements.map(|statement| {
+        let (front, parameters) = statement.split_once('(').expect("it had its other half");
+        let front = front.rsplit('{').next().unwrap_or(front);
+        let (returned, name) = split_name(front);
+        let parameters = parameters.split(',').map(str::trim).filter(|parameter| *parameter != "void").map(|whole| {
+            let (kind, name) = split_name(whole);
+            format!("{name}: {}", rust_type(kind))
+        });
+        let returned = if returned == "void" { String::new() } else { format!(" -> {}", rust_type(returned)) };
+        (name.to_owned(), format!("({}){returned}", parameters.collect::<Vec<_>>().join(", ")))
+    });
+    functions.collect()
+}
+
+/// A type and a name: `const void **key`.
+fn split_name(text: &str) -> (&str, &str) {
+    let at = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').expect("a type before the name");
+    (text[..=at].trim(), &text[at + 1..])
+}
+
+fn rust_type(kind: &str) -> String {
+    if let Some(pointed) = kind.strip_suffix('*') {
+        let pointed = pointed.trim();
+        return match pointed.strip_prefix("const ").filter(|inner| !inner.contains('*')) {
+            Some(inner) => format!("*const {}", rust_type(inner)),
+            None => format!("*mut {}", rust_type(pointed)),
+        };
+    }
+    match kind {
+        "int" => "c_int".into(),
+        "char" => "c_char".into(),
+        "void" => "c_void".into(),
+        "size_t" => "usize".into(),
+        "uint64_t" => "u64".into(),
+        handle => {
+            let name = handle.strip_prefix("holm_").expect("a type of the header's own");
+            name[..1].to_uppercase() + &name[1..]
+        }
+    }
+}
+
+/// The same of the sources.
+fn defined() -> BTreeMap<String, String> {
+    let text: String =
+        SOURCES.iter().flat_map(|source| source.split_whitespace()).map(|word| format!("{word} ")).collect();
+    let functions = text.split("extern \"C\" fn ").skip(1).map(|rest| {
+        let (name, rest) = rest.split_once('(').expect("parameters");
+        let (parameters, rest) = rest.split_once(')').expect("their end");
+        let returned = rest.split('{').next().unwrap_or_default().trim();
+        let parameters = parameters.trim().trim_end_matches(',');
+        let returned = if returned.is_empty() { String::new() } else { format!(" {returned}") };
+        (name.to_owned(), format!("({parameters}){returned}"))
+    });
+    functions.collect()
+}
+
+/// The library beside the tests' own programs.
+fn library() -> PathBuf {
+    let folder = Path::new(env!("CARGO_BIN_EXE_holm-install")).parent().expect("a folder").to_owned();
+    let found = [folder.join("libholm_capi.so"), folder.join("deps/libholm_capi.so")].into_iter();
+    let newest =
+        found.filter(|path| path.exists()).max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok());
+    newest.expect("built with these tests")
+}
+
+#[test]
+fn parameters_agree() {
+    let (declared, defined) = (declared(), defined());
+    assert!(declared.len() > 25, "{declared:?}");
+    assert_eq!(declared["holm_count"], "(keyspace: *const Keyspace, count: *mut u64) -> c_int");
+    for (name, parameters) in &declared {
+        assert_eq!(Some(parameters), defined.get(name), "{name}: the header on the left");
+    }
+    assert_eq!(declared.len(), defined.len(), "{:?}", defined.keys().filter(|name| !declared.contains_key(*name)));
+}
+
+#[test]
+fn what_is_exported_is_what_is_declared() {
+    let bytes = std::fs::read(library()).expect("it can be read");
+    let file = object::File::parse(&*bytes).expect("a shared library");
+    let exported = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    let exported: BTreeSet<_> = exported.map(|symbol| symbol.name().expect("a name").to_owned()).collect();
+    assert_eq!(exported, declared().into_keys().collect());
+}
+
+#[test]
+fn codes_agree() {
+    let code = |name: &str, number: &str| {
+        let number = number.trim().trim_matches(['(', ')', ';']).parse::<i32>();
+        Some((name.to_owned(), number.ok()?)).filter(|(name, _)| name.starts_with("HOLM_"))
+    };
+    let header: BTreeMap<_, _> = HEADER
+        .lines()
+        .filter_map(|line| line.strip_prefix("#define "))
+        .filter_map(|line| line.split_once(' '))
+        .filter_map(|(name, rest)| code(name, rest.split("/*").next().unwrap_or(rest)))
+        .filter(|(name, _)| !["HOLM_BUFFERED", "HOLM_STRICT", "HOLM_ON_SYNC"].contains(&&**name))
+        .collect();
+    let code_rs = include_str!("../src/code.rs");
+    let sources: BTreeMap<_, _> = code_rs
+        .lines()
+        .filter_map(|line| line.trim().split_once(" = "))
+        .filter_map(|(name, number)| code(name, number))
+        .collect();
+    assert!(sources.len() > 20);
+    assert_eq!(header, sources);
+}

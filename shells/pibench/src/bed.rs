@@ -1,0 +1,81 @@
+//! A medium that is reached by loads and stores, and the thread that ends its epochs.
+//!
+//! It is new and empty, in a folder of its own where it needs files, and gone when it is dropped: PiBench loads before
+//! it measures.
+
+use crate::settings::{Kind, Settings};
+use anyhow::{Context, Result, bail};
+use holm_medium::vfs::{How, RealFs, Vfs};
+use holm_medium::{Backing, Counts, FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// The medium.
+pub(crate) struct Bed {
+    pub(crate) quill: Arc<Quill<Mapped>>,
+    ticker: Option<JoinHandle<()>>,
+    /// Dropped after the medium that is mapped there.
+    _folder: Option<TempDir>,
+}
+
+impl Bed {
+    pub(crate) fn open(path: &Path, settings: &Settings) -> Result<Self> {
+        let options = MappedOptions { flush_ns: settings.flush_ns, count: settings.stats, ..MappedOptions::default() };
+        let backing = match settings.kind {
+            Kind::Memory => None,
+            Kind::Tmpfs => {
+                Some((Backing::File, if path.as_os_str().is_empty() { Path::new("/dev/shm") } else { path }))
+            }
+            Kind::Dax => Some((Backing::Dax, path)),
+            Kind::File => bail!("files are the store's"),
+        };
+        let folder = backing.map(|(_, path)| folder_in(path)).transpose()?;
+        let medium = match (&folder, backing) {
+            (Some(folder), Some((backing, _))) => {
+                let open = |name: &str| RealFs.open(&folder.path().join(name), How::CREATE);
+                Mapped::files(folder.path(), [open("leaves")?, open("records")?], backing, options)?
+            }
+            _ => Mapped::anonymous(options)?,
+        };
+        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
+        let interval = settings.interval();
+        let ticker = thread::Builder::new().name("ticker".into()).spawn({
+            let quill = quill.clone();
+            move || {
+                while !quill.clock().sleep(Some(Instant::now() + interval)) {
+                    if let Err(error) = quill.advance() {
+                        quill.clock().poison(&error);
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Bed { quill, ticker: Some(ticker?), _folder: folder })
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.quill.pool().medium.counts()
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        self.quill.clock().stop();
+        // It has poisoned the clock if it could not go on.
+        let _ = self.ticker.take().map(JoinHandle::join);
+    }
+}
+
+/// A new folder, in the one that the path names or beside the file that it names.
+pub(crate) fn folder_in(path: &Path) -> Result<TempDir> {
+    let parent = match path.parent() {
+        _ if path.is_dir() => path.to_owned(),
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let made = tempfile::Builder::new().prefix("holm-pibench-").tempdir_in(&parent);
+    made.with_context(|| format!("making a folder in {}", parent.display()))
+}

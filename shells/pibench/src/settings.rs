@@ -1,0 +1,140 @@
+//! What the environment says: `HOLM_DESIGN`, `HOLM_MEDIUM`, `HOLM_FLUSH_NS`, `HOLM_DURABILITY`, `HOLM_STATS`.
+
+use anyhow::{Context, Result, bail};
+use holm::Durability;
+use holm_tree::designs;
+use std::time::Duration;
+
+/// What the bytes rest on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// Plain memory: `dram`.
+    Memory,
+    /// Two files of a tmpfs, mapped: `tmpfs`.
+    Tmpfs,
+    /// Two files of persistent memory, mapped: `dax`.
+    Dax,
+    /// The store's own files: `file`.
+    File,
+}
+
+/// What was asked for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Settings {
+    pub(crate) design: String,
+    /// Whether the design is durable by epochs.
+    pub(crate) defers: bool,
+    pub(crate) kind: Kind,
+    pub(crate) flush_ns: u32,
+    pub(crate) durability: Durability,
+    pub(crate) stats: bool,
+}
+
+impl Settings {
+    pub(crate) fn from_environment() -> Result<Self> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+
+    /// A variable that is empty is as one that is not there.
+    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let variable = |name| variable(name).filter(|text| !text.is_empty());
+        let design = variable("HOLM_DESIGN").unwrap_or_else(|| "buffered".into());
+        let Some((_, card)) = designs::CARDS.iter().find(|(name, card)| *name == design && card.keeps) else {
+            let names = designs::CARDS.iter().filter_map(|(name, card)| card.keeps.then_some(*name));
+            bail!("HOLM_DESIGN={design}: there are {}", names.collect::<Vec<_>>().join(", "));
+        };
+        let kind = match variable("HOLM_MEDIUM").as_deref() {
+            None | Some("dram") => Kind::Memory,
+            Some("tmpfs") => Kind::Tmpfs,
+            Some("dax") => Kind::Dax,
+            Some("file") => Kind::File,
+            Some(other) => bail!("HOLM_MEDIUM={other}: there are dram, tmpfs, dax and file"),
+        };
+        let flush_ns = variable("HOLM_FLUSH_NS").map_or(Ok(0), |text| {
+            text.parse().with_context(|| format!("HOLM_FLUSH_NS={text}: nanoseconds of a flushed line"))
+        })?;
+        if kind == Kind::File && flush_ns > 0 {
+            bail!("HOLM_FLUSH_NS={flush_ns}: ordinary files are synced, and no line of them is flushed");
+        }
+        let durability = match variable("HOLM_DURABILITY") {
+            None => Durability::default(),
+            Some(text) => durability(&text).with_context(|| format!("HOLM_DURABILITY={text}"))?,
+        };
+        if !card.defers && kind != Kind::File && variable("HOLM_DURABILITY").is_some_and(|text| text != "strict") {
+            bail!("HOLM_DURABILITY: {design} is durable when an operation returns, which is `strict`");
+        }
+        let stats = variable("HOLM_STATS").is_some_and(|text| text != "0");
+        Ok(Settings { design, defers: card.defers, kind, flush_ns, durability, stats })
+    }
+
+    /// Where epochs end although nobody waits for it.
+    pub(crate) fn interval(&self) -> Duration {
+        match self.durability {
+            Durability::Buffered { interval } => interval,
+            // Else what is given up would never be free again.
+            _ => Duration::from_millis(100),
+        }
+    }
+}
+
+/// `strict`, `onsync`, `buffered` or `buffered:5ms`.
+fn durability(text: &str) -> Result<Durability> {
+    Ok(match text.split_once(':') {
+        None if text == "strict" => Durability::Strict,
+        None if text == "onsync" => Durability::OnSync,
+        None if text == "buffered" => Durability::default(),
+        Some(("buffered", interval)) => {
+            let number = interval.strip_suffix("ms").unwrap_or(interval);
+            let number: u64 = number.parse().with_context(|| format!("{interval}: milliseconds"))?;
+            Durability::Buffered { interval: Duration::from_millis(number.max(1)) }
+        }
+        _ => bail!("there are strict, buffered, buffered:MSms and onsync"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Result<Settings> {
+        Settings::read(|name| Some(variables.iter().find(|(other, _)| *other == name)?.1.to_owned()))
+    }
+
+    #[test]
+    fn what_is_not_said_is_buffered_in_memory() {
+        let settings = read(&[("HOLM_STATS", ""), ("HOLM_MEDIUM", "")]).expect("defaults");
+        assert_eq!((&*settings.design, settings.kind, settings.flush_ns), ("buffered", Kind::Memory, 0));
+        assert!(settings.defers && !settings.stats && settings.durability == Durability::default());
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let settings = read(&[
+            ("HOLM_DESIGN", "buffered"),
+            ("HOLM_MEDIUM", "tmpfs"),
+            ("HOLM_FLUSH_NS", "300"),
+            ("HOLM_DURABILITY", "buffered:5ms"),
+            ("HOLM_STATS", "1"),
+        ]);
+        let settings = settings.expect("all of it makes sense");
+        assert_eq!((settings.kind, settings.flush_ns, settings.stats), (Kind::Tmpfs, 300, true));
+        assert_eq!(settings.interval(), Duration::from_millis(5));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_by_name() {
+        for (variables, named) in [
+            (&[("HOLM_DESIGN", "reef")][..], "wb_tree"),
+            (&[("HOLM_DESIGN", "blackhole")], "there are"),
+            (&[("HOLM_MEDIUM", "tape")], "tmpfs"),
+            (&[("HOLM_FLUSH_NS", "-1")], "nanoseconds"),
+            (&[("HOLM_DURABILITY", "mostly")], "mostly"),
+            (&[("HOLM_DURABILITY", "buffered:soon")], "buffered:soon"),
+            (&[("HOLM_DESIGN", "isle"), ("HOLM_DURABILITY", "buffered")], "isle"),
+            (&[("HOLM_MEDIUM", "file"), ("HOLM_FLUSH_NS", "1")], "synced"),
+        ] {
+            let refused = format!("{:#}", read(variables).expect_err("no sense"));
+            assert!(refused.contains(named), "{refused}");
+        }
+    }
+}

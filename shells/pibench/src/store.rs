@@ -1,0 +1,135 @@
+//! Keys and values of any size: the store keeps them, in its own files or over a medium that flushes.
+
+use crate::bed::{Bed, folder_in};
+use crate::settings::{Kind, Settings};
+use crate::stripes::Stripes;
+use crate::tree::{Tree, WORD};
+use anyhow::{Result, ensure};
+use holm::{Database, Durability, Keyspace};
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+use tempfile::TempDir;
+
+/// A database with one keyspace.
+pub(crate) struct Store {
+    keyspace: Keyspace,
+    database: Database,
+    stripes: Stripes,
+    sizes: [usize; 2],
+    about: String,
+    // Dropped last: the database stands on them.
+    bed: Option<Bed>,
+    _folder: Option<TempDir>,
+}
+
+thread_local! {
+    /// What a value is copied into on its way out.
+    static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The key as the store orders it: a number's most significant byte comes first there.
+fn ordered(key: &[u8]) -> Result<[u8; WORD], &[u8]> {
+    <[u8; WORD]>::try_from(key).map(|word| u64::from_ne_bytes(word).to_be_bytes()).map_err(|_| key)
+}
+
+fn hash(key: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(key);
+    hasher.finish()
+}
+
+impl Store {
+    pub(crate) fn open(sizes: [usize; 2], path: &Path, settings: Settings) -> Result<Self> {
+        let about = format!("{} on {:?}, {:?}", settings.design, settings.kind, settings.durability);
+        let (bed, folder, database) = if settings.kind == Kind::File {
+            let folder = folder_in(path)?;
+            let options = Database::builder().design(&settings.design).memory(!settings.defers);
+            let database = options.durability(settings.durability).open(folder.path().join("pibench.holm"))?;
+            (None, Some(folder), database)
+        } else {
+            let bed = Bed::open(path, &settings)?;
+            // The rest are durable when an operation returns, and there is nothing to wait for.
+            let durability = if settings.defers { settings.durability } else { Durability::OnSync };
+            let database = Database::over(bed.quill.clone(), &settings.design, durability)?;
+            (Some(bed), None, database)
+        };
+        let keyspace = database.keyspace("pibench")?;
+        Ok(Store { keyspace, database, stripes: Stripes::new(), sizes, about, bed, _folder: folder })
+    }
+
+    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
+        ensure!([key.len(), value.len()] == self.sizes, "a pair of other sizes than the tree was made for");
+        let ordered = ordered(key);
+        let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
+        let _turn = self.stripes.lock(hash(key));
+        if self.keyspace.contains_key(key)? != wanted {
+            return Ok(false);
+        }
+        self.keyspace.insert(key, value)?;
+        Ok(true)
+    }
+}
+
+impl Tree for Store {
+    fn find(&self, key: &[u8], value: &mut [u8]) -> Result<bool> {
+        let ordered = ordered(key);
+        let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
+        VALUE.with_borrow_mut(|found| {
+            if !self.keyspace.get_into(key, found)? {
+                return Ok(false);
+            }
+            value.copy_from_slice(found);
+            Ok(true)
+        })
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.put(key, value, false)
+    }
+
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.put(key, value, true)
+    }
+
+    fn remove(&self, key: &[u8]) -> Result<bool> {
+        let ordered = ordered(key);
+        let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
+        // An insert of the same key between question and answer would be told that it has replaced nothing.
+        let _turn = self.stripes.lock(hash(key));
+        Ok(self.keyspace.remove(key)?)
+    }
+
+    fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize> {
+        let is_number = key.len() == WORD;
+        let ordered = ordered(key);
+        let low = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
+        let mut iter = self.keyspace.range(low..).limit(count);
+        let mut found = 0;
+        while let Some(pair) = iter.next_ref() {
+            let (key, value) = pair?;
+            match key.try_into() {
+                Ok(word) if is_number => pairs.extend_from_slice(&u64::from_be_bytes(word).to_ne_bytes()),
+                _ => pairs.extend_from_slice(key),
+            }
+            pairs.extend_from_slice(value);
+            found += 1;
+        }
+        Ok(found)
+    }
+
+    fn counts(&self) -> Result<String> {
+        let stats = self.database.stats();
+        let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len(), stats.leaves);
+        Ok(match self.bed.as_ref().map(Bed::counts) {
+            Some(counts) => format!(
+                "{head}; {} words written, {} lines flushed, {} fences",
+                counts.writes, counts.flushes, counts.fences
+            ),
+            None => format!(
+                "{head}; {} bytes logged in {} records, {} bytes written back in {} checkpoints",
+                stats.log_bytes, stats.log_records, stats.write_back_bytes, stats.checkpoints
+            ),
+        })
+    }
+}

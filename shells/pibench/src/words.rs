@@ -1,0 +1,120 @@
+//! Keys and values of a word each: slots hold them whole, as in the papers.
+
+use crate::bed::Bed;
+use crate::settings::Settings;
+use crate::stripes::Stripes;
+use crate::tree::{Tree, WORD};
+use anyhow::{Context, Result};
+use holm::Durability;
+use holm_medium::{Ground, Mapped, Stay};
+use holm_search::Search;
+use holm_tree::{Index, Root, Toward, View, designs};
+use std::path::Path;
+
+/// The tree of a design, and the one root in it.
+pub(crate) struct Words {
+    index: Box<dyn Index<holm_tree::Words>>,
+    root: Root,
+    stripes: Stripes,
+    strict: bool,
+    about: String,
+    // Dropped last: the tree stands on it.
+    bed: Bed,
+}
+
+/// A word of the machine's own order.
+fn word(bytes: &[u8]) -> Result<u64> {
+    let bytes = bytes.try_into().ok().with_context(|| format!("{} bytes, expected {WORD}", bytes.len()))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+impl Words {
+    pub(crate) fn open(path: &Path, settings: Settings) -> Result<Self> {
+        let bed = Bed::open(path, &settings)?;
+        let search = Search::detect();
+        let index = designs::open::<Mapped, _>(&settings.design, bed.quill.clone(), holm_tree::Words, search);
+        let index = index.context("a design that keeps words")?;
+        let root = index.plant(&mut bed.quill.clock().check_in()?, 1)?;
+        // The rest are durable when an operation returns, and there is nothing to wait for.
+        let strict = settings.defers && settings.durability == Durability::Strict;
+        let about = format!("{} on {:?}, +{} ns a line", settings.design, settings.kind, settings.flush_ns);
+        Ok(Words { index, root, stripes: Stripes::new(), strict, about, bed })
+    }
+
+    /// Changes what is under a key, if the key is there or is not, as `wanted`.
+    fn change(
+        &self,
+        key: u64,
+        wanted: bool,
+        work: impl FnOnce(&mut Stay<'_>) -> holm_medium::Result<()>,
+    ) -> Result<bool> {
+        let turn = self.stripes.lock(key);
+        if self.index.get(&self.root, key).payload.is_some() != wanted {
+            return Ok(false);
+        }
+        let clock = self.bed.quill.clock();
+        let mut stay = clock.check_in()?;
+        work(&mut stay)?;
+        let label = stay.epoch();
+        // Before anybody waits for the epoch, which waits for everybody who is in it.
+        drop(stay);
+        drop(turn);
+        if self.strict {
+            clock.wait_durable(label)?;
+        }
+        Ok(true)
+    }
+
+    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
+        let (key, value) = (word(key)?, word(value)?);
+        self.change(key, wanted, |stay| self.index.put(&self.root, stay, key, value, None).map(drop))
+    }
+}
+
+impl Tree for Words {
+    fn find(&self, key: &[u8], value: &mut [u8]) -> Result<bool> {
+        let Some(payload) = self.index.get(&self.root, word(key)?).payload else { return Ok(false) };
+        value.copy_from_slice(&payload.to_ne_bytes());
+        Ok(true)
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.put(key, value, false)
+    }
+
+    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
+        self.put(key, value, true)
+    }
+
+    fn remove(&self, key: &[u8]) -> Result<bool> {
+        let key = word(key)?;
+        self.change(key, true, |stay| self.index.remove(&self.root, stay, key, None).map(drop))
+    }
+
+    fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize> {
+        let (mut low, mut view, mut found) = (word(key)?, View::default(), 0);
+        while found < count {
+            self.index.look(&self.root, Toward::Holding(low), count - found, &mut view);
+            let from = view.pairs.partition_point(|slot| slot.head < low);
+            for slot in view.pairs[from..].iter().take(count - found) {
+                pairs.extend_from_slice(&slot.head.to_ne_bytes());
+                pairs.extend_from_slice(&slot.payload.to_ne_bytes());
+                found += 1;
+            }
+            match view.edge {
+                Some(edge) if edge > low => low = edge,
+                _ => break,
+            }
+        }
+        Ok(found)
+    }
+
+    fn counts(&self) -> Result<String> {
+        let counts = self.bed.counts();
+        let (pairs, leaves) = (self.root.pairs(), self.bed.quill.space().block_frontier());
+        Ok(format!(
+            "{}: {pairs} pairs, {leaves} blocks; {} words written, {} lines flushed, {} fences",
+            self.about, counts.writes, counts.flushes, counts.fences
+        ))
+    }
+}
