@@ -84,6 +84,13 @@ impl<K: Key, C: Level> Nodes<K, C> {
         let identifiers = &self.identifiers[Self::start(node)..][..Self::CHILDREN];
         prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], C::KEYS);
         prefetch_lines_as(identifiers, C::IDENTIFIERS);
+        if C::Search::SAMPLED {
+            // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
+            let narrowed = C::Search::narrow::<K, X>(x, self.node(node), key);
+            prefetch_lines_as(&identifiers[narrowed.clone()], Hint::T0);
+            let entry = C::Search::below_from::<K, X>(x, self.node(node), narrowed.start, key);
+            return (entry, identifiers[entry]);
+        }
         let entry = self.entry(x, node, key);
         (entry, identifiers[entry])
     }
@@ -125,19 +132,20 @@ impl<K: Key, C: Level> Nodes<K, C> {
         keys: &[K::Lane; GROUP],
         nodes: &mut [u32; GROUP],
     ) {
+        let mut places = [0; GROUP];
         if C::Search::SAMPLED {
             // The samples say which keys are next, and with them which identifiers, so both are asked for together.
-            for (node, key) in nodes.iter().zip(keys) {
+            for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
                 let narrowed = C::Search::narrow::<K, X>(x, self.node(*node), *key);
+                *place = narrowed.start;
                 prefetch_lines_as(&self.node(*node).keys[narrowed.clone()], Hint::T0);
                 prefetch_lines_as(&self.identifiers[Self::start(*node)..][narrowed], Hint::T0);
             }
-            for (node, key) in nodes.iter_mut().zip(keys) {
-                *node = self.child(*node, self.entry(x, *node, *key));
+            for ((node, key), start) in nodes.iter_mut().zip(keys).zip(places) {
+                *node = self.child(*node, C::Search::below_from::<K, X>(x, self.node(*node), start, *key));
             }
             return;
         }
-        let mut places = [0; GROUP];
         for ((place, node), key) in places.iter_mut().zip(&mut *nodes).zip(keys) {
             *place = Self::start(*node) + self.entry(x, *node, *key);
             prefetch(&self.identifiers[*place]);
@@ -162,6 +170,12 @@ impl<K: Key, C: Level> Nodes<K, C> {
     /// The separator at `slot`, above which child `slot + 1` begins.
     pub(crate) fn separator(&self, node: u32, slot: usize) -> K::Lane {
         self.separators[Self::start(node) + slot]
+    }
+
+    /// What is between children `slot` and `slot + 1` is another key from now on, still between its neighbours.
+    pub(crate) fn set_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
+        self.separators[Self::start(node) + slot] = separator;
+        self.resample(node, slot, slot + 1);
     }
 
     /// Child `entry` was split: its keys above `separator` are in `right` now. There is room.

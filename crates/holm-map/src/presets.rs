@@ -34,8 +34,6 @@ impl Level for FastGlue {
     type Search = Sampled;
     const BYTES: usize = 512;
     const WIDE_BYTES: usize = 1024;
-    const KEYS: Hint = Hint::T0;
-    const IDENTIFIERS: Hint = Hint::T0;
 }
 
 /// Levels 2 and up of [`Fast`].
@@ -87,4 +85,5 @@ pub enum PaperRoot {}
 impl Level for PaperRoot {
     type Search = HybridInterpolation;
     const BYTES: usize = 32 << 10;
+    const WIDE_BYTES: usize = 128 << 10;
 }

@@ -40,6 +40,12 @@ pub trait Search: 'static {
 
     /// How many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
+
+    /// The same, once it is known which keys will be compared: where [`Search::narrow`] says that they begin.
+    #[inline(always)]
+    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, _: usize, key: K::Lane) -> usize {
+        Self::below::<K, X>(x, node, key)
+    }
 }
 
 /// Every segment is compared, by the tree's vectors: no branch depends on a key, so that consecutive searches overlap.
@@ -210,8 +216,13 @@ impl Search for Sampled {
 
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        let narrowed = Self::narrow::<K, X>(x, node, key);
-        narrowed.start + x.below(&node.keys[narrowed], key)
+        let start = Self::narrow::<K, X>(x, node, key).start;
+        Self::below_from::<K, X>(x, node, start, key)
+    }
+
+    #[inline(always)]
+    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, start: usize, key: K::Lane) -> usize {
+        start + x.below(&node.keys[start..start + STEP], key)
     }
 }
 
