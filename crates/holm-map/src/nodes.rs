@@ -31,6 +31,13 @@ impl<K: Key, C: Level> Nodes<K, C> {
         bytes / size_of::<K::Lane>()
     };
 
+    /// Children that the first node of a level has room for when it is made: it may be the only one for long, and large
+    /// nodes take a hundred KiB. It grows with what it holds, and is a whole node when there is another.
+    const FIRST_CHILDREN: usize = {
+        let small = 1024 / size_of::<K::Lane>();
+        if Self::CHILDREN > 4 * small { small } else { Self::CHILDREN }
+    };
+
     pub(crate) fn new() -> Self {
         Self {
             separators: Area::new(C::PAGES),
@@ -56,14 +63,25 @@ impl<K: Key, C: Level> Nodes<K, C> {
         let node = self.free.pop().unwrap_or_else(|| {
             let node = self.used.len();
             let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
+            if node > 0 {
+                self.widen(Self::CHILDREN);
+            }
+            let children = if node == 0 { Self::FIRST_CHILDREN } else { Self::CHILDREN };
             self.used.grow(1, 0);
-            self.identifiers.grow(Self::CHILDREN, 0);
-            self.separators.grow(Self::CHILDREN, K::Lane::GREATEST);
+            self.identifiers.grow(children, 0);
+            self.separators.grow(children, K::Lane::GREATEST);
             self.samples.grow(Self::samples_per_node(), K::Lane::GREATEST);
             number
         });
         self.identifiers[node as usize * Self::CHILDREN] = child;
         node
+    }
+
+    /// Gives the first node room for so many children, if it has not.
+    fn widen(&mut self, children: usize) {
+        let more = children.saturating_sub(self.separators.len());
+        self.identifiers.grow(more, 0);
+        self.separators.grow(more, K::Lane::GREATEST);
     }
 
     /// `node` will be given out again: its separators are gone.
@@ -78,11 +96,19 @@ impl<K: Key, C: Level> Nodes<K, C> {
         node as usize * Self::CHILDREN
     }
 
+    /// The room of a node, in separators and identifiers alike: less than a whole one's only for the first node.
+    #[inline(always)]
+    fn room(&self, node: u32) -> std::ops::Range<usize> {
+        let start = Self::start(node);
+        let end = start + Self::CHILDREN;
+        start..if Self::FIRST_CHILDREN < Self::CHILDREN { end.min(self.separators.len()) } else { end }
+    }
+
     /// Which child of `node` holds `key`, and its number: the paper's `find`.
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
-        let identifiers = &self.identifiers[Self::start(node)..][..Self::CHILDREN];
-        prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], C::KEYS);
+        let identifiers = &self.identifiers[self.room(node)];
+        prefetch_lines_as(&self.separators[self.room(node)], C::KEYS);
         prefetch_lines_as(identifiers, C::IDENTIFIERS);
         if C::Search::SAMPLED {
             // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
@@ -105,7 +131,8 @@ impl<K: Key, C: Level> Nodes<K, C> {
     fn node(&self, node: u32) -> Node<'_, K::Lane> {
         let samples = Self::samples_per_node();
         Node {
-            keys: &self.separators[Self::start(node)..][..Self::CHILDREN],
+            keys: &self.separators[self.room(node)],
+            capacity: Self::CHILDREN,
             samples: &self.samples[node as usize * samples..][..samples],
             used: &self.used[node as usize],
         }
@@ -182,6 +209,9 @@ impl<K: Key, C: Level> Nodes<K, C> {
     pub(crate) fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
         let (start, used) = (Self::start(node), self.used[node as usize] as usize);
         debug_assert!(used + 1 < Self::CHILDREN && entry <= used);
+        if node == 0 && used + 2 > self.separators.len() {
+            self.widen((self.separators.len() * 2).min(Self::CHILDREN));
+        }
         let separators = &mut self.separators[start..][..=used];
         separators.copy_within(entry..used, entry + 1);
         separators[entry] = separator;
@@ -254,7 +284,8 @@ impl<K: Key, C: Level> Nodes<K, C> {
 
     fn resample(&mut self, node: u32, from: usize, to: usize) {
         let samples = Self::samples_per_node();
-        let keys = &self.separators[Self::start(node)..][..Self::CHILDREN];
-        C::Search::resample(&mut self.samples[node as usize * samples..][..samples], keys, from, to);
+        let room = self.room(node);
+        let samples = &mut self.samples[node as usize * samples..][..samples];
+        C::Search::resample(samples, &self.separators[room], Self::CHILDREN, from, to);
     }
 }

@@ -186,6 +186,7 @@ agree! {
     paper_f32: Real<f32>, Paper;
     tall_i32: i32, Tall;
     loose_u64: u64, Loose;
+    broad_u64: u64, Broad;
     unsorted_scalar_i64: i64, UnsortedScalar;
     unsorted_pure_f64: Real<f64>, UnsortedPure;
     sorted_linear_u32: u32, SortedLinear;
