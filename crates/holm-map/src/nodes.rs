@@ -289,3 +289,59 @@ impl<K: Key, C: Level> Nodes<K, C> {
         C::Search::resample(samples, &self.separators[room], Self::CHILDREN, from, to);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::search::Sampled;
+    use crate::variants::Inner;
+
+    type Large = Nodes<u64, Inner<Sampled, 16384>>;
+
+    /// Child `number` of `node` holds the keys from `10 * number - 9` to `10 * number`.
+    fn check(nodes: &Large, node: u32, numbers: std::ops::Range<u32>) {
+        for number in numbers {
+            for key in [10 * number - 9, 10 * number] {
+                for vectors in Vectors::all_available() {
+                    let lane = u64::from(key).lane();
+                    assert_eq!(nodes.step(vectors, node, lane).1, number, "{key} in {node}, {}", vectors.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_first_node_grows_until_there_is_another() {
+        let mut nodes = Large::new();
+        let node = nodes.fresh(1);
+        assert!(nodes.bytes() < 8192, "{} bytes of a node with one child", nodes.bytes());
+        let last = Large::CHILDREN as u32;
+        for number in 1..last {
+            nodes.insert(node, number as usize - 1, u64::from(10 * number).lane(), number + 1);
+            if number.is_power_of_two() || number + 1 == last {
+                check(&nodes, node, 1..number + 2);
+            }
+        }
+        assert!(nodes.is_full(node));
+        let (between, fresh) = nodes.split(node, false);
+        assert_eq!(between, u64::from(10 * (last / 2)).lane());
+        check(&nodes, node, 1..last / 2 + 1);
+        check(&nodes, fresh, last / 2 + 1..last + 1);
+    }
+
+    /// A second node made while the first is small: the first becomes a whole one, and neither disturbs the other.
+    #[test]
+    fn a_small_first_node_makes_room_for_a_second() {
+        let mut nodes = Large::new();
+        let (first, second) = (nodes.fresh(1), nodes.fresh(1));
+        let last = Large::CHILDREN as u32;
+        for number in 1..last {
+            for node in [first, second] {
+                nodes.insert(node, number as usize - 1, u64::from(10 * number).lane(), number + 1);
+            }
+        }
+        check(&nodes, first, 1..last + 1);
+        check(&nodes, second, 1..last + 1);
+    }
+}
