@@ -218,7 +218,8 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         }
     }
 
-    /// Moves all pairs of `other` to this map, and leaves `other` empty. Where both have a key, the other's value stays.
+    /// Moves all pairs of `other` to this map, and leaves `other` empty. Where both have a key, the other's value
+    /// stays.
     pub fn append<T: Selection>(&mut self, other: &mut Map<K, V, T>) {
         let bare = Map::with_vectors(other.vectors());
         self.insert_many(std::mem::replace(other, bare));

@@ -297,11 +297,11 @@ mod tests {
     use crate::search::Sampled;
     use crate::variants::Inner;
 
-    type Large = Nodes<u64, Inner<Sampled, 16384>>;
+    type Large = Nodes<u64, Inner<Sampled, 8192>>;
 
     /// Child `number` of `node` holds the keys from `10 * number - 9` to `10 * number`.
     fn check(nodes: &Large, node: u32, numbers: std::ops::Range<u32>) {
-        for number in numbers {
+        for number in numbers.step_by(if cfg!(miri) { 61 } else { 1 }) {
             for key in [10 * number - 9, 10 * number] {
                 for vectors in Vectors::all_available() {
                     let lane = u64::from(key).lane();

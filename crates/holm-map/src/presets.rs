@@ -1,5 +1,5 @@
-//! Selections that are ready to use: two that are advised, and others that win on some keys, which [`crate::Tuner`] finds
-//! out. Which to take, and how to choose level by level, is said in `docs/map.md`.
+//! Selections that are ready to use: two that are advised, and others that win on some keys, which [`crate::Tuner`]
+//! finds out. Which to take, and how to choose level by level, is said in `docs/map.md`.
 
 use crate::area::Pages;
 use crate::key::Key;
@@ -24,7 +24,8 @@ impl Selection for Fast {
 pub enum FastLeaf {}
 
 impl FingerprintedLevel for FastLeaf {
-    const SLOTS: usize = 60;
+    // With 60, a leaf of pairs of 16 bytes would be a KiB, and all leaves' first lines would share few sets of a cache.
+    const SLOTS: usize = 56;
 }
 
 /// Level 1 of [`Fast`].

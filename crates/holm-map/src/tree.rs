@@ -230,8 +230,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         path
     }
 
-    /// Makes room for `key` in the full leaf where it belongs: a neighbour takes some of its pairs, or it is split. Says
-    /// which of the two leaves the key belongs to now.
+    /// Makes room for `key` in the full leaf where it belongs: a neighbour takes some of its pairs, or it is split.
+    /// Says which of the two leaves the key belongs to now.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, key: K::Lane) -> u32 {
@@ -255,8 +255,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if key > separator { fresh } else { leaf }
     }
 
-    /// Lets the emptier neighbour under the same parent take some of the full leaf's pairs, if one is empty enough; says
-    /// which of the two `key` belongs to then. Leaves that are shared before they are split are fuller.
+    /// Lets the emptier neighbour under the same parent take some of the full leaf's pairs, if one is empty enough;
+    /// says which of the two `key` belongs to then. Leaves that are shared before they are split are fuller.
     fn share(&mut self, path: &Path, key: K::Lane) -> Option<u32> {
         let (parent, entry) = (path.steps[1].0, path.steps[1].1 as usize);
         let right = (entry + 1 < self.first.children(parent)).then_some((entry + 1, true));

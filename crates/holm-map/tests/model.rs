@@ -144,7 +144,7 @@ fn change(value: &mut u64) -> u64 {
 fn agrees<K: TestKey, S: Selection>(seed: u64) {
     for (round, vectors) in Vectors::all_available().into_iter().enumerate() {
         let mut twins = Twins::<K, S>::new(vectors, seed + round as u64);
-        for (spread, count) in [(40, 400), (3000, 9000), (100_000, 6000)] {
+        for (spread, count) in [(40, 300), (3000, 5000), (100_000, 4000)] {
             twins.spread = spread;
             for step in 0..steps(count) {
                 twins.step();

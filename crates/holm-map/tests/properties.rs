@@ -5,12 +5,16 @@
 
 mod suite;
 
-use holm_map::{Entry, Fast, FastNarrow, Map, Paper, PaperAhead, Selection, SortedPages};
+use holm_map::{Entry, Examining, Fast, FastNarrow, HybridInterpolation, Inner, Leaves, Map, Paper, PaperAhead};
+use holm_map::{Selection, SortedPages, Three, Unsorted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, btree_map};
 use std::ops::Bound;
 use suite::*;
+
+/// The paper's root.
+type Pure = Inner<HybridInterpolation<false>, 8192, false, 4>;
 
 type Model = BTreeMap<u64, u64>;
 
@@ -66,134 +70,177 @@ impl<S: Selection> Subject for Map<u64, u64, S> {
     }
 
     fn apply(&mut self, operation: &Operation, model: &mut Model) {
-        match operation {
-            Insert(key, value) => assert_eq!(self.insert(*key, *value), model.insert(*key, *value)),
-            InsertUnique(key, value) => {
-                if let btree_map::Entry::Vacant(vacant) = model.entry(*key) {
-                    vacant.insert(*value);
-                    self.insert_unique(*key, *value);
-                }
-            }
-            Remove(key) => assert_eq!(self.remove(key), model.remove(key)),
-            RemoveEntry(key) => assert_eq!(self.remove_entry(key), model.remove_entry(key)),
-            Get(key) => {
-                assert_eq!(self.get(key), model.get(key));
-                assert_eq!(self.contains_key(key), model.contains_key(key));
-                assert_eq!(self.get_key_value(key), model.get_key_value(key).map(given));
-            }
-            GetMut(key, value) => {
-                let change = |found: &mut u64| std::mem::replace(found, *value);
-                assert_eq!(self.get_mut(key).map(change), model.get_mut(key).map(change));
-            }
-            OrInsert(key, value) => {
-                let ours = *self.entry(*key).and_modify(|found| *found ^= value).or_insert(*value);
-                assert_eq!(ours, *model.entry(*key).and_modify(|found| *found ^= value).or_insert(*value));
-            }
-            OrDefault(key) => {
-                assert_eq!(self.entry(*key).or_default(), model.entry(*key).or_default());
-                assert_eq!(self.entry(*key).or_insert_with_key(|key| *key), model.get(key).unwrap());
-            }
-            Occupied(key, value) => match (self.entry(*key), model.entry(*key)) {
-                (Entry::Occupied(mut ours), btree_map::Entry::Occupied(mut theirs)) => {
-                    assert_eq!((ours.key(), ours.get()), (theirs.key(), theirs.get()));
-                    assert_eq!(ours.insert(*value), theirs.insert(*value));
-                    assert_eq!(ours.get_mut(), theirs.get_mut());
-                    assert_eq!(ours.remove(), theirs.remove());
-                }
-                (Entry::Vacant(ours), btree_map::Entry::Vacant(theirs)) => {
-                    assert_eq!(ours.key(), theirs.key());
-                    assert_eq!(ours.insert(*value), theirs.insert(*value));
-                }
-                _ => panic!("{key} is in one of the two"),
-            },
-            Ends => {
-                assert_eq!(self.first_key_value(), model.first_key_value().map(given));
-                assert_eq!(self.last_key_value(), model.last_key_value().map(given));
-            }
-            PopFirst => assert_eq!(self.pop_first(), model.pop_first()),
-            PopLast => assert_eq!(self.pop_last(), model.pop_last()),
-            Range(low, high, turns) => both_ends(self.range((*low, *high)), &mut range(model, *low, *high), *turns),
-            RangeMut(low, high, value) => {
-                self.range_mut((*low, *high)).for_each(|(key, found)| *found ^= key ^ value);
-                let mut expected: Vec<u64> = range(model, *low, *high).map(|(key, _)| key).collect();
-                expected.drain(..).for_each(|key| *model.get_mut(&key).unwrap() ^= key ^ value);
-            }
-            InsertMany(pairs) => {
-                let before = model.len();
-                model.extend(pairs.iter().copied());
-                assert_eq!(self.insert_many(pairs.iter().copied()), model.len() - before);
-            }
-            GetMany(keys) => {
-                assert!(self.get_many(keys).into_iter().eq(keys.iter().map(|key| model.get(key))));
-            }
-            RemoveMany(keys) => {
-                let mut taken = vec![None; keys.len()];
-                let count = self.remove_many_with(keys, |at, value| taken[at] = value);
-                let expected: Vec<Option<u64>> = keys.iter().map(|key| model.remove(key)).collect();
-                assert_eq!((count, taken), (expected.iter().flatten().count(), expected));
-            }
-            Iterators => {
-                assert!(self.keys().eq(model.keys().copied()) && self.values().eq(model.values()));
-                assert_eq!((self.iter().len(), self.keys().len()), (model.len(), model.len()));
-                self.values_mut().chain([]).for_each(|value| *value = value.rotate_left(1));
-                self.iter_mut().rev().for_each(|(key, value)| *value ^= key);
-                model.iter_mut().for_each(|(key, value)| *value = value.rotate_left(1) ^ key);
-            }
-            Retain(part) => {
-                self.retain(|key, value| (*key ^ *value) % 5 >= *part);
-                model.retain(|key, value| (*key ^ *value) % 5 >= *part);
-            }
-            Append(pairs) => {
-                let mut other: Map<u64, u64, S> = pairs.iter().copied().collect();
-                self.append(&mut other);
-                assert!(other.is_empty());
-                model.append(&mut pairs.iter().copied().collect());
-            }
-            Extend(pairs) => {
-                self.extend(pairs.iter().map(|(key, value)| (key, value)));
-                model.extend(pairs.iter().map(|(key, value)| (key, value)));
-            }
-            Clear => {
-                self.clear();
-                model.clear();
-            }
-            Shrink => {
-                self.shrink_to_fit();
-                assert!(self.memory_usage() > 0);
-            }
-            Clone => {
-                let clone = self.clone();
-                assert!(clone == *self && clone <= *self);
-                assert_eq!(format!("{self:?}"), format!("{model:?}"));
-                *self = clone;
-            }
-            Consume(turns) => {
-                let taken = self.clone();
-                both_ends(taken.into_iter(), &mut model.clone().into_iter(), *turns);
-                assert!(self.clone().into_keys().eq(model.keys().copied()));
-                assert!(self.clone().into_values().rev().eq(model.values().rev().copied()));
-            }
-            Collect => {
-                let pairs: Vec<(u64, u64)> = self.iter().map(|(key, value)| (key, *value)).collect();
-                assert!(Map::<u64, u64, S>::bulk_load(pairs.iter().copied()).as_ref() == Ok(self));
-                // Of two of a key, the last one stays.
-                let twice = pairs.iter().rev().map(|(key, value)| (*key, !value)).chain(pairs.iter().copied());
-                assert!(twice.collect::<Map<u64, u64, S>>() == *self);
-                let falling = pairs.iter().rev().copied();
-                assert_eq!(Map::<u64, u64, S>::bulk_load(falling).is_err(), pairs.len() > 1);
-            }
-            Compare(value) => {
-                let mut other = self.clone();
-                let mut changed = model.clone();
-                if let (Some((_, ours)), Some((_, theirs))) =
-                    (other.iter_mut().next_back(), changed.iter_mut().next_back())
-                {
-                    (*ours, *theirs) = (*value, *value);
-                }
-                assert_eq!((other == *self, (*self).cmp(&other)), (changed == *model, (*model).cmp(&changed)));
+        let done = do_pairs(self, operation, model)
+            || do_entries(self, operation, model)
+            || do_several(self, operation, model)
+            || do_wholes(self, operation, model)
+            || do_copies(self, operation, model);
+        assert!(done, "{operation:?} is in no group");
+    }
+}
+
+/// One pair at a time, and the ends. Says whether `operation` was of this group.
+fn do_pairs<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
+    match operation {
+        Insert(key, value) => assert_eq!(map.insert(*key, *value), model.insert(*key, *value)),
+        InsertUnique(key, value) => {
+            if let btree_map::Entry::Vacant(vacant) = model.entry(*key) {
+                vacant.insert(*value);
+                map.insert_unique(*key, *value);
             }
         }
+        Remove(key) => assert_eq!(map.remove(key), model.remove(key)),
+        RemoveEntry(key) => assert_eq!(map.remove_entry(key), model.remove_entry(key)),
+        Get(key) => {
+            assert_eq!(map.get(key), model.get(key));
+            assert_eq!(map.contains_key(key), model.contains_key(key));
+            assert_eq!(map.get_key_value(key), model.get_key_value(key).map(given));
+        }
+        GetMut(key, value) => {
+            let change = |found: &mut u64| std::mem::replace(found, *value);
+            assert_eq!(map.get_mut(key).map(change), model.get_mut(key).map(change));
+        }
+        Ends => {
+            assert_eq!(map.first_key_value(), model.first_key_value().map(given));
+            assert_eq!(map.last_key_value(), model.last_key_value().map(given));
+        }
+        PopFirst => assert_eq!(map.pop_first(), model.pop_first()),
+        PopLast => assert_eq!(map.pop_last(), model.pop_last()),
+        _ => return false,
     }
+    true
+}
+
+/// Entries. Says whether `operation` was of this group.
+fn do_entries<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
+    match operation {
+        OrInsert(key, value) => {
+            let ours = *map.entry(*key).and_modify(|found| *found ^= value).or_insert(*value);
+            assert_eq!(ours, *model.entry(*key).and_modify(|found| *found ^= value).or_insert(*value));
+        }
+        OrDefault(key) => {
+            assert_eq!(map.entry(*key).or_default(), model.entry(*key).or_default());
+            assert_eq!(map.entry(*key).or_insert_with_key(|key| *key), model.get(key).unwrap());
+        }
+        Occupied(key, value) => match (map.entry(*key), model.entry(*key)) {
+            (Entry::Occupied(mut ours), btree_map::Entry::Occupied(mut theirs)) => {
+                assert_eq!((ours.key(), ours.get()), (theirs.key(), theirs.get()));
+                assert_eq!(ours.insert(*value), theirs.insert(*value));
+                assert_eq!(ours.get_mut(), theirs.get_mut());
+                assert_eq!(ours.remove(), theirs.remove());
+            }
+            (Entry::Vacant(ours), btree_map::Entry::Vacant(theirs)) => {
+                assert_eq!(ours.key(), theirs.key());
+                assert_eq!(ours.insert(*value), theirs.insert(*value));
+            }
+            _ => panic!("{key} is in one of the two"),
+        },
+        _ => return false,
+    }
+    true
+}
+
+/// Ranges, iterators and batches. Says whether `operation` was of this group.
+fn do_several<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
+    match operation {
+        Range(low, high, turns) => both_ends(map.range((*low, *high)), &mut range(model, *low, *high), *turns),
+        RangeMut(low, high, value) => {
+            map.range_mut((*low, *high)).for_each(|(key, found)| *found ^= key ^ value);
+            let mut expected: Vec<u64> = range(model, *low, *high).map(|(key, _)| key).collect();
+            expected.drain(..).for_each(|key| *model.get_mut(&key).unwrap() ^= key ^ value);
+        }
+        InsertMany(pairs) => {
+            let before = model.len();
+            model.extend(pairs.iter().copied());
+            assert_eq!(map.insert_many(pairs.iter().copied()), model.len() - before);
+        }
+        GetMany(keys) => {
+            assert!(map.get_many(keys).into_iter().eq(keys.iter().map(|key| model.get(key))));
+        }
+        RemoveMany(keys) => {
+            let mut taken = vec![None; keys.len()];
+            let count = map.remove_many_with(keys, |at, value| taken[at] = value);
+            let expected: Vec<Option<u64>> = keys.iter().map(|key| model.remove(key)).collect();
+            assert_eq!((count, taken), (expected.iter().flatten().count(), expected));
+        }
+        Iterators => {
+            assert!(map.keys().eq(model.keys().copied()) && map.values().eq(model.values()));
+            assert_eq!((map.iter().len(), map.keys().len()), (model.len(), model.len()));
+            map.values_mut().chain([]).for_each(|value| *value = value.rotate_left(1));
+            map.iter_mut().rev().for_each(|(key, value)| *value ^= key);
+            model.iter_mut().for_each(|(key, value)| *value = value.rotate_left(1) ^ key);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// The map as a whole. Says whether `operation` was of this group.
+fn do_wholes<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
+    match operation {
+        Retain(part) => {
+            map.retain(|key, value| (*key ^ *value) % 5 >= *part);
+            model.retain(|key, value| (*key ^ *value) % 5 >= *part);
+        }
+        Append(pairs) => {
+            let mut other: Map<u64, u64, S> = pairs.iter().copied().collect();
+            map.append(&mut other);
+            assert!(other.is_empty());
+            model.append(&mut pairs.iter().copied().collect());
+        }
+        Extend(pairs) => {
+            map.extend(pairs.iter().map(|(key, value)| (key, value)));
+            model.extend(pairs.iter().map(|(key, value)| (key, value)));
+        }
+        Clear => {
+            map.clear();
+            model.clear();
+        }
+        Shrink => {
+            map.shrink_to_fit();
+            assert!(map.memory_usage() > 0);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Copies of it. Says whether `operation` was of this group.
+fn do_copies<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
+    match operation {
+        Clone => {
+            let clone = map.clone();
+            assert!(clone == *map && clone <= *map);
+            assert_eq!(format!("{map:?}"), format!("{model:?}"));
+            *map = clone;
+        }
+        Consume(turns) => {
+            let taken = map.clone();
+            both_ends(taken.into_iter(), &mut model.clone().into_iter(), *turns);
+            assert!(map.clone().into_keys().eq(model.keys().copied()));
+            assert!(map.clone().into_values().rev().eq(model.values().rev().copied()));
+        }
+        Collect => {
+            let pairs: Vec<(u64, u64)> = map.iter().map(|(key, value)| (key, *value)).collect();
+            assert!(Map::<u64, u64, S>::bulk_load(pairs.iter().copied()).as_ref() == Ok(&*map));
+            // Of two of a key, the last one stays.
+            let twice = pairs.iter().rev().map(|(key, value)| (*key, !value)).chain(pairs.iter().copied());
+            assert!(twice.collect::<Map<u64, u64, S>>() == *map);
+            let falling = pairs.iter().rev().copied();
+            assert_eq!(Map::<u64, u64, S>::bulk_load(falling).is_err(), pairs.len() > 1);
+        }
+        Compare(value) => {
+            let mut other = map.clone();
+            let mut changed = model.clone();
+            if let (Some((_, ours)), Some((_, theirs))) = (other.iter_mut().next_back(), changed.iter_mut().next_back())
+            {
+                (*ours, *theirs) = (*value, *value);
+            }
+            assert_eq!((other == *map, (*map).cmp(&other)), (changed == *model, (*model).cmp(&changed)));
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// The same pairs from both ends, by turns that `turns` says, until nothing is left.
@@ -239,6 +286,7 @@ fn subjects() -> Vec<Box<dyn Subject>> {
         subject::<Paper>(),
         subject::<PaperAhead>(),
         subject::<SortedPages>(),
+        subject::<Three<Leaves<Unsorted, 128, true, 2>, Inner<Examining, 128, true, 1>, Pure>>(),
         subject::<Tall>(),
         subject::<Loose>(),
         subject::<Broad>(),
@@ -274,14 +322,14 @@ fn bound() -> impl Strategy<Value = Bound<u64>> {
     prop_oneof![key().prop_map(Bound::Included), key().prop_map(Bound::Excluded), Just(Bound::Unbounded)]
 }
 
-fn pairs() -> impl Strategy<Value = Vec<(u64, u64)>> {
+fn some_pairs() -> impl Strategy<Value = Vec<(u64, u64)>> {
     vec((key(), any::<u64>()), 0..100)
 }
 
 /// Sequences in which pairs come as often as one of `operations`, and some go.
 fn sequence(operations: BoxedStrategy<Operation>) -> impl Strategy<Value = Vec<Operation>> {
     let insert = (key(), any::<u64>()).prop_map(|(key, value)| Insert(key, value));
-    let many = pairs().prop_map(InsertMany);
+    let many = some_pairs().prop_map(InsertMany);
     vec(prop_oneof![4 => insert, 1 => many, 2 => key().prop_map(Remove), 5 => operations], 1..150)
 }
 
@@ -313,9 +361,11 @@ properties! {
     ends: Just(Ends), Just(PopFirst), Just(PopLast);
     ranges: (bound(), bound(), any::<u64>()).prop_map(|(low, high, turns)| Range(low, high, turns)),
         (bound(), bound(), any::<u64>()).prop_map(|(low, high, value)| RangeMut(low, high, value));
-    batches: pairs().prop_map(InsertMany), vec(key(), 0..100).prop_map(GetMany), vec(key(), 0..100).prop_map(RemoveMany);
+    batches: some_pairs().prop_map(InsertMany), vec(key(), 0..100).prop_map(GetMany),
+        vec(key(), 0..100).prop_map(RemoveMany);
     iterators: Just(Iterators), any::<u64>().prop_map(Consume);
-    wholes: (0..6_u64).prop_map(Retain), pairs().prop_map(Append), pairs().prop_map(Extend), Just(Clear), Just(Shrink);
+    wholes: (0..6_u64).prop_map(Retain), some_pairs().prop_map(Append), some_pairs().prop_map(Extend), Just(Clear),
+        Just(Shrink);
     copies: Just(Clone), Just(Collect), any::<u64>().prop_map(Compare);
 }
 

@@ -79,7 +79,8 @@ fn run_any<K: TestKey, const N: usize>(name: &str, plan: &Plan<K, N>) -> Result<
         "std" => plan.run::<BTreeMap<K, Value<N>>>(),
         "blart" => plan.run::<blart::TreeMap<Ordered<K>, Value<N>>>(),
         _ => bail!(
-            "no peer {name} for these keys: fast, fast-reserved, paper, std, blart; congee and masstree for u64; absl by its feature"
+            "no peer {name} for these keys: there are fast, fast-reserved, paper, std and blart; for u64 also congee \
+             and masstree; and absl by its feature"
         ),
     }
 }

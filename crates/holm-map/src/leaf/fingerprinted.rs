@@ -28,7 +28,7 @@ pub trait FingerprintedLevel: 'static {
     const SPARSE: usize = Self::SLOTS / 4;
     /// A neighbour of at most so many pairs takes some of a full leaf's; 0, and full leaves are split, whatever their
     /// neighbours.
-    const SHARING: usize = Self::SLOTS * 13 / 20;
+    const SHARING: usize = Self::SLOTS * 7 / 10;
 }
 
 /// The line of a leaf: a fingerprint for each slot, [`VACANT`] for one that is not occupied, and how many are.
@@ -47,8 +47,8 @@ struct Pair<L, V> {
     value: V,
 }
 
-/// What leaves are made of: a line, or more if pairs are aligned to more. A leaf's first unit begins with its marks, and
-/// the others are its pairs' room.
+/// What leaves are made of: a line, or more if pairs are aligned to more. A leaf's first unit begins with its marks,
+/// and the others are its pairs' room.
 #[repr(C, align(64))]
 struct Unit<P> {
     alignment: [P; 0],

@@ -71,8 +71,8 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32);
 
     /// Moves pairs of a full leaf to a neighbour, `to_right` or left of it, until both hold as many: those that are
-    /// nearest to it. Says the greatest key of whichever is on the left then, or nothing if nothing was moved, which may
-    /// be where a promise of uniqueness was broken.
+    /// nearest to it. Says the greatest key of whichever is on the left then, or nothing if nothing was moved, which
+    /// may be where a promise of uniqueness was broken.
     fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane>;
 
     /// Moves all pairs of `right`, whose keys are above all of `left`'s, to `left`, which has room.
