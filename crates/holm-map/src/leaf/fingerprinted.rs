@@ -299,6 +299,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     fn new() -> Self {
         let other = std::iter::successors(Some(K::Lane::LEAST), |lane| lane.next());
         let other = other.take(256).find(|lane| Self::home(*lane) != Self::home(K::Lane::LEAST));
+        assert!(other.is_some() || !Self::HOMES, "among 256 keys there are two that are not at home in the same line");
         let strangers = [K::Lane::LEAST, other.unwrap_or(K::Lane::LEAST)];
         Self { units: Area::new(C::PAGES), free: Vec::new(), strangers, level: PhantomData }
     }
