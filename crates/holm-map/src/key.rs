@@ -7,6 +7,7 @@ use crate::area::Plain;
 use holm_search::Lane;
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 mod sealed {
     /// Keys are what has a lane.
@@ -156,6 +157,12 @@ macro_rules! real_keys {
         }
 
         impl Eq for Real<$float> {}
+
+        impl Hash for Real<$float> {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.lane().hash(state);
+            }
+        }
 
         impl sealed::Sealed for Real<$float> {}
 

@@ -30,8 +30,10 @@ mod presets;
 mod search;
 mod traits;
 mod tree;
+mod tuner;
 #[allow(unsafe_code, reason = "the way from a slot to a reference")]
 mod values;
+mod variants;
 
 pub use area::Pages;
 pub use bulk::NotAscending;
@@ -43,4 +45,7 @@ pub use leaf::{Fingerprinted, FingerprintedLevel, Order, Paged, PagedLevel, Sort
 pub use level::{Level, Selection};
 pub use map::Map;
 pub use presets::{Fast, FastGlue, FastLeaf, FastRoot, Paper, PaperGlue, PaperLeaf, PaperRoot};
+pub use presets::{FastNarrow, FastNarrowLeaf, PaperAhead, PaperAheadLeaf, SortedPages, SortedPagesLeaf};
 pub use search::{Binary, Counting, Examining, HybridBinary, HybridInterpolation, Node, Sampled, Scalar, Search};
+pub use tuner::{Measured, Mix, Tuned, Tuner, TunerError};
+pub use variants::{Inner, Leaves, Three};

@@ -57,22 +57,21 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// The lanes of a group of keys, the leaves where they belong, and what a first look at those finds.
+    /// What looks find of a group of keys in the leaves where they belong.
     #[inline(always)]
     fn trace_many<X: LaneKernels>(
         &self,
         x: X,
         lanes: &[K::Lane; GROUP],
-        leaves: &mut [u32; GROUP],
+        leaves: &[u32; GROUP],
     ) -> [<S::Leaf<K, V> as Leaf<K, V>>::Trace; GROUP] {
-        self.seek_many(x, lanes, leaves);
         let mut traces = [<S::Leaf<K, V> as Leaf<K, V>>::Trace::default(); GROUP];
         for at in 0..GROUP {
             traces[at] = self.leaves.trace(x, leaves[at], lanes[at]);
             self.leaves.ask_traced(leaves[at], traces[at]);
         }
         for at in 0..GROUP {
-            self.leaves.ask_value(leaves[at], traces[at]);
+            traces[at] = self.leaves.trace_on(x, leaves[at], lanes[at], traces[at]);
         }
         traces
     }
@@ -87,10 +86,10 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let mut leaves = [0; GROUP];
         for (group, keys) in groups.iter().enumerate() {
             let lanes = keys.map(K::lane);
-            let traces = self.trace_many(x, &lanes, &mut leaves);
+            self.seek_many(x, &lanes, &mut leaves);
+            let traces = self.trace_many(x, &lanes, &leaves);
             for at in 0..GROUP {
-                let slot = self.leaves.follow(leaves[at], traces[at], lanes[at]);
-                each(group * GROUP + at, slot.map(|slot| self.value((leaves[at], slot))));
+                each(group * GROUP + at, self.value_traced(leaves[at], traces[at], lanes[at]));
             }
         }
         for (at, key) in rest.iter().enumerate() {
@@ -108,7 +107,9 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let last = group.last().map_or(K::Lane::LEAST, |(key, _)| key.lane());
         let mut lanes = [last; GROUP];
         group.iter().zip(&mut lanes).for_each(|((key, _), lane)| *lane = key.lane());
-        self.trace_many(x, &lanes, &mut leaves);
+        self.seek_many(x, &lanes, &mut leaves);
+        leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
+        self.trace_many(x, &lanes, &leaves);
         leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_room(x, *leaf, lane));
         for (at, (_, value)) in group.drain(..).enumerate() {
             let leaf = if leaves[at] == NOWHERE { self.seek(x, lanes[at]) } else { leaves[at] };
@@ -128,7 +129,10 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         let mut leaves = [0; GROUP];
         for (group, keys) in keys.chunks(GROUP).enumerate() {
             if let (Ok(keys), false) = (<&[K; GROUP]>::try_from(keys), self.is_bare()) {
-                self.trace_many(x, &keys.map(K::lane), &mut leaves);
+                let lanes = keys.map(K::lane);
+                self.seek_many(x, &lanes, &mut leaves);
+                leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
+                self.trace_many(x, &lanes, &leaves);
             }
             for (at, key) in keys.iter().enumerate() {
                 let lane = key.lane();

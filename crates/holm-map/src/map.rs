@@ -218,6 +218,32 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         }
     }
 
+    /// Moves all pairs of `other` to this map, and leaves `other` empty. Where both have a key, the other's value
+    /// stays.
+    pub fn append<T: Selection>(&mut self, other: &mut Map<K, V, T>) {
+        let bare = Map::with_vectors(other.vectors());
+        self.insert_many(std::mem::replace(other, bare));
+    }
+
+    /// Moves all pairs to full leaves, one behind the other, and gives the memory of the others back. Until that is
+    /// done there is memory for both.
+    pub fn shrink_to_fit(&mut self) {
+        let bare = Self::with_vectors(self.vectors());
+        let spacious = std::mem::replace(self, bare);
+        let loaded = self.load(spacious);
+        debug_assert!(loaded.is_ok(), "a map's own keys ascend");
+    }
+
+    /// All keys in order, of a map that is no more.
+    pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator {
+        self.into_iter().map(|(key, _)| key)
+    }
+
+    /// All values in the order of their keys, of a map that is no more.
+    pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator {
+        self.into_iter().map(|(_, value)| value)
+    }
+
     /// Takes out all pairs and gives the memory back.
     pub fn clear(&mut self) {
         let bare = Tree::new(self.tree.vectors);

@@ -31,6 +31,13 @@ impl<K: Key, C: Level> Nodes<K, C> {
         bytes / size_of::<K::Lane>()
     };
 
+    /// Children that the first node of a level has room for when it is made: it may be the only one for long, and large
+    /// nodes take a hundred KiB. It grows with what it holds, and is a whole node when there is another.
+    const FIRST_CHILDREN: usize = {
+        let small = 1024 / size_of::<K::Lane>();
+        if Self::CHILDREN > 4 * small { small } else { Self::CHILDREN }
+    };
+
     pub(crate) fn new() -> Self {
         Self {
             separators: Area::new(C::PAGES),
@@ -56,14 +63,25 @@ impl<K: Key, C: Level> Nodes<K, C> {
         let node = self.free.pop().unwrap_or_else(|| {
             let node = self.used.len();
             let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
+            if node > 0 {
+                self.widen(Self::CHILDREN);
+            }
+            let children = if node == 0 { Self::FIRST_CHILDREN } else { Self::CHILDREN };
             self.used.grow(1, 0);
-            self.identifiers.grow(Self::CHILDREN, 0);
-            self.separators.grow(Self::CHILDREN, K::Lane::GREATEST);
+            self.identifiers.grow(children, 0);
+            self.separators.grow(children, K::Lane::GREATEST);
             self.samples.grow(Self::samples_per_node(), K::Lane::GREATEST);
             number
         });
         self.identifiers[node as usize * Self::CHILDREN] = child;
         node
+    }
+
+    /// Gives the first node room for so many children, if it has not.
+    fn widen(&mut self, children: usize) {
+        let more = children.saturating_sub(self.separators.len());
+        self.identifiers.grow(more, 0);
+        self.separators.grow(more, K::Lane::GREATEST);
     }
 
     /// `node` will be given out again: its separators are gone.
@@ -78,12 +96,27 @@ impl<K: Key, C: Level> Nodes<K, C> {
         node as usize * Self::CHILDREN
     }
 
+    /// The room of a node, in separators and identifiers alike: less than a whole one's only for the first node.
+    #[inline(always)]
+    fn room(&self, node: u32) -> std::ops::Range<usize> {
+        let start = Self::start(node);
+        let end = start + Self::CHILDREN;
+        start..if Self::FIRST_CHILDREN < Self::CHILDREN { end.min(self.separators.len()) } else { end }
+    }
+
     /// Which child of `node` holds `key`, and its number: the paper's `find`.
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
-        let identifiers = &self.identifiers[Self::start(node)..][..Self::CHILDREN];
-        prefetch_lines_as(&self.separators[Self::start(node)..][..Self::CHILDREN], C::KEYS);
+        let identifiers = &self.identifiers[self.room(node)];
+        prefetch_lines_as(&self.separators[self.room(node)], C::KEYS);
         prefetch_lines_as(identifiers, C::IDENTIFIERS);
+        if C::Search::SAMPLED {
+            // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
+            let narrowed = C::Search::narrow::<K, X>(x, self.node(node), key);
+            prefetch_lines_as(&identifiers[narrowed.clone()], Hint::T0);
+            let entry = C::Search::below_from::<K, X>(x, self.node(node), narrowed.start, key);
+            return (entry, identifiers[entry]);
+        }
         let entry = self.entry(x, node, key);
         (entry, identifiers[entry])
     }
@@ -98,7 +131,8 @@ impl<K: Key, C: Level> Nodes<K, C> {
     fn node(&self, node: u32) -> Node<'_, K::Lane> {
         let samples = Self::samples_per_node();
         Node {
-            keys: &self.separators[Self::start(node)..][..Self::CHILDREN],
+            keys: &self.separators[self.room(node)],
+            capacity: Self::CHILDREN,
             samples: &self.samples[node as usize * samples..][..samples],
             used: &self.used[node as usize],
         }
@@ -125,19 +159,20 @@ impl<K: Key, C: Level> Nodes<K, C> {
         keys: &[K::Lane; GROUP],
         nodes: &mut [u32; GROUP],
     ) {
+        let mut places = [0; GROUP];
         if C::Search::SAMPLED {
             // The samples say which keys are next, and with them which identifiers, so both are asked for together.
-            for (node, key) in nodes.iter().zip(keys) {
+            for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
                 let narrowed = C::Search::narrow::<K, X>(x, self.node(*node), *key);
+                *place = narrowed.start;
                 prefetch_lines_as(&self.node(*node).keys[narrowed.clone()], Hint::T0);
                 prefetch_lines_as(&self.identifiers[Self::start(*node)..][narrowed], Hint::T0);
             }
-            for (node, key) in nodes.iter_mut().zip(keys) {
-                *node = self.child(*node, self.entry(x, *node, *key));
+            for ((node, key), start) in nodes.iter_mut().zip(keys).zip(places) {
+                *node = self.child(*node, C::Search::below_from::<K, X>(x, self.node(*node), start, *key));
             }
             return;
         }
-        let mut places = [0; GROUP];
         for ((place, node), key) in places.iter_mut().zip(&mut *nodes).zip(keys) {
             *place = Self::start(*node) + self.entry(x, *node, *key);
             prefetch(&self.identifiers[*place]);
@@ -164,10 +199,19 @@ impl<K: Key, C: Level> Nodes<K, C> {
         self.separators[Self::start(node) + slot]
     }
 
+    /// What is between children `slot` and `slot + 1` is another key from now on, still between its neighbours.
+    pub(crate) fn set_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
+        self.separators[Self::start(node) + slot] = separator;
+        self.resample(node, slot, slot + 1);
+    }
+
     /// Child `entry` was split: its keys above `separator` are in `right` now. There is room.
     pub(crate) fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
         let (start, used) = (Self::start(node), self.used[node as usize] as usize);
         debug_assert!(used + 1 < Self::CHILDREN && entry <= used);
+        if node == 0 && used + 2 > self.separators.len() {
+            self.widen((self.separators.len() * 2).min(Self::CHILDREN));
+        }
         let separators = &mut self.separators[start..][..=used];
         separators.copy_within(entry..used, entry + 1);
         separators[entry] = separator;
@@ -240,7 +284,64 @@ impl<K: Key, C: Level> Nodes<K, C> {
 
     fn resample(&mut self, node: u32, from: usize, to: usize) {
         let samples = Self::samples_per_node();
-        let keys = &self.separators[Self::start(node)..][..Self::CHILDREN];
-        C::Search::resample(&mut self.samples[node as usize * samples..][..samples], keys, from, to);
+        let room = self.room(node);
+        let samples = &mut self.samples[node as usize * samples..][..samples];
+        C::Search::resample(samples, &self.separators[room], Self::CHILDREN, from, to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::Key;
+    use crate::search::Sampled;
+    use crate::variants::Inner;
+
+    type Large = Nodes<u64, Inner<Sampled, 8192>>;
+
+    /// Child `number` of `node` holds the keys from `10 * number - 9` to `10 * number`.
+    fn check(nodes: &Large, node: u32, numbers: std::ops::Range<u32>) {
+        for number in numbers.step_by(if cfg!(miri) { 61 } else { 1 }) {
+            for key in [10 * number - 9, 10 * number] {
+                for vectors in Vectors::all_available() {
+                    let lane = u64::from(key).lane();
+                    assert_eq!(nodes.step(vectors, node, lane).1, number, "{key} in {node}, {}", vectors.name());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_first_node_grows_until_there_is_another() {
+        let mut nodes = Large::new();
+        let node = nodes.fresh(1);
+        assert!(nodes.bytes() < 8192, "{} bytes of a node with one child", nodes.bytes());
+        let last = Large::CHILDREN as u32;
+        for number in 1..last {
+            nodes.insert(node, number as usize - 1, u64::from(10 * number).lane(), number + 1);
+            if number.is_power_of_two() || number + 1 == last {
+                check(&nodes, node, 1..number + 2);
+            }
+        }
+        assert!(nodes.is_full(node));
+        let (between, fresh) = nodes.split(node, false);
+        assert_eq!(between, u64::from(10 * (last / 2)).lane());
+        check(&nodes, node, 1..last / 2 + 1);
+        check(&nodes, fresh, last / 2 + 1..last + 1);
+    }
+
+    /// A second node made while the first is small: the first becomes a whole one, and neither disturbs the other.
+    #[test]
+    fn a_small_first_node_makes_room_for_a_second() {
+        let mut nodes = Large::new();
+        let (first, second) = (nodes.fresh(1), nodes.fresh(1));
+        let last = Large::CHILDREN as u32;
+        for number in 1..last {
+            for node in [first, second] {
+                nodes.insert(node, number as usize - 1, u64::from(10 * number).lane(), number + 1);
+            }
+        }
+        check(&nodes, first, 1..last + 1);
+        check(&nodes, second, 1..last + 1);
     }
 }

@@ -1,10 +1,11 @@
-//! Two selections that are ready to use. Which to take, and how to choose level by level, is said in `docs/map.md`.
+//! Selections that are ready to use: two that are advised, and others that win on some keys, which [`crate::Tuner`]
+//! finds out. Which to take, and how to choose level by level, is said in `docs/map.md`.
 
 use crate::area::Pages;
 use crate::key::Key;
-use crate::leaf::{Fingerprinted, FingerprintedLevel, Paged, PagedLevel, Unsorted};
+use crate::leaf::{Fingerprinted, FingerprintedLevel, Paged, PagedLevel, Sorted, Unsorted};
 use crate::level::{Level, Selection};
-use crate::search::{Examining, HybridInterpolation, Sampled};
+use crate::search::{Examining, HybridBinary, HybridInterpolation, Sampled};
 use holm_search::Hint;
 
 /// What this machine's limits suggest: leaves of fingerprints, and nodes of which samples say where to look.
@@ -23,7 +24,8 @@ impl Selection for Fast {
 pub enum FastLeaf {}
 
 impl FingerprintedLevel for FastLeaf {
-    const SLOTS: usize = 60;
+    // With 60, a leaf of pairs of 16 bytes would be a KiB, and all leaves' first lines would share few sets of a cache.
+    const SLOTS: usize = 56;
 }
 
 /// Level 1 of [`Fast`].
@@ -34,8 +36,6 @@ impl Level for FastGlue {
     type Search = Sampled;
     const BYTES: usize = 512;
     const WIDE_BYTES: usize = 1024;
-    const KEYS: Hint = Hint::T0;
-    const IDENTIFIERS: Hint = Hint::T0;
 }
 
 /// Levels 2 and up of [`Fast`].
@@ -87,4 +87,69 @@ pub enum PaperRoot {}
 impl Level for PaperRoot {
     type Search = HybridInterpolation;
     const BYTES: usize = 32 << 10;
+    const WIDE_BYTES: usize = 128 << 10;
+}
+
+/// As [`Fast`], with leaves half as large: less to move and to put in order, and more nodes above.
+#[derive(Debug)]
+pub enum FastNarrow {}
+
+impl Selection for FastNarrow {
+    type Leaf<K: Key, V> = Fingerprinted<K, V, FastNarrowLeaf>;
+    type First = FastGlue;
+    type Second = FastRoot;
+    type Above = FastRoot;
+}
+
+/// The leaves of [`FastNarrow`].
+#[derive(Debug)]
+pub enum FastNarrowLeaf {}
+
+impl FingerprintedLevel for FastNarrowLeaf {
+    const SLOTS: usize = 28;
+}
+
+/// The leaves of [`Paper`] below the nodes of [`Fast`], with a leaf's identifiers asked for when it is entered, which
+/// the paper found not to pay and later caches made pay.
+#[derive(Debug)]
+pub enum PaperAhead {}
+
+impl Selection for PaperAhead {
+    type Leaf<K: Key, V> = Paged<K, V, PaperAheadLeaf>;
+    type First = FastGlue;
+    type Second = FastRoot;
+    type Above = FastRoot;
+}
+
+/// The leaves of [`PaperAhead`].
+#[derive(Debug)]
+pub enum PaperAheadLeaf {}
+
+impl PagedLevel for PaperAheadLeaf {
+    type Order = Unsorted;
+    const BYTES: usize = 512;
+    const IDENTIFIERS: Hint = Hint::T0;
+    const SHARING: usize = 40;
+}
+
+/// Sorted leaves below the nodes of [`Fast`]: nothing is put in order when a scan comes by.
+#[derive(Debug)]
+pub enum SortedPages {}
+
+impl Selection for SortedPages {
+    type Leaf<K: Key, V> = Paged<K, V, SortedPagesLeaf>;
+    type First = FastGlue;
+    type Second = FastRoot;
+    type Above = FastRoot;
+}
+
+/// The leaves of [`SortedPages`].
+#[derive(Debug)]
+pub enum SortedPagesLeaf {}
+
+impl PagedLevel for SortedPagesLeaf {
+    type Order = Sorted<HybridBinary>;
+    const BYTES: usize = 512;
+    const IDENTIFIERS: Hint = Hint::T0;
+    const SHARING: usize = 40;
 }

@@ -11,8 +11,10 @@ use std::ops::Range;
 /// A sorted node, lent to a search.
 #[derive(Clone, Copy)]
 pub struct Node<'a, L> {
-    /// All its keys' room; greatest lanes behind the used ones.
+    /// Its keys' room; greatest lanes behind the used ones, of which there is at least one.
     pub keys: &'a [L],
+    /// The room of a whole node: that of a level's only node may still be smaller.
+    pub capacity: usize,
     /// What [`Search::resample`] made of them.
     pub samples: &'a [L],
     /// How many keys are used. Lies elsewhere, so only those look who need it.
@@ -29,8 +31,9 @@ pub trait Search: 'static {
         0
     }
 
-    /// Brings the samples in line with keys that changed from `from` on and reach at most to `to`.
-    fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _from: usize, _to: usize) {}
+    /// Brings the samples of a node with room for `capacity` keys in line with keys that changed from `from` on and
+    /// reach at most to `to`.
+    fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _capacity: usize, _from: usize, _to: usize) {}
 
     /// Which keys will be compared, once the samples have been, if there are any: for whoever asks for them ahead.
     #[inline(always)]
@@ -40,6 +43,12 @@ pub trait Search: 'static {
 
     /// How many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
+
+    /// The same, once it is known which keys will be compared: where [`Search::narrow`] says that they begin.
+    #[inline(always)]
+    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, _: usize, key: K::Lane) -> usize {
+        Self::below::<K, X>(x, node, key)
+    }
 }
 
 /// Every segment is compared, by the tree's vectors: no branch depends on a key, so that consecutive searches overlap.
@@ -181,8 +190,8 @@ impl Search for Sampled {
         Self::coarse::<L>(capacity) + (capacity / STEP).next_multiple_of(L::PER_LINE)
     }
 
-    fn resample<L: Lane>(samples: &mut [L], keys: &[L], from: usize, to: usize) {
-        let (coarse, fine) = samples.split_at_mut(Self::coarse::<L>(keys.len()));
+    fn resample<L: Lane>(samples: &mut [L], keys: &[L], capacity: usize, from: usize, to: usize) {
+        let (coarse, fine) = samples.split_at_mut(Self::coarse::<L>(capacity));
         for step in from / STEP..to.div_ceil(STEP).min(keys.len() / STEP) {
             fine[step] = keys[step * STEP + STEP - 1];
         }
@@ -195,13 +204,13 @@ impl Search for Sampled {
 
     #[inline(always)]
     fn narrow<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Range<usize> {
-        let (coarse, fine) = node.samples.split_at(Self::coarse::<K::Lane>(node.keys.len()));
+        let (coarse, fine) = node.samples.split_at(Self::coarse::<K::Lane>(node.capacity));
         let steps = if coarse.is_empty() {
             x.below(fine, key)
         } else {
             let strides = x.below(coarse, key);
             // Behind the last key a search has nowhere to go: no separator stands there, so only other nodes end so.
-            let strides = strides.min(node.keys.len() / STRIDE - 1);
+            let strides = strides.min(node.capacity / STRIDE - 1);
             strides * STEP + x.below(&fine[strides * STEP..][..STEP], key)
         };
         let start = (steps * STEP).min(node.keys.len() - STEP);
@@ -210,8 +219,13 @@ impl Search for Sampled {
 
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        let narrowed = Self::narrow::<K, X>(x, node, key);
-        narrowed.start + x.below(&node.keys[narrowed], key)
+        let start = Self::narrow::<K, X>(x, node, key).start;
+        Self::below_from::<K, X>(x, node, start, key)
+    }
+
+    #[inline(always)]
+    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, start: usize, key: K::Lane) -> usize {
+        start + x.below(&node.keys[start..start + STEP], key)
     }
 }
 
@@ -225,13 +239,13 @@ mod tests {
         let mut keys = vec![K::Lane::GREATEST; capacity];
         keys.iter_mut().zip(sorted).for_each(|(lane, key)| *lane = key.lane());
         let mut samples = vec![K::Lane::GREATEST; S::sample_lanes::<K::Lane>(capacity)];
-        S::resample(&mut samples, &keys, 0, capacity);
+        S::resample(&mut samples, &keys, capacity, 0, capacity);
         let used = sorted.len() as u32;
         let ends = [K::Lane::LEAST, K::Lane::GREATEST];
         for key in keys[..sorted.len()].iter().copied().chain(ends) {
             let below = sorted.iter().filter(|other| other.lane() < key).count();
             for vectors in Vectors::all_available() {
-                let node = Node { keys: &keys, samples: &samples, used: &used };
+                let node = Node { keys: &keys, capacity, samples: &samples, used: &used };
                 let found = with_vectors!(vectors, x => S::below::<K, _>(x, node, key));
                 assert_eq!(found, below, "{key:?} among {used} of {capacity}, {}", vectors.name());
             }

@@ -4,6 +4,7 @@ use crate::iter::{IntoIter, Iter, IterMut, Walk};
 use crate::key::Key;
 use crate::level::Selection;
 use crate::map::Map;
+use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::{Index, RangeFull};
@@ -38,6 +39,18 @@ impl<K: Key, V: PartialEq, S: Selection, T: Selection> PartialEq<Map<K, V, T>> f
 
 impl<K: Key, V: Eq, S: Selection> Eq for Map<K, V, S> {}
 
+impl<K: Key, V: PartialOrd, S: Selection, T: Selection> PartialOrd<Map<K, V, T>> for Map<K, V, S> {
+    fn partial_cmp(&self, other: &Map<K, V, T>) -> Option<Ordering> {
+        self.iter().partial_cmp(other)
+    }
+}
+
+impl<K: Key, V: Ord, S: Selection> Ord for Map<K, V, S> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.iter().cmp(other)
+    }
+}
+
 impl<K: Key + Hash, V: Hash, S: Selection> Hash for Map<K, V, S> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_usize(self.len());
@@ -58,6 +71,12 @@ impl<K: Key, V, S: Selection> Index<&K> for Map<K, V, S> {
 impl<K: Key, V, S: Selection> Extend<(K, V)> for Map<K, V, S> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
         self.insert_many(pairs);
+    }
+}
+
+impl<'a, K: Key, V: Copy, S: Selection> Extend<(&'a K, &'a V)> for Map<K, V, S> {
+    fn extend<I: IntoIterator<Item = (&'a K, &'a V)>>(&mut self, pairs: I) {
+        self.insert_many(pairs.into_iter().map(|(key, value)| (*key, *value)));
     }
 }
 

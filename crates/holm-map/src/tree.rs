@@ -157,7 +157,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if level > 0 {
             self.first.descend(x, keys, nodes);
         }
-        nodes.iter().for_each(|leaf| self.leaves.ask(*leaf));
+        nodes.iter().zip(keys).for_each(|(leaf, key)| self.leaves.ask(*leaf, *key));
     }
 
     #[inline(always)]
@@ -182,7 +182,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     ) -> (u32, usize, bool) {
         let full = self.leaves.len(leaf) == S::Leaf::<K, V>::SLOTS;
         if full {
-            leaf = self.split(key);
+            leaf = self.make_room(key);
         }
         self.len += 1;
         (leaf, self.leaves.insert(x, leaf, key, value), full)
@@ -230,12 +230,19 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         path
     }
 
-    /// Splits the full leaf where `key` belongs, and says which of the two it belongs to now.
+    /// Makes room for `key` in the full leaf where it belongs: a neighbour takes some of its pairs, or it is split.
+    /// Says which of the two leaves the key belongs to now.
     #[cold]
     #[inline(never)]
-    fn split(&mut self, key: K::Lane) -> u32 {
+    fn make_room(&mut self, key: K::Lane) -> u32 {
         let path = self.path(key);
         let leaf = path.leaf;
+        if S::Leaf::<K, V>::SHARING > 0
+            && self.height > 0
+            && let Some(leaf) = self.share(&path, key)
+        {
+            return leaf;
+        }
         let at_end = leaf == self.tail;
         let greatest = if at_end { self.leaves.end(leaf, false).map(|(greatest, _)| greatest) } else { None };
         // Keys that come in order fill their leaves: the last one stays as it is, and what follows begins another.
@@ -246,6 +253,23 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.link(leaf, fresh);
         self.climb(&path, separator, fresh, at_end);
         if key > separator { fresh } else { leaf }
+    }
+
+    /// Lets the emptier neighbour under the same parent take some of the full leaf's pairs, if one is empty enough;
+    /// says which of the two `key` belongs to then. Leaves that are shared before they are split are fuller.
+    fn share(&mut self, path: &Path, key: K::Lane) -> Option<u32> {
+        let (parent, entry) = (path.steps[1].0, path.steps[1].1 as usize);
+        let right = (entry + 1 < self.first.children(parent)).then_some((entry + 1, true));
+        let left = entry.checked_sub(1).map(|left| (left, false));
+        let sides = [right, left].into_iter().flatten().map(|(at, right)| (self.first.child(parent, at), right));
+        sides.clone().for_each(|(neighbour, _)| self.leaves.ask_count(neighbour));
+        let (neighbour, to_right) = sides.min_by_key(|(neighbour, _)| self.leaves.len(*neighbour))?;
+        if self.leaves.len(neighbour) > S::Leaf::<K, V>::SHARING {
+            return None;
+        }
+        let separator = with_vectors!(self.vectors, x => self.leaves.share(x, path.leaf, neighbour, to_right))?;
+        self.first.set_separator(parent, if to_right { entry } else { entry - 1 }, separator);
+        Some(if (key > separator) == to_right { neighbour } else { path.leaf })
     }
 
     /// Puts `fresh` behind `leaf` in the order of leaves.

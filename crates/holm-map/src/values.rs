@@ -14,6 +14,18 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         unsafe { self.leaves.value_at(leaf, slot).as_ref() }
     }
 
+    /// The value at the end of a trace.
+    #[inline(always)]
+    pub(crate) fn value_traced(
+        &self,
+        leaf: u32,
+        trace: <S::Leaf<K, V> as Leaf<K, V>>::Trace,
+        key: K::Lane,
+    ) -> Option<&V> {
+        // SAFETY: where a trace ends there is a value, which nobody changes while the tree is borrowed.
+        self.leaves.follow(leaf, trace, key).map(|value| unsafe { value.as_ref() })
+    }
+
     /// The value in an occupied slot, to be changed.
     #[inline(always)]
     pub(crate) fn value_mut(&mut self, (leaf, slot): (u32, usize)) -> &mut V {

@@ -144,7 +144,7 @@ fn change(value: &mut u64) -> u64 {
 fn agrees<K: TestKey, S: Selection>(seed: u64) {
     for (round, vectors) in Vectors::all_available().into_iter().enumerate() {
         let mut twins = Twins::<K, S>::new(vectors, seed + round as u64);
-        for (spread, count) in [(40, 400), (3000, 9000), (100_000, 6000)] {
+        for (spread, count) in [(40, 300), (3000, 5000), (100_000, 4000)] {
             twins.spread = spread;
             for step in 0..steps(count) {
                 twins.step();
@@ -186,6 +186,7 @@ agree! {
     paper_f32: Real<f32>, Paper;
     tall_i32: i32, Tall;
     loose_u64: u64, Loose;
+    broad_u64: u64, Broad;
     unsorted_scalar_i64: i64, UnsortedScalar;
     unsorted_pure_f64: Real<f64>, UnsortedPure;
     sorted_linear_u32: u32, SortedLinear;

@@ -1,35 +1,40 @@
-//! Leaves of fingerprints: a cache line with a byte of each key's hash, and the pairs in an area of their own.
+//! Leaves of fingerprints: a cache line with a byte of each key's hash, and the pairs behind it.
 //!
 //! A search compares one line and follows the few bytes that agree to their pairs, so a get touches two lines of a
 //! leaf, where a leaf of keys is searched in eight and leads to two more. A pair lies in the line where its key's hash
 //! puts it, or else in the next that has room; so that line can be asked for together with the fingerprints, and most
-//! searches wait once, not twice. The order is made up when a scan comes by. One of the rooms where `unsafe` may stand.
+//! searches wait once, not twice. Both lie in one block, and so mostly in one page, of which the address is looked up
+//! once. The order is made up when a scan comes by.
+//!
+//! Where many are searched together it is lines that count, not waits: there the line at home is looked at alone, and
+//! the fingerprints only for the few keys that are not at home. So that nothing but a pair is taken for one, a slot
+//! that is not occupied holds a key that has its home elsewhere. One of the rooms where `unsafe` may stand.
 
 use super::{Leaf, Unordered};
 use crate::area::{Area, Pages};
 use crate::key::Key;
-use holm_search::{LINE_BYTES, Lane, LaneKernels, Portable, prefetch, prefetch_address, prefetch_address_write};
+use holm_search::{LINE_BYTES, Lane, LaneKernels, Portable, prefetch_address, prefetch_address_write};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// What a leaf of fingerprints is.
 pub trait FingerprintedLevel: 'static {
     /// Pairs in a leaf, at most 63.
     const SLOTS: usize;
-    /// The pages of the fingerprints' area.
+    /// The pages of the leaves' area.
     const PAGES: Pages = Pages::Large;
-    /// The pages of the pairs' area.
-    const PAIR_PAGES: Pages = Pages::Large;
     /// At so many pairs or fewer a leaf joins a neighbour; 0, and only empty leaves go.
     const SPARSE: usize = Self::SLOTS / 4;
+    /// A neighbour of at most so many pairs takes some of a full leaf's; 0, and full leaves are split, whatever their
+    /// neighbours.
+    const SHARING: usize = Self::SLOTS * 7 / 10;
 }
 
 /// The line of a leaf: a fingerprint for each slot, [`VACANT`] for one that is not occupied, and how many are.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Marks([u8; LINE_BYTES]);
-
-impl crate::area::Plain for Marks {}
 
 /// The place of the count.
 const COUNT: usize = LINE_BYTES - 1;
@@ -42,11 +47,29 @@ struct Pair<L, V> {
     value: V,
 }
 
+/// What leaves are made of: a line, or more if pairs are aligned to more. A leaf's first unit begins with its marks,
+/// and the others are its pairs' room.
+#[repr(C, align(64))]
+struct Unit<P> {
+    alignment: [P; 0],
+    bytes: [MaybeUninit<u8>; LINE_BYTES],
+}
+
+/// What looks for a key have found.
+#[derive(Clone, Copy, Default)]
+pub struct Trace {
+    /// Slots that may hold the key.
+    slots: u64,
+    /// Whether they are those that do.
+    at_home: bool,
+}
+
 /// Leaves of fingerprints.
 pub struct Fingerprinted<K: Key, V, C> {
-    marks: Area<Marks>,
-    pairs: Area<Pair<K::Lane, V>>,
+    units: Area<Unit<Pair<K::Lane, V>>>,
     free: Vec<u32>,
+    /// Two keys that are not at home in the same line, if a leaf has two lines: what vacant slots hold.
+    strangers: [K::Lane; 2],
     level: PhantomData<C>,
 }
 
@@ -75,22 +98,46 @@ impl Hash {
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
+    /// Units of a leaf.
+    const UNITS: usize = 1 + (C::SLOTS * size_of::<Pair<K::Lane, V>>()).div_ceil(size_of::<Unit<Pair<K::Lane, V>>>());
+
+    /// Where a leaf begins. The area holds whole leaves, so all of it is inside if this is.
+    #[inline(always)]
+    fn block(&self, leaf: u32) -> NonNull<Unit<Pair<K::Lane, V>>> {
+        self.units.at(leaf as usize * Self::UNITS)
+    }
+
+    #[inline(always)]
+    fn marks(&self, leaf: u32) -> &[u8; LINE_BYTES] {
+        // SAFETY: inside the area and written when the leaf came to be; while the borrow lasts nobody writes it, for
+        // what is lent exclusively through a shared borrow are values alone.
+        unsafe { &self.block(leaf).cast::<Marks>().as_ref().0 }
+    }
+
+    #[inline(always)]
+    fn marks_mut(&mut self, leaf: u32) -> &mut [u8; LINE_BYTES] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { &mut self.block(leaf).cast::<Marks>().as_mut().0 }
+    }
+
     #[inline(always)]
     fn pair(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
-        self.pairs.at(leaf as usize * C::SLOTS + slot)
+        assert!(slot < C::SLOTS, "slot {slot} of {}", C::SLOTS);
+        // SAFETY: the units behind a leaf's first have room for its slots, aligned for pairs.
+        unsafe { self.block(leaf).add(1).cast::<Pair<K::Lane, V>>().add(slot) }
     }
 
     /// The pair of an occupied slot.
     #[inline(always)]
     fn occupied(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
-        assert!(slot < C::SLOTS && self.marks[leaf as usize].0[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
+        assert!(slot < C::SLOTS && self.marks(leaf)[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
         self.pair(leaf, slot)
     }
 
     /// Occupied slots, as bits.
     #[inline(always)]
     fn mask<X: LaneKernels>(&self, x: X, leaf: u32) -> u64 {
-        !x.bytes_equal(&self.marks[leaf as usize].0, VACANT) & Self::ALL
+        !x.bytes_equal(self.marks(leaf), VACANT) & Self::ALL
     }
 
     /// All slots, as bits.
@@ -99,8 +146,69 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// Pairs that begin in one cache line: what comes with a slot's line.
     const NEAR: usize = {
         let near = LINE_BYTES / size_of::<Pair<K::Lane, V>>();
+        // Of three pairs to a line some reach into the next: each is its own line then.
         if near.is_power_of_two() { near } else { 1 }
     };
+
+    /// Whether a key's home is a part of the leaf, so that others have theirs elsewhere.
+    const HOMES: bool = C::SLOTS > Self::NEAR;
+
+    /// The first slot in the line of a key's home.
+    #[inline(always)]
+    fn home(key: K::Lane) -> usize {
+        Hash::of(key).home(C::SLOTS) & !(Self::NEAR - 1)
+    }
+
+    /// The slots in the line of a key's home that hold it, as bits. No others do, for what a vacant slot holds is not
+    /// at home there.
+    #[inline(always)]
+    fn at_home(&self, leaf: u32, key: K::Lane) -> u64 {
+        let home = Self::home(key);
+        let mut slots = 0;
+        for near in 0..Self::NEAR {
+            // In the leaf's last line there may be slots that are none.
+            if C::SLOTS.is_multiple_of(Self::NEAR) || home + near < C::SLOTS {
+                slots |= u64::from(self.lane(leaf, home + near) == key) << near;
+            }
+        }
+        slots << home
+    }
+
+    /// What stands in a slot's key, occupied or not.
+    #[inline(always)]
+    fn lane(&self, leaf: u32, slot: usize) -> K::Lane {
+        // SAFETY: inside the area, and written when the leaf came to be; only the lane is looked at, for the value may
+        // be lent out exclusively, or not be there.
+        unsafe { (&raw const (*self.pair(leaf, slot).as_ptr()).lane).read() }
+    }
+
+    /// Makes a slot a vacant one's.
+    #[inline(always)]
+    fn vacate(&mut self, leaf: u32, slot: usize) {
+        let [one, other] = self.strangers;
+        let stranger = if Self::home(one) == slot & !(Self::NEAR - 1) { other } else { one };
+        // SAFETY: inside the area, and a lane has nothing to drop.
+        unsafe { (&raw mut (*self.pair(leaf, slot).as_ptr()).lane).write(stranger) };
+    }
+
+    /// The slots whose fingerprints agree with the key's, as bits.
+    #[inline(always)]
+    fn candidates<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> u64 {
+        x.bytes_equal(self.marks(leaf), Hash::of(key).fingerprint()) & Self::ALL
+    }
+
+    /// The one of some occupied slots that holds the key.
+    #[inline(always)]
+    fn among(&self, leaf: u32, mut slots: u64, key: K::Lane) -> Option<usize> {
+        while slots != 0 {
+            let slot = slots.trailing_zeros() as usize;
+            if self.lane(leaf, slot) == key {
+                return Some(slot);
+            }
+            slots &= slots - 1;
+        }
+        None
+    }
 
     /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind.
     #[inline(always)]
@@ -116,7 +224,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     fn place(&mut self, leaf: u32, vacant: u64, pair: Pair<K::Lane, V>) -> usize {
         let hash = Hash::of(pair.lane);
         let slot = Self::room(vacant, hash);
-        let marks = &mut self.marks[leaf as usize].0;
+        let marks = self.marks_mut(leaf);
         assert!(slot < C::SLOTS && marks[slot] == VACANT, "a pair for a full leaf");
         marks[slot] = hash.fingerprint();
         marks[COUNT] += 1;
@@ -126,9 +234,18 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         slot
     }
 
+    /// The keys of a full leaf by slot, and of which slots the keys rank at `rank` or above.
+    #[inline(always)]
+    fn part<X: LaneKernels>(&self, x: X, leaf: u32, rank: usize) -> ([K::Lane; LINE_BYTES], u64) {
+        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
+        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.key(leaf, slot));
+        let ranks = x.ranks(&lanes, C::SLOTS);
+        (lanes, (0..C::SLOTS).fold(0, |mask, slot| mask | u64::from(usize::from(ranks[slot]) >= rank) << slot))
+    }
+
     /// Moves pairs from slots of one leaf to another.
-    fn carry(&mut self, from: u32, slots: u64, to: u32) {
-        let mut vacant = Self::ALL & !self.mask(Portable, to);
+    fn carry<X: LaneKernels>(&mut self, x: X, from: u32, slots: u64, to: u32) {
+        let mut vacant = Self::ALL & !self.mask(x, to);
         for slot in ones(slots) {
             let pair = self.take(from, slot);
             vacant &= !(1 << self.place(to, vacant, pair));
@@ -139,11 +256,13 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     #[inline(always)]
     fn take(&mut self, leaf: u32, slot: usize) -> Pair<K::Lane, V> {
         let at = self.occupied(leaf, slot);
-        let marks = &mut self.marks[leaf as usize].0;
+        let marks = self.marks_mut(leaf);
         marks[slot] = VACANT;
         marks[COUNT] -= 1;
         // SAFETY: the slot was occupied, so there is a pair; it is read once, for the slot is vacant now.
-        unsafe { at.read() }
+        let pair = unsafe { at.read() };
+        self.vacate(leaf, slot);
+        pair
     }
 
     /// The occupied slots of `leaf` and their keys.
@@ -170,30 +289,37 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         C::SLOTS
     };
     const SPARSE: usize = C::SPARSE;
+    const SHARING: usize = {
+        assert!(C::SHARING < C::SLOTS - 1, "a neighbour that takes pairs has room for two");
+        C::SHARING
+    };
 
-    /// The slots whose fingerprints agree.
-    type Trace = u64;
+    type Trace = Trace;
 
     fn new() -> Self {
-        let (marks, pairs) = (Area::new(C::PAGES), Area::new(C::PAIR_PAGES));
-        Self { marks, pairs, free: Vec::new(), level: PhantomData }
+        let other = std::iter::successors(Some(K::Lane::LEAST), |lane| lane.next());
+        let other = other.take(256).find(|lane| Self::home(*lane) != Self::home(K::Lane::LEAST));
+        assert!(other.is_some() || !Self::HOMES, "among 256 keys there are two that are not at home in the same line");
+        let strangers = [K::Lane::LEAST, other.unwrap_or(K::Lane::LEAST)];
+        Self { units: Area::new(C::PAGES), free: Vec::new(), strangers, level: PhantomData }
     }
 
     fn bytes(&self) -> usize {
-        self.marks.bytes() + self.pairs.bytes() + self.free.capacity() * size_of::<u32>()
+        self.units.bytes() + self.free.capacity() * size_of::<u32>()
     }
 
     fn prepare(&mut self, leaves: usize, _: usize) {
-        self.marks.prepare(leaves);
-        self.pairs.prepare(leaves.saturating_mul(Self::SLOTS));
+        self.units.prepare(leaves.saturating_mul(Self::UNITS));
     }
 
     fn fresh(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            let leaf = self.marks.len();
+            let leaf = self.units.len() / Self::UNITS;
             let number = u32::try_from(leaf).unwrap_or_else(|_| panic!("a tree has at most 2^32 leaves"));
-            self.marks.grow(1, Marks([0; LINE_BYTES]));
-            self.pairs.grow_unwritten(Self::SLOTS);
+            self.units.grow_unwritten(Self::UNITS);
+            // SAFETY: inside the area, which has just grown, and nobody's yet.
+            unsafe { self.block(number).cast::<Marks>().write(Marks([0; LINE_BYTES])) };
+            (0..Self::SLOTS).for_each(|slot| self.vacate(number, slot));
             number
         })
     }
@@ -205,18 +331,17 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn len(&self, leaf: u32) -> usize {
-        usize::from(self.marks[leaf as usize].0[COUNT])
+        usize::from(self.marks(leaf)[COUNT])
     }
 
     #[inline(always)]
     fn find<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
-        self.follow(leaf, self.trace(x, leaf, key), key)
+        self.among(leaf, self.candidates(x, leaf, key), key)
     }
 
     #[inline(always)]
     fn key(&self, leaf: u32, slot: usize) -> K::Lane {
-        // SAFETY: occupied; only the lane is looked at, for the value may be lent out exclusively.
-        unsafe { (&raw const (*self.occupied(leaf, slot).as_ptr()).lane).read() }
+        self.lane(leaf, slot)
     }
 
     #[inline(always)]
@@ -237,21 +362,32 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
-        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.key(leaf, slot));
-        let ranks = x.ranks(&lanes, C::SLOTS);
-        let kept = C::SLOTS / 2;
-        let above = (0..C::SLOTS).fold(0, |mask, slot| mask | u64::from(usize::from(ranks[slot]) >= kept) << slot);
+        let (lanes, above) = self.part(x, leaf, C::SLOTS / 2);
         // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room.
         let above = if above == 0 { 1 } else { above };
         let greatest = ones(Self::ALL & !above).map(|slot| lanes[slot]).max();
         let fresh = self.fresh();
-        self.carry(leaf, above, fresh);
+        self.carry(x, leaf, above, fresh);
         (greatest.unwrap_or(K::Lane::LEAST), fresh)
     }
 
+    fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane> {
+        let room = C::SLOTS - self.len(neighbour);
+        let moving = room / 2;
+        let (lanes, above) = self.part(x, leaf, if to_right { C::SLOTS - moving } else { moving });
+        let left = Self::ALL & !above;
+        let moved = if to_right { above } else { left };
+        let count = moved.count_ones() as usize;
+        if count == 0 || count > room || count == C::SLOTS {
+            return None;
+        }
+        let greatest = ones(left).map(|slot| lanes[slot]).max();
+        self.carry(x, leaf, moved, neighbour);
+        greatest
+    }
+
     fn merge(&mut self, left: u32, right: u32) {
-        self.carry(right, self.mask(Portable, right), left);
+        self.carry(Portable, right, self.mask(Portable, right), left);
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
@@ -271,41 +407,59 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn ask_early(&self, leaf: u32, key: K::Lane) {
-        prefetch_address(self.pair(leaf, Hash::of(key).home(C::SLOTS) & !(Self::NEAR - 1)).as_ptr());
+        prefetch_address(self.pair(leaf, Self::home(key)).as_ptr());
     }
 
     #[inline(always)]
-    fn ask(&self, leaf: u32) {
-        prefetch(&self.marks[leaf as usize]);
+    fn ask_count(&self, leaf: u32) {
+        prefetch_address(self.block(leaf).as_ptr());
     }
 
     #[inline(always)]
-    fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> u64 {
-        x.bytes_equal(&self.marks[leaf as usize].0, Hash::of(key).fingerprint()) & Self::ALL
-    }
-
-    #[inline(always)]
-    fn ask_traced(&self, leaf: u32, trace: u64) {
-        if trace != 0 {
-            prefetch_address(self.pair(leaf, trace.trailing_zeros() as usize).as_ptr());
+    fn ask(&self, leaf: u32, key: K::Lane) {
+        if Self::HOMES {
+            self.ask_early(leaf, key);
+        } else {
+            self.ask_count(leaf);
         }
     }
 
     #[inline(always)]
-    fn ask_value(&self, _: u32, _: u64) {}
+    fn trace<X: LaneKernels>(&self, _: X, leaf: u32, key: K::Lane) -> Trace {
+        let slots = if Self::HOMES { self.at_home(leaf, key) } else { 0 };
+        Trace { slots, at_home: slots != 0 }
+    }
 
     #[inline(always)]
-    fn follow(&self, leaf: u32, mut trace: u64, key: K::Lane) -> Option<usize> {
-        while trace != 0 {
-            let slot = trace.trailing_zeros() as usize;
-            // SAFETY: a trace has bits for occupied slots only, and the area's bounds are checked by `pair`; only the
-            // lane is looked at.
-            if unsafe { (&raw const (*self.pair(leaf, slot).as_ptr()).lane).read() } == key {
-                return Some(slot);
+    fn ask_traced(&self, leaf: u32, trace: Trace) {
+        if !trace.at_home {
+            self.ask_count(leaf);
+        }
+    }
+
+    #[inline(always)]
+    fn trace_on<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane, mut trace: Trace) -> Trace {
+        if !trace.at_home {
+            trace.slots = self.candidates(x, leaf, key);
+            if trace.slots != 0 {
+                prefetch_address(self.pair(leaf, trace.slots.trailing_zeros() as usize).as_ptr());
             }
-            trace &= trace - 1;
         }
-        None
+        trace
+    }
+
+    #[inline(always)]
+    fn follow(&self, leaf: u32, trace: Trace, key: K::Lane) -> Option<NonNull<V>> {
+        if trace.at_home {
+            let slot = trace.slots.trailing_zeros() as usize;
+            assert!(
+                self.lane(leaf, slot) == key && Self::home(key) == slot & !(Self::NEAR - 1),
+                "a trace ends at home"
+            );
+            // SAFETY: by the line above there is a pair in the slot; it is inside the area, and so is its field.
+            return Some(unsafe { NonNull::new_unchecked(&raw mut (*self.pair(leaf, slot).as_ptr()).value) });
+        }
+        self.among(leaf, trace.slots, key).map(|slot| self.value_at(leaf, slot))
     }
 
     #[inline(always)]
@@ -317,6 +471,6 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     fn ask_all(&self, leaf: u32) {
         let (start, bytes) = (self.pair(leaf, 0).as_ptr(), C::SLOTS * size_of::<Pair<K::Lane, V>>());
         (0..bytes).step_by(LINE_BYTES).for_each(|offset| prefetch_address(start.wrapping_byte_add(offset)));
-        self.ask(leaf);
+        self.ask_count(leaf);
     }
 }

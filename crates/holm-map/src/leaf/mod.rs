@@ -21,8 +21,10 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     const SLOTS: usize;
     /// At so many pairs or fewer a leaf looks for a neighbour to join.
     const SPARSE: usize;
+    /// A neighbour of at most so many pairs takes some of a full leaf's, which then need not be split; 0: none does.
+    const SHARING: usize;
 
-    /// What a first look at a leaf finds, when many are looked at by turns.
+    /// What looks at a leaf have found, when many are looked at by turns.
     type Trace: Copy + Default;
 
     /// No leaves.
@@ -68,6 +70,11 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Neither is empty.
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32);
 
+    /// Moves pairs of a full leaf to a neighbour, `to_right` or left of it, until both hold as many: those that are
+    /// nearest to it. Says the greatest key of whichever is on the left then, or nothing if nothing was moved, which
+    /// may be where a promise of uniqueness was broken.
+    fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane>;
+
     /// Moves all pairs of `right`, whose keys are above all of `left`'s, to `left`, which has room.
     fn merge(&mut self, left: u32, right: u32);
 
@@ -83,8 +90,11 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Asks for what a search for `key` will most likely end with, before anything of the leaf has been seen.
     fn ask_early(&self, leaf: u32, key: K::Lane);
 
+    /// Asks for what [`Leaf::len`] looks at, and whoever inserts.
+    fn ask_count(&self, leaf: u32);
+
     /// Asks for what [`Leaf::trace`] looks at.
-    fn ask(&self, leaf: u32);
+    fn ask(&self, leaf: u32, key: K::Lane);
 
     /// A first look for `key`.
     fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Self::Trace;
@@ -92,11 +102,14 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Asks for what the trace leads to.
     fn ask_traced(&self, leaf: u32, trace: Self::Trace);
 
-    /// Asks for what that leads to, if it leads further.
-    fn ask_value(&self, leaf: u32, trace: Self::Trace);
+    /// A second look, where the first one leads; asks for what that leads to, if it leads further.
+    fn trace_on<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane, trace: Self::Trace) -> Self::Trace;
 
-    /// Where the trace for `key` ends.
-    fn follow(&self, leaf: u32, trace: Self::Trace, key: K::Lane) -> Option<usize>;
+    /// The value at which the trace for `key` ends, if the leaf has not changed since.
+    ///
+    /// # Panics
+    /// If the leaf has changed, perhaps.
+    fn follow(&self, leaf: u32, trace: Self::Trace, key: K::Lane) -> Option<NonNull<V>>;
 
     /// Asks for where a pair of `key` would be written.
     fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane);

@@ -27,6 +27,8 @@ pub trait PagedLevel: 'static {
     const IDENTIFIERS: Hint = Hint::None;
     /// At so many pairs or fewer a leaf joins a neighbour; 0, and only empty leaves go, as in the paper.
     const SPARSE: usize = 0;
+    /// A neighbour of at most so many pairs takes some of a full leaf's; 0, and full leaves are split, as in the paper.
+    const SHARING: usize = 0;
 }
 
 /// Whether leaves are sorted, and how they are searched.
@@ -113,7 +115,7 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
     #[inline(always)]
     fn node(&self, leaf: u32) -> Node<'_, K::Lane> {
         let keys = &self.keys[Self::start(leaf)..][..Self::ROOM];
-        Node { keys, samples: &[], used: &self.used[leaf as usize] }
+        Node { keys, capacity: Self::ROOM, samples: &[], used: &self.used[leaf as usize] }
     }
 
     /// The identifier in a slot of `leaf`, [`NONE`] if it is not occupied.
@@ -180,6 +182,10 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         Self::ROOM
     };
     const SPARSE: usize = C::SPARSE;
+    const SHARING: usize = {
+        assert!(C::SHARING < Self::ROOM - 1, "a neighbour that takes pairs has room for two");
+        C::SHARING
+    };
 
     type Trace = Option<usize>;
 
@@ -281,6 +287,27 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         (pivot, fresh)
     }
 
+    fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane> {
+        let (used, room) = (self.len(leaf), Self::ROOM - self.len(neighbour));
+        let mut order = Vec::with_capacity(used);
+        self.sorted(x, leaf, &mut order);
+        // Between two that are equal, where a promise of uniqueness was broken, no separator fits.
+        let kept = if to_right { used - room / 2 } else { room / 2 };
+        let (left, right) = (order[kept - 1].0, order[kept].0);
+        if left == right {
+            return None;
+        }
+        for slot in (0..used).rev() {
+            let key = self.key(leaf, slot);
+            if (key > left) == to_right {
+                let identifier = self.unlink(leaf, slot);
+                let place = C::Order::place::<K, X>(x, self.node(neighbour), key);
+                self.link(neighbour, place, key, identifier);
+            }
+        }
+        Some(left)
+    }
+
     fn merge(&mut self, left: u32, right: u32) {
         while self.len(right) > 0 {
             // From the front, so that what was sorted stays so.
@@ -317,7 +344,12 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     fn ask_early(&self, _: u32, _: K::Lane) {}
 
     #[inline(always)]
-    fn ask(&self, leaf: u32) {
+    fn ask_count(&self, leaf: u32) {
+        prefetch(&self.used[leaf as usize]);
+    }
+
+    #[inline(always)]
+    fn ask(&self, leaf: u32, _: K::Lane) {
         prefetch_lines_as(self.node(leaf).keys, Hint::T0);
     }
 
@@ -334,15 +366,16 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     }
 
     #[inline(always)]
-    fn ask_value(&self, leaf: u32, trace: Option<usize>) {
+    fn trace_on<X: LaneKernels>(&self, _: X, leaf: u32, _: K::Lane, trace: Option<usize>) -> Option<usize> {
         if let Some(slot) = trace {
             self.pairs.ask(self.identifier(leaf, slot));
         }
+        trace
     }
 
     #[inline(always)]
-    fn follow(&self, _: u32, trace: Option<usize>, _: K::Lane) -> Option<usize> {
-        trace
+    fn follow(&self, leaf: u32, trace: Option<usize>, _: K::Lane) -> Option<NonNull<V>> {
+        trace.map(|slot| self.value_at(leaf, slot))
     }
 
     #[inline(always)]

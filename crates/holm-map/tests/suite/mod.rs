@@ -55,6 +55,8 @@ selections! {
     Tall: Fingerprinted<Marked<4, 1>>, Nodes<Counting, 64>, Nodes<Counting, 64>, Nodes<Examining, 64>;
     // Leaves that go only when they are empty.
     Loose: Fingerprinted<Marked<63, 0>>, Nodes<Scalar, 64>, Nodes<Binary, 128>, Nodes<HybridBinary, 64>;
+    // A second level of which the only node grows.
+    Broad: Fingerprinted<Marked<5, 1>>, Nodes<Counting, 64>, Nodes<Sampled, 16384>, Nodes<Examining, 64>;
     UnsortedScalar: Paged<Pagewise<Unsorted, 64, 2>>, Nodes<Scalar, 64>, Nodes<Scalar, 64>, Nodes<Scalar, 64>;
     UnsortedPure: Paged<Pagewise<Unsorted, 64, 0>>, Nodes<HybridInterpolation<false>, 128>,
         Nodes<HybridInterpolation<false>, 256>, Nodes<HybridInterpolation<true>, 128>;

@@ -15,6 +15,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-medium/src/region/",
     "crates/holm-medium/src/flush/",
     "crates/holm-search/src/x86_64/",
+    "rivals/maps/src/peers/absl.rs",
     "rivals/src/engines/lmdb.rs",
     "shells/capi/src/",
     "shells/pibench/src/door.rs",

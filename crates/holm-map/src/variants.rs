@@ -1,0 +1,61 @@
+//! Selections put together from parts, for experiments: each of the paper's switches is a type parameter or a constant.
+//!
+//! `Three<Leaves<Unsorted, 512>, Inner<Examining, 512>, Inner<HybridInterpolation, 16384>>` is a tree of the paper's
+//! three levels; which parts stand for which of its figures is listed in `docs/map.md`.
+
+use crate::area::Pages;
+use crate::key::Key;
+use crate::leaf::{Order, Paged, PagedLevel};
+use crate::level::{Level, Selection};
+use crate::search::Search;
+use holm_search::Hint;
+use std::marker::PhantomData;
+
+/// How identifiers are asked for ahead, as a constant can say it: 0 not at all, 1 to 3 into that level of the cache and
+/// those behind it, 4 past the caches.
+const fn hint(ahead: u8) -> Hint {
+    match ahead {
+        0 => Hint::None,
+        1 => Hint::T0,
+        2 => Hint::T1,
+        3 => Hint::T2,
+        4 => Hint::NonTemporal,
+        _ => panic!("hints are numbered from 0 to 4"),
+    }
+}
+
+const fn pages(large: bool) -> Pages {
+    if large { Pages::Large } else { Pages::Small }
+}
+
+/// Inner nodes of `BYTES` of keys, searched by `Q`, on large pages or small ones, with identifiers asked for `AHEAD`.
+pub struct Inner<Q, const BYTES: usize, const LARGE: bool = false, const AHEAD: u8 = 0>(PhantomData<Q>);
+
+impl<Q: Search, const BYTES: usize, const LARGE: bool, const AHEAD: u8> Level for Inner<Q, BYTES, LARGE, AHEAD> {
+    type Search = Q;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = pages(LARGE);
+    const IDENTIFIERS: Hint = hint(AHEAD);
+}
+
+/// Leaves of `BYTES` of keys in the order `O`, with pairs apart, on large pages or small ones, with identifiers asked
+/// for `AHEAD`.
+pub struct Leaves<O, const BYTES: usize, const LARGE: bool = false, const AHEAD: u8 = 0>(PhantomData<O>);
+
+impl<O: Order, const BYTES: usize, const LARGE: bool, const AHEAD: u8> PagedLevel for Leaves<O, BYTES, LARGE, AHEAD> {
+    type Order = O;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = pages(LARGE);
+    const PAIR_PAGES: Pages = pages(LARGE);
+    const IDENTIFIERS: Hint = hint(AHEAD);
+}
+
+/// Leaves `L`, above them `First`, above that `Second`, as often as needed.
+pub struct Three<L, First, Second>(PhantomData<(L, First, Second)>);
+
+impl<L: PagedLevel, First: Level, Second: Level> Selection for Three<L, First, Second> {
+    type Leaf<K: Key, V> = Paged<K, V, L>;
+    type First = First;
+    type Second = Second;
+    type Above = Second;
+}

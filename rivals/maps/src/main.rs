@@ -1,0 +1,178 @@
+//! `holm-map` beside the ordered maps that a user would otherwise pick, in one interleaved run: a process for each map
+//! and round, so that none inherits another's heap, and the median of the rounds. This package is the only place that
+//! depends on those maps.
+
+#![deny(unsafe_code)]
+
+mod keys;
+mod measure;
+mod peer;
+mod peers;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+use keys::Spread;
+use measure::{Figures, OPERATIONS, Plan};
+use std::process::Command;
+
+/// Measures ordered maps in memory by turns. Times are the thread's, in nanoseconds an operation.
+#[derive(Parser)]
+struct Arguments {
+    /// Maps, separated by commas: fast, fast-reserved, paper, std, blart; absl by its feature; for u64 alone congee and
+    /// masstree. Ratios are to the first [default: fast, absl if it is there, std]
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Keys, and the values that go with them
+    #[arg(long, value_enum, default_value = "u64")]
+    keys: Keys,
+    /// How keys lie in their type
+    #[arg(long, value_enum, default_value = "uniform")]
+    spread: Spread,
+    /// Pairs loaded before anything is timed
+    #[arg(long, default_value_t = 12_000_000)]
+    loaded: usize,
+    /// Operations of each kind
+    #[arg(long, default_value_t = 4_000_000)]
+    timed: usize,
+    /// Rounds over all maps
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Pages of all maps
+    #[arg(long, value_enum, default_value = "large")]
+    pages: Pages,
+    /// Measures one map, in this process
+    #[arg(long, hide = true)]
+    child: Option<String>,
+}
+
+/// Types of keys and values.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Keys {
+    /// Keys of 8 bytes, values of 8.
+    U64,
+    /// Keys of 4 bytes, values of 28.
+    F32,
+}
+
+/// Which pages are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Pages {
+    /// Large ones for all, by the allocator's tunable for those who use it.
+    Large,
+    /// Small ones for all: the system is told to give no other.
+    Small,
+    /// Each map as it is by itself.
+    Own,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    match &arguments.child {
+        Some(peer) => obey(peer, &arguments),
+        None => compare(&arguments),
+    }
+}
+
+/// What a child does.
+fn obey(peer: &str, arguments: &Arguments) -> Result<()> {
+    if arguments.pages == Pages::Small {
+        rustix::thread::disable_transparent_huge_pages(true).context("small pages alone")?;
+    }
+    let (loaded, timed, spread) = (arguments.loaded, arguments.timed, arguments.spread);
+    let figures = match arguments.keys {
+        Keys::U64 => peer::run_whole(peer, &Plan::new(loaded, timed, spread)?)?,
+        Keys::F32 => peer::run_real(peer, &Plan::new(loaded, timed, spread)?)?,
+    };
+    let words: Vec<String> = figures.iter().map(f64::to_string).collect();
+    println!("{}", words.join(" "));
+    Ok(())
+}
+
+fn compare(arguments: &Arguments) -> Result<()> {
+    let usual: Vec<String> = peer::USUAL.iter().map(|name| (*name).to_owned()).collect();
+    let peers = if arguments.peers.is_empty() { &usual } else { &arguments.peers };
+    ensure!(arguments.rounds > 0, "no rounds, no figures");
+    println!(
+        "{:?}, {:?}, {} loaded, {} timed, {} rounds, {:?} pages; {}",
+        arguments.keys,
+        arguments.spread,
+        arguments.loaded,
+        arguments.timed,
+        arguments.rounds,
+        arguments.pages,
+        holm_bench::machine::describe(std::path::Path::new(".")),
+    );
+    let mut rounds = vec![Vec::new(); peers.len()];
+    for round in 1..=arguments.rounds {
+        for (peer, rounds) in peers.iter().zip(&mut rounds) {
+            eprintln!("round {round}, {peer}");
+            rounds.push(measure(peer, arguments)?);
+        }
+    }
+    print!("{}", table(peers, &rounds));
+    Ok(())
+}
+
+/// One map in a process of its own, with the parent's arguments.
+fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child.args(std::env::args().skip(1)).args(["--child", peer]);
+    if arguments.pages == Pages::Large {
+        child.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+    }
+    let output = child.stderr(std::process::Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "{peer} failed: {}", output.status);
+    let figures: Vec<f64> =
+        String::from_utf8(output.stdout)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} said something else than its figures"))
+}
+
+/// A row for each operation: each map's median, the extremes, and how many times as long the first map's it is.
+fn table(peers: &[String], rounds: &[Vec<Figures>]) -> String {
+    let mut text = format!("{:<14}", "ns");
+    peers.iter().for_each(|peer| text += &format!(" {:>32}", format!("{peer} (rounds), times")));
+    for (at, operation) in OPERATIONS.iter().enumerate() {
+        text += &format!("\n{operation:<14}");
+        let first = middle(&rounds[0], at).1;
+        for rounds in rounds {
+            let (low, median, high) = middle(rounds, at);
+            let times = median / first;
+            text += &format!(" {:>32}", format!("{median:.1} ({low:.0} to {high:.0}), {times:.2}"));
+        }
+    }
+    text + "\n"
+}
+
+/// Least, median and greatest.
+fn middle(rounds: &[Figures], at: usize) -> (f64, f64, f64) {
+    let mut figures: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
+    figures.sort_by(f64::total_cmp);
+    (figures[0], figures[figures.len() / 2], figures[figures.len() - 1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_peer_does_what_the_plan_says() {
+        // A run checks its answers' sums and what was there to be removed.
+        let whole = Plan::new(4000, 1000, Spread::Clustered).unwrap();
+        for peer in ["fast", "fast-reserved", "paper", "std", "blart", "congee", "masstree"] {
+            assert!(peer::run_whole(peer, &whole).unwrap().iter().all(|figure| *figure >= 0.0), "{peer}");
+        }
+        let real = Plan::new(4000, 1000, Spread::Skewed).unwrap();
+        for peer in peer::USUAL.iter().chain(&["paper", "blart"]) {
+            assert!(peer::run_real(peer, &real).unwrap().iter().all(|figure| *figure >= 0.0), "{peer}");
+        }
+        assert!(peer::run_real("nobody", &real).is_err());
+    }
+
+    #[test]
+    fn the_table_has_medians() {
+        let rounds = [3.0, 1.0, 2.0].map(|figure| [figure; OPERATIONS.len()]).to_vec();
+        let twice = rounds.iter().map(|round| round.map(|figure| 2.0 * figure)).collect();
+        let text = table(&["a".to_owned(), "b".to_owned()], &[rounds, twice]);
+        assert!(text.contains("2.0 (1 to 3), 1.00") && text.contains("4.0 (2 to 6), 2.00"), "{text}");
+    }
+}

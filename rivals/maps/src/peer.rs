@@ -1,0 +1,86 @@
+//! What is asked of a map under test, and which maps there are. An engine that has no batches does one after the
+//! other, which is what its users do.
+
+use crate::keys::{Ordered, TestKey};
+use crate::measure::{Figures, Plan};
+use anyhow::{Result, bail};
+use holm_map::{Fast, Map, Paper, Real};
+use std::collections::BTreeMap;
+
+/// A value of `N` bytes, of which the first eight say what it is.
+pub(crate) type Value<const N: usize> = [u8; N];
+
+/// A value that says `number`.
+pub(crate) fn value<const N: usize>(number: u64) -> Value<N> {
+    std::array::from_fn(|at| if at < 8 { number.to_le_bytes()[at] } else { 7 })
+}
+
+/// What a value says.
+pub(crate) fn number<const N: usize>(value: &Value<N>) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|at| value[at]))
+}
+
+/// A map under test. What is asked for and not there says 0.
+pub(crate) trait Peer<K: Copy, const N: usize>: Sized {
+    /// An empty map, which may get the memory for so many pairs ahead.
+    fn new(expected: usize) -> Self;
+    fn insert(&mut self, key: K, value: Value<N>);
+    fn get(&self, key: K) -> u64;
+    fn remove(&mut self, key: K) -> bool;
+    /// The sum of what up to `count` values from a key on say.
+    fn scan(&self, from: K, count: usize) -> u64;
+
+    fn get_many(&self, keys: &[K]) -> u64 {
+        keys.iter().fold(0, |sum, key| sum.wrapping_add(self.get(*key)))
+    }
+
+    fn insert_many(&mut self, pairs: &[(K, Value<N>)]) {
+        pairs.iter().for_each(|(key, value)| self.insert(*key, *value));
+    }
+
+    fn remove_many(&mut self, keys: &[K]) -> usize {
+        keys.iter().filter(|key| self.remove(**key)).count()
+    }
+}
+
+/// The peers that a run compares if it is not told, and in which order.
+pub(crate) const USUAL: &[&str] = &[
+    "fast",
+    #[cfg(feature = "absl")]
+    "absl",
+    "std",
+];
+
+/// Measures the peer of this name with keys `u64` and values of 8 bytes.
+pub(crate) fn run_whole(name: &str, plan: &Plan<u64, 8>) -> Result<Figures> {
+    match name {
+        #[cfg(feature = "absl")]
+        "absl" => plan.run::<crate::peers::absl::AbslWhole>(),
+        "congee" => plan.run::<crate::peers::congee::Congee>(),
+        "masstree" => plan.run::<crate::peers::masstree::Masstree>(),
+        _ => run_any(name, plan),
+    }
+}
+
+/// Measures the peer of this name with keys `f32` and values of 28 bytes.
+pub(crate) fn run_real(name: &str, plan: &Plan<Real<f32>, 28>) -> Result<Figures> {
+    match name {
+        #[cfg(feature = "absl")]
+        "absl" => plan.run::<crate::peers::absl::AbslReal>(),
+        _ => run_any(name, plan),
+    }
+}
+
+fn run_any<K: TestKey, const N: usize>(name: &str, plan: &Plan<K, N>) -> Result<Figures> {
+    match name {
+        "fast" => plan.run::<Map<K, Value<N>, Fast>>(),
+        "fast-reserved" => plan.run::<crate::peers::holm::Reserved<K, Value<N>, Fast>>(),
+        "paper" => plan.run::<Map<K, Value<N>, Paper>>(),
+        "std" => plan.run::<BTreeMap<K, Value<N>>>(),
+        "blart" => plan.run::<blart::TreeMap<Ordered<K>, Value<N>>>(),
+        _ => bail!(
+            "no peer {name} for these keys: there are fast, fast-reserved, paper, std and blart; for u64 also congee \
+             and masstree; and absl by its feature"
+        ),
+    }
+}

@@ -1,0 +1,10 @@
+//! The maps under test, a file each.
+
+#[cfg(feature = "absl")]
+#[allow(unsafe_code, reason = "a foreign interface")]
+pub(crate) mod absl;
+pub(crate) mod blart;
+pub(crate) mod congee;
+pub(crate) mod holm;
+pub(crate) mod masstree;
+pub(crate) mod standard;

@@ -1,0 +1,62 @@
+//! `absl::btree_map`, the C++ peer. One of the rooms where `unsafe` may stand: a foreign interface.
+
+use crate::peer::{Peer, Value};
+use holm_map::Real;
+use std::ffi::{c_char, c_void};
+
+/// A map of pairs of one type, and the calls to it.
+macro_rules! peer {
+    ($name:ident, $key:ty, $bytes:literal, $raw:ty, $as_raw:expr,
+     $new:ident $free:ident $insert:ident $get:ident $remove:ident $scan:ident) => {
+        unsafe extern "C" {
+            fn $new() -> *mut c_void;
+            fn $free(map: *mut c_void);
+            fn $insert(map: *mut c_void, key: $raw, value: *const c_char);
+            fn $get(map: *const c_void, key: $raw) -> u64;
+            fn $remove(map: *mut c_void, key: $raw) -> usize;
+            fn $scan(map: *const c_void, from: $raw, count: usize) -> u64;
+        }
+
+        /// The map, owned.
+        pub(crate) struct $name(*mut c_void);
+
+        impl Drop for $name {
+            fn drop(&mut self) {
+                // SAFETY: made by `new`, and given up here.
+                unsafe { $free(self.0) };
+            }
+        }
+
+        impl Peer<$key, $bytes> for $name {
+            fn new(_: usize) -> Self {
+                // SAFETY: makes an empty map; C++ ends the process if there is no memory.
+                Self(unsafe { $new() })
+            }
+
+            fn insert(&mut self, key: $key, value: Value<$bytes>) {
+                // SAFETY: the map is this one's alone; as many bytes are read as the value has, and copied.
+                unsafe { $insert(self.0, $as_raw(key), value.as_ptr().cast()) };
+            }
+
+            fn get(&self, key: $key) -> u64 {
+                // SAFETY: the map is there, and nobody changes it while it is borrowed.
+                unsafe { $get(self.0, $as_raw(key)) }
+            }
+
+            fn remove(&mut self, key: $key) -> bool {
+                // SAFETY: the map is this one's alone.
+                unsafe { $remove(self.0, $as_raw(key)) > 0 }
+            }
+
+            fn scan(&self, from: $key, count: usize) -> u64 {
+                // SAFETY: as in `get`.
+                unsafe { $scan(self.0, $as_raw(from), count) }
+            }
+        }
+    };
+}
+
+peer!(AbslWhole, u64, 8, u64, |key| key,
+    absl_u64_new absl_u64_free absl_u64_insert absl_u64_get absl_u64_remove absl_u64_scan);
+peer!(AbslReal, Real<f32>, 28, f32, Real::<f32>::get,
+    absl_f32_new absl_f32_free absl_f32_insert absl_f32_get absl_f32_remove absl_f32_scan);
