@@ -10,12 +10,12 @@ use crate::trace::{Entry, Event, Mark, Place, Site};
 use holm_medium::{Area, Epoch, Image, Medium, MediumError, Pool, Quill, Result, Scratch, Word};
 use std::collections::BTreeSet;
 use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// What is kept.
 #[derive(Default)]
 struct Book {
-    open: bool,
     entries: Vec<Entry>,
     scratch: BTreeSet<u64>,
     without: BTreeSet<Site>,
@@ -27,6 +27,8 @@ pub type Witness = Arc<dyn Fn() + Send + Sync>;
 /// A heap image of fixed size and the trace of what was done to it.
 pub struct Recorded {
     image: Arc<Image>,
+    /// Asked before anything else: over a closed book threads run at full speed.
+    open: AtomicBool,
     book: Mutex<Book>,
     witness: Mutex<Option<Witness>>,
 }
@@ -34,7 +36,8 @@ pub struct Recorded {
 impl Recorded {
     /// Zeroed memory of so many bytes for each area; the book is closed.
     pub fn new(bytes: [usize; 2]) -> Self {
-        Recorded { image: Arc::new(Image::heap(bytes[0], bytes[1])), book: Mutex::default(), witness: Mutex::default() }
+        let image = Arc::new(Image::heap(bytes[0], bytes[1]));
+        Recorded { image, open: AtomicBool::new(false), book: Mutex::default(), witness: Mutex::default() }
     }
 
     /// A pool over what a crash left, its active epoch being `active`. What was laid into it is not in the trace.
@@ -57,9 +60,9 @@ impl Recorded {
         self.book().without = sites.clone();
     }
 
-    /// Opens or closes the book: events are kept while it is open.
+    /// Opens or closes the book: events are kept, and witnesses called, while it is open.
     pub fn keep(&self, open: bool) {
-        self.book().open = open;
+        self.open.store(open, SeqCst);
     }
 
     /// Takes what has been kept so far.
@@ -84,6 +87,9 @@ impl Recorded {
     }
 
     fn push(&self, event: Event, place: Place) {
+        if !self.open.load(Relaxed) {
+            return;
+        }
         let ordered = event.order().is_some();
         self.enter(event, place);
         if ordered {
@@ -94,7 +100,7 @@ impl Recorded {
 
     fn enter(&self, event: Event, place: Place) {
         let mut book = self.book();
-        if !book.open || event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
+        if event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
             return;
         }
         book.entries.push(Entry { event, thread: threads::number(), place });

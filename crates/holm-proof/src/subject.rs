@@ -4,7 +4,7 @@
 //! design costs its own trees, and those once in this crate (`subjects.rs`).
 
 use crate::recorded::Recorded;
-use holm_medium::{Area, Image, Loc, Mapped, Quill};
+use holm_medium::{Area, Image, Loc, Quill};
 use holm_search::Search;
 use holm_tree::inner::Inner;
 use holm_tree::leaf::{Card, Leaf, Lens, MOST_PAIRS, Pairs};
@@ -54,7 +54,6 @@ pub struct Subject {
     /// The most leaves that one twig leads to.
     pub children: usize,
     tree: fn(Arc<Quill<Recorded>>) -> Arc<dyn Tree>,
-    index: fn(Arc<Quill<Mapped>>) -> Box<dyn Index<Words>>,
     bare: fn(&Image, u32, u64) -> Option<u64>,
     read_all: fn(&Image, u32, &[u64]),
     merges: fn() -> bool,
@@ -70,7 +69,6 @@ impl Subject {
             block: size_of::<D::Leaf>(),
             children: D::Twig::CHILDREN,
             tree: |quill| Arc::new(Forest::<_, D, _>::new(quill, Words, Search::detect())),
-            index: |quill| Box::new(Forest::<_, D, _>::new(quill, Words, Search::detect())),
             bare: bare::<D::Leaf>,
             read_all: read_all::<D::Leaf>,
             merges: merges::<D::Leaf>,
@@ -80,11 +78,6 @@ impl Subject {
     /// An empty tree over a recorded pool.
     pub fn tree(&self, quill: Arc<Quill<Recorded>>) -> Arc<dyn Tree> {
         (self.tree)(quill)
-    }
-
-    /// The same over memory, for threads at full speed.
-    pub fn index(&self, quill: Arc<Quill<Mapped>>) -> Box<dyn Index<Words>> {
-        (self.index)(quill)
     }
 
     /// What lies under a key in a leaf, whoever is writing there.

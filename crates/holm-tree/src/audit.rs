@@ -1,11 +1,7 @@
 //! Every invariant of a tree, checked: the order of keys within and across leaves, ranges, routing, counts.
 
-use crate::design::Design;
-use crate::forest::Forest;
 use crate::index::{Index, Root, Toward};
 use crate::keys::Keys;
-use crate::leaf::Leaf;
-use holm_medium::Medium;
 use serde::Serialize;
 
 /// What an audit looked at, and what it found wrong.
@@ -22,15 +18,16 @@ pub struct Audit {
     pub faults: Vec<String>,
 }
 
-pub(crate) fn audit<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, root: &Root) -> Audit {
+/// Of a tree of any design: compiled once for all of them.
+pub(crate) fn audit<K: Keys>(tree: &dyn Index<K>, keys_of: &K, root: &Root) -> Audit {
     let mut audit = Audit::default();
     let mut edge = K::Fence::default();
     loop {
-        let view = forest.view(root, Toward::Holding(K::probe(&edge)));
+        let view = tree.view(root, Toward::Holding(K::probe(&edge)));
         audit.leaves += 1;
         audit.pairs += view.pairs.len() as u64;
         let number = view.seen.leaf;
-        let keys: Vec<_> = view.pairs.iter().map(|slot| forest.keys.key(*slot)).collect();
+        let keys: Vec<_> = view.pairs.iter().map(|slot| keys_of.key(*slot)).collect();
         for (slot, key) in view.pairs.iter().zip(&keys) {
             audit.payloads.push(slot.payload);
             let Some(key) = key else {
@@ -41,11 +38,10 @@ pub(crate) fn audit<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, roo
                 let range = (&edge, &view.edge);
                 audit.faults.push(format!("leaf {number}: key {key:?} lies outside its range {range:?}"));
             }
-            if forest.get(root, K::probe(key)).payload != Some(slot.payload) {
+            if tree.get(root, K::probe(key)).payload != Some(slot.payload) {
                 audit.faults.push(format!("leaf {number}: key {key:?} is there and cannot be got"));
             }
-            let skip = forest.leaf(number).map_or(0, Leaf::skip);
-            if K::head(K::probe(key), skip) != slot.head {
+            if K::head(K::probe(key), view.skip) != slot.head {
                 audit.faults.push(format!("leaf {number}: the head of key {key:?} is {:#x}", slot.head));
             }
         }

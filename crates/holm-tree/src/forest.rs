@@ -407,6 +407,6 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     }
 
     fn audit(&self, root: &Root) -> Audit {
-        crate::audit::audit(self, root)
+        crate::audit::audit(self, &self.keys, root)
     }
 }

@@ -152,12 +152,23 @@ pub enum Fate {
 
 /// Something that no crash can have left in a block, given by its number and a byte within it.
 pub(crate) fn damaged<L>(
+    place: (u32, u64),
+    what: &'static str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> MediumError {
+    damaged_in(size_of::<L>(), place, what, found, expected)
+}
+
+/// The same in blocks of so many bytes.
+pub(crate) fn damaged_in(
+    block: usize,
     (number, byte): (u32, u64),
     what: &'static str,
     found: impl Into<String>,
     expected: impl Into<String>,
 ) -> MediumError {
-    let offset = u64::from(number) * size_of::<L>() as u64 + byte;
+    let offset = u64::from(number) * block as u64 + byte;
     MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
 }
 

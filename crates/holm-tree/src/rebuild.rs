@@ -3,41 +3,26 @@
 //! One pass over the leaf area brings every block to the cut and says what it is; a second reads each leaf's ends and
 //! marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
 //!
-//! A leaf whose heads leave out `skip` bytes has promised that its whole range shares them. The separators chosen here
-//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
-//! leave a gap between them, an empty leaf is put into it.
+//! What does not depend on the design lies in files of its own, so that it is compiled once for all of them: `found`
+//! puts the leaves into order and finds their ranges, `parallel` runs a pass on all cores.
+
+mod found;
+mod parallel;
 
 use crate::design::{BerthOf, Design};
 use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::leaf::{Cut, Fate, Home, Leaf, Pairs, damaged};
+use crate::leaf::{Cut, Fate, Leaf, Pairs, damaged};
 use crate::load::Placed;
 use crate::reach::Reach;
-use crate::restore::{Below, Levels, Restorer};
+use crate::restore::{Levels, Restorer};
+use found::{Found, Place};
 use holm_medium::{Area, Epoch, Medium, Pen, Result};
+use parallel::parallel;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::thread;
-
-/// A leaf in use, with the ends of what it holds.
-struct Found<K: Keys> {
-    number: u32,
-    keyspace: u32,
-    first: bool,
-    skip: usize,
-    pairs: usize,
-    /// Of the range, where the leaf itself says that it starts there.
-    ends: Option<(K::Fence, K::Fence)>,
-}
-
-/// What is to be where a range starts.
-enum Place {
-    Leaf(u32),
-    /// An empty leaf, still to be made.
-    Gap(Home),
-}
 
 pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     forest: &Forest<M, D, K>,
@@ -61,30 +46,28 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
     let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
-    let mut found = parallel(threads, &live, |part| look_at(forest, part, epoch, &reach))?;
-    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+    let mut found = parallel(threads, &live, &|part| look_at(forest, part, epoch, &reach))?;
+    found::sort(&mut found);
     if !linked && !D::Leaf::CARD.defers {
         divide(forest, &mut found, epoch, &reach)?;
     }
     let in_leaves = live.iter().flat_map(|live| forest.blocks_of(live.0));
     let in_use: Vec<_> = in_leaves.chain(levels.blocks().filter(|number| *number < blocks)).collect();
     let first = pool.space.first_block();
-    let frontier = in_use.iter().max().map_or(first, |last| last + 1);
-    let mut used = vec![false; frontier as usize];
-    in_use.iter().for_each(|number| used[*number as usize] = true);
-    let free = (first..frontier).rev().filter(|number| !used[*number as usize]).collect();
+    let (frontier, free) = found::free(first, &in_use);
     let record_bytes = reach.bytes();
     let (record_frontier, runs) = reach.free_runs();
     pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
     let leaves = found.len() as u64;
     let trees: Vec<_> = found.chunk_by(|a, b| a.keyspace == b.keyspace).collect();
-    let places = trees.iter().map(|tree| place::<D, K>(tree)).collect::<Result<Vec<_>>>()?;
+    let block = size_of::<D::Leaf>();
+    let places = trees.iter().map(|tree| found::place(block, tree)).collect::<Result<Vec<_>>>()?;
     ready()?;
     let mut roots = Vec::new();
     for (tree, places) in trees.iter().zip(places) {
         let (keyspace, pairs) = (tree[0].keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
         if D::Twig::DURABLE {
-            roots.push(restorer.raise(&mut levels, keyspace, tree.iter().map(below).collect(), pairs)?);
+            roots.push(restorer.raise(&mut levels, keyspace, tree.iter().map(Found::below).collect(), pairs)?);
             continue;
         }
         let leaves = fill_gaps(forest, places, epoch)?;
@@ -93,40 +76,6 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     }
     restorer.end_all(levels)?;
     Ok(Rebuilt { roots, latest, leaves, record_bytes })
-}
-
-/// A leaf as durable nodes see it: keys whole.
-fn below<K: Keys>(leaf: &Found<K>) -> Below {
-    let word = |fence: &K::Fence| K::head(K::probe(fence), 0);
-    Below { number: leaf.number, ends: leaf.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
-}
-
-/// Runs `work` over equal parts of a list and joins what they give, in order.
-fn parallel<T: Sync, R: Send>(
-    threads: usize,
-    all: &[T],
-    work: impl Fn(&[T]) -> Result<Vec<R>> + Sync,
-) -> Result<Vec<R>> {
-    let part = all.len().div_ceil(threads.max(1)).max(1024);
-    if part >= all.len() {
-        // A small forest is recovered sooner than a thread is made.
-        return work(all);
-    }
-    let mut joined = Vec::with_capacity(all.len());
-    thread::scope(|scope| {
-        let work = &work;
-        let begin = |part| (thread::Builder::new().spawn_scoped(scope, move || work(part)).ok(), part);
-        let parts: Vec<_> = all.chunks(part).map(begin).collect();
-        for (begun, part) in parts {
-            match begun.map(thread::ScopedJoinHandle::join) {
-                Some(Ok(done)) => joined.extend(done?),
-                Some(Err(panic)) => std::panic::resume_unwind(panic),
-                // Threads are rationed: then this one does it.
-                None => joined.extend(work(part)?),
-            }
-        }
-        Ok(joined)
-    })
 }
 
 type Live = (u32, u32, bool);
@@ -139,7 +88,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
     let Restorer { forest, epoch, blocks } = *restorer;
     let latest = Mutex::new(0);
     let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
-    let live = parallel(threads, &numbers, |part| {
+    let live = parallel(threads, &numbers, &|part| {
         let mut live = Vec::new();
         let mut newest = 0;
         let mut pen = forest.quill.cut_at(epoch);
@@ -196,11 +145,7 @@ fn divide<M: Medium, D: Design, K: Keys>(
     epoch: Epoch,
     reach: &Reach,
 ) -> Result<()> {
-    let overlap = |pair: &[Found<K>]| {
-        let ends = pair[0].ends.as_ref().zip(pair[1].ends.as_ref());
-        pair[0].keyspace == pair[1].keyspace && ends.is_some_and(|(left, right)| left.1 >= right.0)
-    };
-    let overlapping: Vec<_> = found.windows(2).enumerate().filter(|(_, pair)| overlap(pair)).map(|it| it.0).collect();
+    let overlapping = found::overlapping(found);
     let mut pen = forest.quill.cut_at(epoch);
     for &index in &overlapping {
         let (left, berth) = forest.block(found[index].number)?;
@@ -225,7 +170,7 @@ fn normalise_all<M: Medium, D: Design, K: Keys>(
     epoch: Epoch,
     threads: usize,
 ) -> Result<Vec<Live>> {
-    parallel(threads, live, |part| {
+    parallel(threads, live, &|part| {
         let mut kept = Vec::with_capacity(part.len());
         let mut pen = forest.quill.cut_at(epoch);
         for leaf in part {
@@ -389,72 +334,4 @@ fn fill_gaps<M: Medium, D: Design, K: Keys>(
         Place::Gap(home) => forest.fresh_leaf(epoch, home).map(|number| (low, number)),
     };
     places.into_iter().map(fill).collect()
-}
-
-/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
-fn place<D: Design, K: Keys>(tree: &[Found<K>]) -> Result<Vec<(K::Fence, Place)>> {
-    let keyspace = tree[0].keyspace;
-    let gap = |low: &K::Fence, high: Option<&K::Fence>| {
-        (low.clone(), Place::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
-    };
-    let mut placed: Vec<(K::Fence, Place)> = Vec::with_capacity(tree.len());
-    let mut last: Option<(&Found<K>, &K::Fence)> = None;
-    for leaf in tree {
-        let Some((low, high)) = &leaf.ends else { continue };
-        match last {
-            None if leaf.skip == 0 => placed.push((K::Fence::default(), Place::Leaf(leaf.number))),
-            None => {
-                let start = K::cut(low, leaf.skip);
-                placed.push(gap(&K::Fence::default(), Some(&start)));
-                placed.push((start, Place::Leaf(leaf.number)));
-            }
-            Some((before, end)) => {
-                if end >= low {
-                    return Err(damaged::<D::Leaf>(
-                        (leaf.number, 0),
-                        "a leaf",
-                        "keys that overlap another leaf's",
-                        "a range of its own",
-                    ));
-                }
-                let (limit, start) = between::<K>((end, before.skip), (low, leaf.skip));
-                if let Some(limit) = limit {
-                    placed.push(gap(&limit, Some(&start)));
-                }
-                placed.push((start, Place::Leaf(leaf.number)));
-            }
-        }
-        last = Some((leaf, high));
-    }
-    match last {
-        // Nothing but empty leaves: the first of them is the tree.
-        None => {
-            let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
-            placed.push((K::Fence::default(), Place::Leaf(number)));
-        }
-        Some((leaf, high)) if leaf.skip > 0 => {
-            if let Some(limit) = K::beyond(high, leaf.skip) {
-                placed.push(gap(&limit, None));
-            }
-        }
-        Some(_) => {}
-    }
-    Ok(placed)
-}
-
-/// Where the right leaf's range starts, and where the left one's must end if that is earlier.
-fn between<K: Keys>(left: (&K::Fence, usize), right: (&K::Fence, usize)) -> (Option<K::Fence>, K::Fence) {
-    let (end, left_skip) = left;
-    let (low, right_skip) = right;
-    // The shortest separator, or the right leaf's whole prefix where that is longer: all of its range must share it.
-    let shortest = K::separator(end, low).max(K::cut(low, right_skip));
-    if K::shares(end, low, left_skip) {
-        return (None, shortest);
-    }
-    match K::beyond(end, left_skip) {
-        Some(limit) if limit >= shortest => (None, shortest),
-        Some(limit) if K::shares(&limit, low, right_skip) => (None, limit),
-        Some(limit) => (Some(limit), K::cut(low, right_skip).max(K::separator(end, low))),
-        None => (None, shortest),
-    }
 }

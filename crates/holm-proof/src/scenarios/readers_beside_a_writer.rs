@@ -1,8 +1,9 @@
 //! Readers that race with a writer never see a payload that was not stored under the key, nor a key out of its order.
 
 use super::Verdict;
+use crate::recorded::Recorded;
 use crate::subject::Subject;
-use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool};
+use holm_medium::{FIRST_EPOCH, Ground, Pool};
 use holm_tree::Toward;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,9 +19,9 @@ const PASSES: u64 = 40;
 /// What a reader must not have seen.
 pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
     let said = |error: holm_medium::MediumError| error.to_string();
-    let quill = Pool::open(Mapped::heap(4 << 20, 64, MappedOptions::default()), FIRST_EPOCH).map_err(said)?;
+    let quill = Pool::open(Recorded::new([4 << 20, 64]), FIRST_EPOCH).map_err(said)?;
     let quill = Arc::new(quill);
-    let tree = subject.index(quill.clone());
+    let tree = subject.tree(quill.clone());
     let root = tree.plant(&mut quill.clock().check_in().map_err(said)?, 1).map_err(said)?;
     let done = AtomicBool::new(false);
     let passes = AtomicU64::new(0);

@@ -1,10 +1,11 @@
 //! The buffered tree on real threads: short histories of a few keys, in leaves that fill, split, empty and merge
 //! meanwhile, under a clock that ticks.
 
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{FIRST_EPOCH, Ground, Pool, Quill};
 use holm_proof::history::{Action, Call, Recorder, check};
 use holm_proof::subjects;
-use holm_tree::{Index, Root, Words};
+use holm_proof::{Recorded, Tree};
+use holm_tree::Root;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,29 +17,28 @@ const KEYS: u64 = 3;
 const CALLS: u64 = 30;
 
 struct Grove {
-    quill: Arc<Quill<Mapped>>,
-    index: Box<dyn Index<Words>>,
+    quill: Arc<Quill<Recorded>>,
+    tree: Arc<dyn Tree>,
     root: Root,
 }
 
 impl Grove {
     fn new() -> Self {
-        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let medium = Mapped::heap(4 << 20, 4 << 10, options);
+        let medium = Recorded::new([4 << 20, 4 << 10]);
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-        let index = subjects::buffered.index(quill.clone());
-        let root = index.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
-        Grove { quill, index, root }
+        let tree = subjects::buffered.tree(quill.clone());
+        let root = tree.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
+        Grove { quill, tree, root }
     }
 
     fn act(&self, key: u64, action: Action) -> Option<u64> {
         if action == Action::Get {
-            return self.index.get(&self.root, key).payload;
+            return self.tree.get(&self.root, key).payload;
         }
         let mut stay = self.quill.clock().check_in().expect("sound");
         let old = match action {
-            Action::Put(value) => self.index.put(&self.root, &mut stay, key, value, None),
-            _ => self.index.remove(&self.root, &mut stay, key, None),
+            Action::Put(value) => self.tree.put(&self.root, &mut stay, key, value, None),
+            _ => self.tree.remove(&self.root, &mut stay, key, None),
         };
         old.expect("memory").map(|old| old.payload)
     }
@@ -99,5 +99,5 @@ fn every_history_has_an_order() {
         }
         done.store(true, Relaxed);
     });
-    assert_eq!(grove.index.audit(&grove.root).faults, Vec::<String>::new());
+    assert_eq!(grove.tree.audit(&grove.root).faults, Vec::<String>::new());
 }
