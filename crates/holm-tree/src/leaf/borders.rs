@@ -100,7 +100,26 @@ struct Traveller {
     slot: Slot,
     print: u8,
     /// The slot that it leaves; none for a pair that is new.
-    from: Option<usize>,
+    from: Option<u8>,
+}
+
+/// What is divided in a split: the pairs of a full leaf and one more, without a place in memory of their own.
+struct Halves {
+    pairs: [Traveller; SLOTS + 1],
+    count: usize,
+    middle: usize,
+}
+
+impl Halves {
+    /// In any order.
+    fn lower(&self) -> &[Traveller] {
+        &self.pairs[..self.middle]
+    }
+
+    /// Ascending.
+    fn upper(&self) -> &[Traveller] {
+        &self.pairs[self.middle..self.count]
+    }
 }
 
 /// Slots by the bits of a set, ascending.
@@ -173,7 +192,7 @@ impl Borders {
     }
 
     fn travellers<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = Traveller> {
-        let of = |slot| Traveller { slot: self.slot(slot), print: known.print(slot), from: Some(slot) };
+        let of = |slot| Traveller { slot: self.slot(slot), print: known.print(slot), from: Some(slot as u8) };
         slots(known.counts()).map(of)
     }
 
@@ -199,31 +218,41 @@ impl Borders {
         placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
     }
 
-    /// The halves of a full leaf and the pair that found no room, in order; nothing if there is room by now. Who does
-    /// not say what found none is believed of a leaf that is alone.
+    /// The halves of a full leaf and the pair that found no room; nothing if there is room by now. Who does not say what
+    /// found none is believed of a leaf that is alone.
     fn halves<K: Keys>(
         &self,
         known: &Known,
         lens: Lens<'_, K>,
         pending: Option<(K::Probe<'_>, u64)>,
-    ) -> Option<(Vec<Traveller>, Vec<Traveller>)> {
+    ) -> Option<Halves> {
         let key = pending.map_or(u64::MAX, |(probe, _)| K::head(probe, 0));
         if known.counts() != ALL && !self.shuns(key) {
             return None;
         }
-        let mut all: Vec<_> = self.travellers(known).collect();
-        if let Some((probe, payload)) = pending {
-            if self.find(known, lens, probe).is_some() {
-                return None;
+        let new = match pending {
+            Some((probe, _)) if self.find(known, lens, probe).is_some() => return None,
+            Some((probe, payload)) => {
+                Some(Traveller { slot: Slot { head: key, payload }, print: K::print(probe), from: None })
             }
-            all.push(Traveller { slot: Slot { head: key, payload }, print: K::print(probe), from: None });
+            None => None,
+        };
+        let mut halves = Halves { pairs: [Traveller::default(); SLOTS + 1], count: 0, middle: 0 };
+        for (place, pair) in halves.pairs.iter_mut().zip(self.travellers(known).chain(new)) {
+            *place = pair;
+            halves.count += 1;
         }
-        // Copies, which no writer changes: the library may sort them.
-        all.sort_unstable_by_key(|pair| pair.slot.head);
         // The greatest key of all, if that is what found no room, is in the upper half though there be nothing else.
-        let moved = (all.len() + usize::from(pending.is_some())) / 2;
-        let upper = all.split_off(all.len() - moved.min(MOVED));
-        Some((all, upper))
+        let moved = (halves.count + usize::from(new.is_some())) / 2;
+        halves.middle = halves.count - moved.min(MOVED);
+        let (key, middle) = (|pair: &Traveller| pair.slot.head, halves.middle);
+        // Copies, which no writer changes: the library may sort them. Of the lower half nobody asks the order.
+        let all = &mut halves.pairs[..halves.count];
+        if middle < all.len() {
+            all.select_nth_unstable_by_key(middle, key);
+            all[middle..].sort_unstable_by_key(key);
+        }
+        Some(halves)
     }
 
     /// One fresh block, and one commit word for the split and, if it can be, the pair that found no room.
@@ -237,15 +266,16 @@ impl Borders {
         pending: Option<(K::Probe<'_>, u64)>,
     ) -> (Split<K::Fence>, bool) {
         let stays = (Split { left: own, right: None }, false);
-        let Some((lower, upper)) = self.halves(known, lens, pending) else { return stays };
+        let Some(halves) = self.halves(known, lens, pending) else { return stays };
+        let (lower, upper) = (halves.lower(), halves.upper());
         let key = |pair: &Traveller| pair.slot.head;
-        let (last, first) = (lower.last().map_or(0, key), upper.first().map_or(u64::MAX, key));
+        let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
         // Halfway between the halves; of all keys, where both are empty. Between equal keys, which only damage could
         // bring about, there is nothing: the forest reports a leaf that stays full.
         let low = last.midpoint(first).saturating_add(1);
         let separator = lens.keys.key(Slot { head: low, payload: 0 });
         let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
-        right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], &upper);
+        right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], upper);
         // Before the link: else a crash keeps the link and finds noise behind it.
         pen.fence();
         // The commit word: the upper border of this leaf is now the lower one of the right leaf.
