@@ -52,10 +52,11 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
         };
     }
     planted! {
-        designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree;
-        variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k fast_fair_sentinels_4k
-            fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_4k circ_sentinels
-            circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all;
+        designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree lb_tree ss_tree;
+        variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k
+            fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_4k
+            circ_sentinels circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all
+            ss_tree_staying ss_tree_three ss_tree_four;
     }
 }
 
@@ -65,7 +66,8 @@ pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64
     match design {
         "buffered" => recovered::<designs::buffered>(keys, threads),
         "fast_fair" => recovered::<designs::fast_fair>(keys, threads),
-        "fp_tree" => recovered::<designs::fp_tree>(keys, threads),
+        "lb_tree" => recovered::<designs::lb_tree>(keys, threads),
+        "ss_tree" => recovered::<designs::ss_tree>(keys, threads),
         "isle" => recovered::<designs::isle>(keys, threads),
         _ => bail!("no figure shows the recovery of {design}"),
     }

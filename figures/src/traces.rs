@@ -23,6 +23,24 @@ pub(crate) fn zipf(count: u64, range: u64, seed: u64) -> Vec<u64> {
     (0..count).map(|_| word(zipf.rank(random.random()))).collect()
 }
 
+/// Every key once, in order.
+pub(crate) fn ascending(count: u64) -> Vec<u64> {
+    let mut keys = all(count);
+    keys.sort_unstable();
+    keys
+}
+
+/// Keys out of `range`, four fifths of them out of its first fifth.
+pub(crate) fn eighty_twenty(count: u64, range: u64, seed: u64) -> Vec<u64> {
+    let (mut random, fifth) = (random(seed), (range / 5).max(1));
+    let mut draw = || {
+        // Of the others, too, a fifth is popular.
+        let most = if random.random_ratio(3, 4) { fifth } else { range };
+        word(random.random_range(0..most))
+    };
+    (0..count).map(|_| draw()).collect()
+}
+
 /// The part of the keys of one of so many threads.
 pub(crate) fn part(keys: &[u64], thread: usize, threads: usize) -> &[u64] {
     let at = |thread| keys.len() * thread / threads;
@@ -46,6 +64,14 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(sorted.len(), keys.len());
+    }
+
+    #[test]
+    fn four_fifths_of_a_trace_go_to_a_fifth_of_the_keys() {
+        let popular: std::collections::HashSet<_> = all(2_000).into_iter().collect();
+        let hits = eighty_twenty(20_000, 10_000, 1).into_iter().filter(|key| popular.contains(key)).count();
+        assert!((15_500..16_500).contains(&hits), "{hits} of 20000");
+        assert!(ascending(1_000).is_sorted());
     }
 
     #[test]
