@@ -218,8 +218,8 @@ impl Borders {
         placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
     }
 
-    /// The halves of a full leaf and the pair that found no room; nothing if there is room by now. Who does not say what
-    /// found none is believed of a leaf that is alone.
+    /// The halves of a full leaf and the pair that found no room; nothing if there is room by now. Who does not say
+    /// what found none is believed of a leaf that is alone.
     fn halves<K: Keys>(
         &self,
         known: &Known,
