@@ -99,6 +99,25 @@ pub unsafe extern "C" fn holm_prefix(
     })
 }
 
+/// Lends the pair at one end.
+///
+/// # Safety
+/// As the header asks of the caller: places for results or NULL, a handle that is open and that no other thread uses
+/// now.
+unsafe fn lend(
+    iter: *mut Iter,
+    [key, value]: [*mut *const c_void; 2],
+    [key_size, value_size]: [*mut usize; 2],
+    take: impl FnOnce(&mut holm::Iter) -> Option<holm::Result<(&[u8], &[u8])>>,
+) -> c_int {
+    door(|| {
+        // SAFETY: the caller's promises. What is lent lives in the iterator, and is not looked at after the next call.
+        let (mut pair, iter) =
+            unsafe { (Pair::at(key, key_size, value, value_size), raw::handle_mut(iter, "the iterator")?) };
+        pair.set(take(&mut iter.0))
+    })
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_next(
     iter: *mut Iter,
@@ -107,13 +126,8 @@ pub unsafe extern "C" fn holm_next(
     value: *mut *const c_void,
     value_size: *mut usize,
 ) -> c_int {
-    door(|| {
-        // SAFETY: the header asks it of the caller: places for results or NULL, a handle that is open and that no other
-        // thread uses now. What is lent lives in it, and is not looked at after the next call.
-        let (mut pair, iter) =
-            unsafe { (Pair::at(key, key_size, value, value_size), raw::handle_mut(iter, "the iterator")?) };
-        pair.set(iter.0.next_ref())
-    })
+    // SAFETY: the caller's promises.
+    unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_ref) }
 }
 
 #[unsafe(no_mangle)]
@@ -124,12 +138,8 @@ pub unsafe extern "C" fn holm_next_back(
     value: *mut *const c_void,
     value_size: *mut usize,
 ) -> c_int {
-    door(|| {
-        // SAFETY: as in `holm_next`.
-        let (mut pair, iter) =
-            unsafe { (Pair::at(key, key_size, value, value_size), raw::handle_mut(iter, "the iterator")?) };
-        pair.set(iter.0.next_back_ref())
-    })
+    // SAFETY: the caller's promises.
+    unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_back_ref) }
 }
 
 #[unsafe(no_mangle)]

@@ -142,7 +142,7 @@ unsafe extern "C" fn holm_pibench_insert(
 ) -> bool {
     // SAFETY: the caller's promises.
     let (handle, key, value) = unsafe { (&*tree, lent(key, key_size), lent(value, value_size)) };
-    door(|| handle.of(key)?.insert(key, value))
+    door(|| handle.of(key)?.put(key, value, false))
 }
 
 /// # Safety
@@ -157,7 +157,7 @@ unsafe extern "C" fn holm_pibench_update(
 ) -> bool {
     // SAFETY: the caller's promises.
     let (handle, key, value) = unsafe { (&*tree, lent(key, key_size), lent(value, value_size)) };
-    door(|| handle.of(key)?.update(key, value))
+    door(|| handle.of(key)?.put(key, value, true))
 }
 
 /// # Safety

@@ -57,18 +57,6 @@ impl Store {
         let keyspace = database.keyspace("pibench")?;
         Ok(Store { keyspace, database, stripes: Stripes::new(), sizes, about, bed, _folder: folder })
     }
-
-    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
-        ensure!([key.len(), value.len()] == self.sizes, "a pair of other sizes than the tree was made for");
-        let ordered = ordered(key);
-        let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
-        let _turn = self.stripes.lock(hash(key));
-        if self.keyspace.contains_key(key)? != wanted {
-            return Ok(false);
-        }
-        self.keyspace.insert(key, value)?;
-        Ok(true)
-    }
 }
 
 impl Tree for Store {
@@ -84,12 +72,16 @@ impl Tree for Store {
         })
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.put(key, value, false)
-    }
-
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.put(key, value, true)
+    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
+        ensure!([key.len(), value.len()] == self.sizes, "a pair of other sizes than the tree was made for");
+        let ordered = ordered(key);
+        let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
+        let _turn = self.stripes.lock(hash(key));
+        if self.keyspace.contains_key(key)? != wanted {
+            return Ok(false);
+        }
+        self.keyspace.insert(key, value)?;
+        Ok(true)
     }
 
     fn remove(&self, key: &[u8]) -> Result<bool> {

@@ -10,10 +10,8 @@ use std::path::Path;
 pub(crate) trait Tree: Send + Sync {
     /// Copies the value out.
     fn find(&self, key: &[u8], value: &mut [u8]) -> Result<bool>;
-    /// Puts a value under a key that is absent.
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool>;
-    /// Puts a value under a key that is present.
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool>;
+    /// Puts a value under a key, if it is present or absent as wanted.
+    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool>;
     fn remove(&self, key: &[u8]) -> Result<bool>;
     /// Pairs from the key on, key and value by turns, at the end of `pairs`; their number.
     fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize>;

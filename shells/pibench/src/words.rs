@@ -64,11 +64,6 @@ impl Words {
         }
         Ok(true)
     }
-
-    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
-        let (key, value) = (word(key)?, word(value)?);
-        self.change(key, wanted, |stay| self.index.put(&self.root, stay, key, value, None).map(drop))
-    }
 }
 
 impl Tree for Words {
@@ -78,12 +73,9 @@ impl Tree for Words {
         Ok(true)
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.put(key, value, false)
-    }
-
-    fn update(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        self.put(key, value, true)
+    fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
+        let (key, value) = (word(key)?, word(value)?);
+        self.change(key, wanted, |stay| self.index.put(&self.root, stay, key, value, None).map(drop))
     }
 
     fn remove(&self, key: &[u8]) -> Result<bool> {

@@ -26,6 +26,7 @@
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
 use crate::keys::{Keys, Slot};
 use crate::pair::Pair;
+use crate::roster::slots;
 use crate::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use holm_medium::{Medium, Pen, Result, Word, persistent};
 use std::sync::atomic::AtomicU64;
@@ -122,16 +123,6 @@ impl Halves {
     }
 }
 
-/// Slots by the bits of a set, ascending.
-fn slots(bits: u32) -> impl Iterator<Item = usize> {
-    let mut left = bits & ALL;
-    std::iter::from_fn(move || {
-        let slot = (left != 0).then(|| left.trailing_zeros() as usize)?;
-        left &= left - 1;
-        Some(slot)
-    })
-}
-
 impl Borders {
     #[inline]
     fn slot(&self, index: usize) -> Slot {
@@ -211,7 +202,7 @@ impl Borders {
         let mut changed = 1 | filled;
         if known.used.swap(true, Relaxed) {
             changed = ALL;
-            slots(!filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
+            slots(ALL & !filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
         }
         self.flush(pen, changed);
         known.dismiss(ALL);
@@ -306,7 +297,7 @@ impl Borders {
     ) {
         let dead = self.dead();
         let mut changed = 0;
-        for slot in slots(!known.counts()) {
+        for slot in slots(ALL & !known.counts()) {
             if let Some(pair) = coming.next() {
                 // Still beyond the upper border.
                 self.store(pen, slot, pair.slot);
