@@ -53,17 +53,17 @@ unsafe impl<T: Persistent, const N: usize> Persistent for [T; N] {}
 #[macro_export]
 macro_rules! persistent {
     ($(#[$meta:meta])* $vis:vis struct $name:ident
-        $(<$(const $size:ident : usize),+ $(; $kind:ident : $bound:path)?>)?
+        $(<$(const $size:ident : usize),* $(; $kind:ident : $bound:path)?>)?
         { $($(#[$field_meta:meta])* $field_vis:vis $field:ident : $type:ty),* $(,)? }) => {
         $(#[$meta])*
         #[repr(C)]
-        $vis struct $name $(<$(const $size: usize),+ $(, $kind: $bound)?>)? {
+        $vis struct $name $(<$(const $size: usize,)* $($kind: $bound)?>)? {
             $($(#[$field_meta])* $field_vis $field: $type),*
         }
 
         const _: () = {
             const fn made_of_words<T: $crate::Persistent>() {}
-            impl $(<$(const $size: usize),+ $(, $kind: $bound)?>)? $name $(<$($size),+ $(, $kind)?>)? {
+            impl $(<$(const $size: usize,)* $($kind: $bound)?>)? $name $(<$($size,)* $($kind)?>)? {
                 #[allow(dead_code, reason = "it exists to be type-checked")]
                 const PROOF: () = { $(made_of_words::<$type>();)* };
             }
@@ -71,8 +71,8 @@ macro_rules! persistent {
         // SAFETY: `repr(C)`, and `PROOF` bounds every field by `Persistent`; words have one size and one alignment, so
         // fields of words leave no padding (a wider `align` on the struct pads only past the last field with bytes
         // that are never read as a field).
-        unsafe impl $(<$(const $size: usize),+ $(, $kind: $bound)?>)? $crate::Persistent
-            for $name $(<$($size),+ $(, $kind)?>)? {}
+        unsafe impl $(<$(const $size: usize,)* $($kind: $bound)?>)? $crate::Persistent
+            for $name $(<$($size,)* $($kind)?>)? {}
     };
 }
 

@@ -121,10 +121,10 @@ fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
     for probe in probes {
         let _ = (leaf.get(&beside, lens, *probe), leaf.glance(&beside, lens, *probe));
     }
-    let _ = (leaf.sparse(&beside), leaf.skip(), leaf.stamp(), leaf.next(), leaf.behind(), leaf.shed(&beside));
+    let _ = (leaf.sparse(&beside, lens), leaf.skip(), leaf.stamp(lens), leaf.next(), leaf.behind(), leaf.shed(&beside));
 }
 
 fn merges<L: Leaf>() -> bool {
     let image = Image::heap(size_of::<L>(), 0);
-    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default()))
+    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default(), lens(&image)))
 }

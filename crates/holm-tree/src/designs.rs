@@ -3,8 +3,9 @@
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::{Contiguous, Sorted};
+use crate::leaf::buffered::{Buffered, Fingerprints, Triple};
 use crate::leaf::ss_tree::{MOVING, SsTree};
-use crate::leaf::{blackhole::Blackhole, buffered::Buffered, circ::Circ, fast_fair::FastFair};
+use crate::leaf::{blackhole::Blackhole, circ::Circ, fast_fair::FastFair};
 
 /// Makes a list: its designs, what is asked of one by its name, and a macro of the given name that goes through all.
 macro_rules! designs {
@@ -71,7 +72,9 @@ pub(crate) use designs;
 
 designs! { $ for_each_design:
     /// BD+Tree: durability by epochs. The default of the store.
-    buffered: leaf Buffered, twig Sorted<8>, branch Sorted<8>;
+    buffered: leaf Buffered<1, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf with another block behind it before it is split: what the papers' leaves are together.
+    holm: leaf Buffered<2, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, looked through by vectors.

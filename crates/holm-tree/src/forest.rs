@@ -89,7 +89,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             return None;
         }
         let payload = leaf.get(&berth.beside, self.lens(), probe);
-        let stamp = leaf.stamp();
+        let stamp = leaf.stamp(self.lens());
         latch.still(version).then_some(Sighting { payload, seen: at.seen(at.leaf, version), stamp })
     }
 
@@ -217,7 +217,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         for ((probe, place), seen) in probes.iter().zip(&reached).zip(&seen) {
             let sighting = place.as_ref().zip(*seen).and_then(|((at, leaf, berth), version)| {
                 let payload = leaf.get(&berth.beside, self.lens(), *probe);
-                let stamp = leaf.stamp();
+                let stamp = leaf.stamp(self.lens());
                 let seen = at.seen(at.leaf, version);
                 at.latch(at.leaf, berth).still(version).then_some(Sighting { payload, seen, stamp })
             });
@@ -271,7 +271,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         into.seen = Seen::default();
         into.pairs.begin(D::Leaf::CAPACITY);
         leaf.gather(&berth.beside, self.lens(), &mut into.pairs);
-        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp());
+        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp(self.lens()));
         if !still() {
             return None;
         }
@@ -360,7 +360,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         let mut pen = self.quill.cut(stay);
         let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
         self.seal(&mut pen, seal);
-        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside);
+        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside, self.lens());
         let shed = taken.leaf.shed(&taken.berth.beside);
         drop(taken.held);
         drop(pen);

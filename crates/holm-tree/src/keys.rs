@@ -94,8 +94,9 @@ pub trait Keys: Send + Sync + 'static {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))
     }
-    /// Whether what a slot leads to has its head and fingerprint: asked before something is derived from its key.
-    fn is_own(&self, slot: Slot, skip: usize, print: u8) -> bool {
+    /// Whether what a slot leads to has its head, and its fingerprint where it has one: asked before something is
+    /// derived from its key.
+    fn is_own(&self, slot: Slot, skip: usize, print: Option<u8>) -> bool {
         let _ = (slot, skip, print);
         true
     }

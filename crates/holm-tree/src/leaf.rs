@@ -233,8 +233,8 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// Whether so few pairs are left that a merge is worth an attempt.
-    fn sparse(&self, beside: &Self::Beside) -> bool {
-        let _ = beside;
+    fn sparse<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) -> bool {
+        let _ = (beside, lens);
         false
     }
 
@@ -245,7 +245,8 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// The latest epoch in which the leaf changed, for designs that know.
-    fn stamp(&self) -> Epoch {
+    fn stamp<K: Keys>(&self, lens: Lens<'_, K>) -> Epoch {
+        let _ = lens;
         0
     }
 
@@ -372,10 +373,11 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
 
-    /// For designs that are neither linked nor defer: of a block that `recover` has found to be a leaf, once all that
-    /// `recover` wrote anywhere is durable, and what slots stand for can be asked. Takes away, idempotently, what a
-    /// crash left half done within it, and gives up a leaf that holds nothing, unless it is `placed`: a durable node
-    /// leads to it. Tells whether it still is one. Touches no other block. The pen fences once all blocks are done.
+    /// For designs that are not linked and do not defer, or whose leaves are of several blocks: of a block that
+    /// `recover` has found to be a leaf, once all that `recover` wrote anywhere is durable, and what slots stand for
+    /// can be asked. Takes away, idempotently, what a crash left half done within the leaf, and gives up one that holds
+    /// nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is one. Touches no other
+    /// leaf. The pen fences once all leaves are done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.

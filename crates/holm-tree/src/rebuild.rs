@@ -14,7 +14,7 @@ use crate::forest::Forest;
 use crate::index::{Rebuilt, Root};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::leaf::{Cut, Fate, Leaf, Pairs, damaged};
+use crate::leaf::{Cut, Fate, Leaf, Lens, Pairs, damaged};
 use crate::load::Placed;
 use crate::reach::Reach;
 use crate::restore::{Levels, Restorer};
@@ -41,7 +41,7 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let mut levels = restorer.find(|keyspace| planted.contains(&keyspace))?;
     if linked {
         live = chains(forest, &live, epoch)?;
-    } else if !D::Leaf::CARD.defers {
+    } else if !D::Leaf::CARD.defers || D::Leaf::BLOCKS > 1 {
         live = normalise_all(forest, &live, &levels, epoch, threads)?;
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
@@ -96,7 +96,8 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let (leaf, berth) = forest.block(number)?;
             let peer = |number| forest.leaf(number).filter(|_| number < blocks);
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
-            newest = newest.max(leaf.stamp());
+            // Of this block alone: the one behind it may not be at the cut yet.
+            newest = newest.max(leaf.stamp(Lens { image: None, ..forest.lens() }));
             if let Fate::Live { keyspace, first } = fate {
                 live.push((number, keyspace, first));
             }
@@ -276,7 +277,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
         pairs.clear();
         leaf.gather(&berth.beside, forest.lens(), &mut pairs);
         // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
-        let unlogged = leaf.stamp() >= epoch;
+        let unlogged = leaf.stamp(forest.lens()) >= epoch;
         for slot in pairs.iter() {
             if let Some((offset, words)) = K::extent(slot.payload)
                 && !reach.mark(offset, words)

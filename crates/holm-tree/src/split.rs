@@ -179,9 +179,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 unused(raw);
             }
         }
-        if !is_used(taken.number) {
-            space.retire_block(stay.epoch(), taken.number);
-        }
+        let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
+        given_up.for_each(|number| space.retire_block(stay.epoch(), number));
         Ok(Some(put))
     }
 
@@ -198,7 +197,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
         let retire = |number: u32| space.retire_block(stay.epoch(), number);
         match merged {
-            Some(Merged::Anew(own)) => own.into_iter().for_each(retire),
+            Some(Merged::Anew(own)) => own.into_iter().flat_map(|number| self.blocks_of(number)).for_each(retire),
             Some(Merged::InPlace(right)) => retire(right),
             None => {}
         }

@@ -5,7 +5,7 @@ use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill
 use holm_search::Search;
 use holm_tree::inner::Sorted;
 use holm_tree::leaf::Cut;
-use holm_tree::leaf::buffered::Buffered;
+use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::{Design, Forest, Index, Latch, Root, Slab, Words};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +16,7 @@ struct Tiny;
 
 impl Design for Tiny {
     const NAME: &'static str = "tiny";
-    type Leaf = Buffered;
+    type Leaf = Buffered<1, (Triple, Fingerprints)>;
     type Twig = Sorted<1>;
     type Branch = Sorted<1>;
 }

@@ -229,8 +229,9 @@ impl Keys for Records {
         };
         self.key(*first).zip(self.key(*last))
     }
-    fn is_own(&self, slot: Slot, skip: usize, print: u8) -> bool {
-        self.heads(slot, skip) && self.key(slot).is_some_and(|key| xxh3_64(&key) as u8 == print)
+    fn is_own(&self, slot: Slot, skip: usize, print: Option<u8>) -> bool {
+        let known = |key: Vec<u8>| print.is_none_or(|print| xxh3_64(&key) as u8 == print);
+        self.heads(slot, skip) && self.key(slot).is_some_and(known)
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {
         Some(record::extent(payload))

@@ -77,7 +77,7 @@ fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
     let running = trace(&buffered, &split(28), &plan).expect("a sound design");
     let running = holm_proof::sites(&running);
     let scrubs: Vec<Site> = report.sites.into_iter().filter(|site| !running.contains(site)).collect();
-    let scrubs: Vec<_> = scrubs.into_iter().filter(|site| site.place.file().ends_with("buffered.rs")).collect();
+    let scrubs: Vec<_> = scrubs.into_iter().filter(|site| site.place.file().contains("leaf/buffered")).collect();
     let stores: Vec<_> = scrubs.iter().filter(|site| site.order == Order::Store).collect();
     assert!(!stores.is_empty(), "recovery writes");
     let first = Plan { without: scrubs.iter().copied().collect(), ..Plan::suite(Persistency::Line) };

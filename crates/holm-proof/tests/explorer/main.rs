@@ -23,5 +23,6 @@ mod mutants;
 mod pruning;
 mod readers;
 mod scripts;
+mod segments;
 mod subnodes;
 mod table;

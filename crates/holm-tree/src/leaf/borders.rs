@@ -353,7 +353,7 @@ impl Leaf for Borders {
         slots(known.counts()).for_each(|slot| out.push(self.slot(slot)));
     }
 
-    fn sparse(&self, known: &Known) -> bool {
+    fn sparse<K: Keys>(&self, known: &Known, _: Lens<'_, K>) -> bool {
         (known.counts().count_ones() as usize) < SPARSE
     }
 

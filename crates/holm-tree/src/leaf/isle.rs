@@ -180,7 +180,7 @@ impl Leaf for Isle {
         }
     }
 
-    fn sparse(&self, _: &Self::Beside) -> bool {
+    fn sparse<K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>) -> bool {
         self.filled() < CAPACITY / 2
     }
 

@@ -6,7 +6,7 @@ use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool
 use holm_search::Search;
 use holm_tree::inner::{Contiguous, Sorted};
 use holm_tree::leaf::Cut;
-use holm_tree::leaf::buffered::Buffered;
+use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::locks::{LockArray, Locks};
 use holm_tree::{Design, Forest, Index, Root, Toward, Words};
 use shuttle::thread;
@@ -18,7 +18,7 @@ struct Tiny;
 
 impl Design for Tiny {
     const NAME: &'static str = "tiny";
-    type Leaf = Buffered;
+    type Leaf = Buffered<1, (Triple, Fingerprints)>;
     type Twig = Sorted<1>;
     type Branch = Sorted<1>;
 }
@@ -28,7 +28,7 @@ struct Locked<L>(std::marker::PhantomData<L>);
 
 impl<L: Locks> Design for Locked<L> {
     const NAME: &'static str = "locked";
-    type Leaf = Buffered;
+    type Leaf = Buffered<1, (Triple, Fingerprints)>;
     type Twig = Sorted<1, L>;
     type Branch = Sorted<1>;
 }
@@ -38,7 +38,7 @@ struct Renewed;
 
 impl Design for Renewed {
     const NAME: &'static str = "renewed";
-    type Leaf = Buffered;
+    type Leaf = Buffered<1, (Triple, Fingerprints)>;
     type Twig = Sorted<1>;
     type Branch = Contiguous<1>;
 }
