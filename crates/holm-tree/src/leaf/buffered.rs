@@ -29,7 +29,7 @@ mod versions;
 pub use prints::{Fingerprints, Prints, Unprinted};
 pub use versions::{State, Triple, Versions};
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
 use crate::keys::Keys;
 use crate::pair::Pair;
 use crate::roster::slots;
@@ -259,7 +259,19 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         fresh: [Fresh<'_, Self>; 2],
         range: (&K::Fence, Option<&K::Fence>),
     ) -> Split<K::Fence> {
-        self.make_room(own, lens, pen, fresh, range)
+        self.make_room(lens, pen, Room { own, fresh, range }, None)
+    }
+
+    fn split_and_put<M: Medium, K: Keys>(
+        &self,
+        _: &Moved,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        room: Room<'_, Self, K::Fence>,
+        probe: K::Probe<'_>,
+        _: u64,
+    ) -> (Split<K::Fence>, bool) {
+        (self.make_room(lens, pen, room, Some(probe)), false)
     }
 
     fn merge<M: Medium, K: Keys>(

@@ -46,6 +46,25 @@ fn mixed(i: u64) -> u64 {
     i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
+/// Keys in their order leave full leaves behind, which a split in the middle would leave half full; the same keys the
+/// other way round do not.
+#[test]
+fn keys_in_their_order_leave_full_leaves_behind() {
+    let leaves = |keys: &mut dyn Iterator<Item = u64>| {
+        let grove = grove();
+        let mut root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 7).expect("memory");
+        keys.for_each(|key| assert_eq!(grove.put(&root, key, !key), None));
+        let found = grove.index.audit(&root);
+        assert!(found.faults.is_empty(), "{:?}", found.faults);
+        let cut = Cut::Visible;
+        root = grove.index.rebuild(cut, grove.quill.clock().active(), 1).expect("sound").roots.remove(0);
+        assert_eq!(grove.all(&root), (0..2_800).map(|key| (key, !key)).collect::<Vec<_>>());
+        found.leaves
+    };
+    assert_eq!(leaves(&mut (0..2_800)), 100);
+    assert!(leaves(&mut (0..2_800).rev()) > 180);
+}
+
 #[test]
 fn agrees_with_a_map_through_splits_merges_ticks_and_a_rebuild() {
     let grove = grove();

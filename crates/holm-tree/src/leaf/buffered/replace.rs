@@ -1,6 +1,7 @@
 //! Room by copying: a leaf that is full gives way to fresh ones, and two that are sparse to one.
 //!
-//! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before.
+//! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before. But
+//! where keys come in their order nothing has to be moved: the leaf stays full, and an empty one begins behind it.
 //! Under power loss the cut decides for all blocks at once. The death of the process keeps every store in program
 //! order, and one store has to commit for all: a fresh leaf names its *origin*, one block that gives way, and lives
 //! once that one's word is empty; every other block that gives way names its *heir* before that.
@@ -8,7 +9,7 @@
 use super::block::{HEIR, Moving};
 use super::{Buffered, Form, SLOTS};
 use crate::keys::Keys;
-use crate::leaf::{Fresh, Home, Lens, Split};
+use crate::leaf::{Fresh, Home, Lens, Room, Split};
 use crate::pairs::arrange;
 use holm_medium::{Medium, Pen};
 
@@ -78,26 +79,39 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         may
     }
 
-    /// See [`crate::leaf::Leaf::split`].
+    /// Between the last pair and a key that comes behind it, if one does.
+    fn behind_all<K: Keys>(&self, lens: Lens<'_, K>, last: &Moving, coming: Option<K::Probe<'_>>) -> Option<K::Fence> {
+        let probe = coming.filter(|probe| lens.keys.compare(last.slot, last.skip, *probe).is_lt())?;
+        let key = lens.keys.key(last.slot).filter(|_| last.is_own(lens))?;
+        Some(K::separator(&key, &K::fence(probe)))
+    }
+
+    /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
     pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
-        own: u32,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Fence, Option<&K::Fence>),
+        Room { own, fresh: [left, right], range }: Room<'_, Self, K::Fence>,
+        coming: Option<K::Probe<'_>>,
     ) -> Split<K::Fence> {
-        let [left, right] = &fresh;
+        let [left, right] = [&left, &right];
         if self.extend(lens, pen, left) {
             return Split { left: own, right: None };
         }
         let home = self.home();
         let pairs = self.sorted(lens);
         let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
+        let many = pairs.len() >= Self::SPLIT_FROM;
+        let last = pairs.last().filter(|_| many);
+        if let Some(separator) = last.and_then(|last| self.behind_all(lens, last, coming)) {
+            // Nothing commits, for nothing has changed: without its first pair the fresh leaf is none.
+            right.leaf.format_block(right.beside, pen, at(&separator, range.1));
+            return Split { left: own, right: Some((separator, right.number)) };
+        }
         // Refreshed if old versions fill it, and where a record is not the slot's own, which only damage could bring
         // about: what is derived from its key would be damage, too.
         let middle = pairs.len() / 2;
-        let parted = (pairs.len() >= Self::SPLIT_FROM)
+        let parted = many
             .then(|| own_keys(lens, &pairs[middle - 1..=middle]))
             .filter(|own| *own)
             .and_then(|_| lens.keys.key(pairs[middle - 1].slot).zip(lens.keys.key(pairs[middle].slot)))
