@@ -1,7 +1,7 @@
 //! Room by copying: a leaf that is full gives way to fresh ones, and two that are sparse to one.
 //!
-//! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before. But
-//! where keys come in their order nothing has to be moved: the leaf stays full, and an empty one begins behind it.
+//! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before.
+//! But where keys come in their order nothing has to be moved: the leaf stays full, and an empty one begins behind it.
 //! Under power loss the cut decides for all blocks at once. The death of the process keeps every store in program
 //! order, and one store has to commit for all: a fresh leaf names its *origin*, one block that gives way, and lives
 //! once that one's word is empty; every other block that gives way names its *heir* before that.
