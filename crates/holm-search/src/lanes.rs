@@ -92,8 +92,36 @@ pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
     /// two are equal. Equal ones get equal answers. `count` is at most [`MASK_LANES`]; answers behind it mean nothing.
     fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES];
 
+    /// The places of the lanes that `which` has bits for, those of lesser lanes first, and whether that is certain: if
+    /// it is not, lanes next to each other may come the wrong way round, which is seldom where no two are equal. What
+    /// stands behind as many answers means nothing.
+    #[inline]
+    fn order<L: Lane>(self, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
+        (by_rank(self, lanes, which), true)
+    }
+
     /// Bit i is set if and only if byte i equals `byte`.
     fn bytes_equal(self, bytes: &[u8; LINE_BYTES], byte: u8) -> u64;
+}
+
+/// The places of some lanes in order, by their ranks.
+fn by_rank<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64) -> [u8; MASK_LANES] {
+    let (mut named, mut places, mut count) = ([L::GREATEST; MASK_LANES], [0; MASK_LANES], 0);
+    for (place, lane) in (0..).zip(lanes) {
+        if which >> place & 1 == 1 {
+            (named[count], places[count]) = (*lane, place);
+            count += 1;
+        }
+    }
+    let ranks = x.ranks(&named, count);
+    let (mut order, mut taken) = ([0; MASK_LANES], 0_u64);
+    for (rank, place) in ranks.into_iter().zip(places).take(count) {
+        // Equal lanes share a rank: as many as share it follow it.
+        let free = (!taken >> rank).trailing_zeros() as usize + usize::from(rank);
+        taken |= 1 << free;
+        order[free] = place;
+    }
+    order
 }
 
 pub(crate) mod sealed_kernels {

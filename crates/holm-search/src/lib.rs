@@ -39,7 +39,8 @@ mod x86_64;
 pub use lanes::{Lane, LaneKernels, MASK_LANES, Vectors};
 pub use portable::Portable;
 pub use prefetch::{
-    Hint, prefetch, prefetch_address, prefetch_address_write, prefetch_lines, prefetch_lines_as, prefetch_write,
+    Hint, prefetch, prefetch_address, prefetch_address_as, prefetch_address_write, prefetch_lines, prefetch_lines_as,
+    prefetch_write,
 };
 pub use search::{MOST_RANKED, Search};
 

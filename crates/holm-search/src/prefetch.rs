@@ -55,6 +55,18 @@ pub fn prefetch_address<T>(at: *const T) {
     read(at.cast());
 }
 
+/// Asks for the line that holds the byte at `at`, as `hint` says. Any address will do.
+#[inline(always)]
+pub fn prefetch_address_as<T>(at: *const T, hint: Hint) {
+    match hint {
+        Hint::None => {}
+        Hint::T0 => read(at.cast()),
+        Hint::T1 => read_second(at.cast()),
+        Hint::T2 => read_third(at.cast()),
+        Hint::NonTemporal => read_once(at.cast()),
+    }
+}
+
 /// Asks for the line that holds the byte at `at`, to be written. Any address will do.
 #[inline(always)]
 pub fn prefetch_address_write<T>(at: *const T) {

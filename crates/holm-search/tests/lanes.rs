@@ -50,6 +50,42 @@ fn check_ranks<L: Lane>(of: impl Fn(u64) -> L) {
     }
 }
 
+/// The lanes that some masks name, in order: for certain, or with neighbours the wrong way round, where the level says
+/// so.
+fn check_order<L: Lane>(certain: bool, of: impl Fn(u64) -> L) {
+    let masks = [0, 1, 1 << 63, u64::MAX, u64::MAX >> 8, 0x0000_ffff_0000_ffff, 0x8421_8421_1248_1248];
+    let random = numbers(7).take(if cfg!(miri) { 0 } else { 60 });
+    for (which, seed) in masks.into_iter().chain(random).zip(0..) {
+        let mut lanes = [L::LEAST; MASK_LANES];
+        numbers(seed).zip(&mut lanes).for_each(|(number, lane)| *lane = of(number));
+        let mut named: Vec<u8> = (0..64).filter(|place| which >> place & 1 == 1).collect();
+        for vectors in Vectors::all_available() {
+            let (order, sure) = with_vectors!(vectors, x => x.order(&lanes, which));
+            let ordered = &order[..named.len()];
+            let sorted = ordered.is_sorted_by_key(|place| lanes[usize::from(*place)]);
+            assert!(sorted || !sure, "{}: {ordered:?} of {lanes:?}", vectors.name());
+            assert!(sure || !certain, "{}: not certain of {lanes:?}", vectors.name());
+            let mut places = ordered.to_vec();
+            places.sort_unstable();
+            named.sort_unstable();
+            assert_eq!(places, named, "{}: each place once", vectors.name());
+        }
+    }
+}
+
+#[test]
+fn order_has_the_lesser_lanes_first() {
+    check_order(true, |number| (number % (1 << 26)) as i32 - (1 << 25));
+    check_order(true, |number| i64::from(number as i32) << 31);
+    check_order(true, |number| 1_i64 << 60 | (number % (1 << 25)) as i64);
+    check_order(true, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ ((number >> 30) as i64) << 30);
+    // Too near each other for so wide a range, and equal ones.
+    check_order(false, |number| number as i32 / 3 * 3);
+    check_order(false, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ (number % 97) as i64);
+    check_order(false, |number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
+    check_order(false, |number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
+}
+
 #[test]
 fn ranks_count_the_lesser_lanes() {
     check_ranks(|number| number as i32);

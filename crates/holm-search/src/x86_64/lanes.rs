@@ -1,7 +1,7 @@
 //! Lanes by AVX2 and AVX-512. Nobody writes while these read, so plain vector loads would do; `asm!` is used all the
 //! same, for it needs no `#[target_feature]` and so inlines into every caller, a whole descent included.
 
-use super::{Avx2, Avx512};
+use super::{Avx2, Avx512, order};
 use crate::LINE_BYTES;
 use crate::lanes::{Lane, LaneKernels, MASK_LANES, sealed_kernels::Sealed};
 use crate::portable::Portable;
@@ -284,6 +284,11 @@ impl LaneKernels for Avx512 {
             }
         }
         ranks
+    }
+
+    #[inline(always)]
+    fn order<L: Lane>(self, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
+        order::order(self, lanes, which)
     }
 
     #[inline(always)]

@@ -29,6 +29,7 @@ macro_rules! asm_upper {
 mod avx2;
 mod avx512;
 mod lanes;
+mod order;
 pub(crate) mod prefetch;
 
 pub use avx2::Avx2;
