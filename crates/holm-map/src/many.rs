@@ -9,9 +9,12 @@ use crate::level::Selection;
 use crate::map::Map;
 use crate::tree::{NOWHERE, Tree};
 use holm_search::{Lane, LaneKernels, with_vectors};
+use std::vec::Drain;
 
-/// Searches that go together.
-const GROUP: usize = 32;
+/// Searches that go together: more than wait for memory at a time, for their waits are of different lengths.
+const GROUP: usize = 64;
+/// And where fewer are left.
+const FEW: usize = 16;
 
 impl<K: Key, V, S: Selection> Map<K, V, S> {
     /// The values of many keys, in the keys' order.
@@ -57,61 +60,59 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// What looks find of a group of keys in the leaves where they belong.
-    #[inline(always)]
-    fn trace_many<X: LaneKernels>(
-        &self,
-        x: X,
-        lanes: &[K::Lane; GROUP],
-        leaves: &[u32; GROUP],
-    ) -> [<S::Leaf<K, V> as Leaf<K, V>>::Trace; GROUP] {
-        let mut traces = [<S::Leaf<K, V> as Leaf<K, V>>::Trace::default(); GROUP];
-        for at in 0..GROUP {
-            traces[at] = self.leaves.trace(x, leaves[at], lanes[at]);
-            self.leaves.ask_traced(leaves[at], traces[at]);
-        }
-        for at in 0..GROUP {
-            traces[at] = self.leaves.trace_on(x, leaves[at], lanes[at], traces[at]);
-        }
-        traces
-    }
-
     #[inline(always)]
     fn get_many<'a, X: LaneKernels>(&'a self, x: X, keys: &[K], each: &mut impl FnMut(usize, Option<&'a V>)) {
-        let (groups, rest) = keys.as_chunks::<GROUP>();
-        let rest_start = keys.len() - rest.len();
         if self.is_bare() {
             return (0..keys.len()).for_each(|at| each(at, None));
         }
-        let mut leaves = [0; GROUP];
-        for (group, keys) in groups.iter().enumerate() {
-            let lanes = keys.map(K::lane);
-            self.seek_many(x, &lanes, &mut leaves);
-            let traces = self.trace_many(x, &lanes, &leaves);
-            for at in 0..GROUP {
-                each(group * GROUP + at, self.value_traced(leaves[at], traces[at], lanes[at]));
-            }
-        }
-        for (at, key) in rest.iter().enumerate() {
-            each(rest_start + at, self.find(x, key.lane()).map(|place| self.value(place)));
-        }
+        let (groups, rest) = keys.as_chunks::<GROUP>();
+        let (few, rest) = rest.as_chunks::<FEW>();
+        let mut at = 0;
+        let mut next = |value| {
+            each(at, value);
+            at += 1;
+        };
+        groups.iter().for_each(|keys| self.get_group(x, keys, &mut next));
+        few.iter().for_each(|keys| self.get_group(x, keys, &mut next));
+        rest.iter().for_each(|key| next(self.find(x, key.lane()).map(|place| self.value(place))));
     }
 
-    /// Puts up to a group of pairs in, and empties it.
+    #[inline(always)]
+    fn get_group<'a, X: LaneKernels, const MANY: usize>(
+        &'a self,
+        x: X,
+        keys: &[K; MANY],
+        next: &mut impl FnMut(Option<&'a V>),
+    ) {
+        let (lanes, mut leaves) = (keys.map(K::lane), [0; MANY]);
+        self.seek_many(x, &lanes, &mut leaves);
+        self.values(x, &leaves, &lanes).into_iter().for_each(next);
+    }
+
+    /// Puts up to a group of pairs in.
     #[inline(always)]
     fn insert_many<X: LaneKernels>(&mut self, x: X, group: &mut Vec<(K, V)>) {
         if self.is_bare() {
             self.plant();
         }
-        let mut leaves = [0; GROUP];
-        let last = group.last().map_or(K::Lane::LEAST, |(key, _)| key.lane());
-        let mut lanes = [last; GROUP];
-        group.iter().zip(&mut lanes).for_each(|((key, _), lane)| *lane = key.lane());
+        if group.len() == GROUP {
+            return self.insert_group::<X, GROUP>(x, group.drain(..));
+        }
+        while !group.is_empty() {
+            self.insert_group::<X, FEW>(x, group.drain(..group.len().min(FEW)));
+        }
+    }
+
+    /// Puts at most so many pairs in. Should the drop of a value that is replaced panic, the others are dropped.
+    #[inline(always)]
+    fn insert_group<X: LaneKernels, const MANY: usize>(&mut self, x: X, pairs: Drain<'_, (K, V)>) {
+        let last = pairs.as_slice().last().map_or(K::Lane::LEAST, |(key, _)| key.lane());
+        let (mut lanes, mut leaves) = ([last; MANY], [0; MANY]);
+        pairs.as_slice().iter().zip(&mut lanes).for_each(|((key, _), lane)| *lane = key.lane());
         self.seek_many(x, &lanes, &mut leaves);
         leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
-        self.trace_many(x, &lanes, &leaves);
-        leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_room(x, *leaf, lane));
-        for (at, (_, value)) in group.drain(..).enumerate() {
+        leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_place(x, *leaf, lane));
+        for (at, (_, value)) in pairs.enumerate() {
             let leaf = if leaves[at] == NOWHERE { self.seek(x, lanes[at]) } else { leaves[at] };
             let (split, before) = self.insert_into(x, leaf, lanes[at], value);
             drop(before);
@@ -122,23 +123,38 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Takes keys out. The ways down are gone together only to bring what they meet into the cache: a leaf may have
-    /// joined another by the time that its key's turn comes.
     #[inline(always)]
     fn remove_many<X: LaneKernels>(&mut self, x: X, keys: &[K], each: &mut impl FnMut(usize, Option<V>)) {
-        let mut leaves = [0; GROUP];
-        for (group, keys) in keys.chunks(GROUP).enumerate() {
-            if let (Ok(keys), false) = (<&[K; GROUP]>::try_from(keys), self.is_bare()) {
-                let lanes = keys.map(K::lane);
-                self.seek_many(x, &lanes, &mut leaves);
-                leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
-                self.trace_many(x, &lanes, &leaves);
+        let (groups, rest) = keys.as_chunks::<GROUP>();
+        let (few, rest) = rest.as_chunks::<FEW>();
+        let mut at = 0;
+        let mut remove = |tree: &mut Self, keys: &[K]| {
+            for lane in keys.iter().map(|key| key.lane()) {
+                each(at, tree.find(x, lane).map(|(leaf, slot)| tree.remove_at(leaf, slot, lane)));
+                at += 1;
             }
-            for (at, key) in keys.iter().enumerate() {
-                let lane = key.lane();
-                let value = self.find(x, lane).map(|(leaf, slot)| self.remove_at(leaf, slot, lane));
-                each(group * GROUP + at, value);
-            }
+        };
+        for keys in groups {
+            self.approach_many(x, keys);
+            remove(self, keys);
         }
+        for keys in few {
+            self.approach_many(x, keys);
+            remove(self, keys);
+        }
+        remove(self, rest);
+    }
+
+    /// Goes down together, only to bring what is met into the cache: of keys that are taken out a leaf may have joined
+    /// another by the time that one's turn comes.
+    #[inline(always)]
+    fn approach_many<X: LaneKernels, const MANY: usize>(&self, x: X, keys: &[K; MANY]) {
+        if self.is_bare() {
+            return;
+        }
+        let (lanes, mut leaves) = (keys.map(K::lane), [0; MANY]);
+        self.seek_many(x, &lanes, &mut leaves);
+        leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
+        leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_place(x, *leaf, lane));
     }
 }

@@ -87,8 +87,7 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     /// The value of `key`.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
-        let place = with_vectors!(self.tree.vectors, x => self.tree.find(x, key.lane()))?;
-        Some(self.tree.value(place))
+        with_vectors!(self.tree.vectors, x => self.tree.get(x, key.lane()))
     }
 
     /// The value of `key`, to be changed.

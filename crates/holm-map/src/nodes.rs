@@ -8,7 +8,7 @@ use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
 use crate::search::{Node, Search};
-use holm_search::{Hint, Lane, LaneKernels, Vectors, prefetch, prefetch_lines_as, with_vectors};
+use holm_search::{Hint, Lane, LaneKernels, Vectors, prefetch, prefetch_address, prefetch_lines_as, with_vectors};
 use std::marker::PhantomData;
 
 /// Inner nodes of one level.
@@ -107,18 +107,18 @@ impl<K: Key, C: Level> Nodes<K, C> {
     /// Which child of `node` holds `key`, and its number: the paper's `find`.
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
-        let identifiers = &self.identifiers[self.room(node)];
-        prefetch_lines_as(&self.separators[self.room(node)], C::KEYS);
-        prefetch_lines_as(identifiers, C::IDENTIFIERS);
-        if C::Search::SAMPLED {
-            // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
-            let narrowed = C::Search::narrow::<K, X>(x, self.node(node), key);
-            prefetch_lines_as(&identifiers[narrowed.clone()], Hint::T0);
-            let entry = C::Search::below_from::<K, X>(x, self.node(node), narrowed.start, key);
-            return (entry, identifiers[entry]);
+        let (lent, start) = (self.node(node), Self::start(node));
+        if !C::Search::SAMPLED {
+            prefetch_lines_as(lent.keys, C::KEYS);
+            prefetch_lines_as(&self.identifiers[self.room(node)], C::IDENTIFIERS);
+            let entry = C::Search::below::<K, X>(x, lent, key);
+            return (entry, self.identifiers[start + entry]);
         }
-        let entry = self.entry(x, node, key);
-        (entry, identifiers[entry])
+        // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
+        let narrowed = C::Search::narrow::<K, X>(x, lent, key);
+        prefetch_address(self.identifiers.as_ptr().wrapping_add(start + narrowed.start));
+        let entry = C::Search::below_from::<K, X>(x, lent, narrowed.start, key);
+        (entry, self.identifiers[start + entry])
     }
 
     /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
@@ -133,15 +133,10 @@ impl<K: Key, C: Level> Nodes<K, C> {
         Node {
             keys: &self.separators[self.room(node)],
             capacity: Self::CHILDREN,
-            samples: &self.samples[node as usize * samples..][..samples],
-            used: &self.used[node as usize],
+            samples: &self.samples[node as usize * samples..(node as usize + 1) * samples],
+            counts: &self.used,
+            number: node as usize,
         }
-    }
-
-    /// Which child of `node` holds `key`.
-    #[inline(always)]
-    fn entry<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> usize {
-        C::Search::below::<K, X>(x, self.node(node), key)
     }
 
     /// Asks for what a search of `node` looks at first.
@@ -151,33 +146,73 @@ impl<K: Key, C: Level> Nodes<K, C> {
         prefetch_lines_as(if C::Search::SAMPLED { node.samples } else { node.keys }, Hint::T0);
     }
 
-    /// One level of a descent of many: each node becomes its child. While one search waits for memory, the others ask.
+    /// One level of a descent of many: each node becomes its child, for which `ask` asks. While one search waits for
+    /// memory, the others ask.
     #[inline(always)]
-    pub(crate) fn descend<X: LaneKernels, const GROUP: usize>(
+    pub(crate) fn descend<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,
-        keys: &[K::Lane; GROUP],
-        nodes: &mut [u32; GROUP],
+        keys: &[K::Lane; MANY],
+        nodes: &mut [u32; MANY],
+        ask: impl Fn(u32, K::Lane),
     ) {
-        let mut places = [0; GROUP];
-        if C::Search::SAMPLED {
-            // The samples say which keys are next, and with them which identifiers, so both are asked for together.
-            for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
-                let narrowed = C::Search::narrow::<K, X>(x, self.node(*node), *key);
-                *place = narrowed.start;
-                prefetch_lines_as(&self.node(*node).keys[narrowed.clone()], Hint::T0);
-                prefetch_lines_as(&self.identifiers[Self::start(*node)..][narrowed], Hint::T0);
-            }
-            for ((node, key), start) in nodes.iter_mut().zip(keys).zip(places) {
-                *node = self.child(*node, C::Search::below_from::<K, X>(x, self.node(*node), start, *key));
-            }
-            return;
+        let mut places = [0; MANY];
+        for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
+            *place = self.approach(x, self.node(*node), &self.identifiers[self.room(*node)], *key);
         }
-        for ((place, node), key) in places.iter_mut().zip(&mut *nodes).zip(keys) {
-            *place = Self::start(*node) + self.entry(x, *node, *key);
-            prefetch(&self.identifiers[*place]);
+        for ((node, key), place) in nodes.iter_mut().zip(keys).zip(&places) {
+            *node = self.arrive(x, self.node(*node), &self.identifiers[self.room(*node)], *place, *key);
+            ask(*node, *key);
         }
-        nodes.iter_mut().zip(places).for_each(|(node, place)| *node = self.identifiers[place]);
+    }
+
+    /// As [`Nodes::descend`], from one node for all.
+    #[inline(always)]
+    pub(crate) fn descend_from<X: LaneKernels, const MANY: usize>(
+        &self,
+        x: X,
+        keys: &[K::Lane; MANY],
+        node: u32,
+        nodes: &mut [u32; MANY],
+        ask: impl Fn(u32, K::Lane),
+    ) {
+        let (node, identifiers) = (self.node(node), &self.identifiers[self.room(node)]);
+        let mut places = [0; MANY];
+        for (key, place) in keys.iter().zip(&mut places) {
+            *place = self.approach(x, node, identifiers, *key);
+        }
+        for ((child, key), place) in nodes.iter_mut().zip(keys).zip(&places) {
+            *child = self.arrive(x, node, identifiers, *place, *key);
+            ask(*child, *key);
+        }
+    }
+
+    /// The first half of a search of a node, which ends with asking: where the second one goes on.
+    #[inline(always)]
+    fn approach<X: LaneKernels>(&self, x: X, node: Node<'_, K::Lane>, identifiers: &[u32], key: K::Lane) -> usize {
+        if !C::Search::SAMPLED {
+            let entry = C::Search::below::<K, X>(x, node, key);
+            prefetch(&identifiers[entry]);
+            return entry;
+        }
+        // The samples say which keys are next, and with them which identifiers, so both are asked for together.
+        let narrowed = C::Search::narrow::<K, X>(x, node, key);
+        prefetch_lines_as(&node.keys[narrowed.clone()], Hint::T0);
+        prefetch_lines_as(&identifiers[narrowed.clone()], Hint::T0);
+        narrowed.start
+    }
+
+    /// The second half: the child.
+    #[inline(always)]
+    fn arrive<X: LaneKernels>(
+        &self,
+        x: X,
+        node: Node<'_, K::Lane>,
+        identifiers: &[u32],
+        place: usize,
+        key: K::Lane,
+    ) -> u32 {
+        identifiers[if C::Search::SAMPLED { C::Search::below_from::<K, X>(x, node, place, key) } else { place }]
     }
 
     /// The number of a child.

@@ -17,8 +17,17 @@ pub struct Node<'a, L> {
     pub capacity: usize,
     /// What [`Search::resample`] made of them.
     pub samples: &'a [L],
+    /// How many keys are used of each node of the level, and which of them this is: see [`Node::used`].
+    pub(crate) counts: &'a [u32],
+    pub(crate) number: usize,
+}
+
+impl<L> Node<'_, L> {
     /// How many keys are used. Lies elsewhere, so only those look who need it.
-    pub used: &'a u32,
+    #[inline(always)]
+    pub fn used(&self) -> usize {
+        self.counts[self.number] as usize
+    }
 }
 
 /// A way to search a sorted node.
@@ -110,7 +119,7 @@ impl Search for Scalar {
 impl Search for Binary {
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        node.keys[..*node.used as usize].partition_point(|lane| *lane < key)
+        node.keys[..node.used()].partition_point(|lane| *lane < key)
     }
 }
 
@@ -130,7 +139,7 @@ fn halve<K: Key, X: LaneKernels>(x: X, keys: &[K::Lane], mut first: usize, mut c
 /// Segments of which at least one key is used; one, if none is.
 #[inline(always)]
 fn used_segments<L: Lane>(node: Node<'_, L>) -> usize {
-    (*node.used as usize).div_ceil(L::PER_LINE).max(1)
+    node.used().div_ceil(L::PER_LINE).max(1)
 }
 
 impl Search for HybridBinary {
@@ -245,7 +254,7 @@ mod tests {
         for key in keys[..sorted.len()].iter().copied().chain(ends) {
             let below = sorted.iter().filter(|other| other.lane() < key).count();
             for vectors in Vectors::all_available() {
-                let node = Node { keys: &keys, capacity, samples: &samples, used: &used };
+                let node = Node { keys: &keys, capacity, samples: &samples, counts: &[used], number: 0 };
                 let found = with_vectors!(vectors, x => S::below::<K, _>(x, node, key));
                 assert_eq!(found, below, "{key:?} among {used} of {capacity}, {}", vectors.name());
             }

@@ -9,7 +9,7 @@ use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::nodes::Nodes;
-use holm_search::{LaneKernels, Vectors, with_vectors};
+use holm_search::{LaneKernels, Vectors, prefetch, with_vectors};
 
 /// Levels of inner nodes that a tree can have. The root is split after at least twice as many insertions as the time
 /// before, so there are fewer than that before a counter of 64 bits is full.
@@ -118,6 +118,12 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.links[leaf as usize].before
     }
 
+    /// Asks for what [`Tree::after`] and [`Tree::before`] of a leaf look at.
+    #[inline(always)]
+    pub(crate) fn ask_links(&self, leaf: u32) {
+        prefetch(&self.links[leaf as usize]);
+    }
+
     /// The leaf that holds `key` if any does. The tree is not bare.
     #[inline(always)]
     pub(crate) fn seek<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
@@ -137,27 +143,39 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
 
     /// The leaves of as many keys, level by level for all of them: while one waits for memory, the others ask.
     #[inline(always)]
-    pub(crate) fn seek_many<X: LaneKernels, const GROUP: usize>(
+    pub(crate) fn seek_many<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,
-        keys: &[K::Lane; GROUP],
-        nodes: &mut [u32; GROUP],
+        keys: &[K::Lane; MANY],
+        nodes: &mut [u32; MANY],
     ) {
-        *nodes = [self.root; GROUP];
-        let mut level = self.height;
+        let (root, mut level) = (self.root, self.height);
+        let ask_first = |node, _: K::Lane| self.first.ask(node);
+        let ask_leaf = |leaf, key: K::Lane| self.leaves.ask(leaf, key);
+        match level {
+            0 => {
+                *nodes = [root; MANY];
+                keys.iter().for_each(|key| ask_leaf(root, *key));
+            }
+            1 => self.first.descend_from(x, keys, root, nodes, ask_leaf),
+            2 => self.second.descend_from(x, keys, root, nodes, ask_first),
+            _ => *nodes = [root; MANY],
+        }
         while level > 2 {
-            self.above.descend(x, keys, nodes);
-            nodes.iter().for_each(|node| if level > 3 { self.above.ask(*node) } else { self.second.ask(*node) });
+            self.above.descend(
+                x,
+                keys,
+                nodes,
+                |node, _| if level > 3 { self.above.ask(node) } else { self.second.ask(node) },
+            );
             level -= 1;
+            if level == 2 {
+                self.second.descend(x, keys, nodes, ask_first);
+            }
         }
-        if level > 1 {
-            self.second.descend(x, keys, nodes);
-            nodes.iter().for_each(|node| self.first.ask(*node));
+        if level == 2 {
+            self.first.descend(x, keys, nodes, ask_leaf);
         }
-        if level > 0 {
-            self.first.descend(x, keys, nodes);
-        }
-        nodes.iter().zip(keys).for_each(|(leaf, key)| self.leaves.ask(*leaf, *key));
     }
 
     #[inline(always)]

@@ -5,6 +5,7 @@ use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::tree::{NOWHERE, Tree};
+use holm_search::LaneKernels;
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// The value in an occupied slot.
@@ -14,16 +15,24 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         unsafe { self.leaves.value_at(leaf, slot).as_ref() }
     }
 
-    /// The value at the end of a trace.
+    /// The value of `key`. A function for each level of vectors, so that one's registers are not the others' too.
+    #[inline(never)]
+    pub(crate) fn get<X: LaneKernels>(&self, x: X, key: K::Lane) -> Option<&V> {
+        let (leaf, slot) = self.find(x, key)?;
+        // SAFETY: the slot was found just now, so it has a value, which nobody changes while the tree is borrowed.
+        Some(unsafe { self.leaves.value_found(leaf, slot).as_ref() })
+    }
+
+    /// The values of many keys, each in the leaf where it belongs.
     #[inline(always)]
-    pub(crate) fn value_traced(
+    pub(crate) fn values<X: LaneKernels, const MANY: usize>(
         &self,
-        leaf: u32,
-        trace: <S::Leaf<K, V> as Leaf<K, V>>::Trace,
-        key: K::Lane,
-    ) -> Option<&V> {
-        // SAFETY: where a trace ends there is a value, which nobody changes while the tree is borrowed.
-        self.leaves.follow(leaf, trace, key).map(|value| unsafe { value.as_ref() })
+        x: X,
+        leaves: &[u32; MANY],
+        keys: &[K::Lane; MANY],
+    ) -> [Option<&V>; MANY] {
+        // SAFETY: what leaves find is a value, which nobody changes while the tree is borrowed.
+        self.leaves.find_many(x, leaves, keys).map(|found| found.map(|value| unsafe { value.as_ref() }))
     }
 
     /// The value in an occupied slot, to be changed.

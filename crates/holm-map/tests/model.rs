@@ -3,7 +3,7 @@
 
 mod suite;
 
-use holm_map::{Fast, Map, Paper, Real, Selection, Vectors};
+use holm_map::{Fast, FastNarrow, Map, Paper, Real, Selection, Vectors};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use suite::*;
@@ -195,6 +195,23 @@ agree! {
 }
 
 /// Trees of many levels in order, against the order, and from both ends: splits at the ends are another path.
+/// Keys at both ends of all numbers in one leaf, so that neighbours agree in what a vector compares of them.
+#[test]
+fn keys_that_lie_together_far_apart_come_in_order() {
+    fn check<S: Selection>() {
+        for vectors in Vectors::all_available() {
+            let mut map = Map::<u64, u64, S>::with_vectors(vectors);
+            let keys = (0..14).flat_map(|step| [step * 5 % 14, u64::MAX - step * 3 % 14]);
+            keys.for_each(|key| assert_eq!(map.insert(key, !key), None));
+            let expected = (0..14).chain(u64::MAX - 13..=u64::MAX).map(|key| (key, !key));
+            assert!(map.iter().map(|(key, value)| (key, *value)).eq(expected), "{}", vectors.name());
+        }
+    }
+    check::<Fast>();
+    check::<FastNarrow>();
+    check::<Paper>();
+}
+
 #[test]
 fn keys_in_order_make_tall_trees() {
     fn grow<S: Selection>(keys: impl Iterator<Item = u64> + Clone) {

@@ -10,13 +10,17 @@
 //! the fingerprints only for the few keys that are not at home. So that nothing but a pair is taken for one, a slot
 //! that is not occupied holds a key that has its home elsewhere. One of the rooms where `unsafe` may stand.
 
-use super::{Leaf, Unordered};
+use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
-use holm_search::{LINE_BYTES, Lane, LaneKernels, Portable, prefetch_address, prefetch_address_write};
+use holm_search::{
+    Hint, LINE_BYTES, Lane, LaneKernels, Portable, prefetch_address, prefetch_address_as, prefetch_address_write,
+};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+
+mod moving;
 
 /// What a leaf of fingerprints is.
 pub trait FingerprintedLevel: 'static {
@@ -53,15 +57,6 @@ struct Pair<L, V> {
 struct Unit<P> {
     alignment: [P; 0],
     bytes: [MaybeUninit<u8>; LINE_BYTES],
-}
-
-/// What looks for a key have found.
-#[derive(Clone, Copy, Default)]
-pub struct Trace {
-    /// Slots that may hold the key.
-    slots: u64,
-    /// Whether they are those that do.
-    at_home: bool,
 }
 
 /// Leaves of fingerprints.
@@ -127,6 +122,13 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         unsafe { self.block(leaf).add(1).cast::<Pair<K::Lane, V>>().add(slot) }
     }
 
+    /// Where the value of a pair is.
+    #[inline(always)]
+    fn value_of(&self, pair: NonNull<Pair<K::Lane, V>>) -> NonNull<V> {
+        // SAFETY: a pair of `self.pair` is inside the area, and so is its field.
+        unsafe { NonNull::new_unchecked(&raw mut (*pair.as_ptr()).value) }
+    }
+
     /// The pair of an occupied slot.
     #[inline(always)]
     fn occupied(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
@@ -159,19 +161,18 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         Hash::of(key).home(C::SLOTS) & !(Self::NEAR - 1)
     }
 
-    /// The slots in the line of a key's home that hold it, as bits. No others do, for what a vacant slot holds is not
-    /// at home there.
+    /// The slots in the line of a key's home that hold it, as bits of which the first is the line's first. No others
+    /// do, for what a vacant slot holds is not at home there.
     #[inline(always)]
-    fn at_home(&self, leaf: u32, key: K::Lane) -> u64 {
-        let home = Self::home(key);
+    fn at_home(&self, leaf: u32, home: usize, key: K::Lane) -> u32 {
         let mut slots = 0;
         for near in 0..Self::NEAR {
             // In the leaf's last line there may be slots that are none.
             if C::SLOTS.is_multiple_of(Self::NEAR) || home + near < C::SLOTS {
-                slots |= u64::from(self.lane(leaf, home + near) == key) << near;
+                slots |= u32::from(self.lane(leaf, home + near) == key) << near;
             }
         }
-        slots << home
+        slots
     }
 
     /// What stands in a slot's key, occupied or not.
@@ -197,11 +198,14 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         x.bytes_equal(self.marks(leaf), Hash::of(key).fingerprint()) & Self::ALL
     }
 
-    /// The one of some occupied slots that holds the key.
+    /// The one of some occupied slots that holds the key. Looked at from its home on, where it most likely is: which
+    /// slots beside it have its fingerprint nobody can foresee, and a CPU that did would have waited for them.
     #[inline(always)]
-    fn among(&self, leaf: u32, mut slots: u64, key: K::Lane) -> Option<usize> {
+    fn among(&self, leaf: u32, slots: u64, key: K::Lane) -> Option<usize> {
+        let home = Self::home(key);
+        let mut slots = slots.rotate_right(home as u32);
         while slots != 0 {
-            let slot = slots.trailing_zeros() as usize;
+            let slot = (home + slots.trailing_zeros() as usize) % u64::BITS as usize;
             if self.lane(leaf, slot) == key {
                 return Some(slot);
             }
@@ -232,24 +236,6 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         // vacant, so nothing is overwritten that would have to be dropped.
         unsafe { self.pair(leaf, slot).write(pair) };
         slot
-    }
-
-    /// The keys of a full leaf by slot, and of which slots the keys rank at `rank` or above.
-    #[inline(always)]
-    fn part<X: LaneKernels>(&self, x: X, leaf: u32, rank: usize) -> ([K::Lane; LINE_BYTES], u64) {
-        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.key(leaf, slot));
-        let ranks = x.ranks(&lanes, C::SLOTS);
-        (lanes, (0..C::SLOTS).fold(0, |mask, slot| mask | u64::from(usize::from(ranks[slot]) >= rank) << slot))
-    }
-
-    /// Moves pairs from slots of one leaf to another.
-    fn carry<X: LaneKernels>(&mut self, x: X, from: u32, slots: u64, to: u32) {
-        let mut vacant = Self::ALL & !self.mask(x, to);
-        for slot in ones(slots) {
-            let pair = self.take(from, slot);
-            vacant &= !(1 << self.place(to, vacant, pair));
-        }
     }
 
     /// Takes the pair out of an occupied slot.
@@ -293,8 +279,6 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         assert!(C::SHARING < C::SLOTS - 1, "a neighbour that takes pairs has room for two");
         C::SHARING
     };
-
-    type Trace = Trace;
 
     fn new() -> Self {
         let other = std::iter::successors(Some(K::Lane::LEAST), |lane| lane.next());
@@ -346,8 +330,12 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn value_at(&self, leaf: u32, slot: usize) -> NonNull<V> {
-        // SAFETY: the pair is inside the area, and so is its field.
-        unsafe { NonNull::new_unchecked(&raw mut (*self.occupied(leaf, slot).as_ptr()).value) }
+        self.value_of(self.occupied(leaf, slot))
+    }
+
+    #[inline(always)]
+    unsafe fn value_found(&self, leaf: u32, slot: usize) -> NonNull<V> {
+        self.value_of(self.pair(leaf, slot))
     }
 
     #[inline(always)]
@@ -362,10 +350,9 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
-        let (lanes, above) = self.part(x, leaf, C::SLOTS / 2);
+        let (above, greatest) = self.part(x, leaf, C::SLOTS / 2);
         // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room.
         let above = if above == 0 { 1 } else { above };
-        let greatest = ones(Self::ALL & !above).map(|slot| lanes[slot]).max();
         let fresh = self.fresh();
         self.carry(x, leaf, above, fresh);
         (greatest.unwrap_or(K::Lane::LEAST), fresh)
@@ -374,14 +361,13 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane> {
         let room = C::SLOTS - self.len(neighbour);
         let moving = room / 2;
-        let (lanes, above) = self.part(x, leaf, if to_right { C::SLOTS - moving } else { moving });
+        let (above, greatest) = self.part(x, leaf, if to_right { C::SLOTS - moving } else { moving });
         let left = Self::ALL & !above;
         let moved = if to_right { above } else { left };
         let count = moved.count_ones() as usize;
         if count == 0 || count > room || count == C::SLOTS {
             return None;
         }
-        let greatest = ones(left).map(|slot| lanes[slot]).max();
         self.carry(x, leaf, moved, neighbour);
         greatest
     }
@@ -391,9 +377,9 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
-        let mut unordered = Unordered::new();
-        ones(self.mask(x, leaf)).for_each(|slot| unordered.push(self.key(leaf, slot), slot));
-        unordered.put_in_order(x, out);
+        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
+        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
+        put_in_order(x, &lanes, self.mask(x, leaf), out);
     }
 
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {
@@ -418,53 +404,53 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     #[inline(always)]
     fn ask(&self, leaf: u32, key: K::Lane) {
         if Self::HOMES {
-            self.ask_early(leaf, key);
+            // Into the second level: the first has few requests under way at a time, and many are made.
+            prefetch_address_as(self.pair(leaf, Self::home(key)).as_ptr(), Hint::T1);
         } else {
             self.ask_count(leaf);
         }
     }
 
     #[inline(always)]
-    fn trace<X: LaneKernels>(&self, _: X, leaf: u32, key: K::Lane) -> Trace {
-        let slots = if Self::HOMES { self.at_home(leaf, key) } else { 0 };
-        Trace { slots, at_home: slots != 0 }
-    }
-
-    #[inline(always)]
-    fn ask_traced(&self, leaf: u32, trace: Trace) {
-        if !trace.at_home {
-            self.ask_count(leaf);
+    fn find_many<X: LaneKernels, const MANY: usize>(
+        &self,
+        x: X,
+        leaves: &[u32; MANY],
+        keys: &[K::Lane; MANY],
+    ) -> [Option<NonNull<V>>; MANY] {
+        let mut found = [None; MANY];
+        // Who is not at home is noted down without a branch, for nobody can foresee which those are.
+        let (mut strays, mut count) = ([0; MANY], 0);
+        for at in 0..MANY {
+            let home = Self::home(keys[at]);
+            let here = if Self::HOMES { self.at_home(leaves[at], home, keys[at]) } else { 0 };
+            let slot = home + (here | 1 << (Self::NEAR - 1)).trailing_zeros() as usize;
+            found[at] = Some(self.value_of(self.pair(leaves[at], slot.min(C::SLOTS - 1))));
+            strays[count] = at;
+            count += usize::from(here == 0);
         }
-    }
-
-    #[inline(always)]
-    fn trace_on<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane, mut trace: Trace) -> Trace {
-        if !trace.at_home {
-            trace.slots = self.candidates(x, leaf, key);
-            if trace.slots != 0 {
-                prefetch_address(self.pair(leaf, trace.slots.trailing_zeros() as usize).as_ptr());
+        let strays = &strays[..count];
+        strays.iter().for_each(|at| self.ask_count(leaves[*at]));
+        let mut slots = [0; MANY];
+        for (slots, at) in slots.iter_mut().zip(strays) {
+            *slots = self.candidates(x, leaves[*at], keys[*at]);
+            if *slots != 0 {
+                prefetch_address(self.pair(leaves[*at], slots.trailing_zeros() as usize).as_ptr());
             }
         }
-        trace
-    }
-
-    #[inline(always)]
-    fn follow(&self, leaf: u32, trace: Trace, key: K::Lane) -> Option<NonNull<V>> {
-        if trace.at_home {
-            let slot = trace.slots.trailing_zeros() as usize;
-            assert!(
-                self.lane(leaf, slot) == key && Self::home(key) == slot & !(Self::NEAR - 1),
-                "a trace ends at home"
-            );
-            // SAFETY: by the line above there is a pair in the slot; it is inside the area, and so is its field.
-            return Some(unsafe { NonNull::new_unchecked(&raw mut (*self.pair(leaf, slot).as_ptr()).value) });
+        for (slots, at) in slots.iter().zip(strays) {
+            let slot = self.among(leaves[*at], *slots, keys[*at]);
+            found[*at] = slot.map(|slot| self.value_at(leaves[*at], slot));
         }
-        self.among(leaf, trace.slots, key).map(|slot| self.value_at(leaf, slot))
+        found
     }
 
     #[inline(always)]
-    fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) {
-        let vacant = Self::ALL & !self.mask(x, leaf);
+    fn ask_place<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) {
+        let (vacant, slots) = (Self::ALL & !self.mask(x, leaf), self.candidates(x, leaf, key));
+        if slots != 0 {
+            prefetch_address(self.pair(leaf, slots.trailing_zeros() as usize).as_ptr());
+        }
         prefetch_address_write(self.pair(leaf, Self::room(vacant, Hash::of(key)).min(C::SLOTS - 1)).as_ptr());
     }
 

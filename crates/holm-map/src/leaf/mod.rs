@@ -15,7 +15,8 @@ pub use paged::{Order, Paged, PagedLevel, Sorted, Unsorted};
 ///
 /// # Safety
 /// Each pair that was inserted is given back exactly once, by `remove`, or stays; slots that `find` and `sorted` say
-/// are occupied, and `value_at` of an occupied slot points to a value that is there until the leaf changes.
+/// are occupied, and `value_at` of an occupied slot and `find_many` point to values that are there until the leaf
+/// changes.
 pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Pairs that a leaf has room for.
     const SLOTS: usize;
@@ -23,9 +24,6 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     const SPARSE: usize;
     /// A neighbour of at most so many pairs takes some of a full leaf's, which then need not be split; 0: none does.
     const SHARING: usize;
-
-    /// What looks at a leaf have found, when many are looked at by turns.
-    type Trace: Copy + Default;
 
     /// No leaves.
     fn new() -> Self;
@@ -56,6 +54,15 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// # Panics
     /// If the slot is not occupied.
     fn value_at(&self, leaf: u32, slot: usize) -> NonNull<V>;
+
+    /// Where the value of a slot is that [`Leaf::find`] said, if the leaf has not changed since.
+    ///
+    /// # Safety
+    /// The slot is occupied.
+    #[inline(always)]
+    unsafe fn value_found(&self, leaf: u32, slot: usize) -> NonNull<V> {
+        self.value_at(leaf, slot)
+    }
 
     /// A pair whose key is not in `leaf`, which has room. Says where it is.
     fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize;
@@ -93,67 +100,32 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Asks for what [`Leaf::len`] looks at, and whoever inserts.
     fn ask_count(&self, leaf: u32);
 
-    /// Asks for what [`Leaf::trace`] looks at.
+    /// Asks for what [`Leaf::find_many`] looks at first.
     fn ask(&self, leaf: u32, key: K::Lane);
 
-    /// A first look for `key`.
-    fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Self::Trace;
+    /// The values of many keys, each in a leaf of its own choice: while one waits for memory the others ask.
+    fn find_many<X: LaneKernels, const MANY: usize>(
+        &self,
+        x: X,
+        leaves: &[u32; MANY],
+        keys: &[K::Lane; MANY],
+    ) -> [Option<NonNull<V>>; MANY];
 
-    /// Asks for what the trace leads to.
-    fn ask_traced(&self, leaf: u32, trace: Self::Trace);
-
-    /// A second look, where the first one leads; asks for what that leads to, if it leads further.
-    fn trace_on<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane, trace: Self::Trace) -> Self::Trace;
-
-    /// The value at which the trace for `key` ends, if the leaf has not changed since.
-    ///
-    /// # Panics
-    /// If the leaf has changed, perhaps.
-    fn follow(&self, leaf: u32, trace: Self::Trace, key: K::Lane) -> Option<NonNull<V>>;
-
-    /// Asks for where a pair of `key` would be written.
-    fn ask_room<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane);
+    /// Asks for the pair of `key`, and for where it would be written: what an insertion looks at, and a removal.
+    fn ask_place<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane);
 
     /// Asks for all pairs of `leaf`, to be read in order.
     fn ask_all(&self, leaf: u32);
 }
 
-/// The keys and slots of a leaf, about to be put in order: of keys that one mask covers all are ranked at once, without
-/// a branch that depends on them.
-struct Unordered<L> {
-    lanes: [L; MASK_LANES],
-    slots: [u32; MASK_LANES],
-    count: usize,
-}
-
-impl<L: Lane> Unordered<L> {
-    fn new() -> Self {
-        Self { lanes: [L::GREATEST; MASK_LANES], slots: [0; MASK_LANES], count: 0 }
-    }
-
-    /// One more, of at most [`MASK_LANES`].
-    #[inline(always)]
-    fn push(&mut self, lane: L, slot: usize) {
-        (self.lanes[self.count], self.slots[self.count]) = (lane, slot as u32);
-        self.count += 1;
-    }
-
-    /// All of them in order, in place of what `out` held.
-    #[inline(always)]
-    fn put_in_order<X: LaneKernels>(&self, x: X, out: &mut Vec<(L, u32)>) {
-        let pairs = self.lanes.iter().copied().zip(self.slots).take(self.count);
-        let ranks = x.ranks(&self.lanes, self.count);
-        out.resize(self.count, (L::GREATEST, 0));
-        let mut placed = 0_u64;
-        for (pair, rank) in pairs.clone().zip(ranks) {
-            out[usize::from(rank)] = pair;
-            placed |= 1 << (rank % MASK_LANES as u8);
-        }
-        // Equal keys, of a broken promise of uniqueness, share a rank.
-        if placed.count_ones() as usize != self.count {
-            out.clear();
-            out.extend(pairs);
-            out.sort_unstable();
-        }
+/// The keys and slots of a leaf in order, in place of what `out` held: of its lanes by slot, those that `which` names.
+#[inline(always)]
+fn put_in_order<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64, out: &mut Vec<(L, u32)>) {
+    let (order, certain) = x.order(lanes, which);
+    let order = order[..which.count_ones() as usize].iter();
+    out.clear();
+    out.extend(order.map(|place| (lanes[usize::from(*place) % MASK_LANES], u32::from(*place))));
+    if !certain {
+        out.sort_unstable();
     }
 }

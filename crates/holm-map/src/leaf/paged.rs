@@ -5,7 +5,7 @@
 //! rooms where `unsafe` may stand.
 
 use super::pair_area::PairArea;
-use super::{Leaf, Unordered};
+use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
 use crate::key::Key;
 use crate::search::{Node, Search};
@@ -68,7 +68,7 @@ impl Order for Unsorted {
 
     #[inline(always)]
     fn place<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, _: K::Lane) -> usize {
-        *node.used as usize
+        node.used()
     }
 }
 
@@ -115,7 +115,7 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
     #[inline(always)]
     fn node(&self, leaf: u32) -> Node<'_, K::Lane> {
         let keys = &self.keys[Self::start(leaf)..][..Self::ROOM];
-        Node { keys, capacity: Self::ROOM, samples: &[], used: &self.used[leaf as usize] }
+        Node { keys, capacity: Self::ROOM, samples: &[], counts: &self.used, number: leaf as usize }
     }
 
     /// The identifier in a slot of `leaf`, [`NONE`] if it is not occupied.
@@ -186,8 +186,6 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         assert!(C::SHARING < Self::ROOM - 1, "a neighbour that takes pairs has room for two");
         C::SHARING
     };
-
-    type Trace = Option<usize>;
 
     fn new() -> Self {
         Self {
@@ -320,9 +318,11 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
         let keys = &self.node(leaf).keys[..self.len(leaf)];
         if !C::Order::SORTED && keys.len() <= MASK_LANES {
-            let mut unordered = Unordered::new();
-            keys.iter().zip(0..).for_each(|(key, slot)| unordered.push(*key, slot));
-            return unordered.put_in_order(x, out);
+            let mut lanes = [K::Lane::GREATEST; MASK_LANES];
+            lanes[..keys.len()].copy_from_slice(keys);
+            // Of none all bits would be behind the last.
+            let which = u64::MAX.checked_shr((MASK_LANES - keys.len()) as u32).unwrap_or(0);
+            return put_in_order(x, &lanes, which, out);
         }
         out.clear();
         out.extend(keys.iter().copied().zip(0..));
@@ -354,33 +354,35 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     }
 
     #[inline(always)]
-    fn trace<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
-        self.place(leaf, C::Order::find::<K, X>(x, self.node(leaf), key), key)
-    }
-
-    #[inline(always)]
-    fn ask_traced(&self, leaf: u32, trace: Option<usize>) {
-        if let Some(slot) = trace {
-            prefetch(&self.identifiers[Self::start(leaf) + slot]);
+    fn find_many<X: LaneKernels, const MANY: usize>(
+        &self,
+        x: X,
+        leaves: &[u32; MANY],
+        keys: &[K::Lane; MANY],
+    ) -> [Option<NonNull<V>>; MANY] {
+        let mut slots = [None; MANY];
+        for ((slot, leaf), key) in slots.iter_mut().zip(leaves).zip(keys) {
+            *slot = self.place(*leaf, C::Order::find::<K, X>(x, self.node(*leaf), *key), *key);
+            if let Some(slot) = *slot {
+                prefetch(&self.identifiers[Self::start(*leaf) + slot]);
+            }
         }
-    }
-
-    #[inline(always)]
-    fn trace_on<X: LaneKernels>(&self, _: X, leaf: u32, _: K::Lane, trace: Option<usize>) -> Option<usize> {
-        if let Some(slot) = trace {
-            self.pairs.ask(self.identifier(leaf, slot));
+        for (slot, leaf) in slots.iter().zip(leaves) {
+            if let Some(slot) = *slot {
+                self.pairs.ask(self.identifier(*leaf, slot));
+            }
         }
-        trace
+        let mut found = [None; MANY];
+        for ((found, slot), leaf) in found.iter_mut().zip(&slots).zip(leaves) {
+            *found = slot.map(|slot| self.value_at(*leaf, slot));
+        }
+        found
     }
 
     #[inline(always)]
-    fn follow(&self, leaf: u32, trace: Option<usize>, _: K::Lane) -> Option<NonNull<V>> {
-        trace.map(|slot| self.value_at(leaf, slot))
-    }
-
-    #[inline(always)]
-    fn ask_room<X: LaneKernels>(&self, _: X, leaf: u32, _: K::Lane) {
-        let slot = self.len(leaf).min(Self::ROOM - 1);
+    fn ask_place<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) {
+        let slot = C::Order::find::<K, X>(x, self.node(leaf), key);
+        let slot = slot.unwrap_or(self.len(leaf)).min(Self::ROOM - 1);
         prefetch_write(&self.identifiers[Self::start(leaf) + slot]);
         self.pairs.ask_room();
     }
