@@ -53,7 +53,7 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// Puts a pair in whose key is above all others.
     #[inline]
-    fn append(&mut self, key: K::Lane, value: V) {
+    pub(crate) fn append(&mut self, key: K::Lane, value: V) {
         if self.is_bare() {
             self.plant();
         }

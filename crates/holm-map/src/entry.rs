@@ -5,6 +5,7 @@ use crate::level::Selection;
 use crate::presets::Fast;
 use crate::tree::Tree;
 use holm_search::with_vectors;
+use std::fmt;
 
 /// The place of a key; see [`crate::Map::entry`].
 pub enum Entry<'a, K: Key, V, S: Selection = Fast> {
@@ -63,6 +64,17 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
         self
     }
 
+    /// Puts a value there, whatever there was, and says where it is.
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
+        match self {
+            Self::Occupied(mut entry) => {
+                entry.insert(value);
+                entry
+            }
+            Self::Vacant(entry) => entry.insert_entry(value),
+        }
+    }
+
     /// The key.
     pub fn key(&self) -> &K {
         match self {
@@ -98,6 +110,11 @@ impl<'a, K: Key, V, S: Selection> OccupiedEntry<'a, K, V, S> {
         std::mem::replace(self.get_mut(), value)
     }
 
+    /// Takes the pair out, and gives it.
+    pub fn remove_entry(self) -> (K, V) {
+        (self.key, self.remove())
+    }
+
     /// Takes the pair out, and gives its value.
     pub fn remove(self) -> V {
         let ((leaf, slot), lane) = (self.place, self.key.lane());
@@ -111,10 +128,41 @@ impl<'a, K: Key, V, S: Selection> VacantEntry<'a, K, V, S> {
         &self.key
     }
 
+    /// The key, taken back.
+    pub fn into_key(self) -> K {
+        self.key
+    }
+
     /// Puts a value there.
     pub fn insert(self, value: V) -> &'a mut V {
+        self.insert_entry(value).into_mut()
+    }
+
+    /// Puts a value there, and says where it is.
+    pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
         let lane = self.key.lane();
         let place = with_vectors!(self.tree.vectors, x => self.tree.insert_unique(x, lane, value));
-        self.tree.value_mut(place)
+        OccupiedEntry { tree: self.tree, key: self.key, place }
+    }
+}
+
+impl<K: Key + fmt::Debug, V: fmt::Debug, S: Selection> fmt::Debug for Entry<'_, K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Occupied(entry) => out.debug_tuple("Entry").field(entry).finish(),
+            Self::Vacant(entry) => out.debug_tuple("Entry").field(entry).finish(),
+        }
+    }
+}
+
+impl<K: Key + fmt::Debug, V: fmt::Debug, S: Selection> fmt::Debug for OccupiedEntry<'_, K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("OccupiedEntry").field("key", self.key()).field("value", self.get()).finish()
+    }
+}
+
+impl<K: Key + fmt::Debug, V, S: Selection> fmt::Debug for VacantEntry<'_, K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("VacantEntry").field(self.key()).finish()
     }
 }

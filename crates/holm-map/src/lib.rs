@@ -39,7 +39,7 @@ pub use area::Pages;
 pub use bulk::NotAscending;
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
 pub use holm_search::{Hint, Vectors};
-pub use iter::{IntoIter, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut};
+pub use iter::{ExtractIf, IntoIter, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut};
 pub use key::{Key, NotANumber, Real};
 pub use leaf::{Fingerprinted, FingerprintedLevel, Order, Paged, PagedLevel, Sorted, Unsorted};
 pub use level::{Level, Selection};

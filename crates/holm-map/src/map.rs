@@ -2,12 +2,12 @@
 //! standard library have files of their own.
 
 use crate::entry::{Entry, OccupiedEntry, VacantEntry};
-use crate::iter::{Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut, Walk};
+use crate::iter::{ExtractIf, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut, Walk, ends};
 use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::presets::Fast;
-use crate::tree::{NOWHERE, Tree};
+use crate::tree::Tree;
 use holm_search::{LaneKernels, Vectors, with_vectors};
 use std::ops::{RangeBounds, RangeFull};
 
@@ -199,22 +199,45 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         ValuesMut(self.iter_mut())
     }
 
+    /// The entry of the least key, to be looked at, changed or taken out.
+    pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, S>> {
+        self.end_entry(true)
+    }
+
+    /// The entry of the greatest key, likewise.
+    pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, S>> {
+        self.end_entry(false)
+    }
+
+    fn end_entry(&mut self, first: bool) -> Option<OccupiedEntry<'_, K, V, S>> {
+        let (lane, place) = self.tree.end(first)?;
+        Some(OccupiedEntry { tree: &mut self.tree, key: K::of_lane(lane), place })
+    }
+
     /// Takes out the pairs for which `keep` says no. It is asked in the order of keys. If it panics, what it has said
     /// no to is out.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        let (mut order, mut leaf) = (Vec::new(), self.tree.head);
-        while leaf != NOWHERE {
-            let after = self.tree.after(leaf);
-            self.tree.order(leaf, &mut order);
-            for (lane, _) in &order {
-                self.tree.retain_one(leaf, *lane, &mut keep);
-            }
-            // Only now may the leaf go, or another come into its place.
-            if let Some((lane, _)) = order.first().filter(|_| self.tree.leaves.len(leaf) == 0) {
-                self.tree.leave(*lane);
-            }
-            leaf = after;
+        self.extract_if(.., |key, value| !keep(key, value)).for_each(drop);
+    }
+
+    /// Takes out the pairs in `bounds` that `wanted` says yes to, one by one as the iterator goes, in the order of
+    /// keys. What the iterator does not come to stays in the map.
+    pub fn extract_if<F: FnMut(&K, &mut V) -> bool>(
+        &mut self,
+        bounds: impl RangeBounds<K>,
+        wanted: F,
+    ) -> ExtractIf<'_, K, V, F, S> {
+        ExtractIf::new(&mut self.tree, ends(&bounds), wanted)
+    }
+
+    /// Moves the pairs of `key` and above to a map of their own. Costs as much as there are of them, which are moved
+    /// one by one to full leaves.
+    pub fn split_off(&mut self, key: &K) -> Self {
+        let mut upper = Self::with_vectors(self.vectors());
+        for (key, value) in self.extract_if(*key.., |_, _| true) {
+            upper.tree.append(key.lane(), value);
         }
+        upper
     }
 
     /// Moves all pairs of `other` to this map, and leaves `other` empty. Where both have a key, the other's value
@@ -285,15 +308,6 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     fn remove<X: LaneKernels>(&mut self, x: X, key: K::Lane) -> Option<V> {
         let (leaf, slot) = self.find(x, key)?;
         Some(self.remove_at(leaf, slot, key))
-    }
-
-    /// Takes one pair out of `leaf` if `keep` says no; the leaf stays, even if it is empty.
-    fn retain_one(&mut self, leaf: u32, lane: K::Lane, keep: &mut impl FnMut(&K, &mut V) -> bool) {
-        let Some(slot) = self.look(leaf, lane) else { return };
-        if !keep(&K::of_lane(lane), self.value_mut((leaf, slot))) {
-            self.len -= 1;
-            drop(self.leaves.remove(leaf, slot));
-        }
     }
 
     /// Where `lane` is in `leaf`, for those who are not in a hurry.

@@ -89,6 +89,13 @@ fn every_end<S: Selection>() {
             });
         });
         count.check::<S>(len, fuse, |map| {
+            // Left before its end, when leaves are empty.
+            let most = map.as_ref().unwrap().len() / 2 + 9;
+            drop(map.as_mut().unwrap().extract_if(.., |_, _| true).take(most).collect::<Vec<_>>());
+            assert_eq!(map.as_ref().unwrap().iter().count(), map.as_ref().unwrap().len());
+        });
+        count.check::<S>(len, fuse, |map| drop(map.as_mut().unwrap().split_off(&(u64::MAX / 3))));
+        count.check::<S>(len, fuse, |map| {
             let keys: Vec<u64> = map.as_ref().unwrap().keys().collect();
             map.as_mut().unwrap().remove_many(&keys);
         });
@@ -148,10 +155,16 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
         }
         assert_eq!(map.len(), steps(3000));
         map.iter().for_each(|(key, value)| assert!(key < 3 && !value.is_empty()));
-        let (mut seen, mut values) = (std::collections::HashSet::new(), map.iter_mut());
-        while let (Some((_, front)), back) = (values.next(), values.next_back()) {
-            assert!(seen.insert(std::ptr::from_ref(front)), "lent twice");
-            assert!(back.is_none_or(|(_, back)| seen.insert(std::ptr::from_ref(back))), "lent twice");
+        for alone in [0, 1, steps(700)] {
+            let (mut seen, mut values) = (std::collections::HashSet::new(), map.iter_mut());
+            // One end alone, then both.
+            for (_, front) in values.by_ref().take(alone) {
+                assert!(seen.insert(std::ptr::from_ref(front)), "lent twice");
+            }
+            while let (Some((_, back)), front) = (values.next_back(), values.next()) {
+                assert!(seen.insert(std::ptr::from_ref(back)), "lent twice");
+                assert!(front.is_none_or(|(_, front)| seen.insert(std::ptr::from_ref(front))), "lent twice");
+            }
         }
         map.retain(|key, _| *key != 1);
         map.get_many(&[0, 1, 2]).into_iter().flatten().for_each(|value| assert!(!value.is_empty()));

@@ -6,7 +6,7 @@
 mod suite;
 
 use holm_map::{Entry, Examining, Fast, FastNarrow, HybridInterpolation, Inner, Leaves, Map, Paper, PaperAhead};
-use holm_map::{Selection, SortedPages, Three, Unsorted};
+use holm_map::{OccupiedEntry, Selection, SortedPages, Three, Unsorted};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, btree_map};
@@ -40,6 +40,9 @@ enum Operation {
     RemoveMany(Vec<u64>),
     Iterators,
     Retain(u64),
+    ExtractIf(Bound<u64>, Bound<u64>, u64, usize),
+    SplitOff(u64),
+    EndEntries(u64),
     Append(Vec<(u64, u64)>),
     Extend(Vec<(u64, u64)>),
     Clear,
@@ -131,13 +134,30 @@ fn do_entries<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, m
             }
             (Entry::Vacant(ours), btree_map::Entry::Vacant(theirs)) => {
                 assert_eq!(ours.key(), theirs.key());
+                let (mut ours, mut theirs) = (ours.insert_entry(*key), theirs.insert_entry(*key));
                 assert_eq!(ours.insert(*value), theirs.insert(*value));
+                assert_eq!(ours.into_mut(), theirs.into_mut());
             }
             _ => panic!("{key} is in one of the two"),
         },
+        EndEntries(value) => do_end_entries(map, *value, model),
         _ => return false,
     }
     true
+}
+
+/// The entries of both ends: one is changed, the other taken out.
+fn do_end_entries<S: Selection>(map: &mut Map<u64, u64, S>, value: u64, model: &mut Model) {
+    match (map.first_entry(), model.first_entry()) {
+        (Some(mut ours), Some(mut theirs)) => {
+            assert_eq!(format!("{ours:?}"), format!("{theirs:?}"));
+            assert_eq!(ours.insert(value), theirs.insert(value));
+        }
+        (None, None) => {}
+        _ => panic!("a first entry is in one of the two"),
+    }
+    let (ours, theirs) = (map.last_entry(), model.last_entry());
+    assert_eq!(ours.map(OccupiedEntry::remove_entry), theirs.map(btree_map::OccupiedEntry::remove_entry));
 }
 
 /// Ranges, iterators and batches. Says whether `operation` was of this group.
@@ -181,6 +201,29 @@ fn do_wholes<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mo
         Retain(part) => {
             map.retain(|key, value| (*key ^ *value) % 5 >= *part);
             model.retain(|key, value| (*key ^ *value) % 5 >= *part);
+        }
+        ExtractIf(low, high, part, most) => {
+            let keys: Vec<u64> = range(model, *low, *high).map(|(key, _)| key).collect();
+            let wanted = |key: &u64, value: &mut u64| {
+                *value = value.rotate_left(1);
+                (*key ^ *value) % 5 < *part
+            };
+            let ours: Vec<_> = map.extract_if((*low, *high), wanted).take(*most).collect();
+            let mut theirs = Vec::new();
+            for key in keys {
+                if theirs.len() < *most && wanted(&key, model.get_mut(&key).unwrap()) {
+                    theirs.extend(model.remove_entry(&key));
+                }
+            }
+            assert_eq!(ours, theirs);
+        }
+        SplitOff(key) => {
+            let (ours, theirs) = (map.split_off(key), model.split_off(key));
+            ours.compare(&theirs);
+            map.compare(model);
+            // Back again, so that much is left for what comes.
+            map.extend(ours);
+            model.extend(theirs);
         }
         Append(pairs) => {
             let mut other: Map<u64, u64, S> = pairs.iter().copied().collect();
@@ -358,7 +401,7 @@ properties! {
         key().prop_map(RemoveEntry), (key(), any::<u64>()).prop_map(|(key, value)| InsertUnique(key, value));
     entries: (key(), any::<u64>()).prop_map(|(key, value)| OrInsert(key, value)), key().prop_map(OrDefault),
         (key(), any::<u64>()).prop_map(|(key, value)| Occupied(key, value));
-    ends: Just(Ends), Just(PopFirst), Just(PopLast);
+    ends: Just(Ends), Just(PopFirst), Just(PopLast), any::<u64>().prop_map(EndEntries);
     ranges: (bound(), bound(), any::<u64>()).prop_map(|(low, high, turns)| Range(low, high, turns)),
         (bound(), bound(), any::<u64>()).prop_map(|(low, high, value)| RangeMut(low, high, value));
     batches: some_pairs().prop_map(InsertMany), vec(key(), 0..100).prop_map(GetMany),
@@ -366,6 +409,9 @@ properties! {
     iterators: Just(Iterators), any::<u64>().prop_map(Consume);
     wholes: (0..6_u64).prop_map(Retain), some_pairs().prop_map(Append), some_pairs().prop_map(Extend), Just(Clear),
         Just(Shrink);
+    parts: (bound(), bound(), 0..6_u64, 0..200_usize)
+            .prop_map(|(low, high, part, most)| ExtractIf(low, high, part, most)),
+        key().prop_map(SplitOff);
     copies: Just(Clone), Just(Collect), any::<u64>().prop_map(Compare);
 }
 
@@ -400,7 +446,8 @@ fn decoded(bytes: &[u8]) -> Vec<Operation> {
             27 if more < 64 => Retain(u64::from(more % 6)),
             28 if more < 64 => Shrink,
             29 if more < 8 => Clear,
-            30 => Ends,
+            30 if more < 128 => EndEntries(key),
+            30 => SplitOff(key),
             _ => Get(key),
         })
         .collect()

@@ -70,6 +70,26 @@ impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for Iter<'_, K, V, S> {
     }
 }
 
+/// Iterators over another one's keys or values are cloned and shown as it is.
+macro_rules! cloned {
+    ($name:ident) => {
+        impl<K: Key, V, S: Selection> Clone for $name<'_, K, V, S> {
+            fn clone(&self) -> Self {
+                Self(self.0.clone())
+            }
+        }
+
+        impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for $name<'_, K, V, S> {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.debug_list().entries(self.clone()).finish()
+            }
+        }
+    };
+}
+
+cloned!(Keys);
+cloned!(Values);
+
 /// Iterators of known length over another one, both ways.
 macro_rules! exact {
     ($name:ident => $item:ty, $self:ident: $inner:expr, $pair:pat => $value:expr, $len:expr) => {

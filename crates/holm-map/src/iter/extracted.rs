@@ -1,0 +1,94 @@
+//! The iterator that takes some pairs out of a map that goes on. Who is asked for is asked in the order of keys; what
+//! was not come to stays.
+
+use crate::key::Key;
+use crate::leaf::Leaf;
+use crate::level::Selection;
+use crate::presets::Fast;
+use crate::tree::{NOWHERE, Tree};
+use std::iter::FusedIterator;
+
+/// The pairs between two keys that a closure wants; see [`crate::Map::extract_if`].
+pub struct ExtractIf<'a, K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection = Fast> {
+    tree: &'a mut Tree<K, V, S>,
+    wanted: F,
+    /// From where to where is still to be gone: nothing, once it is done.
+    left: Option<(K::Lane, K::Lane)>,
+    leaf: u32,
+    /// Keys of the leaf when it was come to, and slots where they were then.
+    order: Vec<(K::Lane, u32)>,
+    at: usize,
+}
+
+impl<'a, K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> ExtractIf<'a, K, V, F, S> {
+    pub(crate) fn new(tree: &'a mut Tree<K, V, S>, left: Option<(K::Lane, K::Lane)>, wanted: F) -> Self {
+        let left = left.filter(|_| !tree.is_bare());
+        Self { tree, wanted, left, leaf: NOWHERE, order: Vec::new(), at: 0 }
+    }
+
+    /// Goes on to the next leaf, if there is one.
+    fn advance(&mut self, low: K::Lane) -> bool {
+        let (leaf, first) = match self.leaf {
+            NOWHERE => (self.tree.home(low), true),
+            leaf => (self.tree.after(leaf), false),
+        };
+        self.leave();
+        if leaf == NOWHERE {
+            return false;
+        }
+        self.leaf = leaf;
+        self.tree.order(leaf, &mut self.order);
+        self.at = if first { self.order.partition_point(|(lane, _)| *lane < low) } else { 0 };
+        true
+    }
+
+    /// The leaf goes, if nothing is left in it: not before, for the way goes on from there.
+    fn leave(&mut self) {
+        let leaf = std::mem::replace(&mut self.leaf, NOWHERE);
+        if leaf == NOWHERE || self.tree.leaves.len(leaf) > 0 {
+            return;
+        }
+        if let Some((lane, _)) = self.order.first() {
+            self.tree.leave(*lane);
+        }
+    }
+}
+
+impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Iterator for ExtractIf<'_, K, V, F, S> {
+    type Item = (K, V);
+
+    fn next(&mut self) -> Option<(K, V)> {
+        loop {
+            let (low, high) = self.left?;
+            let Some((lane, _)) = self.order.get(self.at).copied() else {
+                if !self.advance(low) {
+                    self.left = None;
+                }
+                continue;
+            };
+            if lane > high {
+                self.left = None;
+                continue;
+            }
+            self.at += 1;
+            // What was taken before may have moved it.
+            let Some(slot) = self.tree.look(self.leaf, lane) else { continue };
+            if (self.wanted)(&K::of_lane(lane), self.tree.value_mut((self.leaf, slot))) {
+                self.tree.len -= 1;
+                return Some((K::of_lane(lane), self.tree.leaves.remove(self.leaf, slot)));
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (0, Some(self.tree.len))
+    }
+}
+
+impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> FusedIterator for ExtractIf<'_, K, V, F, S> {}
+
+impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Drop for ExtractIf<'_, K, V, F, S> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
