@@ -1,12 +1,13 @@
 //! A fresh tree of one design over plain memory, keys and values of a word: what is measured beneath the store.
 
-use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Pool, Quill, Result, Stay};
+use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Metronome, Pace};
+use holm_medium::{Pool, Quill, Result, Stay};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
 use holm_tree::{Design, Forest, Index, Rebuilt, Root, Words};
+use std::num::NonZero;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Operations of one stay, where the design is durable without epochs.
 const STAY: usize = 256;
@@ -34,7 +35,7 @@ pub struct Grove<D: Design> {
     forest: Forest<Mapped, D, Words>,
     root: Root,
     quill: Arc<Quill<Mapped>>,
-    ticker: Option<JoinHandle<()>>,
+    metronome: Option<Metronome>,
 }
 
 impl<D: Design> std::fmt::Debug for Grove<D> {
@@ -68,17 +69,10 @@ impl<D: Design> Grove<D> {
         medium.image().area(Area::Leaves).populate(0, bytes as usize);
         let forest = Forest::new(quill.clone(), Words, Search::detect());
         let root = forest.plant(&mut quill.clock().check_in()?, 1)?;
-        let ticker = (<D::Leaf as Leaf>::CARD.defers && !soil.count).then(|| {
-            let quill = quill.clone();
-            std::thread::spawn(move || {
-                while !quill.clock().sleep(Some(Instant::now() + soil.epoch)) {
-                    if let Err(error) = quill.advance() {
-                        return quill.clock().poison(&error);
-                    }
-                }
-            })
-        });
-        Ok(Grove { forest, root, quill, ticker })
+        let ticks = <D::Leaf as Leaf>::CARD.defers && !soil.count;
+        let start = || Metronome::start(quill.clone(), Pace::every(soil.epoch), NonZero::<usize>::MIN);
+        let metronome = ticks.then(start).transpose()?;
+        Ok(Grove { forest, root, quill, metronome })
     }
 
     /// Does the work for each item, checked in. Durable by epochs: each operation checks in to its own. Durable when it
@@ -146,8 +140,7 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// The medium's.
     pub fn settle(&self) -> Result<()> {
-        let clock = self.quill.clock();
-        if self.ticker.is_some() { clock.wait_durable(clock.active()) } else { Ok(()) }
+        self.metronome.as_ref().map_or(Ok(()), |metronome| metronome.sync().map(drop))
     }
 
     /// Ends an epoch, for whoever counts.
@@ -186,15 +179,5 @@ impl<D: Design> Grove<D> {
     pub fn leaf_bytes(&self) -> u64 {
         let space = self.quill.space();
         (u64::from(space.block_frontier()) - space.free_blocks()) * space.block_bytes()
-    }
-}
-
-impl<D: Design> Drop for Grove<D> {
-    fn drop(&mut self) {
-        if let Some(ticker) = self.ticker.take() {
-            self.quill.clock().stop();
-            // It has poisoned the clock if it could not go on.
-            let _ = ticker.join();
-        }
     }
 }

@@ -8,10 +8,14 @@
 //! *Lock, then validate*: a writer that has latched all it needs asks its [`Stay`] whether the clock still shows its
 //! label. Readers cannot see a latched leaf, so labels rise along the order of linearization, and what survives a crash
 //! is a prefix of that order.
+//!
+//! Epochs run out: behind the last one there is no label, so its end is the clock's. All of it becomes durable, and
+//! whoever checks in afterwards is told.
 
 use crate::burden::{Burden, LEAF_LINES, LOT};
 use crate::dirty::{Dirty, Marks};
 use crate::error::{MediumError, Result};
+use crate::stuck::{Stuck, Watch};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
@@ -76,6 +80,8 @@ pub struct Clock {
     gate: CachePadded<AtomicU8>,
     burden: Burden,
     held_back: Count,
+    /// Whom the end of an epoch waits for.
+    watch: Watch,
     /// The first failure.
     poison: OnceLock<MediumError>,
     /// Why nobody may check in any more, though nothing has failed.
@@ -96,7 +102,7 @@ const ATTEMPTS: u64 = 2;
 impl Clock {
     /// A clock whose active epoch is `active`; everything before it is durable.
     pub fn new(active: Epoch, reserved: [usize; 2]) -> Self {
-        Clock {
+        let clock = Clock {
             active: CachePadded::new(AtomicU64::new(active)),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
@@ -109,15 +115,24 @@ impl Clock {
             gate: CachePadded::new(AtomicU8::new(OPEN)),
             burden: Burden::unlimited(),
             held_back: Count::new(0),
+            watch: Watch::default(),
             poison: OnceLock::new(),
             closed: OnceLock::new(),
-        }
+        };
+        clock.restart(active);
+        clock
     }
 
     /// At open, before any operation: the active epoch is `active`, everything before it is durable.
     pub fn restart(&self, active: Epoch) {
-        self.active.store(active, Ordering::SeqCst);
         self.durable.store(active - 1, Ordering::SeqCst);
+        if active <= LAST_EPOCH {
+            return self.active.store(active, Ordering::SeqCst);
+        }
+        // All epochs have ended: what is there can be read.
+        self.resume.store(LAST_EPOCH, Ordering::SeqCst);
+        self.active.store(CLOSED, Ordering::SeqCst);
+        self.run_out();
     }
 
     /// The epoch in which operations start now.
@@ -289,11 +304,15 @@ impl Clock {
     }
 
     /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.
-    /// Only one thread may do so at a time, and only after the epoch before has been published as durable.
+    /// Only one thread may do so at a time, and only after the epoch before has been published as durable. Behind the
+    /// last epoch of all there is none: nobody is let in, and told why when that one is published.
     pub fn raise(&self) -> Epoch {
         let ended = self.active();
-        assert!(ended < LAST_EPOCH, "the clock has run out of epochs");
+        if ended >= LAST_EPOCH {
+            return self.raise_stopped(|_| {});
+        }
         debug_assert!(self.durable() + 1 == ended, "an epoch is raised before the last one is durable");
+        let _waiting = self.watch.wait_for(ended);
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.active.store(ended + 1, Ordering::SeqCst);
         drop(hold);
@@ -303,9 +322,9 @@ impl Clock {
 
     /// Ends the active epoch with the writers stopped: `copy` runs when none is in. For designs without versions.
     pub fn raise_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
-        self.paused_until(|ended| {
+        self.paused_until(|ended, _| {
             copy(ended);
-            (ended, Some(ended + 1))
+            (ended, Some(ended + 1).filter(|next| *next <= LAST_EPOCH))
         })
     }
 
@@ -315,16 +334,31 @@ impl Clock {
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
         drop(self.lock_bell());
         self.ticked.notify_all();
-        self.paused_until(|ended| (ended, None))
+        self.paused_until(|ended, _| (ended, None))
     }
 
-    fn paused_until<T>(&self, work: impl FnOnce(Epoch) -> (T, Option<Epoch>)) -> T {
+    /// What is to be said to whoever would write behind the last epoch.
+    fn run_out(&self) {
+        let _ = self.closed.set(MediumError::OutOfEpochs { last: LAST_EPOCH });
+        self.gate.fetch_or(SHUT, Ordering::SeqCst);
+    }
+
+    /// Whom the end of an epoch waits for at this moment, if it does.
+    pub fn stuck(&self) -> Option<Stuck> {
+        let (epoch, waited) = self.watch.now()?;
+        let inside = |seat: &&Seat| (IDLE + 1..=epoch).contains(&seat.epoch().load(Ordering::Relaxed));
+        Some(Stuck { epoch, operations: self.seats.iter().filter(inside).count(), waited })
+    }
+
+    /// `work` is told the epoch, and whether the clock goes: behind its last epoch it stands.
+    fn paused_until<T>(&self, work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>)) -> T {
+        let _waiting = self.watch.wait_for(self.active());
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let active = self.active();
+        let (active, goes) = (self.active(), self.active.load(Ordering::SeqCst) != CLOSED);
         self.resume.store(active, Ordering::SeqCst);
         self.active.store(CLOSED, Ordering::SeqCst);
         self.wait_for_seats(LAST_EPOCH);
-        let (done, next) = work(active);
+        let (done, next) = work(active, goes);
         if let Some(next) = next {
             self.active.store(next, Ordering::SeqCst);
         }
@@ -335,7 +369,7 @@ impl Clock {
     /// Runs `look` while no operation that writes is under way: those that have begun are waited for, others wait.
     pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
         let shut = self.gate.load(Ordering::SeqCst) & SHUT != 0;
-        self.paused_until(|active| (look(), (!shut).then_some(active)))
+        self.paused_until(|active, goes| (look(), (goes && !shut).then_some(active)))
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
@@ -354,6 +388,7 @@ impl Clock {
                     spin_loop();
                 } else {
                     sleep(Duration::from_micros(50));
+                    self.watch.complain(|| self.stuck());
                 }
             }
         }
@@ -375,6 +410,9 @@ impl Clock {
     pub fn publish(&self, ended: Epoch) {
         let bell = self.lock_bell();
         self.durable.store(ended, Ordering::Release);
+        if ended >= LAST_EPOCH {
+            self.run_out();
+        }
         drop(bell);
         self.ticked.notify_all();
     }
@@ -385,6 +423,18 @@ impl Clock {
     /// [`MediumError::Poisoned`] if the medium failed meanwhile. What [`Clock::refuse`] was told, if that is what keeps
     /// the epoch from becoming durable: it may become so yet.
     pub fn wait_durable(&self, epoch: Epoch) -> Result<()> {
+        self.wait_until(epoch, None)
+    }
+
+    /// The same, for so long at the most.
+    ///
+    /// # Errors
+    /// As [`Clock::wait_durable`]; [`MediumError::Late`], which says what it has waited for.
+    pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
+        self.wait_until(epoch, Some((Instant::now() + at_most, at_most)))
+    }
+
+    fn wait_until(&self, epoch: Epoch, deadline: Option<(Instant, Duration)>) -> Result<()> {
         if self.durable() >= epoch {
             return Ok(());
         }
@@ -402,7 +452,16 @@ impl Clock {
                 bell.wanted = epoch;
                 self.rung.notify_all();
             }
-            bell = self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner());
+            bell = match deadline.map(|(at, at_most)| (at.saturating_duration_since(Instant::now()), at_most)) {
+                Some((Duration::ZERO, waited)) => {
+                    let why = self.stuck().map_or_else(|| "it is being written".into(), |stuck| stuck.to_string());
+                    return Err(MediumError::Late { epoch, waited, why });
+                }
+                Some((left, _)) => {
+                    self.ticked.wait_timeout(bell, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+                None => self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
         }
     }
 
@@ -411,7 +470,9 @@ impl Clock {
     pub fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut bell = self.lock_bell();
         loop {
-            if bell.stop || bell.wanted >= self.active() {
+            let active = self.active();
+            // The last epoch of all stays active when it is durable.
+            if bell.stop || bell.wanted >= active && self.durable() < active {
                 return bell.stop;
             }
             bell = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {

@@ -6,11 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+use crate::epoch::Epoch;
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The result of anything a medium does.
 pub type Result<T> = std::result::Result<T, MediumError>;
@@ -125,6 +128,27 @@ pub enum MediumError {
         /// Bytes that are left under the stated maximum; 0 if the other half may not be overwritten yet.
         left: u64,
     },
+    /// No epoch is left to label a write with. All that was acknowledged is durable and can be read.
+    OutOfEpochs {
+        /// The last one.
+        last: Epoch,
+    },
+    /// An epoch did not become durable in the time that its waiter had. It may become so yet.
+    Late {
+        /// The epoch.
+        epoch: Epoch,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What it waits for itself.
+        why: String,
+    },
+    /// A thread that durability rests on has panicked.
+    Died {
+        /// Which.
+        thread: &'static str,
+        /// Its last words.
+        why: String,
+    },
 }
 
 impl MediumError {
@@ -155,6 +179,12 @@ impl MediumError {
             true => MediumError::opening_to_write("opening", path, source),
             false => MediumError::io("opening", path, source),
         }
+    }
+
+    /// What a thread died of.
+    pub fn died(thread: &'static str, panic: &(dyn Any + Send)) -> MediumError {
+        let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+        MediumError::Died { thread, why: words.unwrap_or("a panic without words").into() }
     }
 
     /// Whether the failure was for want of space, so that the same call may succeed once there is some.
@@ -202,6 +232,13 @@ impl fmt::Display for MediumError {
             MediumError::LogFull { path, needed, left } => {
                 write!(f, "{} has {left} bytes left for a record of {needed}; a checkpoint is needed", path.display())
             }
+            MediumError::OutOfEpochs { last } => {
+                write!(f, "epoch {last} was the last that a label can name: what is there can be read and copied")
+            }
+            MediumError::Late { epoch, waited, why } => {
+                write!(f, "epoch {epoch} is not durable after {waited:?}: {why}")
+            }
+            MediumError::Died { thread, why } => write!(f, "{thread} has died: {why}"),
         }
     }
 }

@@ -59,12 +59,39 @@ pub trait Ground: Send + Sync {
     /// Stores one word, in program order with the caller's other stores.
     fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64);
 
-    /// Ends an epoch on a medium that flushes: every line the epoch wrote, a fence, the clock word, a fence: D + 1
-    /// flushes and two fences for D dirty lines (BD+Tree, section 2).
+    /// Brings runs of lines, each with its first and how many, to a medium that flushes, by the calling thread: when
+    /// this returns they are durable. Of several threads that share an epoch's lines each calls it for its own, for a
+    /// fence completes its own thread's flushes alone.
+    fn write_back(&self, runs: &[(u64, u64)]);
+
+    /// Declares an epoch durable whose lines have been written back: the clock's word, which is the commit word of the
+    /// epoch, and then whoever waits.
     ///
     /// # Errors
     /// `Corrupt` if the pool's block is not there.
-    fn advance(&self) -> Result<Epoch>;
+    fn declare(&self, ended: Epoch) -> Result<()>;
+
+    /// Does what is left to do for an epoch that has been raised: every line that it wrote, a fence, the clock's word,
+    /// a fence: D + 1 flushes and two fences for D dirty lines (BD+Tree, section 2).
+    ///
+    /// # Errors
+    /// As [`Ground::declare`].
+    fn settle(&self, ended: Epoch) -> Result<()> {
+        let mut runs = Vec::new();
+        self.clock().drain(ended, |first, count| runs.push((first, count)));
+        self.write_back(&runs);
+        self.declare(ended)
+    }
+
+    /// Ends an epoch on a medium that flushes.
+    ///
+    /// # Errors
+    /// As [`Ground::declare`].
+    fn advance(&self) -> Result<Epoch> {
+        let ended = self.clock().raise();
+        self.settle(ended)?;
+        Ok(ended)
+    }
 }
 
 impl<M: Medium> Ground for Quill<M> {
@@ -111,24 +138,22 @@ impl<M: Medium> Ground for Quill<M> {
         }
     }
 
-    fn advance(&self) -> Result<Epoch> {
-        let pool = self.pool();
-        let ended = pool.clock.raise();
-        let root = pool.root()?;
-        let mut pen = self.cut_at(ended);
-        pool.clock.drain(ended, |first, count| {
-            for line in first..first + count {
-                pool.medium.flush(line);
-            }
-        });
+    fn write_back(&self, runs: &[(u64, u64)]) {
+        let medium = &self.pool().medium;
+        runs.iter().flat_map(|(first, count)| *first..first + count).for_each(|line| medium.flush(line));
         // Before the clock word: else a crash keeps the word, loses a line, and takes a half-written epoch for whole.
-        pool.medium.fence();
-        pen.write(&root.durable, ended);
+        medium.fence();
+    }
+
+    fn declare(&self, ended: Epoch) -> Result<()> {
+        let pool = self.pool();
+        let root = pool.root()?;
+        self.cut_at(ended).write(&root.durable, ended);
         pool.medium.flush(pool.medium.image().lines_of(&root.durable).0);
         // Before it is published: else an operation of the epoch after next could start, and overwrite the version that
         // this crash would still need.
         pool.medium.fence();
         pool.clock.publish(ended);
-        Ok(ended)
+        Ok(())
     }
 }

@@ -21,6 +21,7 @@ mod loc;
 pub mod log;
 mod mapped;
 mod medium;
+mod metronome;
 #[cfg(feature = "observed")]
 pub mod observed;
 mod pen;
@@ -32,6 +33,7 @@ mod pool;
 mod region;
 mod smaps;
 mod space;
+mod stuck;
 pub mod superblock;
 mod sync;
 pub mod vfs;
@@ -50,10 +52,12 @@ pub use journaled::{
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
+pub use metronome::{Beat, Metronome, Phase};
 pub use pen::{Pen, Quill};
 pub use persistent::Persistent;
 pub use pool::{INTENTS, Pool, Root};
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
+pub use stuck::Stuck;
 pub use word::{Scratch, Word, atomics, scratch_atomics};

@@ -97,7 +97,7 @@ impl From<MediumError> for Error {
             MediumError::Version { .. } => Error::Version(error),
             MediumError::Geometry { .. } => Error::Geometry(error),
             MediumError::Locked { .. } => Error::Locked(error),
-            MediumError::ReadOnly { .. } => Error::ReadOnly(error),
+            MediumError::ReadOnly { .. } | MediumError::OutOfEpochs { .. } => Error::ReadOnly(error),
             MediumError::NotClean { .. } => Error::NotClean(error),
             MediumError::Poisoned { .. } => Error::Poisoned(error),
             MediumError::Unsupported { what } => Error::Unsupported { what: what.into() },

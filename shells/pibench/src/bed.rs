@@ -1,4 +1,4 @@
-//! A medium that is reached by loads and stores, and the thread that ends its epochs.
+//! A medium that is reached by loads and stores, and who ends its epochs.
 //!
 //! It is new and empty, in a folder of its own where it needs files, and gone when it is dropped: PiBench loads before
 //! it measures.
@@ -6,17 +6,16 @@
 use crate::settings::{Kind, Settings};
 use anyhow::{Context, Result, bail};
 use holm_medium::vfs::{How, RealFs, Vfs};
-use holm_medium::{Backing, Counts, FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{Backing, Counts, FIRST_EPOCH, Mapped, MappedOptions, Metronome, Pace, Pool, Quill};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::Instant;
 use tempfile::TempDir;
 
 /// The medium.
 pub(crate) struct Bed {
     pub(crate) quill: Arc<Quill<Mapped>>,
-    ticker: Option<JoinHandle<()>>,
+    _metronome: Metronome,
     /// Dropped after the medium that is mapped there.
     _folder: Option<TempDir>,
 }
@@ -41,31 +40,12 @@ impl Bed {
             _ => Mapped::anonymous(options)?,
         };
         let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
-        let interval = settings.interval();
-        let ticker = thread::Builder::new().name("ticker".into()).spawn({
-            let quill = quill.clone();
-            move || {
-                while !quill.clock().sleep(Some(Instant::now() + interval)) {
-                    if let Err(error) = quill.advance() {
-                        quill.clock().poison(&error);
-                        return;
-                    }
-                }
-            }
-        });
-        Ok(Bed { quill, ticker: Some(ticker?), _folder: folder })
+        let metronome = Metronome::start(quill.clone(), Pace::every(settings.interval()), NonZero::<usize>::MIN)?;
+        Ok(Bed { quill, _metronome: metronome, _folder: folder })
     }
 
     pub(crate) fn counts(&self) -> Counts {
         self.quill.pool().medium.counts()
-    }
-}
-
-impl Drop for Bed {
-    fn drop(&mut self) {
-        self.quill.clock().stop();
-        // It has poisoned the clock if it could not go on.
-        let _ = self.ticker.take().map(JoinHandle::join);
     }
 }
 

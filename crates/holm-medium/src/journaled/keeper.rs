@@ -15,6 +15,7 @@ use crate::medium::Medium as _;
 use crate::pool::Pool;
 use crate::superblock::{State, Superblock, pool_path};
 use crate::vfs::VfsFile;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -47,7 +48,7 @@ impl Pace {
     /// An end whenever somebody waits for one.
     pub const WHEN_ASKED: Pace = Pace { interval: None };
 
-    pub(super) fn interval(self) -> Option<Duration> {
+    pub(crate) fn interval(self) -> Option<Duration> {
         self.interval
     }
 }
@@ -317,9 +318,14 @@ impl Keeper {
             failed: Mutex::new(None),
             postponed: Mutex::new(None),
         });
-        let spawn = |name: &str, work: fn(&Shared)| {
+        let spawn = |name: &'static str, work: fn(&Shared)| {
             let shared = shared.clone();
-            let thread = thread::Builder::new().name(name.into()).spawn(move || work(&shared));
+            let thread = thread::Builder::new().name(name.into()).spawn(move || {
+                // Nobody looks at how it ends before the database is closed; who waits for it must be told before.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&shared))) {
+                    shared.fail(&MediumError::died(name, &*panic));
+                }
+            });
             thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);

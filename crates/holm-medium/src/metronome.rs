@@ -1,0 +1,263 @@
+//! The threads that end the epochs of a pool whose medium flushes, at an interval and whenever somebody waits: the
+//! background persister of BD+Tree (Du and Scott, HOPC'25, section 2), alone or with others that share the lines.
+//!
+//! Operations flush nothing. An epoch's end costs one flush for each line that it wrote and one for the clock's word,
+//! and two fences; each further persister that is given lines costs a fence of its own, for a fence completes its own
+//! thread's flushes alone. Whatever ends these threads, a failure or a panic, poisons the clock: who waits and who
+//! writes is told, and nobody hangs. What only takes long, a slow medium or an operation that never checks out, is no
+//! failure; it is shown, and [`Metronome::sync_within`] need not wait for it.
+
+use crate::epoch::{Clock, Epoch, LAST_EPOCH};
+use crate::error::{MediumError, Result};
+use crate::ground::Ground;
+use crate::journaled::Pace;
+use crate::stuck::Stuck;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Lines for which another persister is worth waking.
+const WORTH_SHARING: u64 = 64;
+
+/// The first line of a run, and how many there are.
+type Run = (u64, u64);
+
+/// What ends of epochs have cost so far. More may be added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Beat {
+    /// Epochs that were ended.
+    pub epochs: u64,
+    /// Lines that were written back.
+    pub lines: u64,
+    /// The longest wait for an epoch's operations.
+    pub longest_wait: Duration,
+    /// The longest write-back of an epoch's lines, the clock's word included.
+    pub longest_write: Duration,
+}
+
+/// What the metronome does at this moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It waits for the next end of an epoch to be due.
+    Resting,
+    /// For the operations of an epoch, which has been ended.
+    Waiting(Stuck),
+    /// For the medium, since so long, with the lines of an epoch.
+    Writing(Epoch, Duration),
+    /// It has left: nothing becomes durable any more.
+    Gone,
+}
+
+#[derive(Default)]
+struct Progress {
+    beat: Beat,
+    writing: Option<(Epoch, Instant)>,
+    gone: bool,
+}
+
+/// Another thread that writes lines back, as often as it is given some.
+struct Persister {
+    given: Sender<Vec<Run>>,
+    /// Closed by the thread's end.
+    done: Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+struct Conductor {
+    ground: Arc<dyn Ground>,
+    pace: Pace,
+    progress: Arc<Mutex<Progress>>,
+    persisters: Vec<Persister>,
+    runs: Vec<Run>,
+}
+
+/// The threads. Dropped, it ends a last epoch, after which nobody can write, and is gone.
+pub struct Metronome {
+    ground: Arc<dyn Ground>,
+    progress: Arc<Mutex<Progress>>,
+    conductor: Option<JoinHandle<()>>,
+}
+
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name(name.into()).spawn(work);
+    thread.map_err(|error| MediumError::io("starting a thread for", Path::new("(memory)"), error))
+}
+
+impl Metronome {
+    /// Begins to end a pool's epochs, with so many threads to write lines back.
+    ///
+    /// # Errors
+    /// `Io` where a thread cannot be started.
+    pub fn start(ground: Arc<dyn Ground>, pace: Pace, persisters: NonZero<usize>) -> Result<Metronome> {
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let others = (1..persisters.get()).map(|_| Persister::start(ground.clone())).collect::<Result<_>>()?;
+        let (shared, started) = (ground.clone(), progress.clone());
+        let conductor = Conductor { ground: shared, pace, progress: started, persisters: others, runs: Vec::new() };
+        let conductor = Some(spawn("holm-metronome", move || conductor.run())?);
+        Ok(Metronome { ground, progress, conductor })
+    }
+
+    fn clock(&self) -> &Clock {
+        self.ground.clock()
+    }
+
+    /// Waits until everything that had completed before this call is durable, and gives the epoch that is: two ends of
+    /// epochs at the most, the one under way and the next. Many callers wait for the same ones.
+    ///
+    /// # Errors
+    /// `Poisoned` once the threads have failed.
+    pub fn sync(&self) -> Result<Epoch> {
+        let epoch = self.clock().active();
+        self.clock().wait_durable(epoch).map(|()| epoch)
+    }
+
+    /// The same, for so long at the most.
+    ///
+    /// # Errors
+    /// As [`Metronome::sync`]; `Late`, with the reason.
+    pub fn sync_within(&self, at_most: Duration) -> Result<Epoch> {
+        let epoch = self.clock().active();
+        self.clock().wait_durable_within(epoch, at_most).map(|()| epoch)
+    }
+
+    /// What it has cost so far.
+    pub fn beat(&self) -> Beat {
+        lock(&self.progress).beat
+    }
+
+    /// What it does now.
+    pub fn phase(&self) -> Phase {
+        let (writing, gone) = {
+            let progress = lock(&self.progress);
+            (progress.writing, progress.gone)
+        };
+        match (writing, self.clock().stuck()) {
+            _ if gone => Phase::Gone,
+            (Some((epoch, since)), _) => Phase::Writing(epoch, since.elapsed()),
+            (None, Some(stuck)) => Phase::Waiting(stuck),
+            (None, None) => Phase::Resting,
+        }
+    }
+}
+
+impl Drop for Metronome {
+    fn drop(&mut self) {
+        self.clock().stop();
+        // It has poisoned the clock if it could not go on.
+        let _ = self.conductor.take().map(JoinHandle::join);
+    }
+}
+
+impl Conductor {
+    fn run(mut self) {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.conduct()));
+        let failed = ended.unwrap_or_else(|panic| Err(MediumError::died("the thread that ends epochs", &*panic)));
+        if let Err(error) = failed {
+            ::log::error!("holm: {error}; nothing more is accepted");
+            self.ground.clock().poison(&error);
+        }
+        lock(&self.progress).gone = true;
+        for Persister { given, done, thread } in self.persisters {
+            drop((given, done));
+            let _ = thread.join();
+        }
+    }
+
+    /// Until the clock is stopped, or shows no more epochs, or something fails.
+    fn conduct(&mut self) -> Result<()> {
+        let ground = self.ground.clone();
+        let clock = ground.clock();
+        let mut last = Instant::now();
+        loop {
+            let stopped = clock.sleep(self.pace.interval().map(|interval| last + interval));
+            last = Instant::now();
+            if clock.poisoned().is_some() {
+                return Ok(());
+            }
+            let ended = if stopped { clock.shut("it was closed") } else { clock.raise() };
+            let waited = last.elapsed();
+            let started = Instant::now();
+            lock(&self.progress).writing = Some((ended, started));
+            if clock.poisoned().is_some() {
+                // Whoever failed was part of this epoch.
+                return Ok(());
+            }
+            let lines = self.settle(ended)?;
+            let mut progress = lock(&self.progress);
+            let beat = &mut progress.beat;
+            (beat.epochs, beat.lines) = (beat.epochs + 1, beat.lines + lines);
+            beat.longest_wait = beat.longest_wait.max(waited);
+            beat.longest_write = beat.longest_write.max(started.elapsed());
+            progress.writing = None;
+            if stopped || ended == LAST_EPOCH {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes an epoch's lines back, with the others if there are many, and declares it durable; tells how many.
+    fn settle(&mut self, ended: Epoch) -> Result<u64> {
+        self.runs.clear();
+        self.ground.clock().drain(ended, |first, count| self.runs.push((first, count)));
+        let lines: u64 = self.runs.iter().map(|run| run.1).sum();
+        let sharers = self.persisters.len().min((lines / WORTH_SHARING).saturating_sub(1) as usize);
+        let share = lines.div_ceil(sharers as u64 + 1);
+        let sharers = &self.persisters[..sharers];
+        for persister in sharers {
+            // One that has died is found out below.
+            let _ = persister.given.send(cut_off(&mut self.runs, share));
+        }
+        self.ground.write_back(&self.runs);
+        for persister in sharers {
+            // Before the clock's word, and each by its own word that its own fence is done: else a crash keeps the
+            // word and loses lines that another thread had only begun to write.
+            let done = persister.done.recv();
+            done.map_err(|_| MediumError::Died {
+                thread: "a persister",
+                why: "it panicked with lines to write".into(),
+            })?;
+        }
+        self.ground.declare(ended)?;
+        Ok(lines)
+    }
+}
+
+/// Takes so many lines from the end.
+fn cut_off(runs: &mut Vec<Run>, lines: u64) -> Vec<Run> {
+    let (mut taken, mut missing) = (Vec::new(), lines);
+    while missing > 0
+        && let Some((first, count)) = runs.pop()
+    {
+        let rest = count.saturating_sub(missing);
+        if rest > 0 {
+            runs.push((first, rest));
+        }
+        taken.push((first + rest, count - rest));
+        missing -= count - rest;
+    }
+    taken
+}
+
+impl Persister {
+    fn start(ground: Arc<dyn Ground>) -> Result<Persister> {
+        let ((given, work), (finished, done)) = (channel::<Vec<Run>>(), channel());
+        let thread = spawn("holm-persister", move || {
+            for runs in work {
+                ground.write_back(&runs);
+                if finished.send(()).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Persister { given, done, thread })
+    }
+}

@@ -1,0 +1,81 @@
+//! Whom the end of an epoch waits for: a status for whoever asks, and words in the log for whoever does not.
+//!
+//! An operation that never checks out keeps its epoch, and all after it, from becoming durable. Nothing is lost by that
+//! and others go on reading and writing, so nobody may be thrown out; but it must not go unnoticed.
+
+use crate::epoch::Epoch;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// How long an end waits before the log hears of it; twice as long each time after that.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The end of an epoch, waiting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stuck {
+    /// The epoch.
+    pub epoch: Epoch,
+    /// Operations that are in it; none while it is a batch that holds the clock.
+    pub operations: usize,
+    /// For how long.
+    pub waited: Duration,
+}
+
+impl fmt::Display for Stuck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stuck { epoch, operations, waited } = self;
+        match operations {
+            0 => write!(f, "a batch has held epoch {epoch} open for {waited:?}"),
+            _ => write!(f, "{operations} operations have kept epoch {epoch} open for {waited:?}"),
+        }
+    }
+}
+
+struct Waiting {
+    epoch: Epoch,
+    since: Instant,
+    /// When the log hears of it.
+    patience: Duration,
+}
+
+/// What is waited for. The lock is std's, also where schedules are explored: nobody keeps it across a step.
+#[derive(Default)]
+pub(crate) struct Watch(Mutex<Option<Waiting>>);
+
+/// The wait; over when this is dropped.
+pub(crate) struct Wait<'a>(&'a Watch);
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        *self.0.lock() = None;
+    }
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, Option<Waiting>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The end of an epoch begins to wait.
+    pub(crate) fn wait_for(&self, epoch: Epoch) -> Wait<'_> {
+        *self.lock() = Some(Waiting { epoch, since: Instant::now(), patience: PATIENCE });
+        Wait(self)
+    }
+
+    pub(crate) fn now(&self) -> Option<(Epoch, Duration)> {
+        self.lock().as_ref().map(|waiting| (waiting.epoch, waiting.since.elapsed()))
+    }
+
+    /// Into the log, if it is time.
+    pub(crate) fn complain(&self, stuck: impl FnOnce() -> Option<Stuck>) {
+        let is_time = self.lock().as_mut().is_some_and(|waiting| {
+            let is_time = waiting.since.elapsed() >= waiting.patience;
+            waiting.patience *= 1 + u32::from(is_time);
+            is_time
+        });
+        if let Some(stuck) = is_time.then(stuck).flatten() {
+            ::log::warn!("holm: {stuck}; nothing written since is durable");
+        }
+    }
+}

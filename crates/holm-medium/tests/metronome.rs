@@ -1,0 +1,278 @@
+//! Ends of epochs in the background: what they cost, and that whatever goes wrong with them is told and hangs nobody.
+
+use holm_medium::{
+    Area, Aside, Clock, Counts, Epoch, FIRST_EPOCH, Flush, Ground, Image, LAST_EPOCH, LINE, Lay, Mapped, MappedOptions,
+    MediumError, Metronome, Pace, Phase, Pool, Quill, Result, Space, Stay,
+};
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// Long enough for whatever comes at all, and never waited for where things are right.
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(20);
+
+fn pool(active: Epoch) -> Arc<Quill<Mapped>> {
+    let options = MappedOptions { flush: Flush::Nothing, count: true, ..MappedOptions::default() };
+    Arc::new(Pool::open(Mapped::heap(64 << 10, 64 << 10, options), active).expect("memory"))
+}
+
+fn threads(count: usize) -> NonZero<usize> {
+    NonZero::new(count).expect("some")
+}
+
+/// Writes one word of each of so many lines, under a label of its own.
+fn write(quill: &Quill<Mapped>, lines: u64) -> Epoch {
+    let stay = quill.clock().check_in().expect("sound");
+    let mut pen = quill.cut(&stay);
+    for line in 0..lines {
+        let word = quill.image().words(Area::Records.at(line * LINE), 1).expect("within the area");
+        pen.write(&word[0], line);
+        pen.defer_words(word);
+    }
+    drop(pen);
+    stay.epoch()
+}
+
+/// A ground whose write-back does as it is told.
+struct Told {
+    quill: Arc<Quill<Mapped>>,
+    /// Threads whose names begin so panic.
+    kills: &'static str,
+    /// Nobody gets through while this is set.
+    slow: Mutex<bool>,
+    quick: Condvar,
+    reached: AtomicBool,
+}
+
+impl Told {
+    fn new(kills: &'static str, slow: bool) -> Arc<Self> {
+        let (slow, quick) = (Mutex::new(slow), Condvar::new());
+        Arc::new(Told { quill: pool(FIRST_EPOCH), kills, slow, quick, reached: AtomicBool::new(false) })
+    }
+}
+
+impl Ground for Told {
+    fn clock(&self) -> &Clock {
+        self.quill.clock()
+    }
+    fn space(&self) -> &Space {
+        self.quill.space()
+    }
+    fn image(&self) -> &Arc<Image> {
+        self.quill.image()
+    }
+    fn lay(&self, stay: &Stay<'_>, words: &[u64], how: Lay) -> Result<u64> {
+        self.quill.lay(stay, words, how)
+    }
+    fn set_aside(&self, stay: &Stay<'_>, blocks: u64) -> Result<Aside<'_>> {
+        self.quill.set_aside(stay, blocks)
+    }
+    fn mark(&self, stay: &Stay<'_>, loc: u64, value: u64) {
+        self.quill.mark(stay, loc, value);
+    }
+    fn write_back(&self, runs: &[(u64, u64)]) {
+        let dies = |name: &str| !self.kills.is_empty() && name.starts_with(self.kills);
+        assert!(!thread::current().name().is_some_and(dies), "a medium that is gone");
+        self.reached.store(true, SeqCst);
+        drop(self.quick.wait_while(self.slow.lock().expect("sound"), |slow| *slow).expect("sound"));
+        self.quill.write_back(runs);
+    }
+    fn declare(&self, ended: Epoch) -> Result<()> {
+        self.quill.declare(ended)
+    }
+}
+
+/// What an end of an epoch costs that has written so many lines.
+fn cost(persisters: usize, lines: u64) -> Counts {
+    let quill = pool(FIRST_EPOCH);
+    let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(persisters)).expect("threads");
+    let epoch = write(&quill, lines);
+    let before = quill.pool().medium.counts();
+    assert_eq!(metronome.sync().expect("sound"), epoch);
+    let cost = quill.pool().medium.counts() - before;
+    let beat = metronome.beat();
+    assert!(beat.epochs <= 1 && beat.lines <= lines, "one end of an epoch is enough: {beat:?}");
+    assert_eq!(quill.clock().durable(), epoch);
+    cost
+}
+
+#[test]
+fn an_end_costs_a_flush_a_line_and_one_for_the_clock_and_two_fences() {
+    for lines in [0, 1, 7, 300] {
+        assert_eq!(cost(1, lines), Counts { writes: 1, flushes: lines + 1, fences: 2 });
+    }
+}
+
+/// Each further persister that has lines fences by itself; few lines are not shared.
+#[test]
+fn persisters_share_the_lines_and_fence_each_for_itself() {
+    assert_eq!(cost(3, 600), Counts { writes: 1, flushes: 601, fences: 4 });
+    assert_eq!(cost(2, 600), Counts { writes: 1, flushes: 601, fences: 3 });
+    assert_eq!(cost(3, 60), Counts { writes: 1, flushes: 61, fences: 2 });
+}
+
+#[test]
+fn whoever_syncs_waits_for_two_ends_at_the_most() {
+    let told = Told::new("", true);
+    let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let first = write(&told.quill, 3);
+    told.clock().nudge();
+    while !told.reached.load(SeqCst) {
+        thread::yield_now();
+    }
+    // One end is under way when this one asks.
+    let second = write(&told.quill, 3);
+    assert_eq!(second, first + 1);
+    *told.slow.lock().expect("sound") = false;
+    told.quick.notify_all();
+    assert_eq!(metronome.sync().expect("sound"), second);
+    assert_eq!(told.clock().durable(), second);
+    assert!(metronome.beat().epochs <= 2, "the one under way and the next");
+}
+
+/// Checks that nothing goes on once the threads are gone, and that everybody is told.
+fn told_of_the_end(told: &Told, metronome: &Metronome, lines: u64) {
+    write(&told.quill, lines);
+    let waiters = thread::scope(|scope| {
+        let waiters = [(); 3].map(|()| scope.spawn(|| metronome.sync()));
+        waiters.map(|waiter| waiter.join().expect("no panic"))
+    });
+    for waited in waiters {
+        assert!(matches!(&waited, Err(MediumError::Poisoned { why }) if why.contains("has died")), "{waited:?}");
+    }
+    let written = told.clock().check_in().err();
+    assert!(matches!(written, Some(MediumError::Poisoned { .. })), "{written:?}");
+    assert!(told.clock().durable() < FIRST_EPOCH, "nothing was declared durable");
+    while metronome.phase() != Phase::Gone {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn who_waits_and_who_writes_is_told_that_the_thread_has_died() {
+    let told = Told::new("holm-metronome", false);
+    let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    told_of_the_end(&told, &metronome, 3);
+    let why = told.clock().poisoned().map(ToString::to_string).unwrap_or_default();
+    assert!(why.contains("a medium that is gone"), "{why}");
+}
+
+/// The others have done their part; without that one's lines the epoch is not whole.
+#[test]
+fn a_persister_that_dies_is_told_as_well() {
+    let told = Told::new("holm-persister", false);
+    let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(3)).expect("threads");
+    told_of_the_end(&told, &metronome, 600);
+}
+
+#[test]
+fn an_operation_that_never_ends_is_shown_and_others_go_on() {
+    let quill = pool(FIRST_EPOCH);
+    let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let stay = quill.clock().check_in().expect("sound");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let late = metronome.sync_within(SHORT).expect_err("somebody is in there");
+            let MediumError::Late { epoch: FIRST_EPOCH, why, .. } = &late else { panic!("{late}") };
+            assert!(why.starts_with("1 operations have kept epoch 4 open"), "{late}");
+            let Phase::Waiting(stuck) = metronome.phase() else { panic!("{:?}", metronome.phase()) };
+            assert_eq!((stuck.epoch, stuck.operations), (FIRST_EPOCH, 1));
+            assert!(stuck.waited > Duration::ZERO);
+            // The next epoch is open: nobody else is kept from writing.
+            assert_eq!(write(&quill, 3), FIRST_EPOCH + 1);
+        });
+    });
+    assert_eq!(quill.clock().durable(), FIRST_EPOCH - 1);
+    drop(stay);
+    let stuck = metronome.sync_within(LONG).map(|_| quill.clock().stuck());
+    assert!(matches!(stuck, Ok(None)), "{stuck:?}");
+}
+
+#[test]
+fn a_batch_that_holds_the_clock_is_shown() {
+    let quill = pool(FIRST_EPOCH);
+    let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let hold = quill.clock().hold(0, 2).expect("sound");
+    let late = metronome.sync_within(SHORT).expect_err("it is held").to_string();
+    assert!(late.contains("a batch has held epoch 4 open"), "{late}");
+    drop(hold);
+    metronome.sync_within(LONG).expect("sound");
+}
+
+#[test]
+fn a_slow_medium_is_shown_and_writers_go_on() {
+    let told = Told::new("", true);
+    let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let epoch = write(&told.quill, 3);
+    let late = metronome.sync_within(SHORT).expect_err("it is slow");
+    assert!(late.to_string().contains("it is being written"), "{late}");
+    assert!(matches!(metronome.phase(), Phase::Writing(writing, _) if writing == epoch), "{:?}", metronome.phase());
+    assert_eq!(write(&told.quill, 3), epoch + 1);
+    *told.slow.lock().expect("sound") = false;
+    told.quick.notify_all();
+    assert_eq!(metronome.sync_within(LONG).expect("it goes on"), epoch + 1);
+    assert!(metronome.beat().longest_write >= SHORT);
+}
+
+#[test]
+fn an_end_comes_at_its_interval_and_a_last_one_when_it_is_dropped() {
+    let quill = pool(FIRST_EPOCH);
+    let metronome =
+        Metronome::start(quill.clone(), Pace::every(Duration::from_millis(1)), threads(2)).expect("threads");
+    let epoch = write(&quill, 3);
+    while quill.clock().durable() < epoch {
+        thread::yield_now();
+    }
+    let last = write(&quill, 3);
+    drop(metronome);
+    assert!(quill.clock().durable() >= last);
+    assert!(quill.clock().check_in().is_err(), "what is written now would never be durable");
+}
+
+#[test]
+fn behind_the_last_epoch_everything_is_durable_and_nobody_writes() {
+    let quill = pool(LAST_EPOCH - 1);
+    let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    assert_eq!((write(&quill, 3), metronome.sync().expect("sound")), (LAST_EPOCH - 1, LAST_EPOCH - 1));
+    let writers = thread::scope(|scope| {
+        let writes = || {
+            let label = quill.clock().check_in().map(|stay| stay.epoch());
+            label.and_then(|label| quill.clock().wait_durable(label).map(|()| label))
+        };
+        let writers = [(); 4].map(|()| scope.spawn(writes));
+        writers.map(|writer| writer.join().expect("no panic"))
+    });
+    assert!(writers.iter().any(Result::is_ok), "the last epoch can be written in: {writers:?}");
+    for told in writers {
+        assert!(matches!(told, Ok(LAST_EPOCH) | Err(MediumError::OutOfEpochs { last: LAST_EPOCH })), "{told:?}");
+    }
+    assert_eq!(quill.clock().durable(), LAST_EPOCH);
+    assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
+    assert!(matches!(quill.clock().wait_durable(LAST_EPOCH + 1), Err(MediumError::OutOfEpochs { .. })));
+    assert_eq!(metronome.sync().expect("all of it is"), LAST_EPOCH);
+    assert_eq!(quill.clock().paused(|| quill.clock().active()), LAST_EPOCH);
+    assert!(quill.clock().check_in().is_err(), "it has not been set going again");
+    drop(metronome);
+    // What ended epochs by itself finds the same, as often as it likes.
+    assert_eq!(quill.advance().expect("sound"), LAST_EPOCH);
+}
+
+#[test]
+fn a_pool_whose_epochs_are_used_up_can_be_opened_and_read() {
+    let quill = pool(LAST_EPOCH + 1);
+    assert_eq!((quill.clock().durable(), quill.clock().active()), (LAST_EPOCH, LAST_EPOCH));
+    assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
+}
+
+/// The last epoch as media that are written to with the writers stopped end it.
+#[test]
+fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
+    let quill = pool(LAST_EPOCH);
+    write(&quill, 1);
+    assert_eq!(quill.clock().raise_stopped(|ended| assert_eq!(ended, LAST_EPOCH)), LAST_EPOCH);
+    quill.clock().publish(LAST_EPOCH);
+    assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
+}
