@@ -340,7 +340,7 @@ impl VfsFile for SimFile {
         let at = offset as usize;
         let mut len = buf.len();
         match fault {
-            Some(Fault::Interrupted | Fault::WouldBlock) => {}
+            Some(Fault::Interrupted | Fault::WouldBlock | Fault::Panic) => {}
             Some(Fault::Eio | Fault::NoSpace) => content.write(at, &buf[..len / SECTOR / 2 * SECTOR]),
             Some(Fault::PowerCut) => content.write(at, buf),
             Some(Fault::TornAt(bytes)) => {

@@ -114,7 +114,8 @@ impl Explorer<'_> {
         }
         moment.event = round.entries.len();
         try_it(self, &crashes, &moment)?;
-        if round.steps.last() == Some(&Step::Tick) {
+        let all_durable = round.history.kept(moment.standing.published) == round.steps.len();
+        if round.steps.last() == Some(&Step::Tick) && all_durable {
             moment.closed = true;
             try_it(self, &crashes, &moment)?;
         }

@@ -27,6 +27,22 @@ pub fn advance(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
+/// Ends an epoch as late as it may: its lines are written back, and it is declared durable, only when the next one is
+/// about to end. So operations run while what a crash would find is two epochs old, and all three versions count.
+///
+/// # Errors
+/// The pool's.
+pub fn lagging(quill: &Quill<Recorded>) -> Result<()> {
+    let clock = quill.clock();
+    let before = clock.active() - 1;
+    if clock.durable() < before {
+        quill.settle(before)?;
+        quill.pool().medium.mark(Mark::Published(before));
+    }
+    clock.raise();
+    Ok(())
+}
+
 /// A tree with the pool it stands on.
 pub struct Grove {
     subject: &'static Subject,
@@ -52,8 +68,22 @@ impl Grove {
         ticker: Ticker,
         without: &BTreeSet<Site>,
     ) -> Result<(Self, History)> {
+        Self::plant_in(FIRST_EPOCH, subject, script, ticker, without)
+    }
+
+    /// The same, the first epoch being a given one.
+    ///
+    /// # Errors
+    /// As [`Grove::plant`].
+    pub fn plant_in(
+        first: Epoch,
+        subject: &'static Subject,
+        script: &Script,
+        ticker: Ticker,
+        without: &BTreeSet<Site>,
+    ) -> Result<(Self, History)> {
         let medium = Recorded::new([script.blocks * subject.block, 64]);
-        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
+        let quill = Arc::new(Pool::open(medium, first)?);
         let tree = subject.tree(quill.clone());
         let root = Arc::new(tree.plant(&mut quill.clock().check_in()?, 1)?);
         let mut grove = Grove { subject, quill, tree, root, ticker: advance };

@@ -32,7 +32,7 @@ mod verdict;
 
 pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
-pub use grove::{Grove, Ticker, advance};
+pub use grove::{Grove, Ticker, advance, lagging};
 pub use inspect::inspect;
 pub use model::{Contents, History, Standing, Step};
 pub use reader::Reader;

@@ -9,7 +9,9 @@ mod never_panics_on_torn_bits;
 mod readers_beside_a_writer;
 mod survives_a_crash_in_recovery;
 mod survives_every_crash;
+mod survives_every_epoch;
 mod survives_its_readers;
+mod survives_late_ends;
 pub(crate) mod survives_planting_and_giving_up;
 mod survives_restructuring;
 mod survives_reuse_of_what_recovery_freed;
@@ -22,7 +24,9 @@ pub use survives_a_crash_in_recovery::survives_a_crash_in_recovery;
 pub use survives_every_crash::{
     survives_every_crash_by_line, survives_every_crash_by_word, survives_every_death_of_the_process,
 };
+pub use survives_every_epoch::survives_every_epoch;
 pub use survives_its_readers::survives_its_readers;
+pub use survives_late_ends::survives_late_ends;
 pub use survives_planting_and_giving_up::survives_planting_and_giving_up;
 pub use survives_restructuring::{
     survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
@@ -53,7 +57,9 @@ macro_rules! for_each_scenario {
             survives_every_crash_by_line
             survives_every_crash_by_word
             survives_every_death_of_the_process
+            survives_every_epoch
             survives_its_readers
+            survives_late_ends
             survives_merges
             survives_planting_and_giving_up
             survives_refreshes

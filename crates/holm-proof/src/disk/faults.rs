@@ -44,6 +44,8 @@ pub enum Fault {
     PowerCut,
     /// The power goes in this write after so many bytes, which are durable: a write torn at any byte.
     TornAt(usize),
+    /// The thread that makes the call panics, and nothing happens.
+    Panic,
 }
 
 impl Fault {
@@ -55,7 +57,7 @@ impl Fault {
             Fault::Interrupted => Some(io::ErrorKind::Interrupted.into()),
             Fault::WouldBlock => Some(io::ErrorKind::WouldBlock.into()),
             Fault::PowerCut | Fault::TornAt(_) => Some(io::Error::other("the power went in this call")),
-            Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) => None,
+            Fault::Short(_) | Fault::Lost | Fault::Misdirected(_) | Fault::Panic => None,
         }
     }
 }
@@ -105,6 +107,7 @@ impl Faults {
             |order: &&Order| kinds.contains(&order.kind) && (order.from..order.to).contains(&calls.of(order.kind));
         let fault = self.orders.iter().find(fits).map(|order| order.fault);
         kinds.iter().for_each(|kind| self.calls.counts[*kind as usize] += 1);
+        assert!(fault != Some(Fault::Panic), "a panic by order");
         self.off = matches!(fault, Some(Fault::PowerCut))
             || (kinds.contains(&Kind::Write) && matches!(fault, Some(Fault::TornAt(_))));
         Ok(fault)

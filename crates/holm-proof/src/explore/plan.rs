@@ -4,6 +4,7 @@ use crate::crashes::{Bounds, Persistency};
 use crate::grove::{Ticker, advance};
 use crate::reader::Reader;
 use crate::trace::Site;
+use holm_medium::{Epoch, FIRST_EPOCH};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -22,6 +23,8 @@ pub struct Plan {
     pub depth: usize,
     /// For all that is drawn.
     pub seed: u64,
+    /// The epoch in which a script's past begins.
+    pub first: Epoch,
     /// How epochs end.
     pub ticker: Ticker,
     /// Stores, flushes and fences that are left out.
@@ -47,6 +50,7 @@ impl Plan {
             nested: 0,
             depth: 0,
             seed: 1,
+            first: FIRST_EPOCH,
             ticker: advance,
             without,
             pruned: true,

@@ -62,7 +62,7 @@ impl Round {
     /// A script under record.
     pub(super) fn first(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
         let run = || {
-            let (grove, mut history) = Grove::plant(subject, script, plan.ticker, &plan.without)?;
+            let (grove, mut history) = Grove::plant_in(plan.first, subject, script, plan.ticker, &plan.without)?;
             let (base, published) = (Snapshot::of(grove.image()), [grove.published(); 2]);
             if let Some(reader) = plan.reader {
                 reader.look_on(&grove, script, plan.persistency)?;

@@ -2,10 +2,17 @@
 //!
 //! That each flush and fence of the right one is needed is in `mutants`.
 
-use holm_medium::{Ground, Quill, Result};
+use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result, Stay};
 use holm_proof::script::{change, merge, split};
 use holm_proof::subjects::buffered;
-use holm_proof::{Mark, Order, Persistency, Plan, Recorded, Site, Ticker, Violation, explore, trace};
+use holm_proof::{
+    Contents, Grove, Mark, Order, Persistency, Plan, Recorded, Script, Site, Snapshot, Step, Ticker, Tree,
+};
+use holm_proof::{Violation, advance, explore, lagging, trace};
+use holm_tree::{Root, Toward};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
 
 /// Ends the epoch in an order of its own.
 fn publish_first(quill: &Quill<Recorded>) -> Result<()> {
@@ -42,7 +49,7 @@ fn word_first(quill: &Quill<Recorded>) -> Result<()> {
 /// The lines of the epoch are taken and not written back.
 fn forgetful(quill: &Quill<Recorded>) -> Result<()> {
     quill.clock().drain(quill.clock().active(), |_, _| {});
-    holm_proof::advance(quill)
+    advance(quill)
 }
 
 fn caught(ticker: Ticker) -> Violation {
@@ -95,4 +102,170 @@ fn a_merge_that_recovery_finished_is_taken_back_whole() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(Persistency::Visible, Persistency::Line) };
     let report = explore(&buffered, &merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
     assert!((10..1_000).contains(&report.rounds), "{report}");
+}
+
+/// What was retired in an epoch is free as soon as the next one begins, an epoch early.
+fn hasty(quill: &Quill<Recorded>) -> Result<()> {
+    lagging(quill)?;
+    let pool = quill.pool();
+    let block = pool.space.take_block_at(&pool.medium, pool.clock.active() + 1)?;
+    pool.space.return_block(block);
+    Ok(())
+}
+
+/// A leaf gives way in one epoch, and in the next another one does, when a crash still finds the first one whole.
+#[test]
+fn a_block_that_is_used_again_an_epoch_early_is_caught() {
+    let put = |key: u64| Step::Put(key, 1_000 + key);
+    let past = (1..=28).map(|key| put(key * 10)).collect();
+    let steps = [put(55), Step::Tick].into_iter().chain((11..=19).chain(21..=25).map(put)).collect();
+    let script = Script { name: "early reuse".into(), past, steps, blocks: 24 };
+    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    explore(&buffered, &script, &plan).unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = explore(&buffered, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    println!("{violation}");
+    let known = Plan { ticker: hasty, ..Plan::suite(Persistency::Visible) };
+    assert!(explore(&buffered, &script, &known).is_ok(), "the process alone loses no version");
+}
+
+/// A tree whose clock two threads quarrel about.
+struct Scene {
+    quill: Arc<Quill<Recorded>>,
+    tree: Arc<dyn Tree>,
+    root: Root,
+}
+
+/// Whether a late writer asks if his label is still the clock's.
+#[derive(Clone, Copy, PartialEq)]
+enum Asks {
+    Yes,
+    No,
+}
+
+impl Scene {
+    /// With some keys, all of them durable.
+    fn new(keys: impl Iterator<Item = u64>) -> Self {
+        let quill = Arc::new(Pool::open(Recorded::new([24 * buffered.block, 64]), FIRST_EPOCH).expect("memory"));
+        let tree = buffered.tree(quill.clone());
+        let root = tree.plant(&mut quill.clock().check_in().expect("sound"), 1).expect("memory");
+        let scene = Scene { quill, tree, root };
+        for key in keys {
+            scene.put(key);
+        }
+        advance(&scene.quill).expect("sound");
+        scene
+    }
+
+    /// Puts the next payload under a key, by a thread that checks in for that; gives the label.
+    fn put(&self, key: u64) -> Epoch {
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        self.put_in(&mut stay, key)
+    }
+
+    fn put_in(&self, stay: &mut Stay<'_>, key: u64) -> Epoch {
+        self.tree.put(&self.root, stay, key, key + 1, None).expect("memory");
+        stay.epoch()
+    }
+
+    /// Somebody checks in, and puts a key after the clock has been raised and others have worked in the epoch after.
+    /// Who does not ask shows the tree the label of a clock of his own, which stands still. Gives his label.
+    fn late(&self, asks: Asks, key: u64, others: impl FnOnce() + Send) -> Epoch {
+        let clock = self.quill.clock();
+        thread::scope(|scope| {
+            let mut stay = clock.check_in().expect("sound");
+            let own = Clock::new(stay.epoch(), [0, 0]);
+            let ticker = scope.spawn(|| clock.raise());
+            while clock.active() == stay.epoch() {
+                thread::yield_now();
+            }
+            scope.spawn(others).join().expect("no panic");
+            let label = match asks {
+                Asks::Yes => self.put_in(&mut stay, key),
+                Asks::No => self.put_in(&mut own.check_in().expect("it stands still"), key),
+            };
+            drop(stay);
+            self.quill.settle(ticker.join().expect("no panic")).expect("sound");
+            label
+        })
+    }
+
+    fn get(&self, key: u64) -> Option<u64> {
+        self.tree.get(&self.root, key).payload
+    }
+
+    /// What is found if the power fails now and takes nothing of what the clock does not declare lost.
+    fn crashed(&self) -> Contents {
+        let (left, nothing) = (Snapshot::of(self.quill.image()), BTreeSet::new());
+        let grove = Grove::revive(&buffered, &left, Persistency::Line, advance, &nothing).expect("recovers");
+        grove.contents().expect("a sound tree").0
+    }
+
+    fn leaves(&self) -> Vec<u32> {
+        let (mut leaves, mut edge) = (vec![], Some(0));
+        while let Some(low) = edge {
+            let view = self.tree.view(&self.root, Toward::Holding(low));
+            leaves.push(view.seen.leaf());
+            edge = view.edge;
+        }
+        leaves
+    }
+}
+
+/// Labels no longer rise along the order of effects: what was seen first is lost, and what came after it is kept.
+#[test]
+fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
+    let found = |asks| {
+        let scene = Scene::new((1..=29).map(|key| key * 10));
+        let (early, late) = (5, 285);
+        let label = scene.late(asks, early, || {
+            scene.put(late);
+            assert_eq!((scene.get(late), scene.get(early)), (Some(late + 1), None), "their order, for all to see");
+        });
+        assert_eq!(scene.leaves().len(), 2, "no leaf has both");
+        let has = |contents: &Contents, key: u64| contents.iter().any(|pair| pair.0 == key);
+        let contents = scene.crashed();
+        (label, has(&contents, early), has(&contents, late))
+    };
+    assert_eq!(found(Asks::Yes), (FIRST_EPOCH + 2, false, false), "both are of the epoch that is lost");
+    assert_eq!(found(Asks::No), (FIRST_EPOCH + 1, true, false), "no prefix of what happened");
+}
+
+/// In one leaf the newer state hides what the older label adds: it is lost at once.
+#[test]
+fn a_writer_who_does_not_validate_is_caught_by_the_next_reader() {
+    let seen = |asks| {
+        let scene = Scene::new([10, 20].into_iter());
+        scene.late(asks, 15, || {
+            scene.put(25);
+        });
+        scene.get(15)
+    };
+    assert_eq!((seen(Asks::Yes), seen(Asks::No)), (Some(16), None));
+}
+
+/// Blocks that are taken before the label is validated are old enough for it; afterwards another thread, of the next
+/// epoch, may have made one free that is not. By then that block's end is durable, so no crash misses it: the rule is
+/// broken, and the next one in the row, that a clock is raised only when the epoch before is durable, still holds.
+#[test]
+fn a_block_taken_after_validation_is_too_young_for_its_label() {
+    let taken = |asks| {
+        let scene = Scene::new((1..=28).map(|key| key * 10));
+        let [given_up] = scene.leaves()[..] else { panic!("one leaf") };
+        let retired = scene.put(55);
+        for key in (11..=19).chain(21..=24) {
+            scene.put(key);
+        }
+        advance(&scene.quill).expect("sound");
+        let label = scene.late(asks, 25, || {
+            let stay = scene.quill.clock().check_in().expect("sound");
+            let pool = scene.quill.pool();
+            let block = pool.space.take_block(&pool.medium, &stay).expect("memory");
+            pool.space.return_block(block);
+        });
+        assert!(scene.leaves().contains(&given_up), "it splits a leaf, and uses the block again");
+        let whole = scene.crashed().len();
+        (label - retired, whole)
+    };
+    assert_eq!(taken(Asks::Yes), (2, 42), "the put itself is of an epoch that is lost");
+    assert_eq!(taken(Asks::No), (1, 43));
 }

@@ -58,6 +58,31 @@ fn refuses_everything(session: &Session) {
     }
 }
 
+/// The thread that ends epochs, or the one that takes checkpoints: whoever waits is told, and closing comes to an end.
+#[test]
+fn a_thread_that_dies_is_told_to_all_who_wait() {
+    for (mode, beyond) in modes().into_iter().flat_map(|mode| (0..6).map(move |beyond| (mode, beyond))) {
+        let disk = SimDisk::new();
+        let db = mode.open(&disk).expect("a sound disk");
+        let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
+        disk.fail(Kind::Sync, disk.calls().of(Kind::Sync) + beyond, Fault::Panic);
+        for key in 0..60 {
+            if session.failed.is_none() {
+                session.step(put(key, 80_000));
+                session.sync();
+            }
+        }
+        let failed = session.failed.clone().expect("somebody meets it");
+        assert!(matches!(failed, Error::Poisoned(_)) && failed.to_string().contains("has died"), "{failed}");
+        refuses_everything(&session);
+        assert!(session.db.clone().close().is_err(), "nobody knows what the thread has left undone");
+        let history = session.history();
+        drop(session);
+        let db = mode.open(&disk).expect("what was durable is there");
+        history.expect(&contents(&db, "opened anew"), "opened anew");
+    }
+}
+
 fn at_every_call(mode: Mode, kind: Kind, fault: Fault, forever: bool, stride: usize) {
     let whole = SimDisk::new();
     small_session(&whole, mode, Contents::new());

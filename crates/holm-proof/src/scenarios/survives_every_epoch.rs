@@ -1,0 +1,37 @@
+//! Crashed in epochs whose numbers are about to end: those of which a leaf may keep the lower bits alone, and the last
+//! ones that a label can name.
+
+use super::{Verdict, all};
+use crate::crashes::Bounds;
+use crate::explore::Plan;
+use crate::grove::lagging;
+use crate::scenarios::owed;
+use crate::script::{change, merge, refresh};
+use crate::subject::Subject;
+use holm_medium::{Epoch, LAST_EPOCH};
+
+/// As many as the longest script and what follows a recovery may end, on two crashes.
+const FEW: Epoch = 20;
+
+/// The numbers with which scripts begin: their lower 8 and 16 bits wrap around, and there are just enough epochs left.
+const STARTS: [Epoch; 3] = [0x1fd, 0xa_ffff, LAST_EPOCH - FEW];
+
+/// What a number makes wrong is wrong in most images.
+const SOME: Bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
+
+/// One leaf and two, with a second crash.
+///
+/// # Errors
+/// The violation.
+pub fn survives_every_epoch(subject: &'static Subject) -> Verdict {
+    if !subject.card.defers {
+        return Ok("durable when an operation returns: no epoch's number is kept".into());
+    }
+    let mut said = String::new();
+    let scripts = [change(), refresh(), merge(subject.capacity)];
+    for (first, persistency) in STARTS.into_iter().flat_map(|first| owed(subject).map(move |owed| (first, owed))) {
+        let plan = Plan { first, ticker: lagging, bounds: SOME, nested: 2, ..Plan::twice(persistency) };
+        said += &format!("{persistency}, from epoch {first}: {}\n", all(subject, &scripts, &plan)?);
+    }
+    Ok(said)
+}
