@@ -47,7 +47,7 @@ pub mod canaries {
     subjects! { ALL, canaries:
         canary_0 canary_1 canary_2 canary_3 canary_4 canary_5 canary_6 canary_7 canary_8 canary_9 canary_10 canary_11
         canary_12 canary_13 canary_14 canary_15 canary_16 canary_17 canary_18 canary_19 canary_20 canary_21 canary_22
-        canary_23 canary_24 canary_25 canary_26 ss_tree_hasty
+        canary_23 canary_24 canary_25 canary_26 ss_tree_hasty bd_tree_forgetful
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::{Contiguous, Sorted};
-use crate::leaf::buffered::{Buffered, Fingerprints, Triple};
+use crate::leaf::buffered::{Buffered, Fingerprints, Literal, Triple, Unprinted};
 use crate::leaf::ss_tree::{MOVING, SsTree};
 use crate::leaf::{blackhole::Blackhole, circ::Circ, fast_fair::FastFair};
 
@@ -75,6 +75,10 @@ designs! { $ for_each_design:
     buffered: leaf Buffered<1, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
     /// BD+Tree's leaf with another block behind it before it is split: what the papers' leaves are together.
     holm: leaf Buffered<2, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree without fingerprints, as the paper has it.
+    bd_tree: leaf Buffered<1, (Triple, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
+    /// The same with the paper's own fields for the versions.
+    bd_tree_literal: leaf Buffered<1, (Literal, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, looked through by vectors.
@@ -105,6 +109,7 @@ designs! { $ for_each_design:
 pub mod canaries {
     use crate::design::Design;
     use crate::inner::Sorted;
+    use crate::leaf::buffered::{Buffered, Forgetful, Unprinted};
     use crate::leaf::canary::Canary;
     use crate::leaf::ss_tree::{HASTY, SsTree};
 
@@ -130,6 +135,16 @@ pub mod canaries {
     impl Design for ss_tree_hasty {
         const NAME: &'static str = "ss_tree_hasty";
         type Leaf = SsTree<3, HASTY>;
+        type Twig = Sorted<8>;
+        type Branch = Sorted<8>;
+    }
+
+    /// A slot of BD+Tree is used again while the state of two epochs before names it.
+    #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
+    pub struct bd_tree_forgetful;
+    impl Design for bd_tree_forgetful {
+        const NAME: &'static str = "bd_tree_forgetful";
+        type Leaf = Buffered<1, (Forgetful, Unprinted)>;
         type Twig = Sorted<8>;
         type Branch = Sorted<8>;
     }

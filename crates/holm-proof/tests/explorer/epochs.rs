@@ -3,8 +3,9 @@
 //! That each flush and fence of the right one is needed is in `mutants`.
 
 use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result, Stay};
-use holm_proof::script::{change, merge, split};
-use holm_proof::subjects::buffered;
+use holm_proof::script::{change, merge, refresh, split};
+use holm_proof::subjects::canaries::bd_tree_forgetful;
+use holm_proof::subjects::{bd_tree, bd_tree_literal, buffered};
 use holm_proof::{
     Contents, Grove, Mark, Order, Persistency, Plan, Recorded, Script, Site, Snapshot, Step, Ticker, Tree,
 };
@@ -79,19 +80,21 @@ fn an_epoch_whose_lines_are_forgotten_is_caught() {
 /// crash, after epochs of the same numbers, brings it back.
 #[test]
 fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
-    let plan = Plan::twice(Persistency::Line);
-    let report = explore(&buffered, &split(28), &plan).expect("a sound design");
-    let running = trace(&buffered, &split(28), &plan).expect("a sound design");
-    let running = holm_proof::sites(&running);
-    let scrubs: Vec<Site> = report.sites.into_iter().filter(|site| !running.contains(site)).collect();
-    let scrubs: Vec<_> = scrubs.into_iter().filter(|site| site.place.file().contains("leaf/buffered")).collect();
-    let stores: Vec<_> = scrubs.iter().filter(|site| site.order == Order::Store).collect();
-    assert!(!stores.is_empty(), "recovery writes");
-    let first = Plan { without: scrubs.iter().copied().collect(), ..Plan::suite(Persistency::Line) };
-    assert!(explore(&buffered, &split(28), &first).is_ok(), "a single crash cannot show it");
-    let second = Plan { without: scrubs.into_iter().collect(), ..plan };
-    let violation = explore(&buffered, &split(28), &second).expect_err("what is lost stays lost");
-    assert!(violation.script.ends_with("recovered"), "{violation}");
+    for subject in [&buffered, &bd_tree_literal] {
+        let plan = Plan::twice(Persistency::Line);
+        let report = explore(subject, &split(28), &plan).expect("a sound design");
+        let running = trace(subject, &split(28), &plan).expect("a sound design");
+        let running = holm_proof::sites(&running);
+        let scrubs: Vec<Site> = report.sites.into_iter().filter(|site| !running.contains(site)).collect();
+        let scrubs: Vec<_> = scrubs.into_iter().filter(|site| site.place.file().contains("leaf/buffered")).collect();
+        let stores: Vec<_> = scrubs.iter().filter(|site| site.order == Order::Store).collect();
+        assert!(!stores.is_empty(), "recovery writes");
+        let first = Plan { without: scrubs.iter().copied().collect(), ..Plan::suite(Persistency::Line) };
+        assert!(explore(subject, &split(28), &first).is_ok(), "a single crash cannot show it");
+        let second = Plan { without: scrubs.into_iter().collect(), ..plan };
+        let violation = explore(subject, &split(28), &second).expect_err("what is lost stays lost");
+        assert!(violation.script.ends_with("recovered"), "{violation}");
+    }
 }
 
 /// A process died within a merge, when the left leaf was empty and the right one was not yet; recovery emptied that one
@@ -126,6 +129,27 @@ fn a_block_that_is_used_again_an_epoch_early_is_caught() {
     println!("{violation}");
     let known = Plan { ticker: hasty, ..Plan::suite(Persistency::Visible) };
     assert!(explore(&buffered, &script, &known).is_ok(), "the process alone loses no version");
+}
+
+/// Only while each end takes as long as the next epoch: else a crash chooses no state that is two epochs old.
+#[test]
+fn a_slot_that_is_used_again_an_epoch_early_is_caught() {
+    let late = |persistency| Plan { ticker: lagging, ..Plan::suite(persistency) };
+    for persistency in [Persistency::Line, Persistency::Word] {
+        explore(&bd_tree, &refresh(), &late(persistency)).unwrap_or_else(|violation| panic!("{violation}"));
+        let violation = explore(&bd_tree_forgetful, &refresh(), &late(persistency)).expect_err("too early");
+        println!("{violation}");
+        assert!(explore(&bd_tree_forgetful, &refresh(), &Plan::suite(persistency)).is_ok(), "no crash shows it");
+    }
+}
+
+/// The paper's fields need two stores for a rollover, in the order in which they reach their line.
+#[test]
+fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
+    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Word) };
+    let violation = explore(&bd_tree_literal, &change(), &plan).expect_err("the later store alone");
+    println!("{violation}");
+    explore(&bd_tree, &change(), &plan).unwrap_or_else(|violation| panic!("{violation}"));
 }
 
 /// A tree whose clock two threads quarrel about.

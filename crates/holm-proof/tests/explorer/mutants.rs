@@ -3,7 +3,9 @@
 use holm_proof::Subject;
 use holm_proof::mutants::{Fate, Hunt};
 use holm_proof::subjects::canaries::canary_0;
-use holm_proof::subjects::{borders, buffered, circ, fast_fair, fp_tree, isle, lb_tree, nv_tree, ss_tree, wb_tree};
+use holm_proof::subjects::{
+    bd_tree_literal, borders, buffered, circ, fast_fair, fp_tree, isle, lb_tree, nv_tree, ss_tree, wb_tree,
+};
 use holm_proof::{Order, Site};
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex};
@@ -51,6 +53,15 @@ fn the_advance_of_an_epoch_needs_each_of_its_four_orders() {
 #[test]
 fn buffered_needs_all_it_does() {
     assert_eq!(survivors(&OF_BUFFERED, sites_in(&OF_BUFFERED, &["leaf/buffered", "rebuild.rs"])), BTreeSet::new());
+}
+
+/// Both stores of a rollover, the one within an epoch, which is one of them, and recovery's.
+#[test]
+fn the_literal_versions_need_all_stores() {
+    let hunt = hunt(&bd_tree_literal);
+    let stores = sites_in(&hunt, &["buffered/literal.rs"]);
+    assert_eq!(orders(&Vec::from_iter(stores.iter().copied())), [Order::Store; 3], "{stores:?}");
+    assert_eq!(survivors(&hunt, stores), BTreeSet::new());
 }
 
 #[test]

@@ -21,11 +21,17 @@
 //! behind, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
 
 mod block;
+#[cfg(feature = "canary")]
+mod forgetful;
+mod literal;
 mod prints;
 mod recovery;
 mod replace;
 mod versions;
 
+#[cfg(feature = "canary")]
+pub use forgetful::Forgetful;
+pub use literal::Literal;
 pub use prints::{Fingerprints, Prints, Unprinted};
 pub use versions::{State, Triple, Versions};
 

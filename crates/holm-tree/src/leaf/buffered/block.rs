@@ -42,7 +42,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// Slots named by the states at the ends of the two epochs before.
     #[inline]
     pub(super) fn older(&self, epoch: Epoch) -> u32 {
-        self.versions.at(epoch.saturating_sub(1)).bits | self.versions.at(epoch.saturating_sub(2)).bits
+        self.versions.pinned(epoch)
     }
 
     /// Other slots count from now on: the commit word of most operations.

@@ -36,6 +36,12 @@ pub trait Versions: Persistent {
     /// kept: then whatever of a change the crash has torn apart does not show.
     fn at(&self, cut: Epoch) -> State;
 
+    /// Slots that no change of this epoch may write: the states at the ends of the two epochs before name them.
+    #[inline]
+    fn pinned(&self, epoch: Epoch) -> u32 {
+        self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
+    }
+
     /// Makes a state the present, in an epoch no earlier than the present's. The last store commits; the states at the
     /// ends of the two epochs before stand throughout. The caller flushes.
     fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State);
