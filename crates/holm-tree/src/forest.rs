@@ -13,6 +13,7 @@ use crate::latch::{Held, Version};
 use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, damaged};
 use crate::locks::Locks;
 use crate::slab::Slab;
+use crate::snapshot::Snapshot;
 use crate::spine::{Reached, Spine};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{spin_loop, yield_now};
@@ -380,6 +381,15 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         while self.try_look(root, &toward, wanted, view).is_none() {
             back_off(&mut turn);
         }
+    }
+
+    fn snapshot(
+        &self,
+        root: &Root,
+        range: (&K::Fence, Option<&K::Fence>),
+        follow: &mut dyn FnMut(&[Glimpse]),
+    ) -> Snapshot {
+        self.take_snapshot(root, range, follow)
     }
 
     fn plant(&self, stay: &mut Stay<'_>, keyspace: u32) -> Result<Root> {

@@ -7,6 +7,7 @@ use crate::audit::Audit;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Card, Cut, Old, Pairs};
+use crate::snapshot::Snapshot;
 use crate::sync::atomic::{AtomicU64, Ordering};
 use crate::tally::Tally;
 use holm_medium::{Epoch, Result, Stay};
@@ -188,6 +189,16 @@ pub trait Index<K: Keys>: Send + Sync {
         self.look(root, toward, 0, &mut view);
         view
     }
+
+    /// Copies out every leaf of a range, from one fence up to another, as they were at one instant. Of what is copied
+    /// `follow` may read whatever the payloads lead to: it is called before the copies are vouched for, and again each
+    /// time that they were not, so only its last call counts. It writes to no tree: it may be called under latches.
+    fn snapshot(
+        &self,
+        root: &Root,
+        range: (&K::Fence, Option<&K::Fence>),
+        follow: &mut dyn FnMut(&[Glimpse]),
+    ) -> Snapshot;
 
     /// Plants an empty tree.
     ///

@@ -29,6 +29,7 @@ mod restore;
 mod roster;
 mod row;
 mod slab;
+mod snapshot;
 mod spine;
 mod split;
 mod sync;
@@ -43,4 +44,5 @@ pub use index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, Vie
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Held, Latch, Version};
 pub use slab::Slab;
+pub use snapshot::Snapshot;
 pub use texts::Texts;
