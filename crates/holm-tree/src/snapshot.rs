@@ -3,8 +3,9 @@
 //! First as readers do, without writing: each leaf is copied, and when the last one has been, all their latches are
 //! asked whether they still show what they showed. If they do, there was an instant, after the last copy and before the
 //! first question, at which every copy was the leaf; and the leaves were all of the range then, for whoever divides or
-//! unites leaves takes their latches. Where writers are too many for that, the latches are taken, from left to right: two
-//! who do so cannot wait for one another, and whoever takes latches otherwise lets go of what he has rather than wait.
+//! unites leaves takes their latches. Where writers are too many for that, the latches are taken, from left to right:
+//! two who do so cannot wait for one another, and whoever takes latches otherwise lets go of what he has rather than
+//! wait.
 
 use crate::design::Design;
 use crate::forest::{Forest, back_off};

@@ -239,7 +239,7 @@ impl Scene {
 #[test]
 fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
     let found = |asks| {
-        let scene = Scene::new((1..=29).map(|key| key * 10));
+        let scene = Scene::new((1..=29).rev().map(|key| key * 10));
         let (early, late) = (5, 285);
         let label = scene.late(asks, early, || {
             scene.put(late);

@@ -3,8 +3,8 @@
 //!
 //! Two words cannot change in one store, so a rollover has two, and a crash may come between; and what fits beside two
 //! bitmaps of 28 slots are eight bits of the epoch. Both are made good by a whole tag beside the present's bitmap: the
-//! word behind is stored first, and one whose eight bits are not the tag's was rolled over and the present was not. This
-//! rests on the order of stores to one line, which `Triple` does without.
+//! word behind is stored first, and one whose eight bits are not the tag's was rolled over and the present was not.
+//! This rests on the order of stores to one line, which `Triple` does without.
 //!
 //! ```text
 //! word 0   tag 36 | bitmap of the tag's epoch 28                          the present, stored last
