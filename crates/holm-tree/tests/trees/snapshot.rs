@@ -103,9 +103,9 @@ fn beside_writers_the_token_is_always_somewhere() {
                 if done.load(SeqCst) {
                     return;
                 }
-                if key % 10 != 0 && turn / 4_000 % 2 == 0 {
+                if !key.is_multiple_of(10) && turn / 4_000 % 2 == 0 {
                     grove.put(key, STONE);
-                } else if key % 10 != 0 {
+                } else if !key.is_multiple_of(10) {
                     grove.remove(key);
                 }
                 if turn % 500 == 0 {
