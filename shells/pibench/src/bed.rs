@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
 
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
 /// The medium.
 pub(crate) struct Bed {
     pub(crate) quill: Arc<Quill<Mapped>>,
@@ -34,7 +37,14 @@ impl Bed {
         let folder = backing.map(|(_, path)| folder_in(path)).transpose()?;
         let medium = match (&folder, backing) {
             (Some(folder), Some((backing, _))) => {
-                let open = |name: &str| RealFs.open(&folder.path().join(name), How::CREATE);
+                let open = |name: &str| {
+                    let file = RealFs.open(&folder.path().join(name), How::CREATE)?;
+                    // That a file system is no persistent memory is told only by mapping something of it.
+                    if backing == Backing::Dax {
+                        file.allocate(0, PAGE)?;
+                    }
+                    std::io::Result::Ok(file)
+                };
                 Mapped::files(folder.path(), [open("leaves")?, open("records")?], backing, options)?
             }
             _ => Mapped::anonymous(options)?,

@@ -100,6 +100,9 @@ fn what_cannot_be_had_is_refused_with_a_word() {
         // It needs whole keys in its slots, and these are longer.
         ([16, 8], &[("HOLM_DESIGN", "borders")], "whole keys"),
         ([8, 8], &[("HOLM_MEDIUM", "file"), ("HOLM_FLUSH_NS", "300")], "synced"),
+        // The folder for temporary files is on no persistent memory.
+        ([8, 8], &[("HOLM_MEDIUM", "dax")], "is not DAX"),
+        ([16, 100], &[("HOLM_MEDIUM", "dax")], "is not DAX"),
     ] {
         let output = drive(sizes, variables);
         let errors = String::from_utf8_lossy(&output.stderr);
