@@ -1,10 +1,10 @@
 //! A fresh tree of one design over plain memory, keys and values of a word: what is measured beneath the store.
 
 use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Metronome, Pace};
-use holm_medium::{Pool, Quill, Result, Stay};
+use holm_medium::{Pool, Quill, Result, Stay, Word};
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Rebuilt, Root, Words};
+use holm_tree::{Design, Forest, Index, Rebuilt, Root, Toward, View, Words};
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,8 +25,10 @@ pub struct Soil {
     pub flush_ns: u32,
     /// How often epochs end, where the design is durable by epochs.
     pub epoch: Duration,
-    /// Counts what the medium is asked for, flushes nothing, and leaves it to the owner to end epochs: what is counted
-    /// must not depend on when one happens to end.
+    /// Whether lines are flushed at all.
+    pub flush: bool,
+    /// Counts what the medium is asked for, and leaves it to the owner to end epochs: what is counted must not depend
+    /// on when one happens to end.
     pub count: bool,
 }
 
@@ -60,7 +62,7 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// The medium's, where there is not enough memory.
     pub fn new(soil: Soil) -> Result<Self> {
-        let flush = if soil.count { Flush::Nothing } else { Flush::detect() };
+        let flush = if soil.flush { Flush::detect() } else { Flush::Nothing };
         let options = MappedOptions { flush, flush_ns: soil.flush_ns, count: soil.count, ..MappedOptions::default() };
         let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
         // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
@@ -116,7 +118,16 @@ impl<D: Design> Grove<D> {
     /// # Errors
     /// The medium's.
     pub fn remove(&self, keys: impl Iterator<Item = u64>) -> Result<()> {
-        self.checked_in(keys, |stay, key| self.forest.remove(&self.root, stay, key, None).map(drop))
+        self.checked_in(keys, |stay, key| self.remove_one(stay, key))
+    }
+
+    /// Removes one key. Compiled once, too.
+    ///
+    /// # Errors
+    /// The medium's.
+    #[inline(never)]
+    pub fn remove_one(&self, stay: &mut Stay<'_>, key: u64) -> Result<()> {
+        self.forest.remove(&self.root, stay, key, None).map(drop)
     }
 
     /// The payload of a key.
@@ -133,6 +144,34 @@ impl<D: Design> Grove<D> {
             self.forest.get_many(&self.root, keys, &mut out);
             std::hint::black_box(&out);
         }
+    }
+
+    /// So many pairs from the first key on that is not below this one, or those there are; how many, and a number that
+    /// depends on each. The room of `view` is used again.
+    pub fn scan(&self, mut low: u64, count: usize, view: &mut View<Words>) -> (usize, u64) {
+        let (mut found, mut sum) = (0, 0u64);
+        view.forget();
+        while found < count {
+            self.forest.look(&self.root, Toward::Holding(low), count - found, view);
+            let from = view.pairs.partition_point(|slot| slot.head < low);
+            for slot in view.pairs[from..].iter().take(count - found) {
+                sum = sum.wrapping_add(slot.payload);
+                found += 1;
+            }
+            match view.edge {
+                Some(edge) if edge > low => low = edge,
+                _ => break,
+            }
+        }
+        (found, sum)
+    }
+
+    /// The words of all leaves, and of as many that may be taken next: for whoever watches which ones are read.
+    pub fn words(&self, more: u32) -> &[Word] {
+        let (space, image) = (self.quill.space(), self.quill.pool().medium.image());
+        let bytes = u64::from(space.block_frontier() + more) * space.block_bytes();
+        let bytes = bytes.min(image.area(Area::Leaves).len() as u64);
+        image.words(Area::Leaves.at(0), bytes as usize / size_of::<Word>()).unwrap_or_default()
     }
 
     /// Waits until everything is durable, where a thread ends epochs.

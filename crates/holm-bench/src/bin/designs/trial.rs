@@ -102,7 +102,7 @@ struct Trial<D: Design> {
 
 impl<D: Design> Trial<D> {
     fn new(pairs: u64, ascending: bool, flush_ns: u32, count: bool) -> Result<Self> {
-        let grove = Grove::new(Soil { pairs, flush_ns, epoch: EPOCH, count })?;
+        let grove = Grove::new(Soil { pairs, flush_ns, epoch: EPOCH, flush: !count, count })?;
         Ok(Trial { grove, pairs, key: if ascending { |number| number } else { word } })
     }
 
