@@ -1,7 +1,7 @@
 //! The list: a line for each family, and what is found in it by name.
 
 use crate::families::{epochs, isle, map, sentinels, subnodes, synthesis};
-use crate::study::{Family, Figure, Study};
+use crate::study::{Absent, Family, Figure, Needs, Study};
 use anyhow::{Result, bail};
 use std::fmt::Write;
 
@@ -15,37 +15,95 @@ pub(crate) struct Chosen {
     pub(crate) figures: Vec<&'static Figure>,
 }
 
+/// What this build and this run have to give.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given {
+    /// Words tell that they are read.
+    pub(crate) reads: bool,
+    /// Times mean something.
+    pub(crate) times: bool,
+    /// There is a recorded trace.
+    pub(crate) trace: bool,
+}
+
+impl Given {
+    /// Why a study cannot be run.
+    fn lacks(self, study: &Study) -> Option<&'static str> {
+        match study.needs {
+            Needs::Reads => (!self.reads).then_some("counted by a build that sees reads: --reads"),
+            _ if !self.times => Some("not for a build that sees reads: without --reads"),
+            Needs::Trace => (!self.trace).then_some("of a recorded trace: --trace FILE"),
+            Needs::Nothing => None,
+        }
+    }
+}
+
+/// A figure of which nothing is in a folder, and why.
+pub(crate) struct Missing {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) why: &'static str,
+}
+
+/// The families, in order.
+pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().copied()
+}
+
+/// What of a family is not among the figures that are there.
+pub(crate) fn missing(family: &Family, is_there: impl Fn(&str) -> bool) -> Vec<Missing> {
+    let absent = family.absent.iter().map(|Absent { id, title, why }| Missing { id, title, why });
+    let figures = family.studies.iter().flat_map(|study| study.figures.iter().map(move |figure| (study, figure)));
+    let others = figures.filter(|(_, figure)| !is_there(figure.id)).map(|(study, figure)| {
+        let why = match study.needs {
+            Needs::Nothing => "was not run",
+            Needs::Reads => "counted by a build that sees reads: --reads",
+            Needs::Trace => "of a recorded trace: --trace FILE",
+        };
+        Missing { id: figure.id, title: figure.title, why }
+    });
+    others.chain(absent).collect()
+}
+
 /// Every figure with its state.
 pub(crate) fn listed() -> String {
     let mut text = String::new();
     for family in FAMILIES {
         let _ = writeln!(text, "{}: {}", family.name, family.paper);
-        for figure in family.studies.iter().flat_map(|study| study.figures) {
-            let state = if figure.note.is_empty() { "runs" } else { "runs; see its note" };
-            let _ = writeln!(text, "  {:<12} {:<64} {state}", figure.id, figure.title);
+        for (study, figure) in family.studies.iter().flat_map(|study| study.figures.iter().map(move |it| (study, it))) {
+            let state = match study.needs {
+                Needs::Nothing => "runs",
+                Needs::Reads => "runs with --reads",
+                Needs::Trace => "runs with --trace FILE",
+            };
+            let note = if figure.note.is_empty() { "" } else { "; see its note" };
+            let _ = writeln!(text, "  {:<13} {:<62} {state}{note}", figure.id, figure.title);
         }
         for absent in family.absent {
-            let _ = writeln!(text, "  {:<12} {:<64} not here: {}", absent.id, absent.title, absent.why);
+            let _ = writeln!(text, "  {:<13} {:<62} not here: {}", absent.id, absent.title, absent.why);
         }
     }
     text
 }
 
-/// Of each study the figures that are meant, by their names or the beginnings of them; `all` means all.
-pub(crate) fn chosen(ids: &[String]) -> Result<Vec<Chosen>> {
+/// Of each study the figures that are meant, by their names or the beginnings of them; `all` means all that can be run.
+pub(crate) fn chosen(ids: &[String], given: Given) -> Result<Vec<Chosen>> {
+    let studies = || FAMILIES.iter().flat_map(|family| family.studies.iter().map(move |study| (*family, study)));
     for id in ids {
-        let runs = |name: &str| means(id, name);
-        let figures = || FAMILIES.iter().flat_map(|family| family.studies).flat_map(|study| study.figures);
-        if figures().any(|figure| runs(figure.id)) {
+        let mut meant = studies().filter(|(_, study)| study.figures.iter().any(|figure| means(id, figure.id)));
+        if meant.clone().any(|(_, study)| given.lacks(study).is_none()) {
             continue;
         }
-        match FAMILIES.iter().flat_map(|family| family.absent).find(|absent| runs(absent.id)) {
+        if let Some(why) = meant.find_map(|(_, study)| given.lacks(study)) {
+            bail!("{id}: {why}");
+        }
+        match FAMILIES.iter().flat_map(|family| family.absent).find(|absent| means(id, absent.id)) {
             Some(absent) => bail!("{}: {}: {}", absent.id, absent.title, absent.why),
             None => bail!("no figure is named {id}: see `cargo xtask figures --list`"),
         }
     }
-    let studies = FAMILIES.iter().flat_map(|family| family.studies.iter().map(move |study| (*family, study)));
-    let chosen = studies.map(|(family, study)| {
+    let runnable = studies().filter(|(_, study)| given.lacks(study).is_none());
+    let chosen = runnable.map(|(family, study)| {
         let wanted = |figure: &&Figure| ids.iter().any(|id| means(id, figure.id));
         Chosen { family, study, figures: study.figures.iter().filter(wanted).collect() }
     });
@@ -61,6 +119,7 @@ fn means(asked: &str, name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::setting::Setting;
+    use crate::study::Axis;
     use std::collections::BTreeSet;
 
     #[test]
@@ -73,8 +132,15 @@ mod tests {
             }
             for study in family.studies {
                 let cells = (study.cells)(&setting);
-                let is_there = |series: &str, x: f64| cells.iter().any(|cell| cell.series == series && cell.x == x);
                 for figure in study.figures {
+                    let words = figure.axis.words();
+                    let is_there = |series: &str, x: f64| match figure.axis {
+                        Axis::Measures(..) => cells.iter().any(|cell| cell.series == series) && x < words.len() as f64,
+                        _ => cells.iter().any(|cell| cell.series == series && cell.x == x),
+                    };
+                    let named = |x: f64| words.is_empty() || x.fract() == 0.0 && (0.0..words.len() as f64).contains(&x);
+                    let is_axis = matches!(figure.axis, Axis::Words(..));
+                    assert!(!is_axis || cells.iter().all(|cell| named(cell.x)), "{}: a place of no name", figure.id);
                     assert!(names.insert(figure.id), "{} twice", figure.id);
                     for claim in figure.claims {
                         let against = claim.against_x.unwrap_or(claim.x);
@@ -85,19 +151,25 @@ mod tests {
             }
         }
         let of = |paper: &str| names.iter().filter(|name| name.starts_with(paper)).count();
-        assert_eq!(["SENT-", "ISLE-", "BD-", "SS-", "MB-", "SYN-"].map(of), [17, 12, 10, 18, 20, 13]);
+        assert_eq!(["SENT-", "ISLE-", "BD-", "SS-", "MB-", "SYN-"].map(of), [17, 12, 14, 24, 20, 13]);
     }
 
     #[test]
     fn figures_are_found_by_name_and_what_is_not_here_says_why() {
-        let ids = |asked: &[&str]| {
+        let given = |reads, trace| Given { reads, times: !reads, trace };
+        let told = |asked: &[&str], given| {
             let asked: Vec<_> = asked.iter().map(ToString::to_string).collect();
-            chosen(&asked)
+            chosen(&asked, given)
                 .map(|all| all.iter().flat_map(|one| &one.figures).map(|figure| figure.id).collect::<Vec<_>>())
         };
+        let ids = |asked: &[&str]| told(asked, given(false, false));
         assert_eq!(ids(&["sent-f4a"]).expect("it is there"), ["SENT-F4a"]);
         assert_eq!(ids(&["SENT-F4"]).expect("both are there"), ["SENT-F4a", "SENT-F4b"]);
-        assert!(ids(&["SS-F7"]).expect_err("not here").to_string().contains("SS-F7"));
+        assert!(ids(&["SS-X1"]).expect_err("not here").to_string().contains("SS-X1"));
+        assert!(ids(&["SENT-X2"]).expect_err("another build's").to_string().contains("--reads"));
+        assert!(ids(&["BD-F2-own"]).expect_err("no trace").to_string().contains("--trace"));
+        assert_eq!(told(&["SENT-X"], given(true, false)).expect("it is there"), ["SENT-X2"]);
+        assert_eq!(told(&["BD-F2-own"], given(false, true)).expect("it is there"), ["BD-F2-own"]);
         assert!(ids(&["REEF"]).expect_err("no such figure").to_string().contains("--list"));
         assert!(ids(&["all"]).expect("all").len() > 30);
     }

@@ -2,6 +2,7 @@
 //!
 //! One door is dynamic, and it is crossed once per trace, not per key: loops over keys are compiled with the design.
 
+use crate::reads::lines_read;
 use crate::threads::together;
 use crate::traces::part;
 use anyhow::{Context, Result, bail, ensure};
@@ -13,12 +14,17 @@ use std::time::{Duration, Instant};
 
 /// Such as most figures are planted in: epochs of 10 ms, and nothing counted.
 pub(crate) fn soil(pairs: u64, flush_ns: u32) -> Soil {
-    Soil { pairs, flush_ns, epoch: Duration::from_millis(10), count: false }
+    Soil { pairs, flush_ns, epoch: Duration::from_millis(10), flush: true, count: false }
 }
 
 /// One whose requests are counted.
 pub(crate) fn counted(pairs: u64) -> Soil {
-    Soil { count: true, ..soil(pairs, 0) }
+    Soil { count: true, ..unflushed(pairs) }
+}
+
+/// One in which nothing is flushed: plain memory.
+pub(crate) fn unflushed(pairs: u64) -> Soil {
+    Soil { flush: false, ..soil(pairs, 0) }
 }
 
 /// A tree that traces are run on. Times are for an operation, in nanoseconds of the wall's clock over all threads.
@@ -37,8 +43,14 @@ pub(crate) trait Grove: Sync {
     fn end_epoch(&self) -> Result<()>;
     /// What the medium was asked for so far.
     fn counts(&self) -> Counts;
-    /// Bytes of leaves in use for a pair.
-    fn pair_bytes(&self) -> f64;
+    /// Bytes of leaves in use.
+    fn leaf_bytes(&self) -> u64;
+    /// Pairs now.
+    fn pairs(&self) -> u64;
+    /// Lines of leaves that a search of each key reads, on average; in a build that sees them.
+    fn lines_got(&self, keys: &[u64]) -> Result<f64>;
+    /// Lines of leaves that a put of each key reads, on average; in a build that sees them.
+    fn lines_put(&self, keys: &[u64]) -> Result<f64>;
 }
 
 /// Plants one of the designs that figures show; each is compiled once more for it.
@@ -54,8 +66,8 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
     planted! {
         designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree lb_tree ss_tree;
         variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k
-            fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_4k
-            circ_sentinels circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all
+            fast_fair_sentinels_2k fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k circ_linear circ_linear_2k circ_linear_4k
+            circ_sentinels circ_sentinels_2k circ_sentinels_4k circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all
             ss_tree_staying ss_tree_three ss_tree_four;
     }
 }
@@ -86,7 +98,7 @@ fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
 }
 
 /// Each thread its part of the keys; nanoseconds for a key.
-fn timed(keys: &[u64], threads: usize, work: impl Fn(&[u64]) -> Result<()> + Sync) -> Result<f64> {
+pub(crate) fn timed<T: Sync>(keys: &[T], threads: usize, work: impl Fn(&[T]) -> Result<()> + Sync) -> Result<f64> {
     let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
     Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
 }
@@ -150,7 +162,22 @@ impl<D: Design> Grove for holm_bench::grove::Grove<D> {
         self.counts()
     }
 
-    fn pair_bytes(&self) -> f64 {
-        self.leaf_bytes() as f64 / self.pairs().max(1) as f64
+    fn leaf_bytes(&self) -> u64 {
+        self.leaf_bytes()
+    }
+
+    fn pairs(&self) -> u64 {
+        self.pairs()
+    }
+
+    fn lines_got(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(self, keys, |key| {
+            black_box(self.get(key));
+            Ok(())
+        })
+    }
+
+    fn lines_put(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(self, keys, |key| Ok(self.put(std::iter::once((key, !key)))?))
     }
 }

@@ -9,9 +9,12 @@
 mod catalog;
 mod claim;
 mod families;
+mod garden;
 mod grove;
 mod outcome;
 mod plot;
+mod reads;
+mod recorded;
 mod report;
 mod rounds;
 mod setting;
@@ -21,8 +24,14 @@ mod threads;
 mod traces;
 
 use anyhow::Result;
+use catalog::Given;
 use clap::{Args, Parser};
+use recorded::Recorded;
 use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Requests of a recorded trace, at scale 1.
+const REQUESTS: u64 = 10_000_000;
 
 /// The figures of the papers.
 #[derive(Parser)]
@@ -35,7 +44,7 @@ enum Verb {
         /// The folder with what was run; the page is written there, too
         #[arg(long, default_value = "target/figures")]
         out: PathBuf,
-        /// What `cargo xtask crash --table` printed, to be part of the page
+        /// What `cargo xtask crash --table --json` printed, to be part of the page
         #[arg(long)]
         crashes: Option<PathBuf>,
     },
@@ -57,6 +66,9 @@ struct Run {
     /// Rounds that count, after one that warms up
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// A recorded trace of a cache, in the public format of Twitter's, for the figures of it; `-` reads standard input
+    #[arg(long)]
+    trace: Option<PathBuf>,
     /// Where a file for each figure is put
     #[arg(long, default_value = "target/figures")]
     out: PathBuf,
@@ -69,8 +81,11 @@ fn main() -> Result<()> {
             Ok(())
         }
         Verb::Run(run) => {
-            let studies = catalog::chosen(&run.ids)?;
-            let setting = setting::Setting::new(run.scale, run.threads, run.rounds)?;
+            let given = Given { reads: reads::SEES, times: !reads::SEES, trace: run.trace.is_some() };
+            let studies = catalog::chosen(&run.ids, given)?;
+            let mut setting = setting::Setting::new(run.scale, run.threads, run.rounds)?;
+            let recorded = run.trace.map(|path| Recorded::read(&path, setting.count(REQUESTS)));
+            setting.trace = recorded.transpose()?.map(Arc::new);
             rounds::run(&studies, &setting, &run.out)
         }
         Verb::Report { out, crashes } => report::write(&out, crashes.as_deref()),

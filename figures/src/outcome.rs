@@ -11,6 +11,12 @@ pub(crate) struct Outcome {
     pub(crate) paper: String,
     pub(crate) unit: String,
     pub(crate) axis: String,
+    /// Words of the places, where `x` is the number of one; none, where `x` is a number of its own.
+    #[serde(default)]
+    pub(crate) words: Vec<String>,
+    /// Whether the places are points of one line, and not things apart.
+    #[serde(default)]
+    pub(crate) continuous: bool,
     pub(crate) conditions: String,
     pub(crate) note: String,
     pub(crate) machine: String,
@@ -22,8 +28,26 @@ pub(crate) struct Outcome {
     pub(crate) rounds: usize,
     /// Counts, equal in every round.
     pub(crate) exact: bool,
+    /// How long all rounds of its study took.
+    #[serde(default)]
+    pub(crate) seconds: f64,
     pub(crate) series: Vec<Series>,
     pub(crate) claims: Vec<Judged>,
+}
+
+impl Outcome {
+    /// All places, in order.
+    pub(crate) fn places(&self) -> Vec<f64> {
+        let mut places: Vec<f64> = self.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
+        places.sort_by(f64::total_cmp);
+        places.dedup();
+        places
+    }
+
+    /// What a place is called.
+    pub(crate) fn place(&self, x: f64) -> String {
+        self.words.get(x as usize).cloned().unwrap_or_else(|| x.to_string())
+    }
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

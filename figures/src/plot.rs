@@ -1,14 +1,30 @@
-//! A figure drawn: lines over places that are evenly spaced, as the papers' axes are, each point with its spread.
+//! A figure drawn: bars where places are few or things apart, lines otherwise; each number with its spread.
 //!
-//! Colours are those of the page, which has them for light and for dark: the drawing names each by a number that no
-//! drawing would choose, and the numbers are replaced by the page's names once it is drawn.
+//! Places are evenly spaced, as on the papers' axes. Colours are those of the page, which has them for light and for
+//! dark: the drawing names each by a number that no drawing would choose, and the numbers are replaced by the page's
+//! names once it is drawn.
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Point};
 use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
 use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::ops::Range;
 
-const WIDTH: u32 = 640;
-const HEIGHT: u32 = 340;
+/// Units of the drawing; a narrow screen shows it smaller, and can still be read.
+const WIDTH: u32 = 460;
+const HEIGHT: u32 = 290;
+
+/// Size of all writing.
+const LETTERS: u32 = 17;
+
+/// Height of a line of it, and the width of a letter, as a screen shows them; and what places have together.
+const LINE: i32 = 15;
+const LETTER: usize = 8;
+const ROOM: usize = 384;
+
+/// Places that are drawn as bars although they lie on a line.
+const FEW: usize = 3;
 
 /// Colours of series on the page.
 pub(crate) const COLOURS: usize = 8;
@@ -16,6 +32,11 @@ pub(crate) const COLOURS: usize = 8;
 /// The page's text and its lines of reference.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(1, 2, 4);
+
+type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Chart<'a, 'b> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<Flat, Flat>>;
+type Flat = plotters::coord::types::RangedCoordf64;
 
 fn colour(series: usize) -> RGBColor {
     RGBColor(1, 3, (series % COLOURS) as u8)
@@ -39,68 +60,187 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-fn draw(outcome: &Outcome, svg: &mut String) -> std::result::Result<(), Box<dyn std::error::Error>> {
-    let mut places: Vec<f64> = outcome.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let at = |x: f64| places.iter().position(|place| *place == x).unwrap_or(0) as f64;
-    let points = || outcome.series.iter().flat_map(|series| &series.points);
-    let most = points().map(|point| point.spread.greatest).fold(0.0, f64::max).max(f64::MIN_POSITIVE) * 1.08;
+/// The upright axis.
+struct Upright {
+    /// In powers of ten: where a line goes through several.
+    logarithmic: bool,
+    range: Range<f64>,
+}
+
+impl Upright {
+    fn of(outcome: &Outcome, bars: bool) -> Self {
+        let points = || outcome.series.iter().flat_map(|series| &series.points);
+        let medians = || points().map(|point| point.spread.median);
+        let most = points().map(|point| point.spread.greatest).fold(0.0, f64::max);
+        let (least, high) = (medians().fold(f64::MAX, f64::min), medians().fold(f64::MIN_POSITIVE, f64::max));
+        if !bars && least > 0.0 && high / least >= 100.0 {
+            return Upright { logarithmic: true, range: least.log10().floor()..most.log10().ceil() };
+        }
+        // One round that was disturbed must not flatten all the rest.
+        Upright { logarithmic: false, range: 0.0..(most.min(1.6 * high) * 1.06) }
+    }
+
+    fn at(&self, y: f64) -> f64 {
+        let y = if self.logarithmic { y.max(f64::MIN_POSITIVE).log10() } else { y };
+        y.clamp(self.range.start, self.range.end)
+    }
+
+    fn label(&self, y: f64) -> String {
+        match self.logarithmic {
+            true if (y - y.round()).abs() > 1e-6 => String::new(),
+            true => number(10f64.powf(y)),
+            false => tick(y, self.range.end),
+        }
+    }
+}
+
+fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
+    let places = outcome.places();
+    let bars = !outcome.continuous || places.len() <= FEW;
+    let upright = Upright::of(outcome, bars);
+    let room = ROOM / places.len().max(1);
+    let names: Vec<_> = places.iter().map(|x| wrapped(&outcome.place(*x), room)).collect();
+    let lines = names.iter().map(Vec::len).max().unwrap_or(1) as i32;
     let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
-    let text = |size: u32| ("sans-serif", size).into_font().color(&INK);
     let mut chart = ChartBuilder::on(&root)
-        .margin(8)
-        .x_label_area_size(48)
-        .y_label_area_size(72)
-        .build_cartesian_2d(-0.4..places.len() as f64 - 0.6, 0.0..most)?;
+        .margin(6)
+        .x_label_area_size(LINE * (lines + 1) + 14)
+        .y_label_area_size(64)
+        .build_cartesian_2d(-0.5..places.len() as f64 - 0.5, upright.range.clone())?;
     chart
         .configure_mesh()
         .disable_x_mesh()
         .light_line_style(TRANSPARENT)
         .bold_line_style(FAINT)
         .axis_style(INK)
-        .label_style(text(17))
-        .axis_desc_style(text(17))
+        .label_style(("sans-serif", LETTERS).into_font().color(&INK))
+        .axis_desc_style(("sans-serif", LETTERS).into_font().color(&INK))
         .set_tick_mark_size(LabelAreaPosition::Bottom, 0)
-        .x_labels(places.len() * 5)
-        .x_label_formatter(&|x| label_of(&places, *x))
-        .y_label_formatter(&|y| number(*y))
-        .x_desc(&outcome.axis)
+        .x_labels(1)
+        .y_labels(7)
+        .x_label_formatter(&|_| String::new())
+        .y_label_formatter(&|y| upright.label(*y))
         .y_desc(&outcome.unit)
         .draw()?;
+    let at = |point: &Point| places.iter().position(|place| *place == point.x).unwrap_or(0) as f64;
+    let wide = 0.8 / outcome.series.len().max(1) as f64;
     for (index, series) in outcome.series.iter().enumerate() {
-        let own = colour(index);
-        // Side by side, where several stand at one place.
-        let aside = (index as f64 - (outcome.series.len() - 1) as f64 / 2.0) * 0.04;
-        let x = |x: f64| at(x) + aside;
-        let mut line: Vec<_> = series.points.iter().map(|point| (x(point.x), point.spread.median)).collect();
-        line.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        chart.draw_series(LineSeries::new(line.iter().copied(), own.stroke_width(2)))?;
-        chart.draw_series(line.iter().map(|point| Circle::new(*point, 4, own.filled())))?;
-        chart.draw_series(series.points.iter().map(|point| {
-            let ends = [point.spread.least, point.spread.greatest];
-            PathElement::new(ends.map(|y| (x(point.x), y)).to_vec(), own.stroke_width(1))
-        }))?;
+        let aside = (index as f64 + 0.5) * wide - 0.4;
+        let mut own: Vec<_> = series.points.iter().map(|point| (at(point), point)).collect();
+        own.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+        if bars {
+            let own: Vec<_> = own.iter().map(|(x, point)| (x + aside, *point)).collect();
+            draw_bars(&mut chart, &own, &upright, wide, colour(index))?;
+        } else {
+            // Side by side, though barely, where several stand at one place.
+            let own: Vec<_> = own.iter().map(|(x, point)| (x + aside / 4.0, *point)).collect();
+            draw_line(&mut chart, &own, &upright, colour(index))?;
+        }
     }
+    let bottom = |x: usize| chart.plotting_area().map_coordinate(&(x as f64, upright.range.start));
+    let middle = chart.plotting_area().get_pixel_range().0;
+    let middle = i32::midpoint(middle.start, middle.end);
+    let longest = names.iter().flatten().map(String::len).max().unwrap_or(0) as u32;
+    // No name may run into the next one.
+    let letters = LETTERS.min(LETTERS * room as u32 / (longest * LETTER as u32 + 3)).max(LETTERS / 2);
+    for (x, name) in names.iter().enumerate() {
+        write(&root, name, letters, bottom(x))?;
+    }
+    write(&root, std::slice::from_ref(&outcome.axis), LETTERS, (middle, bottom(0).1 + LINE * lines + 6))?;
     root.present()?;
     Ok(())
 }
 
-/// The name of a place, and nothing between places.
-fn label_of(places: &[f64], x: f64) -> String {
-    let nearest = x.round();
-    if (x - nearest).abs() > 1e-6 || nearest < 0.0 {
-        return String::new();
+fn draw_bars(
+    chart: &mut Chart<'_, '_>,
+    own: &[(f64, &Point)],
+    upright: &Upright,
+    wide: f64,
+    colour: RGBColor,
+) -> Drawn {
+    let half = wide * 0.44;
+    chart.draw_series(own.iter().map(|(x, point)| {
+        Rectangle::new([(x - half, upright.range.start), (x + half, upright.at(point.spread.median))], colour.filled())
+    }))?;
+    draw_spreads(chart, own, upright, INK)
+}
+
+fn draw_line(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upright, colour: RGBColor) -> Drawn {
+    let line: Vec<_> = own.iter().map(|(x, point)| (*x, upright.at(point.spread.median))).collect();
+    chart.draw_series(LineSeries::new(line.iter().copied(), colour.stroke_width(2)))?;
+    chart.draw_series(line.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+    draw_spreads(chart, own, upright, colour)
+}
+
+fn draw_spreads(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upright, colour: RGBColor) -> Drawn {
+    let apart = own.iter().filter(|(_, point)| point.spread.least < point.spread.greatest);
+    chart.draw_series(apart.map(|(x, point)| {
+        let ends = [point.spread.least, point.spread.greatest];
+        PathElement::new(ends.map(|y| (*x, upright.at(y))).to_vec(), colour.stroke_width(1))
+    }))?;
+    Ok(())
+}
+
+/// Lines under one another, in the middle below a point.
+fn write(root: &Area<'_>, lines: &[String], letters: u32, (x, y): (i32, i32)) -> Drawn {
+    let style = ("sans-serif", letters).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Top));
+    for (index, line) in lines.iter().enumerate() {
+        root.draw_text(line, &style, (x, y + 4 + LINE * index as i32))?;
     }
-    places.get(nearest as usize).map_or(String::new(), ToString::to_string)
+    Ok(())
+}
+
+/// A name in lines that are no wider than this, if its words are not.
+fn wrapped(name: &str, wide: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(line) if (line.len() + 1 + word.len()) * LETTER <= wide => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// A number on an axis that ends there: all of them alike.
+fn tick(value: f64, end: f64) -> String {
+    match end {
+        _ if value == 0.0 => "0".into(),
+        end if end >= 10_000.0 => format!("{}k", value / 1_000.0),
+        end if end >= 5.0 => format!("{value:.0}"),
+        end if end >= 1.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
 }
 
 /// A number as short as its size allows.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
+        size if size >= 1_000_000.0 => format!("{:.0}M", value / 1_000_000.0),
         size if size >= 10_000.0 => format!("{:.0}k", value / 1_000.0),
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_wrapped_between_words_alone() {
+        assert_eq!(wrapped("unsorted leaves", 100), ["unsorted", "leaves"]);
+        assert_eq!(wrapped("as one", 100), ["as one"]);
+        assert_eq!(wrapped("inseparable", 8), ["inseparable"]);
+    }
+
+    #[test]
+    fn ticks_of_one_axis_are_alike() {
+        assert_eq!([0.0, 5_000.0, 15_000.0].map(|y| tick(y, 20_000.0)), ["0", "5k", "15k"]);
+        assert_eq!([0.0, 0.5, 1.0].map(|y| tick(y, 2.0)), ["0", "0.5", "1.0"]);
     }
 }

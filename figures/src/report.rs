@@ -1,8 +1,13 @@
 //! A page of all that has been run: one file, which needs nothing else.
 
+mod section;
+mod tables;
+
+use crate::catalog;
 use crate::outcome::{Judged, Outcome, Verdict};
-use crate::plot::{self, COLOURS, escaped, number};
+use crate::plot::escaped;
 use anyhow::{Context, Result, ensure};
+use section::{class, section};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -12,6 +17,9 @@ use std::path::Path;
 const SMALL: f64 = 0.1;
 
 const STYLE: &str = include_str!("report.css");
+
+const VERDICTS: [Verdict; 5] =
+    [Verdict::Reproduced, Verdict::Stronger, Verdict::Weaker, Verdict::Contradicted, Verdict::Unmeasured];
 
 /// Reads what is in the folder and writes the page there.
 pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
@@ -25,7 +33,7 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
         }
     }
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
-    outcomes.sort_by(|a, b| (&a.family, order(&a.id)).cmp(&(&b.family, order(&b.id))));
+    outcomes.sort_by_key(|outcome| order(&outcome.id));
     let crashes = crashes.map(|path| fs::read_to_string(path).with_context(|| format!("reading {}", path.display())));
     let page = page(&outcomes, crashes.transpose()?.as_deref())?;
     let path = out.join("report.html");
@@ -42,21 +50,42 @@ fn order(id: &str) -> (String, u64, String) {
     (id[..start].into(), id[start..end].parse().unwrap_or(0), id[end..].into())
 }
 
-fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
-    let mut body = String::new();
-    body.push_str("<h1>The papers' figures, run again</h1>\n");
-    body.push_str(&machines(outcomes));
-    body.push_str(&summary(outcomes));
-    let mut family = "";
-    for outcome in outcomes {
-        if outcome.family != family {
-            family = &outcome.family;
-            let _ = writeln!(body, "<h2>{}</h2>\n<p>{}</p>", escaped(family), escaped(&outcome.paper));
+/// The families of which something is there, in the order of the list, and behind them what no list knows.
+fn families(outcomes: &[Outcome]) -> Vec<&str> {
+    let mut names: Vec<&str> = catalog::families().map(|family| family.name).collect();
+    names.extend(outcomes.iter().map(|outcome| &*outcome.family));
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) && outcomes.iter().any(|outcome| outcome.family == name) {
+            found.push(name);
         }
-        body.push_str(&section(outcome)?);
     }
-    body.push_str(&durability());
-    body.push_str(&crash_table(crashes));
+    found
+}
+
+fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
+    let mut body = String::from("<h1>The papers' figures, run again</h1>\n");
+    body.push_str(
+        "<p class=\"lead\">What five papers on B+-trees in persistent memory and in plain memory have measured, \
+         measured again with the designs of Holm: each claim as a ratio, the paper's beside ours.</p>\n",
+    );
+    body.push_str(&machines(outcomes));
+    body.push_str(&contents(outcomes));
+    body.push_str(&summary(outcomes));
+    for name in families(outcomes) {
+        let of: Vec<_> = outcomes.iter().filter(|outcome| outcome.family == name).collect();
+        let paper = of.first().map_or("", |outcome| &outcome.paper);
+        let _ =
+            writeln!(body, "<h2 id=\"{}\">{}</h2>\n<p>{}.</p>", anchor(name), escaped(name), escaped(&upper(paper)));
+        if let Some(family) = catalog::families().find(|family| family.name == name) {
+            body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
+        }
+        for outcome in of {
+            body.push_str(&section(outcome)?);
+        }
+    }
+    body.push_str(&tables::durability());
+    body.push_str(&tables::crashes(crashes));
     Ok(format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<title>Holm: figures</title>\n<style>\n{STYLE}</style>\n\
@@ -64,38 +93,65 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
     ))
 }
 
-/// Where and how; more than one line where runs of several machines or scales are together.
+fn anchor(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
+}
+
+fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
+}
+
+/// Where and how; more than one block where runs of several machines or scales are together.
 fn machines(outcomes: &[Outcome]) -> String {
-    let mut runs: BTreeMap<String, usize> = BTreeMap::new();
+    let mut runs: BTreeMap<[String; 4], usize> = BTreeMap::new();
     for outcome in outcomes {
-        // The load when a run began is not the machine's.
+        // The load when a run began is not the machine's, and its files are no figure's.
         let machine = outcome.machine.split(", load average").next().unwrap_or_default();
-        let flush = &outcome.flush;
-        let run = format!("{machine}; flushed by {flush}; scale {}, up to {} threads", outcome.scale, outcome.threads);
+        let machine = machine.split(", ").filter(|part| !part.contains(" on /")).collect::<Vec<_>>().join(", ");
+        let run = [machine, outcome.flush.clone(), outcome.scale.to_string(), outcome.threads.to_string()];
         *runs.entry(run).or_default() += 1;
     }
     let mut text = String::new();
-    for (run, figures) in runs {
-        let _ = writeln!(text, "<p class=\"machine\">{figures} figures: {}.</p>", escaped(&run));
+    for ([machine, flush, scale, threads], figures) in runs {
+        let _ = writeln!(
+            text,
+            "<dl><dt>Machine</dt><dd>{}</dd><dt>Lines flushed by</dt><dd>{}</dd><dt>Scale</dt><dd>{scale} of the papers' \
+             numbers of keys and operations</dd><dt>Threads</dt><dd>at most {threads}</dd><dt>Figures</dt><dd>{figures}</dd>\
+             </dl>",
+            escaped(&machine),
+            escaped(&flush.to_lowercase()),
+        );
     }
     if outcomes.iter().any(|outcome| outcome.scale < SMALL) {
         text.push_str(
-            "<p class=\"warning\">Some of it was run at a small scale, which keeps every command alive and \
-                       fits into a cache: verdicts of such a run are of small trees.</p>\n",
+            "<p class=\"warning\">Some of it was run at a small scale, which keeps every command alive and fits into a \
+             cache: verdicts of such a run are of small trees.</p>\n",
         );
     }
-    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; bars \
-            show the least and the greatest. A ratio is taken round by round. Counts are exact. A scale is the part of \
-            the paper's numbers of keys and operations.</p>\n"
+    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin lines \
+            go from the least to the greatest, and end at the edge of the drawing. A ratio is taken round by round. \
+            Counts are exact.</p>\n"
+}
+
+fn contents(outcomes: &[Outcome]) -> String {
+    let links = families(outcomes).into_iter().map(|name| (anchor(name), escaped(name)));
+    let others = [("durability", "Durability"), ("crashes", "Crashes")].map(|(id, name)| (id.into(), name.into()));
+    let links: Vec<_> = links.chain(others).map(|(id, name)| format!("<a href=\"#{id}\">{name}</a>")).collect();
+    format!("<nav>{}</nav>\n", links.join(" "))
+}
+
+/// How many claims of each verdict, of verdicts that some claim has.
+fn verdicts(claims: &[Judged]) -> impl Iterator<Item = (Verdict, usize)> {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    VERDICTS.into_iter().map(move |verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0)
 }
 
 fn summary(outcomes: &[Outcome]) -> String {
+    let claims: Vec<_> = outcomes.iter().flat_map(|outcome| &outcome.claims).cloned().collect();
     let mut text = String::from("<table class=\"summary\">\n<tr><th>verdict</th><th>claims</th><th>of</th></tr>\n");
-    for verdict in [Verdict::Reproduced, Verdict::Stronger, Verdict::Weaker, Verdict::Contradicted, Verdict::Unmeasured]
-    {
+    for (verdict, count) in verdicts(&claims) {
         let of = |outcome: &&Outcome| outcome.claims.iter().any(|claim| claim.verdict == verdict);
-        let count =
-            outcomes.iter().flat_map(|outcome| &outcome.claims).filter(|claim| claim.verdict == verdict).count();
         let links: Vec<_> =
             outcomes.iter().filter(of).map(|outcome| format!("<a href=\"#{0}\">{0}</a>", outcome.id)).collect();
         let _ = writeln!(text, "<tr><td>{}</td><td>{count}</td><td>{}</td></tr>", badge(verdict), links.join(" "));
@@ -104,109 +160,7 @@ fn summary(outcomes: &[Outcome]) -> String {
 }
 
 fn badge(verdict: Verdict) -> String {
-    let name = verdict.name();
-    format!("<span class=\"badge {}\">{name}</span>", name.replace(' ', "-"))
-}
-
-fn section(outcome: &Outcome) -> Result<String> {
-    let mut text = format!("<section id=\"{0}\">\n<h3>{0} &middot; {1}</h3>\n", outcome.id, escaped(&outcome.title));
-    let _ =
-        writeln!(text, "<figure>\n<div class=\"wide\">{}</div>\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
-    if !outcome.claims.is_empty() {
-        text.push_str("<div class=\"wide\"><table>\n<tr><th>ratio</th><th>paper</th><th>ours</th><th>verdict</th>");
-        text.push_str("<th>why</th></tr>\n");
-        outcome.claims.iter().for_each(|claim| text.push_str(&row(claim, &outcome.axis)));
-        text.push_str("</table></div>\n");
-    }
-    let rounds = if outcome.exact { "exact".into() } else { format!("{} rounds", outcome.rounds) };
-    let _ = write!(text, "<p class=\"small\">{}; {rounds}.", escaped(&outcome.conditions));
-    let _ = writeln!(text, " {}</p>\n{}</section>", escaped(&outcome.note), numbers(outcome));
-    Ok(text)
-}
-
-fn legend(outcome: &Outcome) -> String {
-    let names = outcome.series.iter().enumerate().map(|(index, series)| {
-        let colour = index % COLOURS;
-        format!("<span><i style=\"background:var(--series-{colour})\"></i>{}</span>", escaped(&series.name))
-    });
-    format!("<figcaption>{}</figcaption>\n", names.collect::<Vec<_>>().join(" "))
-}
-
-fn row(claim: &Judged, axis: &str) -> String {
-    let place = match claim.x == claim.against_x {
-        true => format!("at {}", claim.x),
-        false => format!("at {} and {}", claim.x, claim.against_x),
-    };
-    let ours = claim.ours.map_or("&ndash;".into(), |ours| {
-        format!("{:.2}<br><small>{:.2} to {:.2}</small>", ours.median, ours.least, ours.greatest)
-    });
-    format!(
-        "<tr><td title=\"{}\">{} / {}<br><small>{place}</small></td><td>{}</td><td>{ours}</td><td>{}</td>\
-         <td>{}</td></tr>\n",
-        escaped(axis),
-        escaped(&claim.of),
-        escaped(&claim.against),
-        escaped(&claim.paper),
-        badge(claim.verdict),
-        escaped(&claim.why),
-    )
-}
-
-/// All medians, for who does not trust a drawing.
-fn numbers(outcome: &Outcome) -> String {
-    let mut places: Vec<f64> = outcome.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let mut text = String::from("<details><summary>numbers</summary><div class=\"wide\"><table>\n<tr><th></th>");
-    places.iter().for_each(|place| text.push_str(&format!("<th>{place}</th>")));
-    text.push_str("</tr>\n");
-    for series in &outcome.series {
-        let _ = write!(text, "<tr><td>{}</td>", escaped(&series.name));
-        for place in &places {
-            match series.points.iter().find(|point| point.x == *place).map(|point| point.spread) {
-                Some(spread) if outcome.exact => {
-                    let _ = write!(text, "<td>{:.4}</td>", spread.median);
-                }
-                Some(spread) => {
-                    let [least, median, greatest] = [spread.least, spread.median, spread.greatest].map(number);
-                    let _ = write!(text, "<td>{median}<br><small>{least} to {greatest}</small></td>");
-                }
-                None => text.push_str("<td></td>"),
-            }
-        }
-        text.push_str("</tr>\n");
-    }
-    text + "</table></div></details>\n"
-}
-
-/// The store's modes: when a write returns, and what is lost where the process dies and where the power fails.
-const MODES: [[&str; 4]; 3] = [
-    ["Strict", "when it is synced", "nothing", "nothing"],
-    ["Buffered", "at once", "nothing", "at most two intervals and one sync"],
-    ["OnSync", "at once", "nothing", "at most what came after the last completed sync"],
-];
-
-fn durability() -> String {
-    let row = |cells: &[&str; 4]| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
-    format!(
-        "<h2>Durability</h2>\n<div class=\"wide\"><table>\n<tr><th>mode of the store</th><th>a write returns</th>\
-         <th>lost when the process dies</th><th>lost when the power fails</th></tr>\n{}</table></div>\n<p>The figures \
-         above are of trees in plain memory: BD is durable by epochs, all others when an operation returns.</p>\n",
-        MODES.iter().map(row).collect::<String>()
-    )
-}
-
-/// What `cargo xtask crash --table` prints, as it is.
-fn crash_table(crashes: Option<&str>) -> String {
-    let told = match crashes {
-        Some(text) => format!("<pre>{}</pre>", escaped(text)),
-        None => {
-            "<p>Not part of this page: <code>cargo xtask report --crashes FILE</code> puts in what <code>cargo xtask \
-                 crash --table</code> has printed.</p>"
-                .into()
-        }
-    };
-    format!("<h2>Crashes</h2>\n{told}\n")
+    format!("<span class=\"badge {}\">{}</span>", class(verdict), verdict.name())
 }
 
 #[cfg(test)]
@@ -224,14 +178,17 @@ mod tests {
             paper: "of reefs".into(),
             unit: "ns".into(),
             axis: "threads".into(),
+            words: vec![],
+            continuous: true,
             conditions: "calm".into(),
             note: String::new(),
-            machine: "one, load average 3 at the start".into(),
+            machine: "one, ext4 on /dev/shoal, load average 3 at the start".into(),
             flush: "Clwb".into(),
             scale: 1.0,
             threads: 2,
             rounds: 5,
             exact: false,
+            seconds: 1.0,
             series: vec![series("coral"), series("sand")],
             claims: vec![Judged {
                 of: "coral".into(),
@@ -249,14 +206,14 @@ mod tests {
     #[test]
     fn the_page_needs_nothing_else_and_is_escaped() {
         let page = page(&[outcome()], Some("a < b")).expect("a page");
-        for word in ["http:", "https:", "<script", "<link", "url(", "<chips>", "#0102", "#0103"] {
+        for word in ["http:", "https:", "<script", "<link", "url(", "<chips>", "shoal", "#0102", "#0103"] {
             // The namespace of SVG is a name, and no place.
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(word), "{word}");
         }
         for word in ["Fish &amp; &lt;chips&gt;", "var(--series-1)", "var(--ink)", "reproduced", "a &lt; b", "Strict"] {
             assert!(page.contains(word), "{word}");
         }
-        assert!(page.matches("<svg role=").count() == 1 && page.contains("viewBox"), "{page}");
+        assert!(page.matches("<svg role=").count() == 1 && page.matches("viewBox").count() == 2, "{page}");
     }
 
     #[test]

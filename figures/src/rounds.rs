@@ -5,13 +5,14 @@ use crate::catalog::Chosen;
 use crate::claim::judge;
 use crate::outcome::{Outcome, Point, Series, Spread};
 use crate::setting::Setting;
-use crate::study::{Cell, Figure};
+use crate::study::{Axis, Cell, Figure};
 use anyhow::{Context, Result};
 use holm_bench::machine;
 use holm_medium::Flush;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 /// A cell, and a vector of its measures for each round.
 type Measured = (Cell, Vec<Vec<f64>>);
@@ -25,19 +26,21 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
     fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
     let machine = machine::describe(Path::new("."));
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
-    let steps = planned.iter().map(|(chosen, cells)| {
+    // Cells differ by a thousand times in what they do: time left is that of operations, not of cells.
+    let operations = planned.iter().map(|(chosen, cells)| {
         let (counted, idle) = rounds(chosen, setting);
-        (cells.len() * (counted + idle)) as u64
+        cells.iter().map(|cell| cell.operations).sum::<u64>() * (counted + idle) as u64
     });
-    let bar = ProgressBar::new(steps.sum());
-    let style = ProgressStyle::with_template("{wide_bar} {pos}/{len}, {eta} left  {msg}")?;
-    bar.set_style(style);
+    let bar = ProgressBar::new(operations.sum());
+    bar.set_style(ProgressStyle::with_template("{wide_bar} {percent}%, {eta} left  {msg}")?);
     for (chosen, cells) in planned {
         let names: Vec<_> = chosen.figures.iter().map(|figure| figure.id).collect();
         bar.set_message(names.join(" "));
+        let began = Instant::now();
         let measured = measure(chosen, cells, setting, &bar)?;
+        let seconds = began.elapsed().as_secs_f64();
         for figure in &chosen.figures {
-            let outcome = outcome(chosen, figure, &measured, setting, &machine);
+            let outcome = Outcome { seconds, ..outcome(chosen, figure, &measured, setting, &machine) };
             let path = out.join(format!("{}.json", figure.id));
             fs::write(&path, serde_json::to_vec_pretty(&outcome)?)
                 .with_context(|| format!("writing {}", path.display()))?;
@@ -57,32 +60,48 @@ fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressB
             if round >= idle {
                 samples.push(sample);
             }
-            bar.inc(1);
+            bar.inc(cell.operations);
         }
     }
     Ok(measured)
 }
 
-fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Setting, machine: &str) -> Outcome {
-    let mut series: Vec<Series> = Vec::new();
-    for (cell, samples) in measured {
-        let samples: Vec<_> = samples.iter().filter_map(|sample| sample.get(figure.measure).copied()).collect();
+/// Where a cell gives numbers for a figure, and which of its measures these are.
+fn given(figure: &Figure, cell: &Cell) -> Vec<(f64, usize)> {
+    match figure.axis {
+        Axis::Measures(_, words) => (0..words.len()).map(|index| (index as f64, figure.measure + index)).collect(),
+        Axis::Numbers(_) | Axis::Words(..) => vec![(cell.x, figure.measure)],
+    }
+}
+
+fn series(figure: &Figure, measured: &[Measured]) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    let given = |(cell, samples)| given(figure, cell).into_iter().map(move |given| (given, cell, samples));
+    for ((x, measure), cell, samples) in measured.iter().map(|(cell, samples)| (cell, samples)).flat_map(given) {
+        let samples: Vec<f64> = samples.iter().filter_map(|sample: &Vec<f64>| sample.get(measure).copied()).collect();
         let Some(spread) = Spread::of(samples.iter().copied()).filter(|spread| spread.median.is_finite()) else {
             continue;
         };
-        let point = Point { x: cell.x, samples, spread };
-        match series.iter_mut().find(|series| series.name == cell.series) {
+        let point = Point { x, samples, spread };
+        match all.iter_mut().find(|series| series.name == cell.series) {
             Some(series) => series.points.push(point),
-            None => series.push(Series { name: cell.series.into(), points: vec![point] }),
+            None => all.push(Series { name: cell.series.into(), points: vec![point] }),
         }
     }
+    all
+}
+
+fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Setting, machine: &str) -> Outcome {
+    let series = series(figure, measured);
     Outcome {
         id: figure.id.into(),
         title: figure.title.into(),
         family: chosen.family.name.into(),
         paper: chosen.family.paper.into(),
         unit: figure.unit.into(),
-        axis: figure.axis.into(),
+        axis: figure.axis.label().into(),
+        words: figure.axis.words().iter().map(ToString::to_string).collect(),
+        continuous: !matches!(figure.axis, Axis::Words(..)),
         conditions: chosen.study.conditions.into(),
         note: figure.note.into(),
         machine: machine.into(),
@@ -91,6 +110,7 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
         threads: setting.threads,
         rounds: rounds(chosen, setting).0,
         exact: chosen.study.exact,
+        seconds: 0.0,
         claims: figure.claims.iter().map(|claim| judge(claim, &series)).collect(),
         series,
     }
@@ -98,9 +118,11 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
 
 /// A figure in a few lines.
 fn told(outcome: &Outcome) -> String {
-    let mut text = format!("{}: {} ({} by {})\n", outcome.id, outcome.title, outcome.unit, outcome.axis);
+    let Outcome { id, title, unit, axis, seconds, .. } = outcome;
+    let mut text = format!("{id}: {title} ({unit} by {axis}; {seconds:.1} s)\n");
     for series in &outcome.series {
-        let points = series.points.iter().map(|point| format!("{}: {:.2}", point.x, point.spread.median));
+        let points =
+            series.points.iter().map(|point| format!("{}: {:.2}", outcome.place(point.x), point.spread.median));
         text.push_str(&format!("  {:<26} {}\n", series.name, points.collect::<Vec<_>>().join("   ")));
     }
     for claim in &outcome.claims {
@@ -116,7 +138,9 @@ fn told(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::chosen;
+    use crate::catalog::{Given, chosen};
+    use crate::recorded::{Recorded, Request, What};
+    use std::sync::Arc;
 
     fn read(folder: &Path, id: &str) -> Outcome {
         let text = fs::read_to_string(folder.join(format!("{id}.json"))).expect("a file");
@@ -127,17 +151,37 @@ mod tests {
     #[test]
     fn all_of_it_runs_and_is_reported() {
         let folder = std::env::temp_dir().join(format!("holm-figures-{}", std::process::id()));
-        let studies = chosen(&["all".into()]).expect("all are there");
-        let setting = Setting::new(0.000_1, Some(2), 1).expect("a setting");
+        let everything = Given { reads: true, times: true, trace: true };
+        let studies = chosen(&["all".into()], everything).expect("all are there");
+        let mut setting = Setting::new(0.000_1, Some(2), 1).expect("a setting");
+        let request = |number: u64| Request {
+            key: number % 50,
+            what: [What::Get, What::Put, What::Put, What::Remove][number as usize % 4],
+        };
+        let requests = (0..1_000).map(request).collect();
+        setting.trace = Some(Arc::new(Recorded { requests, keys: (0..50).collect() }));
         run(&studies, &setting, &folder).expect("it runs");
         crate::report::write(&folder, None).expect("it is told");
         let exact = read(&folder, "SENT-X1");
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
         // Counts are the same on every machine: this claim holds or a design has changed.
         assert!(exact.claims.iter().all(|claim| claim.ours.is_some_and(|ours| ours.median == 1.0)));
-        let timed = read(&folder, "BD-X5");
+        let timed = read(&folder, "BD-X5a");
         assert_eq!(timed.series[0].points.len(), 5);
         assert!(timed.series[0].points.iter().all(|point| point.samples.len() == 1));
+        // A tail is a line of one cell.
+        assert_eq!(read(&folder, "SS-F7c").series[0].points.len(), 6);
+        assert!(read(&folder, "BD-F2-own").series.len() == 4);
+        if cfg!(debug_assertions) {
+            let lines = |id: &str, series: &str, x: f64| {
+                let outcome = read(&folder, id);
+                let series = outcome.series.iter().find(|it| it.name == series).expect("a series").points.clone();
+                series.iter().find(|point| point.x == x).expect("a point").spread.median
+            };
+            // A header, and the line that the sentinel names; without sentinels half of all that are in use.
+            assert!((1.0..=2.5).contains(&lines("SENT-X2", "FF_S", 2048.0)));
+            assert!((8.0..=20.0).contains(&lines("SENT-X2", "FF", 2048.0)));
+        }
         let page = fs::read_to_string(folder.join("report.html")).expect("a page");
         assert!(page.contains("SENT-F4a") && page.contains("MB-F13") && page.contains("ISLE-F7a"));
         fs::remove_dir_all(&folder).expect("it was made");

@@ -1,6 +1,8 @@
 //! Under what all figures of a run are run.
 
+use crate::recorded::Recorded;
 use anyhow::{Result, ensure};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
 /// Fewest keys and operations: below, a tree is a leaf or two.
@@ -14,6 +16,8 @@ pub(crate) struct Setting {
     pub(crate) scale: f64,
     pub(crate) threads: usize,
     pub(crate) rounds: usize,
+    /// A recorded trace, if there is one.
+    pub(crate) trace: Option<Arc<Recorded>>,
     /// Bytes that may be used.
     memory: u64,
 }
@@ -24,7 +28,7 @@ impl Setting {
         ensure!(scale > 0.0 && scale <= 100.0, "a scale of {scale}: more than 0, and 1 for the paper's own numbers");
         ensure!((1..=1024).contains(&threads), "{threads} threads: 1 to 1024");
         ensure!(rounds >= 1, "rounds are 1 at least");
-        Ok(Setting { scale, threads, rounds, memory: available() / 2 })
+        Ok(Setting { scale, threads, rounds, trace: None, memory: available() / 2 })
     }
 
     /// The paper's number of keys or operations, scaled.

@@ -21,3 +21,8 @@ pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: 
     let all = [loaded.writes, mixed.reads, mixed.writes];
     Ok(all.iter().map(|some| some.map_or(f64::NAN, |some| some.p99_ns as f64)).collect())
 }
+
+/// What that is worth beside puts and gets of a word: a record is flushed by sixteen lines.
+pub(crate) fn operations(records: u64, seconds: f64) -> u64 {
+    8 * records + (seconds * 1e6) as u64
+}

@@ -18,8 +18,19 @@ pub(crate) struct Study {
     pub(crate) conditions: &'static str,
     /// Counts, equal in every round: one is enough.
     pub(crate) exact: bool,
+    pub(crate) needs: Needs,
     pub(crate) cells: fn(&Setting) -> Vec<Cell>,
     pub(crate) figures: &'static [Figure],
+}
+
+/// What a study cannot do without, beside a machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Needs {
+    Nothing,
+    /// A build in which words tell that they are read; in it, no time means anything.
+    Reads,
+    /// A recorded trace of a cache.
+    Trace,
 }
 
 /// One series at one place.
@@ -27,12 +38,19 @@ pub(crate) struct Cell {
     pub(crate) series: &'static str,
     /// Where, in the paper's own numbers: a scale changes what is done there, not what it is called.
     pub(crate) x: f64,
+    /// How much it does, in puts and gets of a word: by it the time left is told.
+    pub(crate) operations: u64,
     pub(crate) work: Box<dyn Fn() -> Result<Vec<f64>>>,
 }
 
 impl Cell {
-    pub(crate) fn new(series: &'static str, x: f64, work: impl Fn() -> Result<Vec<f64>> + 'static) -> Self {
-        Cell { series, x, work: Box::new(work) }
+    pub(crate) fn new(
+        series: &'static str,
+        x: f64,
+        operations: u64,
+        work: impl Fn() -> Result<Vec<f64>> + 'static,
+    ) -> Self {
+        Cell { series, x, operations, work: Box::new(work) }
     }
 }
 
@@ -44,11 +62,35 @@ pub(crate) struct Figure {
     pub(crate) measure: usize,
     /// What is on the upright axis, with its unit.
     pub(crate) unit: &'static str,
-    /// What is on the level axis, with its unit.
-    pub(crate) axis: &'static str,
+    pub(crate) axis: Axis,
     pub(crate) claims: &'static [Claim],
     /// In what we differ from the paper, and what of it is not here.
     pub(crate) note: &'static str,
+}
+
+/// What is on the level axis, with its unit, and what its places are.
+pub(crate) enum Axis {
+    /// Cells stand where their numbers say.
+    Numbers(&'static str),
+    /// A cell's number, from 0 on, only says which of these words it stands at.
+    Words(&'static str, &'static [&'static str]),
+    /// A series has one cell: measures in a row, from the figure's own on, are its places.
+    Measures(&'static str, &'static [&'static str]),
+}
+
+impl Axis {
+    pub(crate) fn label(&self) -> &'static str {
+        let (Axis::Numbers(label) | Axis::Words(label, _) | Axis::Measures(label, _)) = self;
+        label
+    }
+
+    /// Words of the places; none, where they are numbers.
+    pub(crate) fn words(&self) -> &'static [&'static str] {
+        match self {
+            Axis::Numbers(_) => &[],
+            Axis::Words(_, words) | Axis::Measures(_, words) => words,
+        }
+    }
 }
 
 /// What the paper says of two series at one place, as a ratio of the first to the second.

@@ -42,7 +42,7 @@ pub(crate) fn eighty_twenty(count: u64, range: u64, seed: u64) -> Vec<u64> {
 }
 
 /// The part of the keys of one of so many threads.
-pub(crate) fn part(keys: &[u64], thread: usize, threads: usize) -> &[u64] {
+pub(crate) fn part<T>(keys: &[T], thread: usize, threads: usize) -> &[T] {
     let at = |thread| keys.len() * thread / threads;
     &keys[at(thread)..at(thread + 1)]
 }

@@ -40,7 +40,8 @@ enum Verb {
     Bench(Rest),
     /// Measures the designs, keys of one word over plain memory; arguments go to the program itself.
     Designs(Rest),
-    /// Runs figures of the papers, or lists them (`--list`); arguments go to the program itself.
+    /// Runs figures of the papers, or lists them (`--list`); arguments go to the program itself, but for `--reads`,
+    /// which builds it so that it sees which lines are read, and runs the figures of that.
     Figures(Rest),
     /// Makes a page of the figures that have been run; arguments go to the program itself.
     Report(Rest),
@@ -111,16 +112,19 @@ fn main() -> Result<()> {
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
         Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
-        Verb::Figures(rest) => figures("run", rest),
-        Verb::Report(rest) => figures("report", rest),
+        Verb::Figures(rest) => figures("run", &rest.arguments),
+        Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &rest.arguments),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
     }
 }
 
-fn figures(verb: &str, rest: Rest) -> Result<()> {
-    let arguments: Vec<_> = std::iter::once(verb.to_owned()).chain(rest.arguments).collect();
-    run_program("release", "holm-figures", (None, &[]), &arguments)
+fn figures(verb: &str, arguments: &[String]) -> Result<()> {
+    let (reads, rest): (Vec<_>, Vec<_>) = arguments.iter().cloned().partition(|argument| argument == "--reads");
+    let arguments: Vec<_> = std::iter::once(verb.to_owned()).chain(rest).collect();
+    // Words tell that they are read only where debug assertions are kept.
+    let (profile, features): (_, &[&str]) = if reads.is_empty() { ("release", &[]) } else { ("proof", &["reads"]) };
+    run_program(profile, "holm-figures", (None, features), &arguments)
 }
 
 /// The same steps as continuous integration, in the order of their patience.

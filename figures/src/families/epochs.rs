@@ -1,7 +1,8 @@
 //! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
 
+use crate::garden::tended;
 use crate::grove::{Soil, counted, plant, recovery, soil};
-use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
+use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
 use std::time::Duration;
@@ -9,10 +10,21 @@ use std::time::Duration;
 pub(crate) const FAMILY: Family = Family {
     name: "BD+Tree",
     paper: "durability by epochs, beside trees that are durable when an operation returns",
-    studies: &[TRACES, TRAFFIC, RECOVERY, WORKING_SETS, EPOCHS, SPACE],
+    studies: &[
+        TRACES,
+        RECORDED,
+        TRAFFIC,
+        RECORDED_TRAFFIC,
+        RECOVERY,
+        WORKING_SETS,
+        WORKING_WRITES,
+        EPOCHS,
+        WAITS,
+        SPACE,
+    ],
     absent: &[
         Absent::new("BD-F1", "A worked example: metadata", "asserted by the tests of the design"),
-        Absent::new("BD-X1", "Memory used", "Montage, which the claim is about, is not here"),
+        Absent::new("BD-X1", "Memory used", "Montage, which the claim is about, is not built"),
     ],
 };
 
@@ -21,12 +33,12 @@ const FOUR: [(&str, &str); 4] = [("BD", "buffered"), ("FF", "fast_fair"), ("LB",
 const NOTE: &str = "The paper does not name its traces; these are synthetic. Montage is not here.";
 
 /// Millions of operations a second.
-fn mops(ns: f64) -> f64 {
+pub(super) fn mops(ns: f64) -> f64 {
     1_000.0 / ns
 }
 
 /// Loaded, then half puts and half searches along a trace.
-fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
+pub(super) fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
     let grove = plant(design, soil)?;
     grove.put(&all(soil.pairs), threads)?;
     // What the load has written is not the trace's.
@@ -38,12 +50,13 @@ const TRACES: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; t1: Zipf 0.99 over a \
                  million keys, t2: uniform over eight million; half puts",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
         let operations = setting.count(2_000_000);
         let cells = setting.threads().flat_map(|threads| {
             FOUR.map(|(name, design)| {
-                Cell::new(name, threads as f64, move || {
+                Cell::new(name, threads as f64, near + far + 2 * operations, move || {
                     let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), threads)?;
                     let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), threads)?;
                     Ok(vec![t1, t2])
@@ -58,7 +71,7 @@ const TRACES: Study = Study {
             title: "Throughput by threads, a local trace",
             measure: 0,
             unit: "million operations a second",
-            axis: "threads",
+            axis: Axis::Numbers("threads"),
             claims: &[Claim::new("BD", "LB", 1.0, 1.9)
                 .because("The paper says 1.5 to 2.4; one epoch's flush serves many puts of a line.")],
             note: NOTE,
@@ -68,7 +81,7 @@ const TRACES: Study = Study {
             title: "Throughput by threads, a uniform trace over a large set",
             measure: 1,
             unit: "million operations a second",
-            axis: "threads",
+            axis: Axis::Numbers("threads"),
             claims: &[Claim::new("BD", "LB", 1.0, 1.15)
                 .because("The paper says 1 to 1.3; here the flushes are made beside the operations.")],
             note: NOTE,
@@ -76,40 +89,120 @@ const TRACES: Study = Study {
     ],
 };
 
-const TRAFFIC: Study = Study {
-    conditions: "exact counts, an epoch ends after a fiftieth of the operations; a million keys, half puts",
+const OF_RECORDED: &str = "The trace is whoever's runs this. Keys are loaded first; values of any size are words.";
+
+const RECORDED: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a recorded trace, its first \
+                 ten million requests at scale 1",
+    exact: false,
+    needs: Needs::Trace,
+    cells: |setting| {
+        let Some(trace) = &setting.trace else { return vec![] };
+        let cells = setting.threads().flat_map(|threads| {
+            FOUR.map(|(name, design)| {
+                let trace = trace.clone();
+                Cell::new(name, threads as f64, (trace.keys.len() + trace.requests.len()) as u64, move || {
+                    let garden = tended(design, soil(trace.keys.len() as u64, LATENCY))?;
+                    garden.put(&trace.keys, threads)?;
+                    garden.settle()?;
+                    Ok(vec![mops(garden.replay(&trace.requests, threads)?)])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "BD-F2-own",
+        title: "Throughput by threads, a recorded trace",
+        measure: 0,
+        unit: "million operations a second",
+        axis: Axis::Numbers("threads"),
+        claims: &[],
+        note: OF_RECORDED,
+    }],
+};
+
+const RECORDED_TRAFFIC: Study = Study {
+    conditions: "exact counts, an epoch ends after a fiftieth of the requests of a recorded trace",
     exact: true,
+    needs: Needs::Trace,
+    cells: |setting| {
+        let Some(trace) = &setting.trace else { return vec![] };
+        let cells = FOUR.map(|(name, design)| {
+            let trace = trace.clone();
+            Cell::new(name, 0.0, (trace.keys.len() + trace.requests.len()) as u64, move || {
+                let garden = tended(design, counted(trace.keys.len() as u64))?;
+                garden.put(&trace.keys, 1)?;
+                garden.end_epoch()?;
+                let before = garden.counts();
+                for epoch in trace.requests.chunks(trace.requests.len().div_ceil(50)) {
+                    garden.replay(epoch, 1)?;
+                    garden.end_epoch()?;
+                }
+                Ok(vec![mebibytes((garden.counts() - before).flushes, trace.requests.len() as u64)])
+            })
+        });
+        cells.into()
+    },
+    figures: &[Figure {
+        id: "BD-F3-own",
+        title: "Written to persistent memory, a recorded trace",
+        measure: 0,
+        unit: "MiB for a million operations",
+        axis: Axis::Words("trace", &["recorded"]),
+        claims: &[],
+        note: OF_RECORDED,
+    }],
+};
+
+/// Of a million operations, from the lines of some.
+fn mebibytes(lines: u64, operations: u64) -> f64 {
+    (lines * 64) as f64 / f64::from(1 << 20) * 1e6 / operations as f64
+}
+
+/// Mebibytes written for a million operations along a trace over a tree of so many pairs, half of them puts; so many
+/// epochs.
+pub(super) fn written(design: &str, pairs: u64, trace: &[u64], epochs: usize) -> Result<f64> {
+    let grove = plant(design, counted(pairs))?;
+    grove.put(&all(pairs), 1)?;
+    grove.end_epoch()?;
+    let before = grove.counts();
+    for epoch in trace.chunks(trace.len().div_ceil(epochs)) {
+        grove.mix(epoch, 1)?;
+        grove.end_epoch()?;
+    }
+    Ok(mebibytes((grove.counts() - before).flushes, trace.len() as u64))
+}
+
+const TRAFFIC: Study = Study {
+    conditions: "exact counts, an epoch ends after a fiftieth of the operations, or after a fifth; as many operations as \
+                 keys, a million at scale 1, half puts",
+    exact: true,
+    needs: Needs::Nothing,
     cells: |setting| {
         let (pairs, operations) = (setting.count(1_000_000), setting.count(1_000_000));
-        let written = |design: &'static str, skewed: bool| {
-            move || {
-                let grove = plant(design, counted(pairs))?;
-                grove.put(&all(pairs), 1)?;
-                grove.end_epoch()?;
-                let before = grove.counts();
-                let trace = if skewed { zipf(operations, pairs, 3) } else { uniform(operations, pairs, 3) };
-                for epoch in trace.chunks(operations as usize / 50) {
-                    grove.mix(epoch, 1)?;
-                    grove.end_epoch()?;
-                }
-                let lines = (grove.counts() - before).flushes as f64;
-                Ok(vec![lines * 64.0 / (1 << 20) as f64 * 1e6 / operations as f64])
-            }
-        };
-        let cells = FOUR.iter().flat_map(|(name, design)| {
-            [Cell::new(name, 1.0, written(design, true)), Cell::new(name, 2.0, written(design, false))]
+        let cells = FOUR.into_iter().flat_map(|(name, design)| {
+            [(true, 50), (true, 5), (false, 50)].into_iter().enumerate().map(move |(place, (skewed, epochs))| {
+                Cell::new(name, place as f64, pairs + operations, move || {
+                    let trace = if skewed { zipf(operations, pairs, 3) } else { uniform(operations, pairs, 3) };
+                    Ok(vec![written(design, pairs, &trace, epochs)?])
+                })
+            })
         });
         cells.collect()
     },
     figures: &[Figure {
         id: "BD-F3",
-        title: "Written to persistent memory, t1 (1) and t2 (2)",
+        title: "Written to persistent memory",
         measure: 0,
         unit: "MiB for a million operations",
-        axis: "trace",
-        claims: &[Claim::less("BD", "LB", 1.0).because(
-            "The paper says up to 99 percent less; how much depends on how many puts of an epoch share a line.",
-        )],
+        axis: Axis::Words("trace", &["t1: Zipf", "t1, ten times the epoch", "t2: uniform"]),
+        claims: &[
+            Claim::less("BD", "LB", 0.0).because(
+                "The paper says up to 99 percent less; how much depends on how many puts of an epoch share a line.",
+            ),
+            Claim::less("BD", "LB", 1.0).because("More of them share one."),
+        ],
         note: NOTE,
     }],
 };
@@ -117,11 +210,12 @@ const TRAFFIC: Study = Study {
 const RECOVERY: Study = Study {
     conditions: "plain memory; every leaf looked at and all that is volatile made anew, after a load of uniform keys",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
         let cells = setting.threads().flat_map(|threads| {
             FOUR.map(|(name, design)| {
-                Cell::new(name, threads as f64, move || Ok(vec![recovery(design, &all(pairs), threads)?]))
+                Cell::new(name, threads as f64, 2 * pairs, move || Ok(vec![recovery(design, &all(pairs), threads)?]))
             })
         });
         cells.collect()
@@ -131,21 +225,25 @@ const RECOVERY: Study = Study {
         title: "Recovery by threads",
         measure: 0,
         unit: "ns for a pair",
-        axis: "threads",
+        axis: Axis::Numbers("threads"),
         claims: &[Claim::even("BD", "LB", 1.0).because("A pass over leaves in both; the paper's slow one is Montage.")],
         note: NOTE,
     }],
 };
 
+/// Of all keys, the parts that are worked on.
+const PARTS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
+
 const WORKING_SETS: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; four million keys, half \
                  puts to a part of them",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let (pairs, operations) = (setting.count(4_000_000), setting.count(2_000_000));
-        let cells = [0.001, 0.01, 0.1, 1.0].into_iter().flat_map(|part: f64| {
+        let cells = PARTS.into_iter().flat_map(|part| {
             FOUR.map(|(name, design)| {
-                Cell::new(name, part * 100.0, move || {
+                Cell::new(name, part * 100.0, pairs + operations, move || {
                     let set = ((pairs as f64 * part) as u64).max(1);
                     Ok(vec![mixed(design, soil(pairs, LATENCY), &uniform(operations, set, 3), 1)?])
                 })
@@ -155,11 +253,11 @@ const WORKING_SETS: Study = Study {
     },
     figures: &[
         Figure {
-            id: "BD-X3",
+            id: "BD-X3a",
             title: "Throughput by working set",
             measure: 0,
             unit: "million operations a second",
-            axis: "working set, percent of the keys",
+            axis: Axis::Numbers("working set, percent of the keys"),
             claims: &[Claim::new("BD", "LB", 0.1, 2.4).because("The paper says up to 2.4 with small sets.")],
             note: NOTE,
         },
@@ -168,20 +266,49 @@ const WORKING_SETS: Study = Study {
             title: "The same beside the cache's size",
             measure: 0,
             unit: "million operations a second",
-            axis: "working set, percent of the keys",
+            axis: Axis::Numbers("working set, percent of the keys"),
             claims: &[],
             note: "The paper changes the cache; here the set changes beside it. A pair takes some 30 bytes.",
         },
     ],
 };
 
+const WORKING_WRITES: Study = Study {
+    conditions: "exact counts, an epoch ends after a fiftieth of the operations; as many operations as keys, a million at \
+                 scale 1, half puts to a part of them",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let (pairs, operations) = (setting.count(1_000_000), setting.count(1_000_000));
+        let cells = PARTS.into_iter().flat_map(|part| {
+            FOUR.map(|(name, design)| {
+                Cell::new(name, part * 100.0, pairs + operations, move || {
+                    let set = ((pairs as f64 * part) as u64).max(1);
+                    Ok(vec![written(design, pairs, &uniform(operations, set, 3), 50)?])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "BD-X3b",
+        title: "Written to persistent memory by working set",
+        measure: 0,
+        unit: "MiB for a million operations",
+        axis: Axis::Numbers("working set, percent of the keys"),
+        claims: &[Claim::new("BD", "LB", 0.1, 0.1).because("The paper says up to 90 percent less with small sets.")],
+        note: NOTE,
+    }],
+};
+
 const EPOCHS: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line; Zipf 0.99 over a million keys, half puts",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let (pairs, operations) = (setting.count(1_000_000), setting.count(4_000_000));
         let cells = [1, 5, 10, 50, 100].map(|milliseconds: u64| {
-            Cell::new("BD", milliseconds as f64, move || {
+            Cell::new("BD", milliseconds as f64, pairs + operations, move || {
                 let epoch = Duration::from_millis(milliseconds);
                 let grove = plant("buffered", Soil { epoch, ..soil(pairs, LATENCY) })?;
                 grove.put(&all(pairs), 1)?;
@@ -192,29 +319,61 @@ const EPOCHS: Study = Study {
         cells.into()
     },
     figures: &[Figure {
-        id: "BD-X5",
+        id: "BD-X5a",
         title: "Throughput by length of an epoch",
         measure: 0,
         unit: "million operations a second",
-        axis: "ms of an epoch",
+        axis: Axis::Numbers("ms of an epoch"),
         claims: &[],
-        note: "Without the cost of a sync after every k operations.",
+        note: "What waiting costs is BD-X5b.",
+    }],
+};
+
+const WAITS: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms at most; uniform puts over a \
+                 hundred thousand keys, one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let (pairs, operations) = (setting.count(100_000), setting.count(200_000));
+        let all_of = [("BD", "buffered"), ("ISLE", "isle")];
+        let cells = [10, 100, 1_000, 10_000].into_iter().flat_map(|every: usize| {
+            all_of.map(|(name, design)| {
+                Cell::new(name, every as f64, pairs + 2 * operations, move || {
+                    let garden = tended(design, soil(pairs, LATENCY))?;
+                    garden.put(&all(pairs), 1)?;
+                    garden.settle()?;
+                    Ok(vec![mops(garden.put_and_wait(&uniform(operations, pairs, 3), every)?)])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "BD-X5b",
+        title: "Throughput by how often one waits for durability",
+        measure: 0,
+        unit: "million operations a second",
+        axis: Axis::Numbers("puts between two waits"),
+        claims: &[],
+        note: "A wait ends the epoch at once. Isle-Tree has nothing to wait for, and is there for comparison.",
     }],
 };
 
 const SPACE: Study = Study {
     conditions: "exact counts, an epoch ends after a fiftieth of the keys; two uniform updates for each",
     exact: true,
+    needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
-            Cell::new(name, 2.0, move || {
+            Cell::new(name, 2.0, 3 * pairs, move || {
                 let (grove, epoch) = (plant(design, counted(pairs))?, pairs as usize / 50);
                 for keys in all(pairs).chunks(epoch).chain(uniform(2 * pairs, pairs, 3).chunks(epoch)) {
                     grove.put(keys, 1)?;
                     grove.end_epoch()?;
                 }
-                Ok(vec![grove.pair_bytes()])
+                Ok(vec![grove.leaf_bytes() as f64 / grove.pairs() as f64])
             })
         };
         FOUR.map(|(name, design)| cell(name, design)).into()
@@ -224,7 +383,7 @@ const SPACE: Study = Study {
         title: "Bytes of leaves after many updates",
         measure: 0,
         unit: "bytes for a pair",
-        axis: "updates of a key",
+        axis: Axis::Numbers("updates of a key"),
         claims: &[Claim::even("BD", "LB", 2.0).because("The paper says that the increase is negligible, against LB+.")],
         note: NOTE,
     }],

@@ -3,17 +3,16 @@
 use crate::grove::{counted, plant, soil};
 use crate::setting::Setting;
 use crate::strings;
-use crate::study::{Absent, Cell, Claim, Family, Figure, Study};
+use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, uniform};
 use anyhow::Result;
 
 pub(crate) const FAMILY: Family = Family {
     name: "Isle-Tree",
     paper: "lines sorted each on its own, beside NV, FP, wB+, FAST-FAIR and Circ",
-    studies: &[LOADS, FLUSHES, NODES, LATENCIES, STRINGS],
+    studies: &[LOADS, FLUSHES, NODES, LATENCIES, STRINGS, READS],
     absent: &[
         Absent::new("ISLE-F1", "A worked example: insertion", "its counts are asserted by the tests of the design"),
-        Absent::new("ISLE-F2", "A worked example: search", "lines read are seen by the proof's builds alone"),
         Absent::new("ISLE-X1", "The crash matrix", "explored by `cargo xtask crash`, and part of the report"),
     ],
 };
@@ -44,10 +43,13 @@ const LOADS: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, nodes of 512 bytes, keys and values of 8 \
                  bytes, uniform",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let cells = setting.millions().flat_map(|millions| {
             let pairs = setting.count(millions * 1_000_000);
-            EIGHT.map(|(name, design)| Cell::new(name, millions as f64, move || inserted(design, pairs, LATENCY)))
+            EIGHT.map(|(name, design)| {
+                Cell::new(name, millions as f64, 2 * pairs, move || inserted(design, pairs, LATENCY))
+            })
         });
         cells.collect()
     },
@@ -57,7 +59,7 @@ const LOADS: Study = Study {
             title: "Insertion by number of keys",
             measure: 0,
             unit: "insert, ns",
-            axis: "millions of keys, at scale 1",
+            axis: Axis::Numbers("millions of keys, at scale 1"),
             claims: &[
                 Claim::new("NV", "ISLE", 10.0, 1.116).because("Both flush two lines; NV appends and searches more."),
                 Claim::new("FP", "ISLE", 10.0, 1.41).because("It flushes one line more than Isle in a common insert."),
@@ -72,7 +74,7 @@ const LOADS: Study = Study {
             title: "Search by number of keys",
             measure: 1,
             unit: "search, ns",
-            axis: "millions of keys, at scale 1",
+            axis: Axis::Numbers("millions of keys, at scale 1"),
             claims: &[
                 Claim::new("NV", "ISLE", 10.0, 1.37)
                     .because("NV looks through all that was appended, by vectors here."),
@@ -89,10 +91,11 @@ const LOADS: Study = Study {
 const FLUSHES: Study = Study {
     conditions: "exact counts, nodes of 512 bytes, keys and values of 8 bytes, uniform, splits included",
     exact: true,
+    needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
-            Cell::new(name, 10.0, move || {
+            Cell::new(name, 10.0, pairs, move || {
                 let grove = plant(design, counted(pairs))?;
                 grove.put(&all(pairs), 1)?;
                 Ok(vec![grove.counts().flushes as f64 / pairs as f64])
@@ -105,7 +108,7 @@ const FLUSHES: Study = Study {
         title: "Lines flushed while inserting",
         measure: 0,
         unit: "lines flushed an insert",
-        axis: "millions of keys, at scale 1",
+        axis: Axis::Numbers("millions of keys, at scale 1"),
         claims: &[
             Claim::new("FF", "ISLE", 10.0, 2.092)
                 .because("The paper's account of splits or headers differs from ours."),
@@ -122,6 +125,7 @@ const FLUSHES: Study = Study {
 const NODES: Study = Study {
     conditions: "plain memory, 300 ns more for each flushed line, keys and values of 8 bytes, uniform; one thread",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
         let work = |design: &'static str| {
@@ -132,12 +136,12 @@ const NODES: Study = Study {
                 Ok(both)
             }
         };
-        let small = EIGHT.map(|(name, design)| Cell::new(name, 512.0, work(design)));
+        let small = EIGHT.map(|(name, design)| Cell::new(name, 512.0, 4 * pairs, work(design)));
         let large = [
             ("FF, inner nodes volatile", 1024.0, "fast_fair_1k"),
             ("FF, inner nodes volatile", 2048.0, "fast_fair_2k"),
         ];
-        small.into_iter().chain(large.map(|(name, x, design)| Cell::new(name, x, work(design)))).collect()
+        small.into_iter().chain(large.map(|(name, x, design)| Cell::new(name, x, 4 * pairs, work(design)))).collect()
     },
     figures: &[
         Figure {
@@ -145,7 +149,7 @@ const NODES: Study = Study {
             title: "Time of inserts that split, of all",
             measure: 2,
             unit: "share of splits, percent",
-            axis: "bytes of a node",
+            axis: Axis::Numbers("bytes of a node"),
             claims: &[Claim::more("NV", "ISLE", 512.0)
                 .because("The paper says about 20 percent for all but NV, which takes more.")],
             note: "An insert splits if it takes a block. A clock is read twice for each.",
@@ -155,7 +159,7 @@ const NODES: Study = Study {
             title: "Insertion by node size",
             measure: 0,
             unit: "insert, ns",
-            axis: "bytes of a node",
+            axis: Axis::Numbers("bytes of a node"),
             claims: &[Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
                 .against_at(512.0)
                 .because("The paper says that FF degrades.")],
@@ -167,12 +171,13 @@ const NODES: Study = Study {
 const LATENCIES: Study = Study {
     conditions: "plain memory, real flushes and the given latency more for each line, a million keys at scale 1",
     exact: false,
+    needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
         let trees = EIGHT.into_iter().filter(|(name, _)| *name != "ISLE_ALL");
         let cells = trees.flat_map(|(name, design)| {
             (0..=600).step_by(100).map(move |flush_ns| {
-                Cell::new(name, f64::from(flush_ns), move || {
+                Cell::new(name, f64::from(flush_ns), pairs, move || {
                     Ok(vec![plant(design, soil(pairs, flush_ns))?.put(&all(pairs), 1)?])
                 })
             })
@@ -184,7 +189,7 @@ const LATENCIES: Study = Study {
         title: "Insertion by write latency",
         measure: 0,
         unit: "insert, ns",
-        axis: "ns added to each flushed line",
+        axis: Axis::Numbers("ns added to each flushed line"),
         claims: &[
             Claim::new("FF", "ISLE", 0.0, 1.2).because("Without latency what remains is shifting and real flushes."),
             Claim::new("FF", "ISLE", 600.0, 1.708).because("With it the ratio nears that of the lines flushed."),
@@ -197,6 +202,7 @@ const STRINGS: Study = Study {
     conditions: "plain memory, 300 ns more for each flushed line, keys of 23 bytes, values of 1000 in records; load, \
                  then YCSB A (Zipf 0.99, half updates)",
     exact: false,
+    needs: Needs::Nothing,
     cells: strings_cells,
     figures: &[
         string_figure(
@@ -231,7 +237,7 @@ const STRINGS: Study = Study {
 
 const fn string_figure(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
     let note = "Inner nodes are volatile in all trees: the store knows no others.";
-    Figure { id, title, measure, unit: "p99, ns", axis: "clients", claims, note }
+    Figure { id, title, measure, unit: "p99, ns", axis: Axis::Numbers("clients"), claims, note }
 }
 
 fn strings_cells(setting: &Setting) -> Vec<Cell> {
@@ -239,8 +245,37 @@ fn strings_cells(setting: &Setting) -> Vec<Cell> {
     let designs = [("NV", "nv_tree"), ("FP", "fp_tree"), ("FF", "fast_fair"), ("CIRC", "circ"), ("ISLE", "isle")];
     let cells = setting.threads().flat_map(|threads| {
         designs.map(|(name, design)| {
-            Cell::new(name, threads as f64, move || strings::percentiles(design, LATENCY, threads, records, seconds))
+            Cell::new(name, threads as f64, strings::operations(records, seconds), move || {
+                strings::percentiles(design, LATENCY, threads, records, seconds)
+            })
         })
     });
     cells.collect()
 }
+
+const READS: Study = Study {
+    conditions: "exact counts, nodes of 512 bytes, keys and values of 8 bytes, uniform, a hundred thousand at scale 1",
+    exact: true,
+    needs: Needs::Reads,
+    cells: |setting| {
+        let pairs = setting.count(100_000);
+        let cell = |name, at, design: &'static str| {
+            Cell::new(name, at, 2 * pairs, move || {
+                let (grove, keys) = (plant(design, counted(pairs))?, all(pairs));
+                grove.put(&keys, 1)?;
+                Ok(vec![if at == 0.0 { grove.lines_got(&keys[..1_000])? } else { grove.lines_put(&keys[..1_000])? }])
+            })
+        };
+        let trees = EIGHT.into_iter().filter(|(name, _)| !name.contains("_ALL") && *name != "FF");
+        trees.flat_map(|(name, design)| [cell(name, 0.0, design), cell(name, 1.0, design)]).collect()
+    },
+    figures: &[Figure {
+        id: "ISLE-F2",
+        title: "Lines of a leaf that are read",
+        measure: 0,
+        unit: "lines read an operation",
+        axis: Axis::Words("operation", &["search", "update"]),
+        claims: &[],
+        note: "In place of the paper's worked example, which is of one node and one key. What vectors compare is read whole.",
+    }],
+};

@@ -1,0 +1,124 @@
+//! What is counted: lines written and read, and bytes of leaves.
+
+use super::THREE;
+use crate::garden::tended;
+use crate::grove::counted;
+use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traces::all;
+
+const OPERATIONS: &[&str] = &["insert", "update", "removal", "search"];
+
+pub(super) const LINES: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, uniform, splits included",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = THREE.into_iter().flat_map(|(name, design)| {
+            [0, 1, 2].map(|operation| {
+                Cell::new(name, f64::from(operation), 2 * pairs, move || {
+                    let (garden, keys) = (tended(design, counted(pairs))?, all(pairs));
+                    if operation > 0 {
+                        garden.put(&keys, 1)?;
+                    }
+                    let before = garden.counts();
+                    if operation < 2 {
+                        garden.put(&keys, 1)?
+                    } else {
+                        garden.remove(&keys, 1)?
+                    };
+                    Ok(vec![(garden.counts() - before).flushes as f64 / pairs as f64])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "SS-F9",
+        title: "Lines written an operation",
+        measure: 0,
+        unit: "lines flushed an operation",
+        axis: Axis::Words("operation", OPERATIONS),
+        claims: &[
+            Claim::new("SS", "SS", 1.0, 0.5).against_at(0.0).because("The paper says about two lines and about one."),
+            Claim::even("SS", "SS", 2.0).against_at(1.0).because("The paper says that a removal takes slightly less."),
+        ],
+        note: "Searches write nothing, and are SS-F10's.",
+    }],
+};
+
+pub(super) const READS: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, uniform, a hundred thousand at scale 1",
+    exact: true,
+    needs: Needs::Reads,
+    cells: |setting| {
+        let pairs = setting.count(100_000);
+        let cells = THREE.into_iter().flat_map(|(name, design)| {
+            [0, 1, 2, 3].map(|operation| {
+                Cell::new(name, f64::from(operation), 2 * pairs, move || {
+                    let (garden, keys) = (tended(design, counted(2 * pairs))?, all(pairs + 1_000));
+                    let (loaded, new) = keys.split_at(pairs as usize);
+                    garden.put(loaded, 1)?;
+                    let there = &loaded[..1_000];
+                    let read = match operation {
+                        0 => garden.lines_put(new)?,
+                        1 => garden.lines_put(there)?,
+                        2 => garden.lines_removed(there)?,
+                        _ => garden.lines_got(there)?,
+                    };
+                    Ok(vec![read])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "SS-F10",
+        title: "Lines of a leaf that an operation reads",
+        measure: 0,
+        unit: "lines read an operation",
+        axis: Axis::Words("operation", OPERATIONS),
+        claims: &[],
+        note: "The paper says of SSTree: about two. Inner nodes are in memory in all trees, and are not counted.",
+    }],
+};
+
+pub(super) const MEMORY: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes; a uniform load, then twice as many operations, four in five \
+                 of them updates, the others removals",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = THREE.map(|(name, design)| {
+            Cell::new(name, 0.0, 3 * pairs, move || {
+                let (garden, keys) = (tended(design, counted(pairs))?, all(pairs));
+                let bytes = || garden.leaf_bytes() as f64 / pairs as f64;
+                garden.put(&keys, 1)?;
+                let loaded = bytes();
+                // What was removed stays so, as in the paper, where nothing is updated that is not there.
+                let (gone, kept) = keys.split_at(2 * keys.len() / 5);
+                let updates: Vec<u64> = kept.iter().cycle().take(4 * gone.len()).copied().collect();
+                let part = gone.len().div_ceil(100);
+                for (gone, updates) in gone.chunks(part).zip(updates.chunks(4 * part)) {
+                    garden.put(updates, 1)?;
+                    garden.remove(gone, 1)?;
+                }
+                Ok(vec![loaded, bytes()])
+            })
+        });
+        cells.into()
+    },
+    figures: &[Figure {
+        id: "SS-F11",
+        title: "Bytes of leaves after a load and after a mix",
+        measure: 0,
+        unit: "bytes for a pair loaded",
+        axis: Axis::Measures("after", &["the load", "the mix"]),
+        claims: &[
+            Claim::new("SS", "LB", 0.0, 0.837).because("Subnodes are smaller than leaves, and fuller."),
+            Claim::new("SS", "LB", 1.0, 0.765).because("Subnodes that are empty are given back."),
+        ],
+        note: "Of the leaves alone: what lies in memory beside them is not counted.",
+    }],
+};

@@ -1,0 +1,176 @@
+//! What splits cost: their share of the time, inserts with and without them, tails.
+
+use super::{LATENCY, NOTE, THREE};
+use crate::garden::{Garden, PERCENTILES, TAIL, tended};
+use crate::grove::{Soil, counted, plant, soil};
+use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traces::{all, ascending, eighty_twenty};
+use anyhow::Result;
+
+pub(super) const SPLITS: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = THREE.into_iter().flat_map(|(name, design)| {
+            [all as fn(u64) -> Vec<u64>, ascending].into_iter().enumerate().map(move |(place, keys)| {
+                Cell::new(name, place as f64, pairs, move || {
+                    Ok(vec![plant(design, soil(pairs, LATENCY))?.split_share(&keys(pairs))?])
+                })
+            })
+        });
+        cells.collect()
+    },
+    figures: &[Figure {
+        id: "SS-F1a",
+        title: "Time of inserts that take a block, of all",
+        measure: 0,
+        unit: "share, percent",
+        axis: Axis::Words("load", &["uniform", "sequential"]),
+        claims: &[Claim::less("SS", "LB", 0.0).because("The paper says 20 to 25 percent of LB, and less of its own.")],
+        note: "The paper has 32 threads. A clock is read twice for each insert.",
+    }],
+};
+
+/// A tree half of whose keys are still to come, which splits when they do; and one that has lost them again, and has
+/// room for them.
+const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
+
+fn halves(design: &str, soil: Soil, pairs: u64, has_room: bool) -> Result<(Box<dyn Garden>, Vec<u64>)> {
+    let (garden, keys) = (tended(design, soil)?, all(2 * pairs));
+    let (old, new) = keys.split_at(pairs as usize);
+    garden.put(old, 1)?;
+    if has_room {
+        garden.put(new, 1)?;
+        garden.remove(new, 1)?;
+    }
+    Ok((garden, new.to_vec()))
+}
+
+const ROOM_NOTE: &str = "The paper removes all and has leaves stay empty; here half of each leaf is removed, which leaves \
+                         room for as many and merges few.";
+
+pub(super) const WITHOUT: Study = Study {
+    conditions: "LB+-Tree in plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes, \
+                 uniform; as many new keys as there were, with leaves that are full and with leaves that have room",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = STATES.map(|(name, has_room)| {
+            Cell::new(name, 0.0, 4 * pairs, move || {
+                let (garden, new) = halves("lb_tree", soil(2 * pairs, LATENCY), pairs, has_room)?;
+                let put = garden.put(&new, 1)?;
+                let (garden, new) = halves("lb_tree", soil(2 * pairs, LATENCY), pairs, has_room)?;
+                Ok([vec![put], garden.tail(&new, 1)?].concat())
+            })
+        });
+        cells.into()
+    },
+    figures: &[
+        Figure {
+            id: "SS-F1b",
+            title: "Inserts with and without splits",
+            measure: 0,
+            unit: "insert, ns",
+            axis: Axis::Measures("LB", &["uniform"]),
+            claims: &[Claim::new("splitting", "with room", 0.0, 1.316)
+                .because("The paper has 0.76 of the throughput, of 32 threads.")],
+            note: ROOM_NOTE,
+        },
+        Figure {
+            id: "SS-F1d",
+            title: "The tail of inserts with and without splits",
+            measure: 1,
+            unit: "insert, ns",
+            axis: Axis::Measures("percentile", PERCENTILES),
+            claims: &[
+                Claim::new("splitting", "with room", 1.0, 4.0)
+                    .because("Of 32 threads in the paper, which wait as well."),
+                Claim::new("splitting", "with room", 5.0, 7.0)
+                    .because("What is that rare is the machine's, not a tree's."),
+            ],
+            note: ROOM_NOTE,
+        },
+    ],
+};
+
+pub(super) const WITHOUT_READS: Study = Study {
+    conditions: "exact counts, LB+-Tree, keys and values of 8 bytes, uniform, twenty thousand at scale 1 and as many new ones",
+    exact: true,
+    needs: Needs::Reads,
+    cells: |setting| {
+        let pairs = setting.count(20_000);
+        let cells = STATES.map(|(name, has_room)| {
+            Cell::new(name, 0.0, 4 * pairs, move || {
+                let (garden, new) = halves("lb_tree", counted(2 * pairs), pairs, has_room)?;
+                let before = garden.counts();
+                let read = garden.lines_put(&new)?;
+                Ok(vec![(garden.counts() - before).flushes as f64 / new.len() as f64, read])
+            })
+        });
+        cells.into()
+    },
+    figures: &[Figure {
+        id: "SS-F1c",
+        title: "Lines written and read, with and without splits",
+        measure: 0,
+        unit: "lines an insert",
+        axis: Axis::Measures("LB", &["written", "read"]),
+        claims: &[
+            Claim::new("splitting", "with room", 0.0, 1.5)
+                .because("A split flushes a new leaf, once for many inserts."),
+            Claim::new("splitting", "with room", 1.0, 6.5)
+                .because("The paper counts what the memory reads ahead in blocks of 256 bytes, too."),
+        ],
+        note: ROOM_NOTE,
+    }],
+};
+
+pub(super) const TAILS: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes, as many threads \
+                 as there may be; a clock is read twice for each operation",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let (pairs, threads) = (setting.count(2_000_000), setting.threads);
+        let cells = THREE.map(|(name, design)| {
+            Cell::new(name, 0.0, 3 * pairs, move || {
+                let sequential = tended(design, soil(pairs, LATENCY))?.tail(&ascending(pairs), threads)?;
+                let garden = tended(design, soil(pairs, LATENCY))?;
+                let uniform = garden.tail(&all(pairs), threads)?;
+                Ok([uniform, sequential, garden.tail(&eighty_twenty(pairs, pairs, 5), threads)?].concat())
+            })
+        });
+        cells.into()
+    },
+    figures: &[
+        tail_figure(
+            "SS-F7a",
+            "The tail of uniform inserts",
+            0,
+            &[
+                Claim::new("SS", "LB", 2.0, 0.4).because("The paper says 1.9 to 3.5 times better."),
+                Claim::new("SS", "LB", 3.0, 0.556).because("The paper says 1.8 times better than LB."),
+            ],
+        ),
+        tail_figure(
+            "SS-F7b",
+            "The tail of sequential inserts",
+            TAIL.len(),
+            &[Claim::new("SS", "LB", 2.0, 0.4).because("The paper says 1.9 to 3.5 times better.")],
+        ),
+        tail_figure(
+            "SS-F7c",
+            "The tail of skewed updates",
+            2 * TAIL.len(),
+            &[Claim::more("SS", "LB", 3.0).because("The paper says slightly worse than LB.")],
+        ),
+    ],
+};
+
+const fn tail_figure(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
+    let axis = Axis::Measures("percentile", PERCENTILES);
+    Figure { id, title, measure, unit: "an operation, ns", axis, claims, note: NOTE }
+}

@@ -1,0 +1,116 @@
+//! What only some figures ask of a tree, and of few designs: each is compiled once more for every question.
+
+use crate::grove::{Grove, Soil, timed};
+use crate::reads::lines_read;
+use crate::recorded::{Request, What};
+use crate::threads::together;
+use crate::traces::part;
+use anyhow::{Result, bail};
+use holm_bench::grove::Grove as Planted;
+use holm_tree::{Design, View, designs};
+use std::hint::black_box;
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// At which part of all operations, each slower than the one before, a tail is told.
+pub(crate) const TAIL: &[f64] = &[0.5, 0.9, 0.99, 0.999, 0.9999, 0.999_99];
+
+/// Their names.
+pub(crate) const PERCENTILES: &[&str] = &["p50", "p90", "p99", "p99.9", "p99.99", "p99.999"];
+
+/// A tree of which more is asked. Times are as those of a [`Grove`].
+pub(crate) trait Garden: Grove {
+    /// Removes each key.
+    fn remove(&self, keys: &[u64], threads: usize) -> Result<f64>;
+    /// From each key on so many pairs: nanoseconds for a scan.
+    fn scan(&self, keys: &[u64], count: usize, threads: usize) -> Result<f64>;
+    /// Puts each key and times each put: nanoseconds at the places of [`TAIL`].
+    fn tail(&self, keys: &[u64], threads: usize) -> Result<Vec<f64>>;
+    /// Puts each key, and waits after every so many until they are durable.
+    fn put_and_wait(&self, keys: &[u64], every: usize) -> Result<f64>;
+    /// Does what was recorded, until all of it is durable.
+    fn replay(&self, requests: &[Request], threads: usize) -> Result<f64>;
+    /// Lines of leaves that a removal of each key reads, on average; in a build that sees them.
+    fn lines_removed(&self, keys: &[u64]) -> Result<f64>;
+}
+
+/// Plants one of the few.
+pub(crate) fn tended(design: &str, soil: Soil) -> Result<Box<dyn Garden>> {
+    macro_rules! tended {
+        ($($name:ident)*) => {
+            match design {
+                $(stringify!($name) => Ok(Box::new(Planted::<designs::$name>::new(soil)?)),)*
+                _ => bail!("no figure asks that much of a design named {design}"),
+            }
+        };
+    }
+    tended! { buffered fast_fair isle lb_tree ss_tree }
+}
+
+impl<D: Design> Garden for Planted<D> {
+    fn remove(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| Ok(self.remove(keys.iter().copied())?))
+    }
+
+    fn scan(&self, keys: &[u64], count: usize, threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| {
+            let mut view = View::default();
+            keys.iter().for_each(|key| {
+                black_box(self.scan(*key, count, &mut view));
+            });
+            Ok(())
+        })
+    }
+
+    fn tail(&self, keys: &[u64], threads: usize) -> Result<Vec<f64>> {
+        let all = Mutex::new(Vec::with_capacity(keys.len()));
+        together(threads, |thread| {
+            let keys = part(keys, thread, threads);
+            let mut times: Vec<u32> = Vec::with_capacity(keys.len());
+            self.checked_in(keys.iter(), |stay, key| {
+                let began = Instant::now();
+                let done = self.put_one(stay, *key, !key);
+                times.push(began.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
+                done
+            })?;
+            all.lock().expect("nobody panics").append(&mut times);
+            Ok(())
+        })?;
+        let mut all = all.into_inner().expect("nobody panics");
+        all.sort_unstable();
+        let at =
+            |part: &f64| all.get((all.len() as f64 * part) as usize).or(all.last()).map_or(0.0, |ns| f64::from(*ns));
+        Ok(TAIL.iter().map(at).collect())
+    }
+
+    fn put_and_wait(&self, keys: &[u64], every: usize) -> Result<f64> {
+        let began = Instant::now();
+        for keys in keys.chunks(every) {
+            self.put(keys.iter().map(|key| (*key, !key)))?;
+            self.settle()?;
+        }
+        Ok(began.elapsed().as_nanos() as f64 / keys.len().max(1) as f64)
+    }
+
+    fn replay(&self, requests: &[Request], threads: usize) -> Result<f64> {
+        let done = timed(requests, threads, |requests| {
+            let done = self.checked_in(requests.iter(), |stay, request| match request.what {
+                What::Get => {
+                    black_box(self.get(request.key));
+                    Ok(())
+                }
+                What::Put => self.put_one(stay, request.key, !request.key),
+                What::Remove => self.remove_one(stay, request.key),
+            });
+            Ok(done?)
+        })?;
+        // As in `Grove::mix`: what is not durable has not been paid for.
+        let began = Instant::now();
+        self.settle()?;
+        Ok(done + began.elapsed().as_nanos() as f64 / requests.len().max(1) as f64)
+    }
+
+    fn lines_removed(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(self, keys, |key| Ok(self.remove(std::iter::once(key))?))
+    }
+}

@@ -1,0 +1,47 @@
+//! Which lines of leaves an operation reads, in a build whose words tell (`cargo xtask figures --reads`).
+//!
+//! What a vector kernel is given counts as read whole, and a line once for each operation. Latches, inner nodes and
+//! what designs keep beside their leaves lie elsewhere and are not seen.
+
+use anyhow::{Result, ensure};
+use holm_bench::grove::Grove;
+use holm_tree::Design;
+
+/// Whether this build sees reads. In one that does, times mean nothing.
+pub(crate) const SEES: bool = cfg!(all(feature = "reads", debug_assertions));
+
+/// Blocks that one operation may take.
+const TAKEN: u32 = 16;
+
+/// Lines read by the work of each key, on average.
+pub(crate) fn lines_read<D: Design>(
+    grove: &Grove<D>,
+    keys: &[u64],
+    mut work: impl FnMut(u64) -> Result<()>,
+) -> Result<f64> {
+    ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are seen by a build of their own: `--reads`");
+    let mut lines = 0;
+    for key in keys {
+        lines += watched(grove, || work(*key))?;
+    }
+    Ok(lines as f64 / keys.len() as f64)
+}
+
+#[cfg(any(test, feature = "reads"))]
+fn watched<D: Design>(grove: &Grove<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+    use holm_medium::{LINE, Word, observed::Watch};
+    let words = grove.words(TAKEN);
+    Watch::begin(words, 0..words.len(), false);
+    let done = work();
+    let mut lines: Vec<_> = Watch::end().into_iter().map(|word| word * size_of::<Word>() / LINE as usize).collect();
+    done?;
+    lines.sort_unstable();
+    lines.dedup();
+    Ok(lines.len())
+}
+
+#[cfg(not(any(test, feature = "reads")))]
+fn watched<D: Design>(grove: &Grove<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+    let _ = grove.words(TAKEN);
+    work().map(|()| 0)
+}

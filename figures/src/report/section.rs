@@ -1,0 +1,109 @@
+//! A figure on the page: its drawing, its claims, its numbers.
+
+use super::{badge, upper, verdicts};
+use crate::outcome::{Judged, Outcome, Spread, Verdict};
+use crate::plot::{self, COLOURS, escaped, number};
+use anyhow::Result;
+use std::fmt::Write;
+
+pub(super) fn section(outcome: &Outcome) -> Result<String> {
+    let mut text = format!("<section id=\"{0}\">\n<h3>{0} &middot; {1}", outcome.id, escaped(&outcome.title));
+    for (verdict, count) in verdicts(&outcome.claims) {
+        let _ = write!(text, " <span class=\"badge {}\">{count} {}</span>", class(verdict), verdict.name());
+    }
+    let _ = writeln!(text, "</h3>\n<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
+    if !outcome.claims.is_empty() {
+        text.push_str("<table class=\"claims\">\n<thead><tr><th>ratio</th><th>paper</th><th>ours</th>");
+        text.push_str("<th>from &frac14; to 4</th><th>verdict</th><th>why</th></tr></thead>\n");
+        outcome.claims.iter().for_each(|claim| text.push_str(&row(claim, outcome)));
+        text.push_str("</table>\n");
+    }
+    let rounds = if outcome.exact { String::new() } else { format!("; medians of {} rounds", outcome.rounds) };
+    let _ = write!(text, "<p class=\"small\">{}{rounds}.", escaped(&upper(&outcome.conditions)));
+    let _ = writeln!(text, " {}</p>\n{}</section>", escaped(&outcome.note), numbers(outcome));
+    Ok(text)
+}
+
+pub(super) fn class(verdict: Verdict) -> String {
+    verdict.name().replace(' ', "-")
+}
+
+fn legend(outcome: &Outcome) -> String {
+    let names = outcome.series.iter().enumerate().map(|(index, series)| {
+        let colour = index % COLOURS;
+        format!("<span><i style=\"background:var(--series-{colour})\"></i>{}</span>", escaped(&series.name))
+    });
+    format!("<figcaption>{}</figcaption>\n", names.collect::<Vec<_>>().join(" "))
+}
+
+fn row(claim: &Judged, outcome: &Outcome) -> String {
+    let (here, there) = (outcome.place(claim.x), outcome.place(claim.against_x));
+    let ratio = match (claim.of == claim.against, claim.x == claim.against_x) {
+        (_, true) => format!("{} / {}<br><small>at {}</small>", escaped(&claim.of), escaped(&claim.against), here),
+        (true, false) => format!("{}<br><small>at {here} / at {there}</small>", escaped(&claim.of)),
+        (false, false) => {
+            format!("{} <small>at {here}</small> / {} <small>at {there}</small>", escaped(&claim.of), claim.against)
+        }
+    };
+    let ours = claim.ours.map_or("&ndash;".into(), |ours| match ours.least < ours.greatest {
+        true => format!("{:.2} <small>{:.2} to {:.2}</small>", ours.median, ours.least, ours.greatest),
+        false => format!("{:.2}", ours.median),
+    });
+    format!(
+        "<tr><td title=\"{}\">{ratio}</td><td data-label=\"paper\">{}</td><td data-label=\"ours\">{ours}</td>\
+         <td class=\"track\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>\n",
+        escaped(&outcome.axis),
+        escaped(&claim.paper),
+        claim.ours.map(|ours| track(&claim.paper, ours, claim.verdict)).unwrap_or_default(),
+        badge(claim.verdict),
+        escaped(&claim.why),
+    )
+}
+
+/// The two ratios on one line, from a quarter to four times: the paper's a bar across, or a field where it has a word;
+/// ours a dot with its spread.
+fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
+    let at = |ratio: f64| 60.0 + 56.0 * (ratio.max(f64::MIN_POSITIVE).ln() / 4f64.ln()).clamp(-1.0, 1.0);
+    let field = |from: f64, to: f64| {
+        format!("<rect class=\"said\" x=\"{from:.0}\" y=\"3\" width=\"{:.0}\" height=\"12\"/>", to - from)
+    };
+    let said = match paper.parse::<f64>() {
+        Ok(ratio) => field(at(ratio) - 2.0, at(ratio) + 2.0),
+        Err(_) if paper == "less" => field(4.0, 60.0),
+        Err(_) if paper == "more" => field(60.0, 116.0),
+        Err(_) => field(at(0.85), at(1.15)),
+    };
+    format!(
+        "<svg viewBox=\"0 0 120 18\" aria-hidden=\"true\" class=\"{}\"><path class=\"rule\" d=\"M4 9H116M60 1V17\"/>{said}\
+         <path class=\"spread\" d=\"M{:.1} 9H{:.1}\"/><circle cx=\"{:.1}\" cy=\"9\" r=\"4\"/></svg>",
+        class(verdict),
+        at(ours.least),
+        at(ours.greatest),
+        at(ours.median),
+    )
+}
+
+/// All medians, for who does not trust a drawing.
+fn numbers(outcome: &Outcome) -> String {
+    let places = outcome.places();
+    let mut text = String::from("<details><summary>Numbers</summary><div class=\"wide\"><table>\n<tr><th></th>");
+    places.iter().for_each(|place| text.push_str(&format!("<th>{}</th>", escaped(&outcome.place(*place)))));
+    text.push_str("</tr>\n");
+    for series in &outcome.series {
+        let _ = write!(text, "<tr><td>{}</td>", escaped(&series.name));
+        for place in &places {
+            match series.points.iter().find(|point| point.x == *place).map(|point| point.spread) {
+                Some(spread) if outcome.exact => {
+                    let _ = write!(text, "<td>{:.4}</td>", spread.median);
+                }
+                Some(spread) => {
+                    let [least, median, greatest] = [spread.least, spread.median, spread.greatest].map(number);
+                    let _ = write!(text, "<td>{median}<br><small>{least} to {greatest}</small></td>");
+                }
+                None => text.push_str("<td></td>"),
+            }
+        }
+        text.push_str("</tr>\n");
+    }
+    text + "</table></div></details>\n"
+}

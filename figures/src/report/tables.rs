@@ -1,0 +1,141 @@
+//! What is on the page beside figures: what survives which mishap, what crashes were explored, what was not run.
+
+use super::section::class;
+use crate::catalog::Missing;
+use crate::outcome::Verdict;
+use crate::plot::escaped;
+use holm_tree::designs::CARDS;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The store's modes: when a write returns, and what is lost where the process dies and where the power fails.
+const MODES: [[&str; 4]; 3] = [
+    ["Strict", "when it is synced", "nothing", "nothing"],
+    ["Buffered", "at once", "nothing", "at most two intervals and one sync"],
+    ["OnSync", "at once", "nothing", "at most what came after the last completed sync"],
+];
+
+pub(super) fn durability() -> String {
+    let row = |cells: &[&str; 4]| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+    let modes: String = MODES.iter().map(row).collect();
+    let designs = CARDS.iter().filter(|(_, card)| card.keeps).map(|(name, card)| {
+        let when = if card.defers { "when its epoch has ended" } else { "when it returns" };
+        let order = if card.needs_line_order { "of a line, in their order" } else { "in any order" };
+        format!("<tr><td>{name}</td><td>{}</td><td>{when}</td><td>{order}</td></tr>\n", escaped(card.source))
+    });
+    format!(
+        "<h2 id=\"durability\">Durability</h2>\n<div class=\"wide\"><table>\n<tr><th>mode of the store</th>\
+         <th>a write returns</th><th>lost when the process dies</th><th>lost when the power fails</th></tr>\n{modes}\
+         </table></div>\n<p>The figures above are of trees by themselves, in plain memory:</p>\n<div class=\"wide\">\
+         <table>\n<tr><th>design</th><th>after</th><th>an operation is durable</th><th>stores may persist</th></tr>\n{}\
+         </table></div>\n",
+        designs.collect::<String>()
+    )
+}
+
+/// A row of what `cargo xtask crash --table --json` prints.
+#[derive(Deserialize)]
+struct Explored {
+    design: String,
+    durable: String,
+    model: String,
+    changes: BTreeMap<String, Looked>,
+}
+
+/// A cell of it: so many images, or why there are none.
+#[derive(Deserialize)]
+struct Looked {
+    images: Option<u64>,
+    #[serde(default)]
+    whole: bool,
+    excused: Option<String>,
+}
+
+/// In the order in which they are explored.
+const CHANGES: [&str; 7] = ["insert", "update", "remove", "split", "merge", "root", "recovery"];
+
+pub(super) fn crashes(told: Option<&str>) -> String {
+    let heading = "<h2 id=\"crashes\">Crashes</h2>\n";
+    let Some(told) = told else {
+        return format!(
+            "{heading}<p>Not part of this page: <code>cargo xtask report --crashes FILE</code> puts in what <code>cargo \
+             xtask crash --table --json</code> has printed.</p>\n"
+        );
+    };
+    // Cargo may have said something before it.
+    let rows = told.lines().find(|line| line.starts_with("[{")).map(serde_json::from_str::<Vec<Explored>>);
+    let Some(Ok(rows)) = rows else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
+    let mut text = format!(
+        "{heading}<p>Of each design, change and model of a crash, how many images were opened that an opening can tell \
+         apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to visit \
+         all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; <i>word</i>, \
+         any of its words; <i>visible</i>, everything, for only the process has died.</p>\n<div class=\"wide\">\
+         <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
+    );
+    CHANGES.iter().for_each(|change| text.push_str(&format!("<th>{change}</th>")));
+    text.push_str("</tr>\n");
+    let all_by = |row: &Explored| {
+        let why = row.changes.values().next().and_then(|cell| cell.excused.clone());
+        why.filter(|why| row.changes.values().all(|cell| cell.excused.as_ref() == Some(why)))
+    };
+    for row in rows {
+        let _ = write!(text, "<tr><td>{}</td><td>{}</td><td>{}</td>", escaped(&row.design), row.durable, row.model);
+        if let Some(why) = all_by(&row) {
+            let _ = writeln!(text, "<td class=\"quiet\" colspan=\"{}\">{}</td></tr>", CHANGES.len(), escaped(&why));
+            continue;
+        }
+        for change in CHANGES {
+            let cell = row.changes.get(change);
+            let why = cell.and_then(|cell| cell.excused.as_deref()).unwrap_or_default();
+            let more = if cell.is_some_and(|cell| cell.whole) { "" } else { "+" };
+            let _ = match cell.and_then(|cell| cell.images) {
+                Some(images) => write!(text, "<td>{images}{more}</td>"),
+                None => write!(text, "<td class=\"quiet\">{}</td>", escaped(why)),
+            };
+        }
+        text.push_str("</tr>\n");
+    }
+    text + "</table></div>\n"
+}
+
+/// Which figures of a family are not on the page, and why.
+pub(super) fn missing(missing: &[Missing]) -> String {
+    if missing.is_empty() {
+        return String::new();
+    }
+    let rows = missing.iter().map(|missing| {
+        let (id, title, why) = (missing.id, escaped(missing.title), escaped(missing.why));
+        format!(
+            "<tr><td class=\"id\">{id}</td><td>{title}</td><td class=\"{}\">{why}</td></tr>\n",
+            class(Verdict::Unmeasured)
+        )
+    });
+    format!(
+        "<details class=\"missing\"><summary>{} figures of this paper are not here</summary><table>\n{}</table></details>\n",
+        missing.len(),
+        rows.collect::<String>()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_crash_program_prints_becomes_a_table() {
+        let told = "== cargo run\n[{\"design\":\"reef\",\"durable\":\"epoch\",\"model\":\"line\",\"changes\":{\
+                    \"insert\":{\"images\":9,\"stood_for\":138.0,\"whole\":true},\
+                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false},\"merge\":{\"excused\":\"has no merge\"}}},\
+                    {\"design\":\"sand\",\"durable\":\"return\",\"model\":\"word\",\"changes\":{\
+                    \"insert\":{\"excused\":\"needs line order\"},\"split\":{\"excused\":\"needs line order\"}}}]";
+        let page = crashes(Some(told));
+        for word in
+            ["<td>reef</td>", "<td>9</td>", "<td>8+</td>", ">has no merge</td>", "colspan=\"7\">needs line order</td>"]
+        {
+            assert!(page.contains(word), "{word}: {page}");
+        }
+        assert!(crashes(Some("a < b")).contains("<pre>a &lt; b</pre>"));
+        assert!(crashes(None).contains("--crashes"));
+    }
+}
