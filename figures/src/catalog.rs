@@ -70,14 +70,16 @@ pub(crate) fn listed() -> String {
     let mut text = String::new();
     for family in FAMILIES {
         let _ = writeln!(text, "{}: {}", family.name, family.paper);
+        if !family.without.is_empty() {
+            let _ = writeln!(text, "  not built, so that all of these run without: {}", family.without);
+        }
         for (study, figure) in family.studies.iter().flat_map(|study| study.figures.iter().map(move |it| (study, it))) {
             let state = match study.needs {
                 Needs::Nothing => "runs",
                 Needs::Reads => "runs with --reads",
                 Needs::Trace => "runs with --trace FILE",
             };
-            let note = if figure.note.is_empty() { "" } else { "; see its note" };
-            let _ = writeln!(text, "  {:<13} {:<62} {state}{note}", figure.id, figure.title);
+            let _ = writeln!(text, "  {:<13} {:<62} {state}", figure.id, figure.title);
         }
         for absent in family.absent {
             let _ = writeln!(text, "  {:<13} {:<62} not here: {}", absent.id, absent.title, absent.why);

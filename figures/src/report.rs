@@ -78,6 +78,10 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         let _ =
             writeln!(body, "<h2 id=\"{}\">{}</h2>\n<p>{}.</p>", anchor(name), escaped(name), escaped(&upper(paper)));
         if let Some(family) = catalog::families().find(|family| family.name == name) {
+            if !family.without.is_empty() {
+                let _ =
+                    writeln!(body, "<p>Not built, and so in none of these figures: {}.</p>", escaped(family.without));
+            }
             body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
         }
         for outcome in of {

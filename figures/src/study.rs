@@ -7,6 +7,8 @@ use anyhow::Result;
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) paper: &'static str,
+    /// Trees of the paper's figures that are not built, so that its figures run without; empty if all are.
+    pub(crate) without: &'static str,
     pub(crate) studies: &'static [Study],
     /// What cannot be run here yet.
     pub(crate) absent: &'static [Absent],

@@ -10,6 +10,7 @@ use std::time::Duration;
 pub(crate) const FAMILY: Family = Family {
     name: "BD+Tree",
     paper: "durability by epochs, beside trees that are durable when an operation returns",
+    without: "Montage",
     studies: &[
         TRACES,
         RECORDED,

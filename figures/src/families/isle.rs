@@ -10,6 +10,7 @@ use anyhow::Result;
 pub(crate) const FAMILY: Family = Family {
     name: "Isle-Tree",
     paper: "lines sorted each on its own, beside NV, FP, wB+, FAST-FAIR and Circ",
+    without: "",
     studies: &[LOADS, FLUSHES, NODES, LATENCIES, STRINGS, READS],
     absent: &[
         Absent::new("ISLE-F1", "A worked example: insertion", "its counts are asserted by the tests of the design"),

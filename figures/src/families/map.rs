@@ -15,6 +15,7 @@ use subject::{Made, Subject, logarithmic, sample, sample_of};
 pub(crate) const FAMILY: Family = Family {
     name: "MB+-tree",
     paper: "every level a choice of its own, in memory, one thread",
+    without: "the paper's own B-tree, for which the standard library's map stands",
     studies: &[NODES, WIDTHS, TYPES, VECTORS, LEAVES, ROOTS, SPREAD, LARGE_PAGES, PREFETCHES, LADDER],
     absent: &[
         Absent::new("MB-F10", "Roots with twice the entries", "as MB-F9, and its ratios have no numbers"),

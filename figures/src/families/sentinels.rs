@@ -10,6 +10,7 @@ use anyhow::Result;
 pub(crate) const FAMILY: Family = Family {
     name: "Sentinels",
     paper: "sentinels that say which line of a persistent node to read, over FAST-FAIR and Circ-Tree",
+    without: "",
     studies: &[WAYS, NODES, SIZES, THREADS, STRINGS, PARITY, READS],
     absent: &[
         Absent::new("SENT-F2", "A worked example: key 130", "SENT-X2 counts the same of whole trees"),

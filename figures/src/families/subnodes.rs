@@ -15,6 +15,7 @@ use splits::{SPLITS, TAILS, WITHOUT, WITHOUT_READS};
 pub(crate) const FAMILY: Family = Family {
     name: "SSTree",
     paper: "subnodes that are linked before a leaf splits, beside uTree, PACTree and LB+Tree",
+    without: "uTree and PACTree",
     studies: &[
         SPLITS,
         WITHOUT,

@@ -7,6 +7,7 @@ const NO_TREE: &str = "no design of the list is that leaf";
 pub(crate) const FAMILY: Family = Family {
     name: "Synthesis",
     paper: "the ideas of all five in one leaf, each against its own paper's metric",
+    without: "",
     studies: &[],
     absent: &[
         Absent::new("SYN-S0", "Against sentinels: lines touched", NO_TREE),
@@ -20,7 +21,7 @@ pub(crate) const FAMILY: Family = Family {
         Absent::new("SYN-A4", "Fresh segments not sorted", NO_TREE),
         Absent::new("SYN-A5", "Fingerprints in memory", NO_TREE),
         Absent::new("SYN-A6", "Interpolation or halving at the root", NO_TREE),
-        Absent::new("SYN-A7", "Length of an epoch", "for `buffered` it is BD-X5"),
+        Absent::new("SYN-A7", "Length of an epoch", "for `buffered` it is BD-X5a"),
         Absent::new("SYN-A8", "Durable at once or by epochs", NO_TREE),
     ],
 };
