@@ -44,7 +44,7 @@ pub(crate) fn tended(design: &str, soil: Soil) -> Result<Box<dyn Garden>> {
             }
         };
     }
-    tended! { buffered fast_fair isle lb_tree ss_tree }
+    tended! { buffered fast_fair isle lb_tree ss_tree holm }
 }
 
 impl<D: Design> Garden for Planted<D> {
