@@ -120,9 +120,9 @@ fn machines(outcomes: &[Outcome]) -> String {
     for ([machine, flush, scale, threads], figures) in runs {
         let _ = writeln!(
             text,
-            "<dl><dt>Machine</dt><dd>{}</dd><dt>Lines flushed by</dt><dd>{}</dd><dt>Scale</dt><dd>{scale} of the papers' \
-             numbers of keys and operations</dd><dt>Threads</dt><dd>at most {threads}</dd><dt>Figures</dt><dd>{figures}</dd>\
-             </dl>",
+            "<dl><dt>Machine</dt><dd>{}</dd><dt>Lines flushed by</dt><dd>{}</dd><dt>Scale</dt><dd>{scale} of the \
+             papers' numbers of keys and operations</dd><dt>Threads</dt><dd>at most \
+             {threads}</dd><dt>Figures</dt><dd>{figures}</dd> </dl>",
             escaped(&machine),
             escaped(&flush.to_lowercase()),
         );
@@ -133,9 +133,9 @@ fn machines(outcomes: &[Outcome]) -> String {
              cache: verdicts of such a run are of small trees.</p>\n",
         );
     }
-    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin lines \
-            go from the least to the greatest, and end at the edge of the drawing. A ratio is taken round by round. \
-            Counts are exact.</p>\n"
+    text + "<p>Times are medians of rounds that go through all series by turns, after one that does not count; thin \
+            lines go from the least to the greatest, and end at the edge of the drawing. A ratio is taken round by \
+            round. Counts are exact.</p>\n"
 }
 
 fn contents(outcomes: &[Outcome]) -> String {

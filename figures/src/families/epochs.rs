@@ -93,8 +93,8 @@ const TRACES: Study = Study {
 const OF_RECORDED: &str = "The trace is whoever's runs this. Keys are loaded first; values of any size are words.";
 
 const RECORDED: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a recorded trace, its first \
-                 ten million requests at scale 1",
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a recorded trace, its \
+                 first ten million requests at scale 1",
     exact: false,
     needs: Needs::Trace,
     cells: |setting| {
@@ -176,8 +176,8 @@ pub(super) fn written(design: &str, pairs: u64, trace: &[u64], epochs: usize) ->
 }
 
 const TRAFFIC: Study = Study {
-    conditions: "exact counts, an epoch ends after a fiftieth of the operations, or after a fifth; as many operations as \
-                 keys, a million at scale 1, half puts",
+    conditions: "exact counts, an epoch ends after a fiftieth of the operations, or after a fifth; as many operations \
+                 as keys, a million at scale 1, half puts",
     exact: true,
     needs: Needs::Nothing,
     cells: |setting| {
@@ -275,8 +275,8 @@ const WORKING_SETS: Study = Study {
 };
 
 const WORKING_WRITES: Study = Study {
-    conditions: "exact counts, an epoch ends after a fiftieth of the operations; as many operations as keys, a million at \
-                 scale 1, half puts to a part of them",
+    conditions: "exact counts, an epoch ends after a fiftieth of the operations; as many operations as keys, a \
+                 million at scale 1, half puts to a part of them",
     exact: true,
     needs: Needs::Nothing,
     cells: |setting| {
@@ -331,8 +331,8 @@ const EPOCHS: Study = Study {
 };
 
 const WAITS: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms at most; uniform puts over a \
-                 hundred thousand keys, one thread",
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms at most; uniform puts over \
+                 a hundred thousand keys, one thread",
     exact: false,
     needs: Needs::Nothing,
     cells: |setting| {

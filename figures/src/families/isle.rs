@@ -277,6 +277,7 @@ const READS: Study = Study {
         unit: "lines read an operation",
         axis: Axis::Words("operation", &["search", "update"]),
         claims: &[],
-        note: "In place of the paper's worked example, which is of one node and one key. What vectors compare is read whole.",
+        note: "In place of the paper's worked example, which is of one node and one key. What vectors compare is read \
+               whole.",
     }],
 };

@@ -218,7 +218,8 @@ const WIDTHS: Study = Study {
                 .against_at(8.0)
                 .because("The paper says that its B-tree falls: values are moved with their keys."),
         ],
-        "Nodes of 256 bytes of keys. The paper's other series has pairs in its nodes, and so has the standard library's map.",
+        "Nodes of 256 bytes of keys. The paper's other series has pairs in its nodes, and so has the standard \
+         library's map.",
     )],
 };
 
@@ -251,8 +252,8 @@ const TYPES: Study = Study {
 };
 
 const SPREAD: Study = Study {
-    conditions: "keys of 4 bytes, floats uniform in 0..1 or spread over 64 powers of two, values of 28; 12 million loaded \
-                 at scale 1, 4 million puts timed, then gets of the last 4 million; one thread",
+    conditions: "keys of 4 bytes, floats uniform in 0..1 or spread over 64 powers of two, values of 28; 12 million \
+                 loaded at scale 1, 4 million puts timed, then gets of the last 4 million; one thread",
     exact: false,
     needs: Needs::Nothing,
     cells: |setting| {

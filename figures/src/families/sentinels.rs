@@ -272,7 +272,8 @@ const PARITY: Study = Study {
 };
 
 const READS: Study = Study {
-    conditions: "exact counts, keys and values of 8 bytes, uniform, a hundred thousand at scale 1; searches of a thousand",
+    conditions: "exact counts, keys and values of 8 bytes, uniform, a hundred thousand at scale 1; searches of a \
+                 thousand",
     exact: true,
     needs: Needs::Reads,
     cells: |setting| {

@@ -74,8 +74,8 @@ fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
         Err(_) => field(at(0.85), at(1.15)),
     };
     format!(
-        "<svg viewBox=\"0 0 120 18\" aria-hidden=\"true\" class=\"{}\"><path class=\"rule\" d=\"M4 9H116M60 1V17\"/>{said}\
-         <path class=\"spread\" d=\"M{:.1} 9H{:.1}\"/><circle cx=\"{:.1}\" cy=\"9\" r=\"4\"/></svg>",
+        "<svg viewBox=\"0 0 120 18\" aria-hidden=\"true\" class=\"{}\"><path class=\"rule\" d=\"M4 9H116M60 \
+         1V17\"/>{said} <path class=\"spread\" d=\"M{:.1} 9H{:.1}\"/><circle cx=\"{:.1}\" cy=\"9\" r=\"4\"/></svg>",
         class(verdict),
         at(ours.least),
         at(ours.greatest),

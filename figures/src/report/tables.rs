@@ -59,8 +59,8 @@ pub(super) fn crashes(told: Option<&str>) -> String {
     let heading = "<h2 id=\"crashes\">Crashes</h2>\n";
     let Some(told) = told else {
         return format!(
-            "{heading}<p>Not part of this page: <code>cargo xtask report --crashes FILE</code> puts in what <code>cargo \
-             xtask crash --table --json</code> has printed.</p>\n"
+            "{heading}<p>Not part of this page: <code>cargo xtask report --crashes FILE</code> puts in what \
+             <code>cargo xtask crash --table --json</code> has printed.</p>\n"
         );
     };
     // Cargo may have said something before it.
@@ -68,10 +68,10 @@ pub(super) fn crashes(told: Option<&str>) -> String {
     let Some(Ok(rows)) = rows else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
     let mut text = format!(
         "{heading}<p>Of each design, change and model of a crash, how many images were opened that an opening can tell \
-         apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to visit \
-         all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; <i>word</i>, \
-         any of its words; <i>visible</i>, everything, for only the process has died.</p>\n<div class=\"wide\">\
-         <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
+         apart, and every one of them recovered to what the history allows. <b>+</b>: some moment had too many to \
+         visit all. The model says what a crash may keep: <i>line</i>, of every line some prefix of its stores; \
+         <i>word</i>, any of its words; <i>visible</i>, everything, for only the process has died.</p>\n<div \
+         class=\"wide\"> <table class=\"counts\">\n<tr><th>design</th><th>durable</th><th>model</th>"
     );
     CHANGES.iter().for_each(|change| text.push_str(&format!("<th>{change}</th>")));
     text.push_str("</tr>\n");
@@ -112,7 +112,8 @@ pub(super) fn missing(missing: &[Missing]) -> String {
         )
     });
     format!(
-        "<details class=\"missing\"><summary>{} figures of this paper are not here</summary><table>\n{}</table></details>\n",
+        "<details class=\"missing\"><summary>{} figures of this paper are not \
+         here</summary><table>\n{}</table></details>\n",
         missing.len(),
         rows.collect::<String>()
     )
@@ -126,8 +127,8 @@ mod tests {
     fn what_the_crash_program_prints_becomes_a_table() {
         let told = "== cargo run\n[{\"design\":\"reef\",\"durable\":\"epoch\",\"model\":\"line\",\"changes\":{\
                     \"insert\":{\"images\":9,\"stood_for\":138.0,\"whole\":true},\
-                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false},\"merge\":{\"excused\":\"has no merge\"}}},\
-                    {\"design\":\"sand\",\"durable\":\"return\",\"model\":\"word\",\"changes\":{\
+                    \"split\":{\"images\":8,\"stood_for\":1e9,\"whole\":false},\"merge\":{\"excused\":\"has no \
+                    merge\"}}}, {\"design\":\"sand\",\"durable\":\"return\",\"model\":\"word\",\"changes\":{\
                     \"insert\":{\"excused\":\"needs line order\"},\"split\":{\"excused\":\"needs line order\"}}}]";
         let page = crashes(Some(told));
         for word in

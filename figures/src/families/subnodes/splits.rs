@@ -48,8 +48,8 @@ fn halves(design: &str, soil: Soil, pairs: u64, has_room: bool) -> Result<(Box<d
     Ok((garden, new.to_vec()))
 }
 
-const ROOM_NOTE: &str = "The paper removes all and has leaves stay empty; here half of each leaf is removed, which leaves \
-                         room for as many and merges few.";
+const ROOM_NOTE: &str = "The paper removes all and has leaves stay empty; here half of each leaf is removed, which \
+                         leaves room for as many and merges few.";
 
 pub(super) const WITHOUT: Study = Study {
     conditions: "LB+-Tree in plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes, \
@@ -97,7 +97,8 @@ pub(super) const WITHOUT: Study = Study {
 };
 
 pub(super) const WITHOUT_READS: Study = Study {
-    conditions: "exact counts, LB+-Tree, keys and values of 8 bytes, uniform, twenty thousand at scale 1 and as many new ones",
+    conditions: "exact counts, LB+-Tree, keys and values of 8 bytes, uniform, twenty thousand at scale 1 and as many \
+                 new ones",
     exact: true,
     needs: Needs::Reads,
     cells: |setting| {
