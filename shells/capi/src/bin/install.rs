@@ -18,6 +18,9 @@ const PRIVATE: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 fn main() -> Result<()> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     let [prefix] = &arguments[..] else { bail!("one argument: the prefix, such as /usr/local") };
+    if prefix.to_string_lossy().starts_with('-') {
+        bail!("{}: there are no options, and one argument: the prefix, such as /usr/local", prefix.display());
+    }
     install(&std::path::absolute(prefix)?)
 }
 
