@@ -110,15 +110,6 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         SEGMENTS == 1 || std::ptr::eq(self, block)
     }
 
-    fn format_block<M: Medium>(&self, moved: &Moved, pen: &mut Pen<'_, M>, home: Home) {
-        moved.set(0);
-        if self.next() != 0 {
-            self.set_next(pen, 0);
-        }
-        self.set_home(pen, home, 0);
-        self.publish(pen, 0);
-    }
-
     fn count<K: Keys>(&self, lens: Lens<'_, K>) -> usize {
         self.segments(lens).map(|block| block.now().bits.count_ones() as usize).sum()
     }
@@ -187,7 +178,12 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 
     fn format<M: Medium>(&self, moved: &Moved, pen: &mut Pen<'_, M>, home: Home) {
-        self.format_block(moved, pen, home);
+        moved.set(0);
+        if self.next() != 0 {
+            self.set_next(pen, 0);
+        }
+        self.set_home(pen, home, 0);
+        self.publish(pen, 0);
     }
 
     fn insert<M: Medium, K: Keys>(

@@ -9,7 +9,7 @@
 use super::block::{HEIR, Moving};
 use super::{Buffered, Form, SLOTS};
 use crate::keys::Keys;
-use crate::leaf::{Fresh, Home, Lens, Room, Split};
+use crate::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
 use crate::pairs::arrange;
 use holm_medium::{Medium, Pen};
 
@@ -72,7 +72,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         let live: u32 = self.segments(lens).map(|block| block.now().bits.count_ones()).sum();
         let may = count < SEGMENTS && live as usize <= 2 * SLOTS;
         if may {
-            fresh.leaf.format_block(fresh.beside, pen, self.home());
+            fresh.leaf.format(fresh.beside, pen, self.home());
             // Nothing to order: a block of an epoch that is lost is an empty one.
             last.set_next(pen, fresh.number);
         }
@@ -105,7 +105,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| self.behind_all(lens, last, coming)) {
             // Nothing commits, for nothing has changed: without its first pair the fresh leaf is none.
-            right.leaf.format_block(right.beside, pen, at(&separator, range.1));
+            right.leaf.format(right.beside, pen, at(&separator, range.1));
             return Split { left: own, right: Some((separator, right.number)) };
         }
         // Refreshed if old versions fill it, and where a record is not the slot's own, which only damage could bring
