@@ -54,6 +54,20 @@ impl Cell {
     ) -> Self {
         Cell { series, x, operations, work: Box::new(work) }
     }
+
+    /// A cell for each of these designs, by its name in the paper and its own, at each number of threads.
+    pub(crate) fn by_threads<const DESIGNS: usize>(
+        setting: &Setting,
+        designs: [(&'static str, &'static str); DESIGNS],
+        operations: u64,
+        work: impl Fn(&str, usize) -> Result<Vec<f64>> + Clone + 'static,
+    ) -> Vec<Cell> {
+        let cell = |threads: usize, (name, design): (&'static str, &'static str)| {
+            let work = work.clone();
+            Cell::new(name, threads as f64, operations, move || work(design, threads))
+        };
+        setting.threads().flat_map(|threads| designs.map(|design| cell(threads, design))).collect()
+    }
 }
 
 /// A view of a study.

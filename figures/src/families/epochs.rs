@@ -55,16 +55,11 @@ const TRACES: Study = Study {
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
         let operations = setting.count(2_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            FOUR.map(|(name, design)| {
-                Cell::new(name, threads as f64, near + far + 2 * operations, move || {
-                    let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), threads)?;
-                    let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), threads)?;
-                    Ok(vec![t1, t2])
-                })
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, FOUR, near + far + 2 * operations, move |design, threads| {
+            let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), threads)?;
+            let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), threads)?;
+            Ok(vec![t1, t2])
+        })
     },
     figures: &[
         Figure {
@@ -98,19 +93,14 @@ const RECORDED: Study = Study {
     exact: false,
     needs: Needs::Trace,
     cells: |setting| {
-        let Some(trace) = &setting.trace else { return vec![] };
-        let cells = setting.threads().flat_map(|threads| {
-            FOUR.map(|(name, design)| {
-                let trace = trace.clone();
-                Cell::new(name, threads as f64, (trace.keys.len() + trace.requests.len()) as u64, move || {
-                    let garden = tended(design, soil(trace.keys.len() as u64, LATENCY))?;
-                    garden.put(&trace.keys, threads)?;
-                    garden.settle()?;
-                    Ok(vec![mops(garden.replay(&trace.requests, threads)?)])
-                })
-            })
-        });
-        cells.collect()
+        let Some(trace) = setting.trace.clone() else { return vec![] };
+        let operations = (trace.keys.len() + trace.requests.len()) as u64;
+        Cell::by_threads(setting, FOUR, operations, move |design, threads| {
+            let garden = tended(design, soil(trace.keys.len() as u64, LATENCY))?;
+            garden.put(&trace.keys, threads)?;
+            garden.settle()?;
+            Ok(vec![mops(garden.replay(&trace.requests, threads)?)])
+        })
     },
     figures: &[Figure {
         id: "BD-F2-own",
@@ -214,12 +204,9 @@ const RECOVERY: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            FOUR.map(|(name, design)| {
-                Cell::new(name, threads as f64, 2 * pairs, move || Ok(vec![recovery(design, &all(pairs), threads)?]))
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, FOUR, 2 * pairs, move |design, threads| {
+            Ok(vec![recovery(design, &all(pairs), threads)?])
+        })
     },
     figures: &[Figure {
         id: "BD-X2",

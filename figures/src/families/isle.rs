@@ -244,14 +244,9 @@ const fn string_figure(id: &'static str, title: &'static str, measure: usize, cl
 fn strings_cells(setting: &Setting) -> Vec<Cell> {
     let (records, seconds) = (setting.count(1_000_000), setting.seconds(2.0));
     let designs = [("NV", "nv_tree"), ("FP", "fp_tree"), ("FF", "fast_fair"), ("CIRC", "circ"), ("ISLE", "isle")];
-    let cells = setting.threads().flat_map(|threads| {
-        designs.map(|(name, design)| {
-            Cell::new(name, threads as f64, strings::operations(records, seconds), move || {
-                strings::percentiles(design, LATENCY, threads, records, seconds)
-            })
-        })
-    });
-    cells.collect()
+    Cell::by_threads(setting, designs, strings::operations(records, seconds), move |design, threads| {
+        strings::percentiles(design, LATENCY, threads, records, seconds)
+    })
 }
 
 const READS: Study = Study {

@@ -160,12 +160,8 @@ const THREADS: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(1_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            SIX.map(|(name, _, design)| {
-                Cell::new(name, threads as f64, 2 * pairs, move || searched(design, pairs, threads))
-            })
-        });
-        cells.collect()
+        let designs = SIX.map(|(name, _, design)| (name, design));
+        Cell::by_threads(setting, designs, 2 * pairs, move |design, threads| searched(design, pairs, threads))
     },
     figures: &[
         Figure {
@@ -228,14 +224,9 @@ const fn string_figure(id: &'static str, title: &'static str, measure: usize, cl
 fn strings_cells(setting: &Setting) -> Vec<Cell> {
     let (records, seconds) = (setting.count(1_000_000), setting.seconds(2.0));
     let designs = [("FF", "fast_fair"), ("FF_S", "fast_fair_sentinels"), ("CIRC", "circ")];
-    let cells = setting.threads().flat_map(|threads| {
-        designs.map(|(name, design)| {
-            Cell::new(name, threads as f64, strings::operations(records, seconds), move || {
-                strings::percentiles(design, LATENCY, threads, records, seconds)
-            })
-        })
-    });
-    cells.collect()
+    Cell::by_threads(setting, designs, strings::operations(records, seconds), move |design, threads| {
+        strings::percentiles(design, LATENCY, threads, records, seconds)
+    })
 }
 
 const PARITY: Study = Study {

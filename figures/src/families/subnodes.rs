@@ -54,12 +54,7 @@ const THREADS: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            THREE.map(|(name, design)| {
-                Cell::new(name, threads as f64, 4 * pairs, move || worked(design, pairs, threads))
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, THREE, 4 * pairs, move |design, threads| worked(design, pairs, threads))
     },
     figures: &[
         Figure {
@@ -124,12 +119,7 @@ const MORE: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(2_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            THREE.map(|(name, design)| {
-                Cell::new(name, threads as f64, 3 * pairs, move || changed(design, pairs, threads))
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, THREE, 3 * pairs, move |design, threads| changed(design, pairs, threads))
     },
     figures: &[
         changed_figure(
@@ -232,12 +222,9 @@ const RECOVERY: Study = Study {
     cells: |setting| {
         let pairs = setting.count(4_000_000);
         let both = [("SS", "ss_tree"), ("LB", "lb_tree")];
-        let cells = setting.threads().flat_map(|threads| {
-            both.map(|(name, design)| {
-                Cell::new(name, threads as f64, 2 * pairs, move || Ok(vec![recovery(design, &all(pairs), threads)?]))
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, both, 2 * pairs, move |design, threads| {
+            Ok(vec![recovery(design, &all(pairs), threads)?])
+        })
     },
     figures: &[Figure {
         id: "SS-R1",
@@ -258,14 +245,9 @@ const PLAIN: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
-        let cells = setting.threads().flat_map(|threads| {
-            THREE.map(|(name, design)| {
-                Cell::new(name, threads as f64, pairs, move || {
-                    Ok(vec![plant(design, unflushed(pairs))?.put(&ascending(pairs), threads)?])
-                })
-            })
-        });
-        cells.collect()
+        Cell::by_threads(setting, THREE, pairs, move |design, threads| {
+            Ok(vec![plant(design, unflushed(pairs))?.put(&ascending(pairs), threads)?])
+        })
     },
     figures: &[Figure {
         id: "SS-F12",
