@@ -45,6 +45,8 @@ pub(crate) trait Grove: Sync {
     fn counts(&self) -> Counts;
     /// Bytes of leaves in use.
     fn leaf_bytes(&self) -> u64;
+    /// Bytes of what is in memory beside and above the leaves.
+    fn volatile_bytes(&self) -> u64;
     /// Pairs now.
     fn pairs(&self) -> u64;
     /// Lines of leaves that a search of each key reads, on average; in a build that sees them.
@@ -64,7 +66,8 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
         };
     }
     planted! {
-        designs: buffered fast_fair fast_fair_sentinels circ isle wb_tree fp_tree nv_tree lb_tree ss_tree holm;
+        designs: buffered holm bd_tree bd_tree_literal fast_fair fast_fair_sentinels circ isle borders wb_tree fp_tree
+            nv_tree lb_tree ss_tree;
         variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k
             fast_fair_sentinels_2k fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k
             circ_linear circ_linear_2k circ_linear_4k circ_sentinels circ_sentinels_2k circ_sentinels_4k
@@ -165,6 +168,10 @@ impl<D: Design> Grove for holm_bench::grove::Grove<D> {
 
     fn leaf_bytes(&self) -> u64 {
         self.leaf_bytes()
+    }
+
+    fn volatile_bytes(&self) -> u64 {
+        self.volatile_bytes()
     }
 
     fn pairs(&self) -> u64 {

@@ -214,6 +214,11 @@ impl<D: Design> Grove<D> {
         self.quill.space().block_frontier()
     }
 
+    /// Bytes of what is in memory beside and above the leaves.
+    pub fn volatile_bytes(&self) -> u64 {
+        self.forest.volatile_bytes()
+    }
+
     /// Bytes of leaf blocks in use.
     pub fn leaf_bytes(&self) -> u64 {
         let space = self.quill.space();

@@ -64,6 +64,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
     }
 
+    /// Bytes of the volatile nodes above the leaves, and of what lies in memory beside each leaf. Free nodes count:
+    /// they are used again, not given back.
+    pub fn volatile_bytes(&self) -> u64 {
+        let blocks = u64::from(self.quill.pool().space.block_frontier());
+        self.spine.bytes() + blocks * size_of::<BerthOf<D>>() as u64
+    }
+
     #[inline]
     pub(crate) fn lens(&self) -> Lens<'_, K> {
         Lens { keys: &self.keys, search: self.spine.search, image: Some(self.quill.pool().medium.image()) }

@@ -57,6 +57,11 @@ impl<T: Default> Slab<T> {
         (number, self.reach(number).expect("fewer nodes than numbers"))
     }
 
+    /// Bytes of the nodes that were ever taken.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.next.load(Ordering::Relaxed)) * size_of::<T>() as u64
+    }
+
     /// Gives a number back.
     pub fn give(&self, number: u32) {
         self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(number);

@@ -81,6 +81,11 @@ impl<D: Design> Spine<D> {
         Spine { branches: Slab::default(), twigs: Slab::default(), texts: Texts::default(), search }
     }
 
+    /// Bytes of its nodes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.branches.bytes() + self.twigs.bytes()
+    }
+
     /// The way down to a probe's leaf.
     #[inline(always)]
     pub(crate) fn seek<K: Keys>(&self, root: &Root, probe: K::Probe<'_>) -> Option<Reached<'_, D>> {

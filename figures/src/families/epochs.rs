@@ -1,10 +1,13 @@
 //! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
 
+mod space;
+
 use crate::garden::tended;
 use crate::grove::{Soil, counted, plant, recovery, soil};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
+use space::{MEMORY, SPACE};
 use std::time::Duration;
 
 pub(crate) const FAMILY: Family = Family {
@@ -22,11 +25,9 @@ pub(crate) const FAMILY: Family = Family {
         EPOCHS,
         WAITS,
         SPACE,
+        MEMORY,
     ],
-    absent: &[
-        Absent::new("BD-F1", "A worked example: metadata", "asserted by the tests of the design"),
-        Absent::new("BD-X1", "Memory used", "Montage, which the claim is about, is not built"),
-    ],
+    absent: &[Absent::new("BD-F1", "A worked example: metadata", "asserted by the tests of the design")],
 };
 
 const LATENCY: u32 = 300;
@@ -345,34 +346,5 @@ const WAITS: Study = Study {
         axis: Axis::Numbers("puts between two waits"),
         claims: &[],
         note: "A wait ends the epoch at once. Isle-Tree has nothing to wait for, and is there for comparison.",
-    }],
-};
-
-const SPACE: Study = Study {
-    conditions: "exact counts, an epoch ends after a fiftieth of the keys; two uniform updates for each",
-    exact: true,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        let pairs = setting.count(1_000_000);
-        let cell = |name, design: &'static str| {
-            Cell::new(name, 2.0, 3 * pairs, move || {
-                let (grove, epoch) = (plant(design, counted(pairs))?, pairs as usize / 50);
-                for keys in all(pairs).chunks(epoch).chain(uniform(2 * pairs, pairs, 3).chunks(epoch)) {
-                    grove.put(keys, 1)?;
-                    grove.end_epoch()?;
-                }
-                Ok(vec![grove.leaf_bytes() as f64 / grove.pairs() as f64])
-            })
-        };
-        FOUR.map(|(name, design)| cell(name, design)).into()
-    },
-    figures: &[Figure {
-        id: "BD-X6",
-        title: "Bytes of leaves after many updates",
-        measure: 0,
-        unit: "bytes for a pair",
-        axis: Axis::Numbers("updates of a key"),
-        claims: &[Claim::even("BD", "LB", 2.0).because("The paper says that the increase is negligible, against LB+.")],
-        note: NOTE,
     }],
 };

@@ -1,25 +1,35 @@
 //! MB+-tree: every level a choice of its own, in memory and without persistence.
 
+mod ladder;
+mod parts;
+mod roots;
 mod subject;
 
 use crate::setting::Setting;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
-use holm_map::{
-    Binary, Counting, Examining, Hint, HybridBinary, HybridInterpolation, Key, Level, Map, Order, Paged, PagedLevel,
-    Pages, Real, Scalar, Search, Selection, Sorted, Unsorted,
-};
-use std::collections::BTreeMap;
-use std::marker::PhantomData;
-use subject::{Made, Subject, logarithmic, sample, sample_of};
+use holm_map::{Binary, Counting, Examining, Map, Real, Scalar, Selection, Sorted, Unsorted};
+use parts::{At, Keyed, Over, Single, Typical, Value, Wide};
+use subject::{Subject, sample};
 
 pub(crate) const FAMILY: Family = Family {
     name: "MB+-tree",
     paper: "every level a choice of its own, in memory, one thread",
     without: "the paper's own B-tree, for which the standard library's map stands",
-    studies: &[NODES, WIDTHS, TYPES, VECTORS, LEAVES, ROOTS, SPREAD, LARGE_PAGES, PREFETCHES, LADDER],
+    studies: &[
+        NODES,
+        WIDTHS,
+        TYPES,
+        VECTORS,
+        LEAVES,
+        roots::ROOTS,
+        roots::TWICE,
+        roots::TWO_LEVELS,
+        roots::SPREAD,
+        ladder::LARGE_PAGES,
+        ladder::PREFETCHES,
+        ladder::LADDER,
+    ],
     absent: &[
-        Absent::new("MB-F10", "Roots with twice the entries", "as MB-F9, and its ratios have no numbers"),
-        Absent::new("MB-X1", "Two levels with a giant root", "the map's levels grow with their pairs"),
         Absent::new("MB-X3", "Misses of the translation buffer", "needs the processor's counters"),
         Absent::new("MB-X4", "Berkeley DB", "quoted by the paper alone"),
     ],
@@ -27,85 +37,6 @@ pub(crate) const FAMILY: Family = Family {
 
 const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \
                           puts timed, then gets of the last 4 million, removals of the first; one thread";
-
-type Value = [u8; 28];
-
-/// The map that stands for the paper's B-tree, with values of so many bytes.
-type Typical<const BYTES: usize> = BTreeMap<Real<f32>, [u8; BYTES]>;
-
-/// The paper's tree with them, and with keys of another type.
-type Wide<const BYTES: usize> = Map<Real<f32>, [u8; BYTES], Single<Scalar, 256>>;
-type Keyed<K> = Map<K, Value, Single<Scalar, 256>>;
-
-/// A level, leaf or inner, of nodes of so many bytes, searched so.
-enum At<S, const BYTES: usize> {
-    _Never(PhantomData<S>, std::convert::Infallible),
-}
-
-impl<S: Search, const BYTES: usize> Level for At<S, BYTES> {
-    type Search = S;
-    const BYTES: usize = BYTES;
-    const PAGES: Pages = Pages::Small;
-}
-
-impl<S: Order, const BYTES: usize> PagedLevel for At<S, BYTES> {
-    type Order = S;
-    const BYTES: usize = BYTES;
-    const PAGES: Pages = Pages::Small;
-    const PAIR_PAGES: Pages = Pages::Small;
-}
-
-/// The same with its areas on large pages.
-struct Large<L>(PhantomData<L>);
-
-impl<L: Level> Level for Large<L> {
-    type Search = L::Search;
-    const BYTES: usize = L::BYTES;
-    const IDENTIFIERS: Hint = L::IDENTIFIERS;
-}
-
-impl<L: PagedLevel> PagedLevel for Large<L> {
-    type Order = L::Order;
-    const BYTES: usize = L::BYTES;
-    const IDENTIFIERS: Hint = L::IDENTIFIERS;
-}
-
-/// The same with its identifiers asked for ahead.
-struct Ahead<L>(PhantomData<L>);
-
-impl<L: Level> Level for Ahead<L> {
-    type Search = L::Search;
-    const BYTES: usize = L::BYTES;
-    const PAGES: Pages = L::PAGES;
-    const IDENTIFIERS: Hint = Hint::T0;
-}
-
-impl<L: PagedLevel> PagedLevel for Ahead<L> {
-    type Order = L::Order;
-    const BYTES: usize = L::BYTES;
-    const PAGES: Pages = L::PAGES;
-    const PAIR_PAGES: Pages = L::PAIR_PAGES;
-    const IDENTIFIERS: Hint = Hint::T0;
-}
-
-/// A tree: its leaf, its level 1, and those above.
-struct Three<L, F, R>(PhantomData<(L, F, R)>);
-
-impl<L: PagedLevel, F: Level, R: Level> Selection for Three<L, F, R> {
-    type Leaf<K: Key, V> = Paged<K, V, L>;
-    type First = F;
-    type Second = R;
-    type Above = R;
-}
-
-/// One type of node at all levels, sorted.
-type Single<S, const BYTES: usize> = Three<At<Sorted<S>, BYTES>, At<S, BYTES>, At<S, BYTES>>;
-/// Inner nodes of 512 bytes over some leaf.
-type Over<L> = Three<L, At<Examining, 512>, At<Examining, 512>>;
-/// Unsorted leaves, level 1 of 512 bytes, and some root.
-type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
-/// The paper's last rung but pages and prefetches.
-type Root = At<HybridInterpolation, 32768>;
 
 /// Pairs that are loaded, and operations of each kind that are timed.
 fn sizes(setting: &Setting) -> (u64, u64) {
@@ -251,32 +182,6 @@ const TYPES: Study = Study {
     )],
 };
 
-const SPREAD: Study = Study {
-    conditions: "keys of 4 bytes, floats uniform in 0..1 or spread over 64 powers of two, values of 28; 12 million \
-                 loaded at scale 1, 4 million puts timed, then gets of the last 4 million; one thread",
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        let (loaded, timed) = sizes(setting);
-        let cell = |x, made: fn(u64) -> Real<f32>| {
-            Cell::new("MB", x, (loaded + 3 * timed) / 4, move || {
-                sample_of::<Map<Real<f32>, Value, Under<Root>>>(loaded, timed, false, made)
-            })
-        };
-        vec![cell(0.0, Made::made), cell(1.0, logarithmic)]
-    },
-    figures: &[figure(
-        "MB-X2",
-        "Gets by how keys are spread",
-        GETS,
-        Axis::Words("keys", &["uniform", "logarithmic"]),
-        &[Claim::new("MB", "MB", 1.0, 0.088).against_at(0.0).because(
-            "The paper's falls from 4.463 to 0.393 where it interpolates alone; ours halves where that fails.",
-        )],
-        "A root of 32 KiB, interpolated with a guard.",
-    )],
-};
-
 const VECTORS: Study = Study {
     conditions: CONDITIONS,
     exact: false,
@@ -358,126 +263,6 @@ const LEAVES: Study = Study {
         ),
         figure("MB-F8c", "Removals by leaf", REMOVALS, BYTES, &[], "Inner nodes of 512 bytes throughout."),
     ],
-};
-
-const ROOTS: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        vec![
-            cell::<Under<At<Examining, 32768>>>(setting, "linear", 32768.0, false),
-            cell::<Under<At<HybridBinary, 32768>>>(setting, "hybrid binary", 32768.0, false),
-            cell::<Under<Root>>(setting, "hybrid interpolation", 32768.0, false),
-        ]
-    },
-    figures: &[figure(
-        "MB-F9",
-        "Gets by search of the root",
-        GETS,
-        BYTES,
-        &[
-            Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best and gives no number."),
-            Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
-                .because("The paper says best and gives no number."),
-        ],
-        "Level 2 and up have 32 KiB of keys; a small tree does not reach them.",
-    )],
-};
-
-const PAGES_OF: Axis = Axis::Words("large pages", &["none", "inner nodes", "all"]);
-
-const LARGE_PAGES: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        type First = At<Examining, 512>;
-        type Inner = Three<At<Unsorted, 512>, Large<First>, Large<Root>>;
-        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
-        vec![
-            cell::<Under<Root>>(setting, "MB", 0.0, false),
-            cell::<Inner>(setting, "MB", 1.0, false),
-            cell::<All>(setting, "MB", 2.0, false),
-        ]
-    },
-    figures: &[figure(
-        "MB-F11",
-        "Gets by pages",
-        GETS,
-        PAGES_OF,
-        &[
-            Claim::new("MB", "MB", 1.0, 1.028)
-                .against_at(0.0)
-                .because("Inner nodes are few; their translations stay near."),
-            Claim::new("MB", "MB", 2.0, 1.232)
-                .against_at(0.0)
-                .because("The system gives large pages as it likes, and a guest's translations are dearer."),
-        ],
-        "",
-    )],
-};
-
-const PREFETCHES: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        type First = Large<At<Examining, 512>>;
-        type Leaf = Large<At<Unsorted, 512>>;
-        vec![
-            cell::<Three<Leaf, First, Large<Root>>>(setting, "MB", 0.0, false),
-            cell::<Three<Leaf, First, Ahead<Large<Root>>>>(setting, "MB", 1.0, false),
-            cell::<Three<Leaf, Ahead<First>, Large<Root>>>(setting, "MB", 2.0, false),
-            cell::<Three<Ahead<Leaf>, First, Large<Root>>>(setting, "MB", 3.0, false),
-        ]
-    },
-    figures: &[figure(
-        "MB-F12",
-        "Gets by what is asked for ahead",
-        GETS,
-        Axis::Words("identifiers asked for ahead", &["none", "root", "level 1", "leaf"]),
-        &[
-            Claim::new("MB", "MB", 2.0, 1.1)
-                .against_at(0.0)
-                .because("The identifiers arrive while the keys are compared."),
-            Claim::less("MB", "MB", 3.0).against_at(0.0).because("The paper says negative and gives no number."),
-        ],
-        "The hint is T0 throughout.",
-    )],
-};
-
-const LADDER: Study = Study {
-    conditions: CONDITIONS,
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        type First = At<Examining, 512>;
-        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
-        type Last = Three<Large<At<Unsorted, 512>>, Ahead<Large<First>>, Large<Root>>;
-        vec![
-            cell_of::<Typical<28>>(setting, "MB", 0.0),
-            cell::<Single<Scalar, 256>>(setting, "MB", 1.0, false),
-            cell::<Single<Examining, 512>>(setting, "MB", 2.0, false),
-            cell::<Over<At<Unsorted, 512>>>(setting, "MB", 3.0, false),
-            cell::<Under<Root>>(setting, "MB", 4.0, false),
-            cell::<All>(setting, "MB", 5.0, false),
-            cell::<Last>(setting, "MB", 6.0, false),
-        ]
-    },
-    figures: &[figure(
-        "MB-F13",
-        "Gets, one choice after the other",
-        GETS,
-        Axis::Words(
-            "each with all that stands left of it",
-            &["standard library's", "keys apart", "vectors", "unsorted leaves", "large root", "large pages", "ahead"],
-        ),
-        &[Claim::new("MB", "MB", 6.0, 2.453)
-            .against_at(0.0)
-            .because("The first rung is the standard library's map, not the paper's B-tree with larger nodes.")],
-        NODES_NOTE,
-    )],
 };
 
 #[cfg(test)]

@@ -2,42 +2,37 @@
 //! by its own paper's metric.
 
 use super::epochs::{mixed, mops, written};
+mod ablations;
+
 use crate::garden::{PERCENTILES, tended};
 use crate::grove::{counted, plant, soil, unflushed};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
+use ablations::{BLOCKS, CODECS, DURABILITIES, EPOCHS, PRINTS};
 use anyhow::Result;
 
 pub(crate) const FAMILY: Family = Family {
     name: "Synthesis",
     paper: "the ideas of all five in one leaf, each against its own paper's metric",
     without: "",
-    studies: &[READS, FLUSHES, TRACES, SPLITS, PLAIN, BLOCKS],
+    studies: &[READS, FLUSHES, TRACES, SPLITS, PLAIN, CODECS, PRINTS, BLOCKS, EPOCHS, DURABILITIES],
     absent: &[
-        Absent::new("SYN-A1", "Triples or literal bitmaps", NO_VARIANT),
-        Absent::new("SYN-A2", "Without fingerprints", NO_VARIANT),
         Absent::new("SYN-A4", "Fresh segments not sorted", "no segment is sorted: fingerprints find the slot"),
-        Absent::new("SYN-A5", "Fingerprints in memory", NO_VARIANT),
+        Absent::new("SYN-A5", "Fingerprints in memory", "no variant of the list has them there"),
         Absent::new(
             "SYN-A6",
             "Interpolation or halving at the root",
             "the levels above leaves are those of all designs",
         ),
-        Absent::new("SYN-A7", "Length of an epoch", "for `buffered` it is BD-X5a"),
-        Absent::new("SYN-A8", "Durable at once or by epochs", NO_VARIANT),
     ],
 };
 
-const NO_VARIANT: &str = "no variant of the list is without it";
 const NOTE: &str = "No paper has this leaf: what is claimed of it is what we expected.";
 const LATENCY: u32 = 300;
 
 /// The leaf, and of each paper the tree that it is measured against.
 const TREES: [(&str, &str); 5] =
     [("HOLM", "holm"), ("FF_S", "fast_fair_sentinels"), ("ISLE", "isle"), ("BD", "buffered"), ("SS", "ss_tree")];
-
-/// By the most blocks of a leaf.
-const LEAVES: [(f64, &str); 2] = [(1.0, "buffered"), (2.0, "holm")];
 
 const READS: Study = Study {
     conditions: "exact counts, keys and values of 8 bytes, twenty thousand of them, uniform; searches of a thousand",
@@ -215,40 +210,5 @@ const PLAIN: Study = Study {
         axis: Axis::Measures("operation", &["put", "get"]),
         claims: &[Claim::more("HOLM", "BD", 0.0), Claim::more("HOLM", "BD", 1.0)],
         note: "MB+-tree's own numbers, of a map that is not durable at all, are those of MB-F13.",
-    }],
-};
-
-const BLOCKS: Study = Study {
-    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a million keys at scale 1, \
-                 Zipf 0.99, half puts; one thread",
-    exact: false,
-    needs: Needs::Nothing,
-    cells: |setting| {
-        let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
-        let cells = LEAVES.into_iter().flat_map(|(blocks, design)| {
-            ["inserts", "gets", "half puts, Zipf"].into_iter().enumerate().map(move |(measure, name)| {
-                Cell::new(name, blocks, 2 * pairs + operations, move || {
-                    let grove = plant(design, soil(pairs, LATENCY))?;
-                    let put = grove.put(&all(pairs), 1)?;
-                    grove.settle()?;
-                    let taken = match measure {
-                        0 => put,
-                        1 => grove.get(&uniform(operations, pairs, 7), 1)?,
-                        _ => grove.mix(&zipf(operations, pairs, 3), 1)?,
-                    };
-                    Ok(vec![mops(taken)])
-                })
-            })
-        });
-        cells.collect()
-    },
-    figures: &[Figure {
-        id: "SYN-A3",
-        title: "By the most blocks of a leaf",
-        measure: 0,
-        unit: "million operations a second",
-        axis: Axis::Numbers("blocks of a leaf"),
-        claims: &[],
-        note: "One block is BD+Tree.",
     }],
 };

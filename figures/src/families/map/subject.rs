@@ -55,8 +55,8 @@ impl<K: Made, const BYTES: usize> Subject for BTreeMap<K, [u8; BYTES]> {
     }
 }
 
-/// So many floats of 4 bytes lie evenly between 0 and 1.
-const KEYS: u64 = 1 << 24;
+/// So many floats of 4 bytes lie evenly between -1 and 1.
+const KEYS: u64 = 1 << 25;
 
 /// A number below that in place of another: one to one, scattered.
 fn scattered(number: u64) -> u64 {
@@ -72,7 +72,7 @@ pub(super) trait Made: Key {
 
 impl Made for Real<f32> {
     fn made(number: u64) -> Self {
-        Real::try_from(number as f32 / KEYS as f32).expect("a quotient of numbers that are finite")
+        Real::try_from((number as f64 / (KEYS / 2) as f64 - 1.0) as f32).expect("a quotient of numbers that are finite")
     }
 }
 
@@ -96,7 +96,7 @@ impl Made for i64 {
 
 /// Spread over 64 powers of two, each as likely as any other.
 pub(super) fn logarithmic(number: u64) -> Real<f32> {
-    Real::try_from((-64.0 * number as f32 / KEYS as f32).exp2()).expect("a power of two that is a number")
+    Real::try_from((-64.0 * number as f64 / KEYS as f64).exp2() as f32).expect("a power of two that is a number")
 }
 
 /// Millions a second of gets, puts and removals.

@@ -1,0 +1,64 @@
+//! What a pair takes: of the leaves, and of memory beside and above them.
+
+use super::{FOUR, NOTE};
+use crate::grove::{counted, plant};
+use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traces::{all, uniform};
+
+pub(super) const SPACE: Study = Study {
+    conditions: "exact counts, an epoch ends after a fiftieth of the keys; two uniform updates for each",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cell = |name, design: &'static str| {
+            Cell::new(name, 2.0, 3 * pairs, move || {
+                let (grove, epoch) = (plant(design, counted(pairs))?, pairs as usize / 50);
+                for keys in all(pairs).chunks(epoch).chain(uniform(2 * pairs, pairs, 3).chunks(epoch)) {
+                    grove.put(keys, 1)?;
+                    grove.end_epoch()?;
+                }
+                Ok(vec![grove.leaf_bytes() as f64 / grove.pairs() as f64])
+            })
+        };
+        FOUR.map(|(name, design)| cell(name, design)).into()
+    },
+    figures: &[Figure {
+        id: "BD-X6",
+        title: "Bytes of leaves after many updates",
+        measure: 0,
+        unit: "bytes for a pair",
+        axis: Axis::Numbers("updates of a key"),
+        claims: &[Claim::even("BD", "LB", 2.0).because("The paper says that the increase is negligible, against LB+.")],
+        note: NOTE,
+    }],
+};
+
+pub(super) const MEMORY: Study = Study {
+    conditions: "exact counts, a load of uniform keys, a million at scale 1",
+    exact: true,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cell = |name, design: &'static str| {
+            Cell::new(name, 0.0, pairs, move || {
+                let grove = plant(design, counted(pairs))?;
+                for keys in all(pairs).chunks(pairs.div_ceil(50) as usize) {
+                    grove.put(keys, 1)?;
+                    grove.end_epoch()?;
+                }
+                Ok(vec![grove.volatile_bytes() as f64 / grove.pairs() as f64])
+            })
+        };
+        FOUR.map(|(name, design)| cell(name, design)).into()
+    },
+    figures: &[Figure {
+        id: "BD-X1",
+        title: "Memory beside and above the leaves",
+        measure: 0,
+        unit: "bytes for a pair",
+        axis: Axis::Words("after", &["the load"]),
+        claims: &[],
+        note: "The paper's claim is of Montage, which takes ten times as much and is not here.",
+    }],
+};

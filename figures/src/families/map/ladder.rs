@@ -1,0 +1,101 @@
+//! Pages, prefetches, and the ladder of all choices, one after the other.
+
+use super::parts::{Ahead, At, Large, Over, Root, Single, Three, Typical, Under};
+use super::{CONDITIONS, GETS, NODES_NOTE, cell, cell_of, figure};
+use crate::study::{Axis, Claim, Needs, Study};
+use holm_map::{Examining, Scalar, Unsorted};
+
+const PAGES_OF: Axis = Axis::Words("large pages", &["none", "inner nodes", "all"]);
+
+pub(super) const LARGE_PAGES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        type First = At<Examining, 512>;
+        type Inner = Three<At<Unsorted, 512>, Large<First>, Large<Root>>;
+        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
+        vec![
+            cell::<Under<Root>>(setting, "MB", 0.0, false),
+            cell::<Inner>(setting, "MB", 1.0, false),
+            cell::<All>(setting, "MB", 2.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F11",
+        "Gets by pages",
+        GETS,
+        PAGES_OF,
+        &[
+            Claim::new("MB", "MB", 1.0, 1.028)
+                .against_at(0.0)
+                .because("Inner nodes are few; their translations stay near."),
+            Claim::new("MB", "MB", 2.0, 1.232)
+                .against_at(0.0)
+                .because("The system gives large pages as it likes, and a guest's translations are dearer."),
+        ],
+        "",
+    )],
+};
+
+pub(super) const PREFETCHES: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        type First = Large<At<Examining, 512>>;
+        type Leaf = Large<At<Unsorted, 512>>;
+        vec![
+            cell::<Three<Leaf, First, Large<Root>>>(setting, "MB", 0.0, false),
+            cell::<Three<Leaf, First, Ahead<Large<Root>>>>(setting, "MB", 1.0, false),
+            cell::<Three<Leaf, Ahead<First>, Large<Root>>>(setting, "MB", 2.0, false),
+            cell::<Three<Ahead<Leaf>, First, Large<Root>>>(setting, "MB", 3.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F12",
+        "Gets by what is asked for ahead",
+        GETS,
+        Axis::Words("identifiers asked for ahead", &["none", "root", "level 1", "leaf"]),
+        &[
+            Claim::new("MB", "MB", 2.0, 1.1)
+                .against_at(0.0)
+                .because("The identifiers arrive while the keys are compared."),
+            Claim::less("MB", "MB", 3.0).against_at(0.0).because("The paper says negative and gives no number."),
+        ],
+        "The hint is T0 throughout.",
+    )],
+};
+
+pub(super) const LADDER: Study = Study {
+    conditions: CONDITIONS,
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        type First = At<Examining, 512>;
+        type All = Three<Large<At<Unsorted, 512>>, Large<First>, Large<Root>>;
+        type Last = Three<Large<At<Unsorted, 512>>, Ahead<Large<First>>, Large<Root>>;
+        vec![
+            cell_of::<Typical<28>>(setting, "MB", 0.0),
+            cell::<Single<Scalar, 256>>(setting, "MB", 1.0, false),
+            cell::<Single<Examining, 512>>(setting, "MB", 2.0, false),
+            cell::<Over<At<Unsorted, 512>>>(setting, "MB", 3.0, false),
+            cell::<Under<Root>>(setting, "MB", 4.0, false),
+            cell::<All>(setting, "MB", 5.0, false),
+            cell::<Last>(setting, "MB", 6.0, false),
+        ]
+    },
+    figures: &[figure(
+        "MB-F13",
+        "Gets, one choice after the other",
+        GETS,
+        Axis::Words(
+            "each with all that stands left of it",
+            &["standard library's", "keys apart", "vectors", "unsorted leaves", "large root", "large pages", "ahead"],
+        ),
+        &[Claim::new("MB", "MB", 6.0, 2.453)
+            .against_at(0.0)
+            .because("The first rung is the standard library's map, not the paper's B-tree with larger nodes.")],
+        NODES_NOTE,
+    )],
+};

@@ -1,0 +1,88 @@
+//! Parts of the paper's trees, each a type: levels by search, size, pages and what is asked for ahead; and trees.
+
+use holm_map::{
+    Examining, Hint, HybridInterpolation, Key, Level, Map, Order, Paged, PagedLevel, Pages, Real, Scalar, Search,
+    Selection, Sorted, Unsorted,
+};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+/// Values as most figures have them.
+pub(super) type Value = [u8; 28];
+
+/// The map that stands for the paper's B-tree, with values of so many bytes.
+pub(super) type Typical<const BYTES: usize> = BTreeMap<Real<f32>, [u8; BYTES]>;
+
+/// The paper's tree with them, and with keys of another type.
+pub(super) type Wide<const BYTES: usize> = Map<Real<f32>, [u8; BYTES], Single<Scalar, 256>>;
+pub(super) type Keyed<K> = Map<K, Value, Single<Scalar, 256>>;
+
+/// A level, leaf or inner, of nodes of so many bytes, searched so.
+pub(super) enum At<S, const BYTES: usize> {
+    _Never(PhantomData<S>, std::convert::Infallible),
+}
+
+impl<S: Search, const BYTES: usize> Level for At<S, BYTES> {
+    type Search = S;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = Pages::Small;
+}
+
+impl<S: Order, const BYTES: usize> PagedLevel for At<S, BYTES> {
+    type Order = S;
+    const BYTES: usize = BYTES;
+    const PAGES: Pages = Pages::Small;
+    const PAIR_PAGES: Pages = Pages::Small;
+}
+
+/// The same with its areas on large pages.
+pub(super) struct Large<L>(PhantomData<L>);
+
+impl<L: Level> Level for Large<L> {
+    type Search = L::Search;
+    const BYTES: usize = L::BYTES;
+    const IDENTIFIERS: Hint = L::IDENTIFIERS;
+}
+
+impl<L: PagedLevel> PagedLevel for Large<L> {
+    type Order = L::Order;
+    const BYTES: usize = L::BYTES;
+    const IDENTIFIERS: Hint = L::IDENTIFIERS;
+}
+
+/// The same with its identifiers asked for ahead.
+pub(super) struct Ahead<L>(PhantomData<L>);
+
+impl<L: Level> Level for Ahead<L> {
+    type Search = L::Search;
+    const BYTES: usize = L::BYTES;
+    const PAGES: Pages = L::PAGES;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+impl<L: PagedLevel> PagedLevel for Ahead<L> {
+    type Order = L::Order;
+    const BYTES: usize = L::BYTES;
+    const PAGES: Pages = L::PAGES;
+    const PAIR_PAGES: Pages = L::PAIR_PAGES;
+    const IDENTIFIERS: Hint = Hint::T0;
+}
+
+/// A tree: its leaf, its level 1, and those above.
+pub(super) struct Three<L, F, R>(PhantomData<(L, F, R)>);
+
+impl<L: PagedLevel, F: Level, R: Level> Selection for Three<L, F, R> {
+    type Leaf<K: Key, V> = Paged<K, V, L>;
+    type First = F;
+    type Second = R;
+    type Above = R;
+}
+
+/// One type of node at all levels, sorted.
+pub(super) type Single<S, const BYTES: usize> = Three<At<Sorted<S>, BYTES>, At<S, BYTES>, At<S, BYTES>>;
+/// Inner nodes of 512 bytes over some leaf.
+pub(super) type Over<L> = Three<L, At<Examining, 512>, At<Examining, 512>>;
+/// Unsorted leaves, level 1 of 512 bytes, and some root.
+pub(super) type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
+/// The paper's last rung but pages and prefetches.
+pub(super) type Root = At<HybridInterpolation, 32768>;
