@@ -49,6 +49,13 @@ fn a_reader_that_asks_no_latch_is_caught() {
     caught(ENOUGH, "no order", || read(&canary_0, Fault::Rash, Crowd::work));
 }
 
+/// A write under an epoch that has ended, behind others of the next: the cut takes these and leaves that.
+#[test]
+fn a_writer_that_does_not_validate_its_epoch_is_caught() {
+    explore(10, || read(&buffered, Fault::None, Crowd::work));
+    caught(ENOUGH, "no order explains", || read(&buffered, Fault::Unasking, Crowd::work));
+}
+
 #[test]
 fn a_reader_that_does_not_wait_for_the_epoch_is_caught() {
     explore(10, || read(&buffered, Fault::None, Crowd::work));

@@ -6,7 +6,7 @@ use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
 use crate::subject::{Subject, Tree};
 use crate::trace::{Entry, Event, Mark};
-use holm_medium::{Epoch, FIRST_EPOCH, Ground, Pool, Quill};
+use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Stay};
 use holm_tree::{Root, Toward};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -70,6 +70,8 @@ pub(super) enum Fault {
     Rash,
     /// Readers believe what they see before its epoch is durable.
     Hasty,
+    /// Writers do not ask, once they have the latch, whether the clock still shows their epoch.
+    Unasking,
 }
 
 /// A call, and under which label it was done; for one that looks, the label of what it saw.
@@ -242,11 +244,13 @@ impl Crowd {
             return (sighting.payload, if fault == Fault::Hasty { 0 } else { sighting.stamp });
         }
         let mut stay = self.quill.clock().check_in().expect("sound");
-        let old = match action {
-            Action::Put(payload) => self.tree.put(&self.root, &mut stay, key, payload, None),
-            _ => self.tree.remove(&self.root, &mut stay, key, None),
+        let old = if fault == Fault::Unasking {
+            // The tree is shown a clock that stands still.
+            let own = Clock::new(stay.epoch(), [0, 0]);
+            self.write(&mut own.check_in().expect("it stands still"), key, action)
+        } else {
+            self.write(&mut stay, key, action)
         };
-        let old = old.expect("room").map(|old| old.payload);
         match fault {
             Fault::FencesLate => {
                 (0..SLOW).for_each(|_| thread::yield_now());
@@ -258,9 +262,17 @@ impl Crowd {
                     thread::yield_now();
                 }
             }
-            Fault::None | Fault::Rash | Fault::Hasty => {}
+            Fault::None | Fault::Rash | Fault::Hasty | Fault::Unasking => {}
         }
         (old, stay.epoch())
+    }
+
+    fn write(&self, stay: &mut Stay<'_>, key: u64, action: Action) -> Option<u64> {
+        let old = match action {
+            Action::Put(payload) => self.tree.put(&self.root, stay, key, payload, None),
+            _ => self.tree.remove(&self.root, stay, key, None),
+        };
+        old.expect("room").map(|old| old.payload)
     }
 
     /// Fences as often as anybody asks.
