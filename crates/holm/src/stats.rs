@@ -52,6 +52,11 @@ pub struct Stats {
     pub longest_cut_ns: u64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: u64,
+    /// For how long the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does not
+    /// wait. Nothing written since then is durable; after a second the log is told, too.
+    pub waiting_ns: u64,
+    /// Operations that it waits for; 0 while it is a batch that holds the clock.
+    pub waiting_operations: u64,
     /// Times writers were held back because the disk could not keep up.
     pub held_back: u64,
     /// What the last open found.
@@ -96,6 +101,10 @@ impl Stats {
             stats.longest_cut_ns = read(&house.longest_cut_ns);
             stats.longest_sync_ns = read(&house.longest_sync_ns);
             stats.held_back = engine.clock().held_back();
+            if let Some(stuck) = engine.clock().stuck() {
+                stats.waiting_ns = stuck.waited.as_nanos() as u64;
+                stats.waiting_operations = stuck.operations as u64;
+            }
         });
         stats
     }
@@ -108,4 +117,32 @@ fn faults() -> (u64, u64) {
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
     let field = |index: usize| fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0);
     (field(7), field(9))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Database, Durability};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn an_operation_that_keeps_its_epoch_open_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        // Epochs end where somebody waits, and for nothing else.
+        let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
+        let db = Database::builder().capacity(1 << 30).durability(durability).open(folder.path().join("sea")).unwrap();
+        let waiting = || (db.stats().waiting_operations, db.stats().waiting_ns > 0);
+        assert_eq!(waiting(), (0, false));
+        thread::scope(|scope| {
+            let stay = db.engine.clock().check_in().unwrap();
+            let syncing = scope.spawn(|| db.sync());
+            while waiting() != (1, true) {
+                assert!(!syncing.is_finished(), "durable, while it is still under way");
+                thread::yield_now();
+            }
+            drop(stay);
+            syncing.join().unwrap().unwrap();
+        });
+        assert_eq!(waiting(), (0, false));
+    }
 }
