@@ -129,7 +129,7 @@ impl<T> Area<T> {
     fn map(&mut self, bytes: usize, layout: Layout) {
         let fresh = mapping::reserve(bytes).unwrap_or_else(|| handle_alloc_error(layout));
         if self.mapped {
-            let moved = mapping::replace(self.base.cast(), self.mapped_bytes(), fresh);
+            let moved = mapping::replace(self.base.cast(), self.mapped_bytes(), fresh, bytes);
             moved.unwrap_or_else(|| handle_alloc_error(layout));
             (self.base, self.capacity) = (fresh.cast(), bytes / size_of::<T>());
         } else {
@@ -225,12 +225,16 @@ mod mapping {
         NonNull::new(base)
     }
 
-    /// Puts the pages of a mapping at `from` in place of those at `to`, both aligned to large pages; `from` is gone.
-    pub(super) fn replace(from: NonNull<u8>, bytes: usize, to: NonNull<u8>) -> Option<()> {
-        // SAFETY: both are mappings of this process made by `reserve`, `to` spans more than `bytes`, and the caller
-        // gives up `from`.
+    /// Puts the pages of the mapping at `from`, of `bytes`, at the beginning of `to`, of `more`, both aligned to large
+    /// pages; `from` is gone.
+    ///
+    /// What is moved grows as it is moved and takes all of `to`'s place. If it only covered the beginning, the system
+    /// would keep the two parts as two mappings, and before Linux 6.17 it refuses to move two by one call.
+    pub(super) fn replace(from: NonNull<u8>, bytes: usize, to: NonNull<u8>, more: usize) -> Option<()> {
+        // SAFETY: both are mappings of this process made by `reserve`, which span so much and do not overlap, and the
+        // caller gives up `from` and all that is in `to`: nothing.
         let moved =
-            unsafe { mremap_fixed(from.as_ptr().cast(), bytes, bytes, MremapFlags::MAYMOVE, to.as_ptr().cast()) };
+            unsafe { mremap_fixed(from.as_ptr().cast(), bytes, more, MremapFlags::MAYMOVE, to.as_ptr().cast()) };
         moved.ok().map(drop)
     }
 
@@ -279,5 +283,28 @@ mod tests {
         area.truncate(3);
         area.grow(1, 7);
         assert_eq!(area[..], [0, 0, 0, 7]);
+    }
+
+    /// Areas were once moved to the beginning of a larger mapping, of which the rest stayed a mapping of its own. When
+    /// such an area was outgrown in its turn both were moved at once, which older systems refuse: the program ended.
+    #[cfg(all(target_os = "linux", not(miri)))]
+    #[test]
+    fn an_area_that_was_moved_is_one_mapping() {
+        let mut area = Area::new(Pages::Large);
+        for length in [1 << 20, 1 << 20, 1 << 21, 1 << 22] {
+            area.grow(length, 7);
+            if !area.mapped {
+                continue;
+            }
+            let (start, end) = (area.base.as_ptr() as usize, area.base.as_ptr() as usize + area.mapped_bytes());
+            let text = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let spans = text.lines().filter_map(|line| line.split(' ').next()?.split_once('-'));
+            let mut spans = spans.map(|span| (span.0, span.1)).map(|(from, to)| {
+                let number = |text| usize::from_str_radix(text, 16).unwrap();
+                number(from)..number(to)
+            });
+            assert!(spans.any(|span| span.start <= start && end <= span.end), "{start:x}-{end:x} in\n{text}");
+        }
+        assert!(area.mapped && area.iter().all(|element| *element == 7));
     }
 }
