@@ -32,21 +32,29 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     /// [`NotAscending`] at the first key that is not above the one before; what was loaded is dropped.
     pub fn bulk_load(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self, NotAscending<K>> {
         let mut map = Self::selected();
-        map.load(pairs)?;
-        Ok(map)
-    }
-
-    /// Loads into an empty map.
-    pub(crate) fn load(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> Result<(), NotAscending<K>> {
         let mut last: Option<K> = None;
         for (key, value) in pairs {
             if let Some(before) = last.filter(|last| *last >= key) {
                 return Err(NotAscending { before, after: key });
             }
             last = Some(key);
-            self.tree.append(key.lane(), value);
+            map.tree.append(key.lane(), value);
         }
-        Ok(())
+        Ok(map)
+    }
+
+    /// Puts a map's pairs into an empty one, in their order. Where they do not ascend, for a promise of uniqueness was
+    /// broken, it stays broken.
+    pub(crate) fn refill(&mut self, pairs: impl Iterator<Item = (K, V)>) {
+        let mut last: Option<K> = None;
+        for (key, value) in pairs {
+            if last.is_none_or(|last| last < key) {
+                last = Some(key);
+                self.tree.append(key.lane(), value);
+            } else {
+                self.insert_unique(key, value);
+            }
+        }
     }
 }
 

@@ -234,9 +234,7 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     /// one by one to full leaves.
     pub fn split_off(&mut self, key: &K) -> Self {
         let mut upper = Self::with_vectors(self.vectors());
-        for (key, value) in self.extract_if(*key.., |_, _| true) {
-            upper.tree.append(key.lane(), value);
-        }
+        upper.refill(self.extract_if(*key.., |_, _| true));
         upper
     }
 
@@ -252,8 +250,7 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     pub fn shrink_to_fit(&mut self) {
         let bare = Self::with_vectors(self.vectors());
         let spacious = std::mem::replace(self, bare);
-        let loaded = self.load(spacious);
-        debug_assert!(loaded.is_ok(), "a map's own keys ascend");
+        self.refill(spacious.into_iter());
     }
 
     /// All keys in order, of a map that is no more.

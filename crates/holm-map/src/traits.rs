@@ -18,8 +18,7 @@ impl<K: Key, V, S: Selection> Default for Map<K, V, S> {
 impl<K: Key, V: Clone, S: Selection> Clone for Map<K, V, S> {
     fn clone(&self) -> Self {
         let mut map = Self::with_vectors(self.vectors());
-        let loaded = map.load(self.iter().map(|(key, value)| (key, value.clone())));
-        debug_assert!(loaded.is_ok(), "a map's own keys ascend");
+        map.refill(self.iter().map(|(key, value)| (key, value.clone())));
         map
     }
 }
@@ -95,8 +94,7 @@ impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
             }
             Some(pair)
         });
-        let loaded = map.load(last);
-        debug_assert!(loaded.is_ok(), "sorted keys ascend");
+        map.refill(last);
         map
     }
 }

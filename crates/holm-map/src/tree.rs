@@ -202,8 +202,9 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if full {
             leaf = self.make_room(key);
         }
+        let slot = self.leaves.insert(x, leaf, key, value);
         self.len += 1;
-        (leaf, self.leaves.insert(x, leaf, key, value), full)
+        (leaf, slot, full)
     }
 
     /// Takes the pair in an occupied slot out. `key` is its key.

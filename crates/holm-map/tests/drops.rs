@@ -6,7 +6,7 @@ use holm_map::{Fast, Map, Paper, Selection};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use suite::{SortedBinary, Tall, steps};
+use suite::{Random, SortedBinary, Tall, steps};
 
 /// Counts itself out, and panics if it is asked to.
 struct Counted {
@@ -170,6 +170,63 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
         map.get_many(&[0, 1, 2]).into_iter().flatten().for_each(|value| assert!(!value.is_empty()));
         while map.remove(&0).is_some() {}
         drop(map.into_iter().take(9).collect::<Vec<_>>());
+    }
+    check::<Fast>();
+    check::<Paper>();
+    check::<Tall>();
+    check::<SortedBinary>();
+}
+
+/// Of equal keys all move to a neighbour or none does. Once there were as many as it had room for, so that there was
+/// none for the pair that was waiting; and copies were made as if keys ascended.
+#[test]
+fn many_broken_promises_lose_no_pair() {
+    fn check<S: Selection>(spread: u64) {
+        let (mut map, mut len, mut random) = (Map::<u64, String, S>::selected(), 0, Random(spread));
+        for _ in 0..steps(1500) {
+            let key = random.below(spread);
+            match random.below(6) {
+                0 => len -= usize::from(map.remove(&key).is_some()),
+                1 => len -= usize::from(map.pop_last().is_some()),
+                _ => {
+                    map.insert_unique(key, key.to_string());
+                    len += 1;
+                }
+            }
+            assert_eq!(map.len(), len);
+        }
+        assert_eq!(map.clone().len(), len);
+        map.shrink_to_fit();
+        assert_eq!(map.len(), len);
+        let upper = map.split_off(&(spread / 2));
+        assert_eq!(map.len() + upper.len(), len);
+        assert!(map.iter().chain(&upper).all(|(key, value)| *value == key.to_string()));
+    }
+    for spread in [1, 2, 7, 40] {
+        check::<Fast>(spread);
+        check::<Paper>(spread);
+        check::<Tall>(spread);
+        check::<SortedBinary>(spread);
+    }
+}
+
+/// An iterator that is forgotten cannot take the leaf away that it emptied. The first pair is behind it then, and once
+/// there seemed to be none.
+#[test]
+fn what_is_forgotten_leaves_a_map_that_works() {
+    fn check<S: Selection>() {
+        let len = if cfg!(miri) { 12 } else { 200 };
+        for taken in (4..=len).step_by(4) {
+            let mut map: Map<u64, String, S> = (0..len).map(|key| (key, key.to_string())).collect();
+            let mut extracted = map.extract_if(.., |_, _| true);
+            assert_eq!(extracted.by_ref().take(taken as usize).count() as u64, taken);
+            std::mem::forget(extracted);
+            assert_eq!(map.first_key_value().map(|(key, _)| key), (taken < len).then_some(taken));
+            std::mem::forget(map.iter_mut());
+            assert!(map.pop_last().is_some() == (taken < len) && map.pop_first().is_some() == (taken + 1 < len));
+            (0..len).for_each(|key| drop(map.insert(key, key.to_string())));
+            assert!(map.into_keys().eq(0..len));
+        }
     }
     check::<Fast>();
     check::<Paper>();

@@ -197,14 +197,16 @@ impl<L: Lane> End<L> {
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// The first place, or the last.
+    /// The first place, or the last. Leaves at the end may be empty: where an [`crate::ExtractIf`] was forgotten.
     pub(crate) fn end(&self, first: bool) -> Option<Place<K::Lane>> {
-        let leaf = if first { self.head } else { self.tail };
-        if leaf == NOWHERE {
-            return None;
+        let mut leaf = if first { self.head } else { self.tail };
+        while leaf != NOWHERE {
+            if let Some((lane, slot)) = self.leaves.end(leaf, first) {
+                return Some((lane, (leaf, slot)));
+            }
+            leaf = if first { self.after(leaf) } else { self.before(leaf) };
         }
-        let (lane, slot) = self.leaves.end(leaf, first)?;
-        Some((lane, (leaf, slot)))
+        None
     }
 
     /// Takes the first pair out, or the last.

@@ -364,8 +364,10 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         let (above, greatest) = self.part(x, leaf, if to_right { C::SLOTS - moving } else { moving });
         let left = Self::ALL & !above;
         let moved = if to_right { above } else { left };
+        // Of equal keys, where a promise of uniqueness was broken, all go or none: there may be too many of them, for
+        // the key that is waiting may belong to either leaf.
         let count = moved.count_ones() as usize;
-        if count == 0 || count > room || count == C::SLOTS {
+        if count == 0 || count >= room || count == C::SLOTS {
             return None;
         }
         self.carry(x, leaf, moved, neighbour);

@@ -37,10 +37,11 @@ impl<L: Lane, V> PairArea<L, V> {
     #[inline(always)]
     pub(super) fn insert(&mut self, lane: L, value: V) -> u32 {
         let identifier = self.holes.pop().unwrap_or_else(|| {
-            let end = self.pairs.len();
+            let end = u32::try_from(self.pairs.len()).ok();
+            // The greatest number is nobody's identifier, and so the area never grows over its place.
+            let end = end.filter(|end| *end < u32::MAX).unwrap_or_else(|| panic!("at most 2^32 - 1 pairs"));
             self.pairs.grow_unwritten(1);
-            // The greatest number is nobody's identifier.
-            u32::try_from(end).ok().filter(|end| *end < u32::MAX).unwrap_or_else(|| panic!("at most 2^32 - 1 pairs"))
+            end
         });
         // SAFETY: inside the area, and nobody's: a hole or the fresh end.
         unsafe { self.pairs.at(identifier as usize).write(Pair { lane, value }) };
