@@ -3,7 +3,7 @@
 use crate::key::Key;
 use crate::level::Selection;
 use crate::presets::Fast;
-use crate::tree::Tree;
+use crate::tree::{NOWHERE, Tree};
 use holm_search::with_vectors;
 use std::fmt;
 
@@ -26,6 +26,8 @@ pub struct OccupiedEntry<'a, K: Key, V, S: Selection = Fast> {
 pub struct VacantEntry<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) tree: &'a mut Tree<K, V, S>,
     pub(crate) key: K,
+    /// Where it belongs: [`NOWHERE`] in a map that has no leaf yet.
+    pub(crate) leaf: u32,
 }
 
 impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
@@ -140,9 +142,13 @@ impl<'a, K: Key, V, S: Selection> VacantEntry<'a, K, V, S> {
 
     /// Puts a value there, and says where it is.
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
-        let lane = self.key.lane();
-        let place = with_vectors!(self.tree.vectors, x => self.tree.insert_unique(x, lane, value));
-        OccupiedEntry { tree: self.tree, key: self.key, place }
+        let (tree, lane) = (self.tree, self.key.lane());
+        if self.leaf == NOWHERE {
+            tree.plant();
+        }
+        let leaf = if self.leaf == NOWHERE { tree.head } else { self.leaf };
+        let (leaf, slot, _) = with_vectors!(tree.vectors, x => tree.insert_fresh(x, leaf, lane, value));
+        OccupiedEntry { tree, key: self.key, place: (leaf, slot) }
     }
 }
 

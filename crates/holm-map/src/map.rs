@@ -137,9 +137,9 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 
     /// The place of `key`, to be looked at and filled with one search.
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
-        match self.tree.locate(key.lane()) {
-            Some(place) => Entry::Occupied(OccupiedEntry { tree: &mut self.tree, key, place }),
-            None => Entry::Vacant(VacantEntry { tree: &mut self.tree, key }),
+        match self.tree.place(key.lane()) {
+            (leaf, Some(slot)) => Entry::Occupied(OccupiedEntry { tree: &mut self.tree, key, place: (leaf, slot) }),
+            (leaf, None) => Entry::Vacant(VacantEntry { tree: &mut self.tree, key, leaf }),
         }
     }
 
@@ -291,14 +291,13 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     }
 
     #[inline(always)]
-    pub(crate) fn insert_unique<X: LaneKernels>(&mut self, x: X, key: K::Lane, value: V) -> (u32, usize) {
+    fn insert_unique<X: LaneKernels>(&mut self, x: X, key: K::Lane, value: V) {
         if self.is_bare() {
             self.plant();
         }
         let leaf = self.seek(x, key);
         self.leaves.ask_early(leaf, key);
-        let (leaf, slot, _) = self.insert_fresh(x, leaf, key, value);
-        (leaf, slot)
+        self.insert_fresh(x, leaf, key, value);
     }
 
     #[inline(always)]

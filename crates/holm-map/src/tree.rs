@@ -226,6 +226,19 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         with_vectors!(self.vectors, x => self.find(x, key))
     }
 
+    /// The leaf where `key` belongs, [`NOWHERE`] if there is none yet, and its slot if it is there; likewise.
+    #[inline(never)]
+    pub(crate) fn place(&self, key: K::Lane) -> (u32, Option<usize>) {
+        if self.is_bare() {
+            return (NOWHERE, None);
+        }
+        with_vectors!(self.vectors, x => {
+            let leaf = self.seek(x, key);
+            self.leaves.ask_early(leaf, key);
+            (leaf, self.leaves.find(x, leaf, key))
+        })
+    }
+
     /// The leaf where `key` belongs, likewise.
     #[inline(never)]
     pub(crate) fn home(&self, key: K::Lane) -> u32 {
