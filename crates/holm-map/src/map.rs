@@ -9,6 +9,7 @@ use crate::level::Selection;
 use crate::presets::Fast;
 use crate::tree::Tree;
 use holm_search::{LaneKernels, Vectors, with_vectors};
+use std::iter::FusedIterator;
 use std::ops::{RangeBounds, RangeFull};
 
 /// An ordered map from numbers to any values, for one thread that writes or many that read.
@@ -254,12 +255,12 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
     }
 
     /// All keys in order, of a map that is no more.
-    pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator {
+    pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + FusedIterator {
         self.into_iter().map(|(key, _)| key)
     }
 
     /// All values in the order of their keys, of a map that is no more.
-    pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator {
+    pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator + FusedIterator {
         self.into_iter().map(|(_, value)| value)
     }
 

@@ -79,6 +79,13 @@ impl<'a, K: Key, V: Copy, S: Selection> Extend<(&'a K, &'a V)> for Map<K, V, S> 
     }
 }
 
+/// The pairs of another map, whose keys come by value.
+impl<'a, K: Key, V: Copy, S: Selection> Extend<(K, &'a V)> for Map<K, V, S> {
+    fn extend<I: IntoIterator<Item = (K, &'a V)>>(&mut self, pairs: I) {
+        self.insert_many(pairs.into_iter().map(|(key, value)| (key, *value)));
+    }
+}
+
 /// Of pairs with equal keys the last one stays.
 impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
@@ -99,7 +106,8 @@ impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
     }
 }
 
-impl<K: Key, V, S: Selection, const N: usize> From<[(K, V); N]> for Map<K, V, S> {
+/// For [`crate::Fast`] alone, as [`Map::new`] is, so that nobody has to name a selection; others collect.
+impl<K: Key, V, const N: usize> From<[(K, V); N]> for Map<K, V> {
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
     }

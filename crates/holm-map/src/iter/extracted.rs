@@ -6,6 +6,7 @@ use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::presets::Fast;
 use crate::tree::{NOWHERE, Tree};
+use std::fmt;
 use std::iter::FusedIterator;
 
 /// The pairs between two keys that a closure wants; see [`crate::Map::extract_if`].
@@ -86,6 +87,12 @@ impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Iterator for Extract
 }
 
 impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> FusedIterator for ExtractIf<'_, K, V, F, S> {}
+
+impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> fmt::Debug for ExtractIf<'_, K, V, F, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("ExtractIf").finish_non_exhaustive()
+    }
+}
 
 impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Drop for ExtractIf<'_, K, V, F, S> {
     fn drop(&mut self) {

@@ -6,6 +6,7 @@ use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::presets::Fast;
 use crate::tree::Tree;
+use std::fmt;
 use std::iter::FusedIterator;
 
 /// All pairs of a map that is no more; see the map's `into_iter`.
@@ -48,3 +49,15 @@ impl<K: Key, V, S: Selection> DoubleEndedIterator for IntoIter<K, V, S> {
 
 impl<K: Key, V, S: Selection> ExactSizeIterator for IntoIter<K, V, S> {}
 impl<K: Key, V, S: Selection> FusedIterator for IntoIter<K, V, S> {}
+
+impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for IntoIter<K, V, S> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut walk = self.walk.clone();
+        let left = std::iter::from_fn(|| {
+            let (lane, (leaf, _)) = walk.next(&self.tree)?;
+            let slot = self.tree.look(leaf, lane)?;
+            Some((K::of_lane(lane), self.tree.value((leaf, slot))))
+        });
+        out.debug_list().entries(left).finish()
+    }
+}
