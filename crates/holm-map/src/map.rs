@@ -15,8 +15,9 @@ use std::ops::{RangeBounds, RangeFull};
 /// An ordered map from numbers to any values, for one thread that writes or many that read.
 ///
 /// Its methods are those of `std::collections::BTreeMap`, with few differences: keys are given out by value, a range
-/// whose start is behind its end is empty, and values that borrow must outlive the map. Finding, inserting and removing cost a descent of `O(log len)`; a
-/// scan puts each leaf in order when it comes to it. A map without pairs takes no memory; up to 2^32 - 1 leaves fit.
+/// whose start is behind its end is empty, and values that borrow must outlive the map. Finding, inserting and removing
+/// cost a descent of `O(log len)`; a scan puts each leaf in order when it comes to it. A map without pairs takes no
+/// memory; up to 2^32 - 1 leaves fit.
 ///
 /// ```
 /// use holm_map::Map;
