@@ -12,7 +12,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 /// Kinds of operations, in the order in which they are done.
-const KINDS: [&str; 6] = ["insert", "insert_many", "get", "get_many", "scan", "remove"];
+const KINDS: [&str; 7] = ["insert", "insert_many", "get", "get_many", "scan", "remove", "remove_many"];
 
 /// How many operations of each kind there are among all, as parts of their sum. What is 0 is not even tried.
 ///
@@ -36,13 +36,16 @@ pub struct Mix {
     pub scans: u32,
     /// One pair out.
     pub removes: u32,
-    /// Pairs that a scan looks at.
+    /// A pair out, of a batch.
+    pub batched_removes: u32,
+    /// Pairs that a scan looks at: one or more, where scans have a part.
     pub scan_length: usize,
 }
 
 impl Mix {
     fn weights(&self) -> [u32; KINDS.len()] {
-        [self.inserts, self.batched_inserts, self.gets, self.batched_gets, self.scans, self.removes]
+        let Mix { inserts, batched_inserts, gets, batched_gets, scans, removes, batched_removes, .. } = *self;
+        [inserts, batched_inserts, gets, batched_gets, scans, removes, batched_removes]
     }
 }
 
@@ -59,6 +62,8 @@ pub enum TunerError {
     },
     /// No kind of operation has a part in the mix.
     EmptyMix,
+    /// Scans have a part in the mix, and look at nothing.
+    EmptyScans,
 }
 
 impl fmt::Display for TunerError {
@@ -66,6 +71,7 @@ impl fmt::Display for TunerError {
         match self {
             Self::TooFewKeys { found, least } => write!(out, "{found} different keys, and tuning takes {least}"),
             Self::EmptyMix => out.write_str("a mix of operations without any"),
+            Self::EmptyScans => out.write_str("a mix with scans, of which each has no pairs: `scan_length` is 0"),
         }
     }
 }
@@ -157,6 +163,9 @@ impl<K: Key> Tuner<K> {
         if mix.weights().iter().all(|weight| *weight == 0) {
             return Err(TunerError::EmptyMix);
         }
+        if mix.scans > 0 && mix.scan_length == 0 {
+            return Err(TunerError::EmptyScans);
+        }
         // A generator of Marsaglia's, always with the same seed: equal keys, equal operations.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for at in (1..keys.len()).rev() {
@@ -245,8 +254,12 @@ impl<K: Key> Tuner<K> {
             let length = self.mix.scan_length;
             timed(4, &mut || self.scanned().iter().map(|key| map.range(*key..).take(length).count()).sum());
         }
+        let (singly, batched) = self.removed();
         if weights[5] > 0 {
-            timed(5, &mut || self.removed().iter().filter(|key| map.remove(key).is_some()).count());
+            timed(5, &mut || singly.iter().filter(|key| map.remove(key).is_some()).count());
+        }
+        if weights[6] > 0 {
+            timed(6, &mut || map.remove_many(batched));
         }
         Run { times, bytes_per_pair, answers }
     }
@@ -256,15 +269,17 @@ impl<K: Key> Tuner<K> {
         &self.keys[self.loaded..][..(self.keys.len() - self.loaded).div_ceil(8)]
     }
 
-    /// What is removed: of what was loaded.
-    fn removed(&self) -> &[K] {
-        &self.keys[..self.keys.len() - self.loaded]
+    /// What is removed one by one and in batches: of what was loaded.
+    fn removed(&self) -> (&[K], &[K]) {
+        let coming = self.keys.len() - self.loaded;
+        self.keys[..coming].split_at(coming / 2)
     }
 
     /// Operations of each kind.
     fn counts(&self) -> [usize; KINDS.len()] {
         let coming = self.keys.len() - self.loaded;
-        [coming / 2, coming - coming / 2, coming, coming, self.scanned().len(), self.removed().len()]
+        let (singly, batched) = self.removed();
+        [coming / 2, coming - coming / 2, coming, coming, self.scanned().len(), singly.len(), batched.len()]
     }
 
     /// The median of each kind's times, and their sum by the mix.
@@ -288,8 +303,16 @@ impl<K: Key> Tuner<K> {
 mod tests {
     use super::*;
 
-    const ALL: Mix =
-        Mix { inserts: 1, batched_inserts: 2, gets: 3, batched_gets: 4, scans: 5, removes: 6, scan_length: 7 };
+    const ALL: Mix = Mix {
+        inserts: 1,
+        batched_inserts: 2,
+        gets: 3,
+        batched_gets: 4,
+        scans: 5,
+        removes: 6,
+        batched_removes: 7,
+        scan_length: 7,
+    };
 
     fn tuner(mix: Mix) -> Tuner<u64> {
         Tuner::new((0..400).map(|number| number * 7 % 1000), mix).unwrap().rounds(1)
@@ -300,6 +323,7 @@ mod tests {
         let few = Tuner::new([1_u64, 2, 2, 1], ALL).err();
         assert_eq!(few, Some(TunerError::TooFewKeys { found: 2, least: LEAST_KEYS }));
         assert_eq!(Tuner::new(0..1000_u64, Mix::default()).err(), Some(TunerError::EmptyMix));
+        assert_eq!(Tuner::new(0..1000_u64, Mix { scan_length: 0, ..ALL }).err(), Some(TunerError::EmptyScans));
     }
 
     #[test]
@@ -330,12 +354,12 @@ mod tests {
             now
         });
         let each = |count: f64| 1000.0 / count;
-        let expected = [each(50.0), each(50.0), each(100.0), each(100.0), each(13.0), each(100.0)];
+        let expected = [each(50.0), each(50.0), each(100.0), each(100.0), each(13.0), each(50.0), each(50.0)];
         let sum: f64 = expected.iter().zip(1..).map(|(each, weight)| each * f64::from(weight)).sum();
         assert_eq!(tuned.ranking.len(), 5);
         for measured in &tuned.ranking {
             assert!(measured.kinds.iter().map(|(_, took)| *took).eq(expected), "{measured:?}");
-            assert!((measured.nanoseconds - sum / 21.0).abs() < 1e-9, "{measured:?}");
+            assert!((measured.nanoseconds - sum / 28.0).abs() < 1e-9, "{measured:?}");
             assert!(measured.bytes_per_pair >= 16.0, "{measured:?}");
         }
     }
