@@ -152,12 +152,18 @@ pub enum MediumError {
 }
 
 impl MediumError {
-    /// Wraps what the operating system said: a full disk or quota becomes [`MediumError::NoSpace`].
+    /// Wraps what the operating system said: a full disk or quota becomes [`MediumError::NoSpace`], and a path through
+    /// what is no folder [`MediumError::Foreign`].
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 MediumError::NoSpace { doing, path: path.to_path_buf() }
             }
+            io::ErrorKind::NotADirectory => MediumError::Foreign {
+                path: path.to_path_buf(),
+                found: "a file on the way there".into(),
+                expected: "folders alone".into(),
+            },
             _ => MediumError::Io { doing, path: path.to_path_buf(), source: Arc::new(source) },
         }
     }
@@ -262,6 +268,8 @@ mod tests {
         for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
             assert!(MediumError::io("growing", path, full.into()).is_no_space());
         }
+        let through = MediumError::io("looking for", path, io::ErrorKind::NotADirectory.into());
+        assert!(matches!(through, MediumError::Foreign { .. }));
         for refused in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
             let error = MediumError::opening_to_write("opening", path, refused.into());
             assert!(matches!(error, MediumError::ReadOnly { .. }));

@@ -3,9 +3,12 @@
  * B+-tree; after any crash a database opens with a consistent prefix of what was written.
  *
  * Codes. Every function that can fail returns one: HOLM_OK; HOLM_ABSENT, which is an answer and no error; and what is
- * below zero is an error. The words for an error are had from holm_message(), on the same thread, until its next call
- * that fails. They are kept for each thread, so no call has a parameter for them, nobody has to free them, and they
- * are there for holm_open() too, which leaves no handle to ask.
+ * below zero is an error. Of each function the errors are named that are its own; NULL where something is needed is
+ * INVALID, and whatever the operating system refuses a call for is IO, NO_SPACE or READ_ONLY, named or not. A limit on
+ * the size of files is met as IO by a program that ignores SIGXFSZ, and is the end of another one.
+ * The words for an error are had from holm_message(), on the same thread, until its next call that fails. They are
+ * kept for each thread, so no call has a parameter for them, nobody has to free them, and they are there for
+ * holm_open() too, which leaves no handle to ask.
  *
  * Bytes. A key, value or prefix is a pointer and a size; it is copied before the call returns. NULL goes with size 0
  * alone and is the empty string, which is a legal key and a legal value. A key has at most 65536 bytes, a value
@@ -44,7 +47,7 @@ extern "C" {
 #define HOLM_NO_SPACE (-4)   /* the disk is full; the call may be repeated once there is room */
 #define HOLM_CAPACITY (-5)   /* the capacity that the database was opened with is reached */
 #define HOLM_CORRUPT (-6)    /* bytes at rest are not what was written */
-#define HOLM_FOREIGN (-7)    /* the folder is not one of Holm's */
+#define HOLM_FOREIGN (-7)    /* the folder is not one of Holm's, or is no folder */
 #define HOLM_VERSION (-8)    /* written in another version of the format */
 #define HOLM_GEOMETRY (-9)   /* of another shape than asked for: another design, say */
 #define HOLM_LOCKED (-10)    /* somebody else has it open */
@@ -79,7 +82,7 @@ typedef struct holm_options {
     uint32_t interval_ms; /* of HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
     uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: 1 TiB */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
-    const char *design;  /* the leaf design, for a database that is made; NULL: the default one */
+    const char *design;  /* the leaf design, the same at each open as when it was made; NULL: the default one */
     int32_t memory;      /* not 0: the image in memory of this process, not in a shared mapping */
     int32_t must_exist;  /* not 0: no database is made where there is none */
 } holm_options;
@@ -118,7 +121,7 @@ const char *holm_message(void);
  * Opens the database in the folder `path` and makes it if it is not there. `options` may be NULL: the defaults. The
  * handle in `database` is the caller's, to be closed by holm_close(). Any thread.
  * Errors: NOT_FOUND, LOCKED, FOREIGN, VERSION, GEOMETRY, CORRUPT, READ_ONLY, NO_SPACE, IO, UNSUPPORTED, and INVALID
- * for a durability that is none, or options of a size that is none.
+ * for a path that is empty, a durability or a design that is none, or options of a size that is none.
  */
 int holm_open(const char *path, const holm_options *options, holm_database **database);
 
@@ -157,8 +160,8 @@ int holm_open_keyspace(const holm_database *database, const char *name, holm_key
 void holm_close_keyspace(holm_keyspace *keyspace);
 
 /*
- * Takes a keyspace away with all it holds, durably; HOLM_ABSENT if there is none. Handles to it refuse everything from
- * then on: DROPPED. Any thread. Errors: INVALID, POISONED, NO_SPACE.
+ * Takes a keyspace away with all it holds, durably; HOLM_ABSENT if there is none. Handles to it, and iterators, refuse
+ * to read and to write from then on: DROPPED. Any thread. Errors: INVALID, POISONED, NO_SPACE.
  */
 int holm_drop_keyspace(const holm_database *database, const char *name);
 
@@ -198,7 +201,10 @@ int holm_contains(const holm_keyspace *keyspace, const void *key, size_t key_siz
  */
 int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size);
 
-/* The number of pairs in `count`; exact while nobody writes. Any thread. Errors: INVALID. */
+/*
+ * The number of pairs in `count`; exact while nobody writes; of a keyspace that was dropped, what it had. Any thread.
+ * Errors: INVALID.
+ */
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
 
 /*

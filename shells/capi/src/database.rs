@@ -34,6 +34,9 @@ pub unsafe extern "C" fn holm_open(
             let out = Out::for_handle(database, "the database")?;
             (out, raw::text(path, "the path")?, Options::read(options)?.builder()?)
         };
+        if path.is_empty() {
+            return Err(Refusal::invalid("the path is empty"));
+        }
         out.give(Database(builder.open(Path::new(OsStr::from_bytes(path.to_bytes())))?));
         Ok(HOLM_OK)
     })

@@ -50,6 +50,13 @@ static void opening(const char *folder, const char *beside) {
     IS(HOLM_INVALID, holm_open(folder, &options, NULL));
     IS(HOLM_INVALID, holm_open(NULL, &options, &database));
     CHECK(database == NULL);
+    IS(HOLM_INVALID, holm_open("", &options, &database));
+    IS(HOLM_FOREIGN, holm_open("/dev/null", &options, &database));
+    IS(HOLM_FOREIGN, holm_open("/dev/null/below", &options, &database));
+    CHECK(database == NULL && strstr(holm_message(), "/dev/null/below"));
+    options.must_exist = 1;
+    IS(HOLM_FOREIGN, holm_open("/dev/null", &options, &database));
+    options = small();
     options.durability = 7;
     IS(HOLM_INVALID, holm_open(folder, &options, &database));
     options = small();
@@ -62,7 +69,7 @@ static void opening(const char *folder, const char *beside) {
     CHECK(database == NULL && strstr(holm_message(), folder));
     options = small();
     options.design = "atoll";
-    CHECK(holm_open(folder, &options, &database) < 0);
+    IS(HOLM_INVALID, holm_open(folder, &options, &database));
 
     /* A caller of a later version: what it leaves at zero is fine, what it asks for is not there yet. */
     struct { holm_options known; uint64_t later[2]; } later = { small(), { 0, 0 } };
@@ -304,7 +311,16 @@ static void threads(holm_database *database) {
     CHECK(count == 1000);
     IS(HOLM_OK, holm_drop_keyspace(database, "threads"));
     IS(HOLM_ABSENT, holm_drop_keyspace(database, "threads"));
+    /* What stands on it is refused whatever it asks; an iterator tells it once, and has ended. */
+    holm_iter *iter;
     IS(HOLM_DROPPED, holm_insert(keyspace, "a", 1, "b", 1));
+    IS(HOLM_DROPPED, holm_remove(keyspace, "t0000", 5));
+    IS(HOLM_DROPPED, holm_contains(keyspace, "t0000", 5));
+    IS(HOLM_OK, holm_count(keyspace, &count));
+    IS(HOLM_OK, holm_range(keyspace, NULL, 0, NULL, 0, 0, &iter));
+    IS(HOLM_DROPPED, holm_next(iter, NULL, NULL, NULL, NULL));
+    IS(HOLM_ABSENT, holm_next(iter, NULL, NULL, NULL, NULL));
+    holm_close_iter(iter);
     holm_close_keyspace(keyspace);
 }
 

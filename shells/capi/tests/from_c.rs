@@ -24,6 +24,8 @@ struct Installed {
 enum Link {
     Shared,
     Static,
+    /// With nothing shared, the C library included.
+    Alone,
     Sanitized,
 }
 
@@ -69,6 +71,9 @@ impl Installed {
         }
         if link == Link::Sanitized {
             compiler.args(["-fsanitize=address", "-fno-omit-frame-pointer"]);
+        }
+        if link == Link::Alone {
+            compiler.arg("-static");
         }
         let done = compiler.output().expect("it ran before");
         assert!(done.status.success(), "{source}: {}", String::from_utf8_lossy(&done.stderr));
@@ -119,6 +124,16 @@ fn every_door_refuses_what_it_must() {
     let Some(installed) = Installed::new() else { return };
     let program = installed.compiled("tests/doors.c", Link::Static);
     assert_eq!(installed.run(&program, &["one.holm", "two.holm"]), "every door\n");
+}
+
+#[test]
+fn a_program_can_be_wholly_static() {
+    let Some(installed) = Installed::new() else { return };
+    if !compiles(&["-static"]) {
+        return skip("there is no static C library: no program was linked wholly statically");
+    }
+    let program = installed.compiled("examples/reefs.c", Link::Alone);
+    assert_eq!(installed.run(&program, &["reefs.holm"]), REEFS);
 }
 
 #[test]

@@ -12,8 +12,9 @@ const HEADER: &str = include_str!("../../include/holm.h");
 const PKG_CONFIG: &str = include_str!("../../holm.pc.in");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the static library wants from the system, as the compiler tells by `--print native-static-libs`.
-const PRIVATE: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+/// What the static library wants from the system, as the compiler tells by `--print native-static-libs`, but for
+/// `-lgcc_s`, which exists as a shared library alone: every C compiler adds it, or its static twin, by itself.
+const PRIVATE: &str = "-lutil -lrt -lpthread -lm -ldl -lc";
 
 fn main() -> Result<()> {
     let arguments: Vec<_> = env::args_os().skip(1).collect();
