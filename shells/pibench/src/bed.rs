@@ -45,7 +45,12 @@ impl Bed {
                     }
                     std::io::Result::Ok(file)
                 };
-                Mapped::files(folder.path(), [open("leaves")?, open("records")?], backing, options)?
+                let files = [open("leaves"), open("records")];
+                let [leaves, records] =
+                    files.map(|file| file.with_context(|| format!("in {}", folder.path().display())));
+                let mapped = Mapped::files(folder.path(), [leaves?, records?], backing, options);
+                mapped
+                    .with_context(|| format!("HOLM_MEDIUM={} in {}", settings.kind.name(), folder.path().display()))?
             }
             _ => Mapped::anonymous(options)?,
         };

@@ -3,7 +3,11 @@
 use anyhow::{Context, Result, bail};
 use holm::Durability;
 use holm_tree::designs;
+use std::env::{self, VarError};
 use std::time::Duration;
+
+/// The longest of epochs, in milliseconds: an hour.
+const LONGEST: u64 = 3_600_000;
 
 /// What the bytes rest on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +20,18 @@ pub(crate) enum Kind {
     Dax,
     /// The store's own files: `file`.
     File,
+}
+
+impl Kind {
+    /// Its name in the environment.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Kind::Memory => "dram",
+            Kind::Tmpfs => "tmpfs",
+            Kind::Dax => "dax",
+            Kind::File => "file",
+        }
+    }
 }
 
 /// What was asked for.
@@ -32,38 +48,47 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn from_environment() -> Result<Self> {
-        Self::read(|name| std::env::var(name).ok())
+        Self::read(|name| env::var(name))
     }
 
     /// A variable that is empty is as one that is not there.
-    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let variable = |name| variable(name).filter(|text| !text.is_empty());
-        let design = variable("HOLM_DESIGN").unwrap_or_else(|| "buffered".into());
+    pub(crate) fn read(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<Self> {
+        let variable = |name| match variable(name) {
+            Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+            Err(VarError::NotPresent) => Ok(None),
+            Err(VarError::NotUnicode(bytes)) => bail!("{name}={}: not UTF-8", bytes.display()),
+        };
+        let design = variable("HOLM_DESIGN")?.unwrap_or_else(|| "buffered".into());
         let Some((_, card)) = designs::CARDS.iter().find(|(name, card)| *name == design && card.keeps) else {
             let names = designs::CARDS.iter().filter_map(|(name, card)| card.keeps.then_some(*name));
             bail!("HOLM_DESIGN={design}: there are {}", names.collect::<Vec<_>>().join(", "));
         };
-        let kind = match variable("HOLM_MEDIUM").as_deref() {
+        let kind = match variable("HOLM_MEDIUM")?.as_deref() {
             None | Some("dram") => Kind::Memory,
             Some("tmpfs") => Kind::Tmpfs,
             Some("dax") => Kind::Dax,
             Some("file") => Kind::File,
             Some(other) => bail!("HOLM_MEDIUM={other}: there are dram, tmpfs, dax and file"),
         };
-        let flush_ns = variable("HOLM_FLUSH_NS").map_or(Ok(0), |text| {
+        let flush_ns = variable("HOLM_FLUSH_NS")?.map_or(Ok(0), |text| {
             text.parse().with_context(|| format!("HOLM_FLUSH_NS={text}: nanoseconds of a flushed line"))
         })?;
         if kind == Kind::File && flush_ns > 0 {
             bail!("HOLM_FLUSH_NS={flush_ns}: ordinary files are synced, and no line of them is flushed");
         }
-        let durability = match variable("HOLM_DURABILITY") {
+        let said = variable("HOLM_DURABILITY")?;
+        let durability = match &said {
             None => Durability::default(),
-            Some(text) => durability(&text).with_context(|| format!("HOLM_DURABILITY={text}"))?,
+            Some(text) => durability(text).with_context(|| format!("HOLM_DURABILITY={text}"))?,
         };
-        if !card.defers && kind != Kind::File && variable("HOLM_DURABILITY").is_some_and(|text| text != "strict") {
+        if !card.defers && kind != Kind::File && said.is_some_and(|text| text != "strict") {
             bail!("HOLM_DURABILITY: {design} is durable when an operation returns, which is `strict`");
         }
-        let stats = variable("HOLM_STATS").is_some_and(|text| text != "0");
+        let stats = match variable("HOLM_STATS")?.as_deref() {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(other) => bail!("HOLM_STATS={other}: there are 0 and 1"),
+        };
         Ok(Settings { design, defers: card.defers, kind, flush_ns, durability, stats })
     }
 
@@ -85,8 +110,11 @@ fn durability(text: &str) -> Result<Durability> {
         None if text == "buffered" => Durability::default(),
         Some(("buffered", interval)) => {
             let number = interval.strip_suffix("ms").unwrap_or(interval);
-            let number: u64 = number.parse().with_context(|| format!("{interval}: milliseconds"))?;
-            Durability::Buffered { interval: Duration::from_millis(number.max(1)) }
+            let number: u64 = number.parse().with_context(|| format!("`{interval}`: milliseconds"))?;
+            if !(1..=LONGEST).contains(&number) {
+                bail!("an epoch of {number} ms: 1 to {LONGEST}");
+            }
+            Durability::Buffered { interval: Duration::from_millis(number) }
         }
         _ => bail!("there are strict, buffered, buffered:MSms and onsync"),
     })
@@ -95,9 +123,12 @@ fn durability(text: &str) -> Result<Durability> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
 
     fn read(variables: &[(&str, &str)]) -> Result<Settings> {
-        Settings::read(|name| Some(variables.iter().find(|(other, _)| *other == name)?.1.to_owned()))
+        let variable = |name: &str| variables.iter().find(|(other, _)| *other == name);
+        Settings::read(|name| variable(name).map(|(_, text)| (*text).to_owned()).ok_or(VarError::NotPresent))
     }
 
     #[test]
@@ -130,11 +161,26 @@ mod tests {
             (&[("HOLM_FLUSH_NS", "-1")], "nanoseconds"),
             (&[("HOLM_DURABILITY", "mostly")], "mostly"),
             (&[("HOLM_DURABILITY", "buffered:soon")], "buffered:soon"),
+            (&[("HOLM_DURABILITY", "buffered:0")], "1 to"),
+            (&[("HOLM_DURABILITY", "buffered:18446744073709551615ms")], "1 to"),
+            (&[("HOLM_STATS", "yes")], "HOLM_STATS=yes: there are 0 and 1"),
             (&[("HOLM_DESIGN", "isle"), ("HOLM_DURABILITY", "buffered")], "isle"),
             (&[("HOLM_MEDIUM", "file"), ("HOLM_FLUSH_NS", "1")], "synced"),
         ] {
             let refused = format!("{:#}", read(variables).expect_err("no sense"));
             assert!(refused.contains(named), "{refused}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused_and_not_passed_over() {
+        for name in ["HOLM_DESIGN", "HOLM_MEDIUM", "HOLM_FLUSH_NS", "HOLM_DURABILITY", "HOLM_STATS"] {
+            let refused = Settings::read(|other| match other == name {
+                true => Err(VarError::NotUnicode(OsStr::from_bytes(b"\xff").to_owned())),
+                false => Err(VarError::NotPresent),
+            });
+            let refused = refused.expect_err("no text").to_string();
+            assert!(refused.starts_with(name) && refused.contains("UTF-8"), "{refused}");
         }
     }
 }

@@ -41,7 +41,7 @@ fn hash(key: &[u8]) -> u64 {
 
 impl Store {
     pub(crate) fn open(sizes: [usize; 2], path: &Path, settings: Settings) -> Result<Self> {
-        let about = format!("{} on {:?}, {:?}", settings.design, settings.kind, settings.durability);
+        let about = format!("{} on {}, {:?}", settings.design, settings.kind.name(), settings.durability);
         let (bed, folder, database) = if settings.kind == Kind::File {
             let folder = folder_in(path)?;
             let options = Database::builder().design(&settings.design).memory(!settings.defers);

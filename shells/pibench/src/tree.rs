@@ -26,7 +26,8 @@ pub(crate) const WORD: usize = 8;
 pub(crate) fn open(sizes: [usize; 2], path: &Path, settings: Settings) -> Result<Box<dyn Tree>> {
     let [key, value] = sizes;
     if key == 0 || key > holm::MAX_KEY || value > holm::MAX_VALUE {
-        bail!("keys of {key} bytes and values of {value}: keys have 1 to {}", holm::MAX_KEY);
+        let (most_key, most_value) = (holm::MAX_KEY, holm::MAX_VALUE);
+        bail!("keys of {key} bytes and values of {value}: keys have 1 to {most_key}, values at most {most_value}");
     }
     if settings.kind != Kind::File && sizes == [WORD, WORD] {
         return Ok(Box::new(Words::open(path, settings)?));

@@ -37,7 +37,7 @@ impl Words {
         let root = index.plant(&mut bed.quill.clock().check_in()?, 1)?;
         // The rest are durable when an operation returns, and there is nothing to wait for.
         let strict = settings.defers && settings.durability == Durability::Strict;
-        let about = format!("{} on {:?}, +{} ns a line", settings.design, settings.kind, settings.flush_ns);
+        let about = format!("{} on {}, +{} ns a line", settings.design, settings.kind.name(), settings.flush_ns);
         Ok(Words { index, root, stripes: Stripes::new(), strict, about, bed })
     }
 

@@ -65,7 +65,7 @@ fn words_on_a_mapped_file_with_emulated_latency_and_counts() {
     let counts = well([8, 8], &[("HOLM_MEDIUM", "tmpfs"), ("HOLM_FLUSH_NS", "50"), ("HOLM_STATS", "1")]);
     assert!(counts.contains("+50 ns a line") && !counts.contains(" 0 lines flushed"), "{counts}");
     let counts = well([8, 8], &[("HOLM_DESIGN", "isle"), ("HOLM_DURABILITY", "strict"), ("HOLM_STATS", "1")]);
-    assert!(counts.contains("isle on Memory") && !counts.contains(" 0 fences"), "{counts}");
+    assert!(counts.contains("isle on dram") && !counts.contains(" 0 fences"), "{counts}");
 }
 
 #[test]
@@ -97,10 +97,13 @@ fn what_cannot_be_had_is_refused_with_a_word() {
     for (sizes, variables, word) in [
         ([8, 8], &[("HOLM_DESIGN", "reef")][..], "there are buffered"),
         ([0, 8], &[], "keys of 0 bytes"),
+        ([8, (1 << 30) + 1], &[], "values at most 1073741824"),
+        ([8, 8], &[("HOLM_STATS", "yes")], "there are 0 and 1"),
         // It needs whole keys in its slots, and these are longer.
         ([16, 8], &[("HOLM_DESIGN", "borders")], "whole keys"),
         ([8, 8], &[("HOLM_MEDIUM", "file"), ("HOLM_FLUSH_NS", "300")], "synced"),
         // The folder for temporary files is on no persistent memory.
+        ([8, 8], &[("HOLM_MEDIUM", "dax")], "HOLM_MEDIUM=dax in "),
         ([8, 8], &[("HOLM_MEDIUM", "dax")], "is not DAX"),
         ([16, 100], &[("HOLM_MEDIUM", "dax")], "is not DAX"),
     ] {
