@@ -1,6 +1,7 @@
 //! The list: a line for each family, and what is found in it by name.
 
 use crate::families::{epochs, isle, map, sentinels, subnodes, synthesis};
+use crate::report::order;
 use crate::study::{Absent, Family, Figure, Needs, Study};
 use anyhow::{Result, bail};
 use std::fmt::Write;
@@ -65,27 +66,42 @@ pub(crate) fn missing(family: &Family, is_there: impl Fn(&str) -> bool) -> Vec<M
     others.chain(absent).collect()
 }
 
-/// Every figure with its state.
-pub(crate) fn listed() -> String {
+/// Figures with their states, in the order of the page: those that are meant, and all where none is named.
+pub(crate) fn listed(ids: &[String]) -> Result<String> {
     let mut text = String::new();
+    let mut found = vec![false; ids.len()];
     for family in FAMILIES {
-        let _ = writeln!(text, "{}: {}", family.name, family.paper);
-        if !family.without.is_empty() {
-            let _ = writeln!(text, "  not built, so that all of these run without: {}", family.without);
-        }
-        for (study, figure) in family.studies.iter().flat_map(|study| study.figures.iter().map(move |it| (study, it))) {
+        let figures = family.studies.iter().flat_map(|study| study.figures.iter().map(move |figure| (study, figure)));
+        let here = figures.map(|(study, figure)| {
             let state = match study.needs {
                 Needs::Nothing => "runs",
                 Needs::Reads => "runs with --reads",
                 Needs::Trace => "runs with --trace FILE",
             };
-            let _ = writeln!(text, "  {:<13} {:<62} {state}", figure.id, figure.title);
+            (figure.id, figure.title, state.to_owned())
+        });
+        let absent = family.absent.iter().map(|it| (it.id, it.title, format!("not here: {}", it.why)));
+        let mut rows: Vec<_> = here.chain(absent).collect();
+        for (id, found) in ids.iter().zip(&mut found) {
+            *found |= rows.iter().any(|(name, ..)| means(id, name));
         }
-        for absent in family.absent {
-            let _ = writeln!(text, "  {:<13} {:<62} not here: {}", absent.id, absent.title, absent.why);
+        rows.retain(|(name, ..)| ids.is_empty() || ids.iter().any(|id| means(id, name)));
+        rows.sort_by_key(|(name, ..)| order(name));
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = writeln!(text, "{}: {}", family.name, family.paper);
+        if !family.without.is_empty() {
+            let _ = writeln!(text, "  not built, so that all of these run without: {}", family.without);
+        }
+        for (name, title, state) in rows {
+            let _ = writeln!(text, "  {name:<13} {title:<62} {state}");
         }
     }
-    text
+    match ids.iter().zip(found).find(|(_, found)| !found) {
+        Some((id, _)) => bail!("no figure is named {id}: see `cargo xtask figures --list`"),
+        None => Ok(text),
+    }
 }
 
 /// Of each study the figures that are meant, by their names or the beginnings of them; `all` means all that can be run.
@@ -148,12 +164,26 @@ mod tests {
                         let against = claim.against_x.unwrap_or(claim.x);
                         let both = is_there(claim.of, claim.x) && is_there(claim.against, against);
                         assert!(both, "{}: {} against {} at {}", figure.id, claim.of, claim.against, claim.x);
+                        assert!(claim.because.ends_with('.'), "{}: {} for no reason", figure.id, claim.of);
                     }
                 }
             }
         }
         let of = |paper: &str| names.iter().filter(|name| name.starts_with(paper)).count();
         assert_eq!(["SENT-", "ISLE-", "BD-", "SS-", "MB-", "SYN-"].map(of), [17, 12, 14, 24, 21, 16]);
+    }
+
+    #[test]
+    fn those_that_are_named_are_listed_in_the_order_of_their_numbers() {
+        let told = |ids: &[&str]| listed(&ids.iter().map(ToString::to_string).collect::<Vec<_>>());
+        let names = |text: String| {
+            let rows = text.lines().filter_map(|line| line.strip_prefix("  ")).filter(|row| !row.starts_with("not"));
+            rows.filter_map(|row| row.split(' ').next().map(String::from)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(told(&["isle-f7"]).expect("they are there")), ["ISLE-F7a", "ISLE-F7b", "ISLE-F7c"]);
+        assert_eq!(names(told(&["SS-X1", "BD-X4"]).expect("they are there")), ["BD-X4", "SS-X1"]);
+        assert!(told(&["SENT", "REEF"]).expect_err("no such figure").to_string().contains("REEF"));
+        assert_eq!(names(told(&[]).expect("all")), names(told(&["all"]).expect("all")));
     }
 
     #[test]

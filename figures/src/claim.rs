@@ -13,8 +13,8 @@ const ALIKE: f64 = 0.15;
 /// Of a difference, in logarithms, ours is weaker below this part of the paper's, and stronger beyond its inverse.
 const PART: f64 = 0.6;
 
-/// What the series say of a claim.
-pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
+/// What the series say of a claim, which is a paper's, or what we `expected`.
+pub(crate) fn judge(claim: &Claim, expected: bool, series: &[Series]) -> Judged {
     let against_x = claim.against_x.unwrap_or(claim.x);
     let samples = |name: &str, x: f64| {
         let series = series.iter().find(|series| series.name == name)?;
@@ -34,7 +34,7 @@ pub(crate) fn judge(claim: &Claim, series: &[Series]) -> Judged {
         paper: claim.said(),
         ours,
         verdict,
-        why: why(claim, ours, verdict),
+        why: why(claim, expected, ours.map(|ours| (ours.median, agree(ours.median, &ratios))), verdict),
     }
 }
 
@@ -69,24 +69,28 @@ fn verdict(claim: &Claim, median: f64, ratios: &[f64]) -> Verdict {
     }
 }
 
-/// A sentence: the ratio in words, and why it is so.
-fn why(claim: &Claim, ours: Option<Spread>, verdict: Verdict) -> String {
-    let Some(ours) = ours else {
+/// A sentence: the ratio in words, and why it is so. Of ours the median, and whether the rounds agree.
+fn why(claim: &Claim, expected: bool, ours: Option<(f64, bool)>, verdict: Verdict) -> String {
+    let Some((median, agreed)) = ours else {
         return "Not measured in this run: it takes more threads, memory or rounds.".into();
     };
     let differs = |ratio: f64| match ratio {
-        ratio if (ratio.ln()).abs() <= EQUAL => "as much".to_owned(),
+        ratio if ratio.ln().abs() <= EQUAL => "as much".to_owned(),
         ratio if ratio < 1.0 => format!("{:.0} % less", 100.0 * (1.0 - ratio)),
         ratio => format!("{:.0} % more", 100.0 * (ratio - 1.0)),
     };
+    let is_even = |ratio: f64| ratio.ln().abs() <= EQUAL;
     let found = match verdict {
+        _ if !agreed && !is_even(median) => "the rounds do not agree on a direction",
+        Verdict::Contradicted if is_even(claim.paper) => "a difference here alone",
         Verdict::Contradicted => "the other way round",
         Verdict::Weaker => "less of a difference",
         Verdict::Stronger => "more of one",
         _ => "alike",
     };
     let theirs = if claim.is_number { differs(claim.paper) } else { claim.said() };
-    let said = format!("{} here, {theirs} in the paper: {found}.", differs(ours.median));
+    let whose = if expected { "was expected" } else { "in the paper" };
+    let said = format!("{} here, {theirs} {whose}: {found}.", differs(median));
     let mut letters = said.chars();
     let said: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
     format!("{said} {}", claim.because).trim_end().to_owned()
@@ -105,7 +109,8 @@ mod tests {
 
     #[test]
     fn of_a_word_there_is_only_the_direction() {
-        let judged = |ours: f64| judge(&Claim::less("a", "b", 1.0), &[series("a", &[ours]), series("b", &[100.0])]);
+        let judged =
+            |ours: f64| judge(&Claim::less("a", "b", 1.0), false, &[series("a", &[ours]), series("b", &[100.0])]);
         assert_eq!((judged(10.0).verdict, &*judged(10.0).paper), (Verdict::Reproduced, "less"));
         assert_eq!(judged(99.0).verdict, Verdict::Weaker);
         assert_eq!(judged(150.0).verdict, Verdict::Contradicted);
@@ -113,7 +118,7 @@ mod tests {
     }
 
     fn judged(paper: f64, of: &[f64], against: &[f64]) -> Judged {
-        judge(&Claim::new("a", "b", 1.0, paper).because("Because."), &[series("a", of), series("b", against)])
+        judge(&Claim::new("a", "b", 1.0, paper).because("Because."), false, &[series("a", of), series("b", against)])
     }
 
     #[test]
@@ -139,7 +144,7 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_says_so() {
-        let judged = judge(&Claim::new("a", "c", 1.0, 2.0), &[series("a", &[1.0])]);
+        let judged = judge(&Claim::new("a", "c", 1.0, 2.0), false, &[series("a", &[1.0])]);
         assert_eq!((judged.verdict, judged.ours), (Verdict::Unmeasured, None));
         assert!(judged.why.contains("Not measured"));
     }
@@ -148,5 +153,11 @@ mod tests {
     fn the_sentence_has_both_ratios_and_the_reason() {
         let why = judged(0.516, &[70.0], &[100.0]).why;
         assert_eq!(why, "30 % less here, 48 % less in the paper: less of a difference. Because.");
+        let why = judged(0.5, &[95.0, 120.0, 130.0], &[100.0; 3]).why;
+        assert_eq!(why, "20 % more here, 50 % less in the paper: the rounds do not agree on a direction. Because.");
+        let why = judged(1.0, &[150.0], &[100.0]).why;
+        assert_eq!(why, "50 % more here, as much in the paper: a difference here alone. Because.");
+        let ours = judge(&Claim::more("a", "b", 1.0), true, &[series("a", &[50.0]), series("b", &[100.0])]);
+        assert_eq!(ours.why, "50 % less here, more was expected: the other way round.");
     }
 }

@@ -54,7 +54,7 @@ enum Verb {
 struct Run {
     /// Their names or the beginnings of them, such as `SENT-F4a` or `ISLE`; `all` runs all that can be run
     ids: Vec<String>,
-    /// Prints every figure with its state, and runs none
+    /// Prints figures with their states, all where none is named, and runs none
     #[arg(long)]
     list: bool,
     /// Of the paper's numbers of keys and operations, this part
@@ -77,7 +77,7 @@ struct Run {
 fn main() -> Result<()> {
     match Verb::parse() {
         Verb::Run(run) if run.list || run.ids.is_empty() => {
-            print!("{}", catalog::listed());
+            print!("{}", catalog::listed(&run.ids)?);
             Ok(())
         }
         Verb::Run(run) => {

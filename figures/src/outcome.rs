@@ -9,6 +9,9 @@ pub(crate) struct Outcome {
     pub(crate) title: String,
     pub(crate) family: String,
     pub(crate) paper: String,
+    /// Whether claims are what we expected, and no paper's.
+    #[serde(default)]
+    pub(crate) expected: bool,
     pub(crate) unit: String,
     pub(crate) axis: String,
     /// Words of the places, where `x` is the number of one; none, where `x` is a number of its own.
@@ -36,6 +39,11 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
+    /// Whose the claims are.
+    pub(crate) fn claimant(&self) -> &'static str {
+        if self.expected { "expected" } else { "paper" }
+    }
+
     /// All places, in order.
     pub(crate) fn places(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();

@@ -43,7 +43,7 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
 }
 
 /// Numbers in a name count as numbers: 7 before 13.
-fn order(id: &str) -> (String, u64, String) {
+pub(crate) fn order(id: &str) -> (String, u64, String) {
     let digits = |c: char| c.is_ascii_digit();
     let start = id.find(digits).unwrap_or(id.len());
     let end = id[start..].find(|c| !digits(c)).map_or(id.len(), |length| start + length);
@@ -180,6 +180,7 @@ mod tests {
             title: "Fish & <chips>".into(),
             family: "Reefs".into(),
             paper: "of reefs".into(),
+            expected: false,
             unit: "ns".into(),
             axis: "threads".into(),
             words: vec![],

@@ -6,12 +6,12 @@ use crate::claim::judge;
 use crate::outcome::{Outcome, Point, Series, Spread};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Figure};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use holm_bench::machine;
 use holm_medium::Flush;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A cell, and a vector of its measures for each round.
@@ -24,6 +24,14 @@ fn rounds(chosen: &Chosen, setting: &Setting) -> (usize, usize) {
 
 pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<()> {
     fs::create_dir_all(out).with_context(|| format!("creating {}", out.display()))?;
+    // Before anything is measured, not after.
+    for figure in studies.iter().flat_map(|chosen| &chosen.figures) {
+        let path = file(out, figure.id);
+        ensure!(!path.is_dir(), "writing {}: it is a folder", path.display());
+    }
+    let probe = out.join("figures.new");
+    fs::write(&probe, "").with_context(|| format!("writing in {}", out.display()))?;
+    fs::remove_file(&probe)?;
     let machine = machine::describe(Path::new("."));
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
     // Cells differ by a thousand times in what they do: time left is that of operations, not of cells.
@@ -41,14 +49,21 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
         let seconds = began.elapsed().as_secs_f64();
         for figure in &chosen.figures {
             let outcome = Outcome { seconds, ..outcome(chosen, figure, &measured, setting, &machine) };
-            let path = out.join(format!("{}.json", figure.id));
-            fs::write(&path, serde_json::to_vec_pretty(&outcome)?)
+            let path = file(out, figure.id);
+            // All or nothing: a file that was cut short would keep the page from being made.
+            let fresh = path.with_extension("new");
+            fs::write(&fresh, serde_json::to_vec_pretty(&outcome)?)
+                .and_then(|()| fs::rename(&fresh, &path))
                 .with_context(|| format!("writing {}", path.display()))?;
             bar.suspend(|| print!("{}", told(&outcome)));
         }
     }
     bar.finish_and_clear();
     Ok(())
+}
+
+fn file(out: &Path, id: &str) -> PathBuf {
+    out.join(format!("{id}.json"))
 }
 
 fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressBar) -> Result<Vec<Measured>> {
@@ -98,6 +113,7 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
         title: figure.title.into(),
         family: chosen.family.name.into(),
         paper: chosen.family.paper.into(),
+        expected: chosen.family.expected,
         unit: figure.unit.into(),
         axis: figure.axis.label().into(),
         words: figure.axis.words().iter().map(ToString::to_string).collect(),
@@ -111,7 +127,7 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
         rounds: rounds(chosen, setting).0,
         exact: chosen.study.exact,
         seconds: 0.0,
-        claims: figure.claims.iter().map(|claim| judge(claim, &series)).collect(),
+        claims: figure.claims.iter().map(|claim| judge(claim, chosen.family.expected, &series)).collect(),
         series,
     }
 }
@@ -130,7 +146,13 @@ fn told(outcome: &Outcome) -> String {
             .ours
             .map_or("-".into(), |ours| format!("{:.2} ({:.2}..{:.2})", ours.median, ours.least, ours.greatest));
         let verdict = claim.verdict.name();
-        text.push_str(&format!("  {} / {}: {ours}, paper {}: {verdict}\n", claim.of, claim.against, claim.paper));
+        text.push_str(&format!(
+            "  {} / {}: {ours}, {} {}: {verdict}\n",
+            claim.of,
+            claim.against,
+            outcome.claimant(),
+            claim.paper
+        ));
     }
     text
 }
@@ -140,6 +162,7 @@ mod tests {
     use super::*;
     use crate::catalog::{Given, chosen};
     use crate::recorded::{Recorded, Request, What};
+    use crate::study::Study;
     use std::sync::Arc;
 
     fn read(folder: &Path, id: &str) -> Outcome {
@@ -184,6 +207,20 @@ mod tests {
         }
         let page = fs::read_to_string(folder.join("report.html")).expect("a page");
         assert!(page.contains("SENT-F4a") && page.contains("MB-F13") && page.contains("ISLE-F7a"));
+        fs::remove_dir_all(&folder).expect("it was made");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_told_before_anything_is_measured() {
+        let folder = std::env::temp_dir().join(format!("holm-figures-occupied-{}", std::process::id()));
+        fs::create_dir_all(folder.join("SENT-X1.json")).expect("a folder in the file's place");
+        let all = Given { reads: false, times: true, trace: false };
+        let mut studies = chosen(&["SENT-X1".into()], all).expect("it is there");
+        let study = Study { cells: |_| vec![Cell::new("never", 0.0, 1, || panic!("measured"))], ..*studies[0].study };
+        studies[0].study = Box::leak(Box::new(study));
+        let setting = Setting::new(0.000_1, Some(1), 1).expect("a setting");
+        let refused = run(&studies, &setting, &folder).expect_err("it cannot be written").to_string();
+        assert!(refused.contains("SENT-X1.json"), "{refused}");
         fs::remove_dir_all(&folder).expect("it was made");
     }
 }

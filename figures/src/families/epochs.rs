@@ -14,6 +14,7 @@ pub(crate) const FAMILY: Family = Family {
     name: "BD+Tree",
     paper: "durability by epochs, beside trees that are durable when an operation returns",
     without: "Montage",
+    expected: false,
     studies: &[
         TRACES,
         RECORDED,
@@ -252,7 +253,7 @@ const WORKING_SETS: Study = Study {
         },
         Figure {
             id: "BD-X4",
-            title: "The same beside the cache's size",
+            title: "Throughput by working set, beside the size of the cache",
             measure: 0,
             unit: "million operations a second",
             axis: Axis::Numbers("working set, percent of the keys"),

@@ -11,6 +11,7 @@ pub(crate) const FAMILY: Family = Family {
     name: "Isle-Tree",
     paper: "lines sorted each on its own, beside NV, FP, wB+, FAST-FAIR and Circ",
     without: "",
+    expected: false,
     studies: &[EXAMPLE, LOADS, FLUSHES, NODES, LATENCIES, STRINGS, READS],
     absent: &[Absent::new("ISLE-X1", "The crash matrix", "explored by `cargo xtask crash`, and part of the report")],
 };

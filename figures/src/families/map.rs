@@ -15,6 +15,7 @@ pub(crate) const FAMILY: Family = Family {
     name: "MB+-tree",
     paper: "every level a choice of its own, in memory, one thread",
     without: "the paper's own B-tree, for which the standard library's map stands",
+    expected: false,
     studies: &[
         NODES,
         WIDTHS,

@@ -11,6 +11,7 @@ pub(crate) const FAMILY: Family = Family {
     name: "Sentinels",
     paper: "sentinels that say which line of a persistent node to read, over FAST-FAIR and Circ-Tree",
     without: "",
+    expected: false,
     studies: &[WAYS, EXAMPLES, NODES, SIZES, THREADS, STRINGS, PARITY, READS],
     absent: &[],
 };
@@ -262,6 +263,8 @@ fn strings_cells(setting: &Setting) -> Vec<Cell> {
     })
 }
 
+const UNFLUSHED: &str = "Signs are made anew from the pairs after a crash, and never flushed.";
+
 const PARITY: Study = Study {
     conditions: "exact counts, keys and values of 8 bytes, uniform, splits included",
     exact: true,
@@ -281,15 +284,15 @@ const PARITY: Study = Study {
     },
     figures: &[Figure {
         id: "SENT-X1",
-        title: "Lines flushed by an insert: signs cost none",
+        title: "Lines flushed by an insert: sentinels and fingerprints cost none",
         measure: 0,
         unit: "lines flushed an insert",
         axis: Axis::Numbers("bytes of a node"),
         claims: &[
-            Claim::new("FF_S", "FF", 4096.0, 1.0),
-            Claim::new("FF_F", "FF", 4096.0, 1.0),
-            Claim::new("CIRC_S", "CIRC", 4096.0, 1.0),
-            Claim::new("CIRC_F", "CIRC", 4096.0, 1.0),
+            Claim::new("FF_S", "FF", 4096.0, 1.0).because(UNFLUSHED),
+            Claim::new("FF_F", "FF", 4096.0, 1.0).because(UNFLUSHED),
+            Claim::new("CIRC_S", "CIRC", 4096.0, 1.0).because(UNFLUSHED),
+            Claim::new("CIRC_F", "CIRC", 4096.0, 1.0).because(UNFLUSHED),
         ],
         note: "",
     }],

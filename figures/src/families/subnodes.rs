@@ -16,6 +16,7 @@ pub(crate) const FAMILY: Family = Family {
     name: "SSTree",
     paper: "subnodes that are linked before a leaf splits, beside uTree, PACTree and LB+Tree",
     without: "uTree and PACTree",
+    expected: false,
     studies: &[
         SPLITS,
         WITHOUT,
@@ -149,6 +150,9 @@ const fn changed_figure(
     Figure { id, title, measure, unit, axis: Axis::Numbers("threads"), claims, note: NOTE }
 }
 
+const FEWER_SPLITS: &str = "A longer list splits less often, and its subnodes are searched for the key first.";
+const MORE_TO_SEARCH: &str = "A longer list has more subnodes that may hold the key.";
+
 const LISTS: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, keys and values of 8 bytes; one thread",
     exact: false,
@@ -172,7 +176,10 @@ const LISTS: Study = Study {
             measure: 0,
             unit: "insert, ns",
             axis: Axis::Numbers("threads"),
-            claims: &[Claim::new("N = 3", "N = 2", 1.0, 0.912), Claim::new("N = 4", "N = 2", 1.0, 0.900)],
+            claims: &[
+                Claim::new("N = 3", "N = 2", 1.0, 0.912).because(FEWER_SPLITS),
+                Claim::new("N = 4", "N = 2", 1.0, 0.900).because(FEWER_SPLITS),
+            ],
             note: NOTE,
         },
         Figure {
@@ -181,7 +188,10 @@ const LISTS: Study = Study {
             measure: 1,
             unit: "search, ns",
             axis: Axis::Numbers("threads"),
-            claims: &[Claim::new("N = 3", "N = 2", 1.0, 1.080), Claim::new("N = 4", "N = 2", 1.0, 1.183)],
+            claims: &[
+                Claim::new("N = 3", "N = 2", 1.0, 1.080).because(MORE_TO_SEARCH),
+                Claim::new("N = 4", "N = 2", 1.0, 1.183).because(MORE_TO_SEARCH),
+            ],
             note: NOTE,
         },
     ],

@@ -13,7 +13,8 @@ pub(super) fn section(outcome: &Outcome) -> Result<String> {
     }
     let _ = writeln!(text, "</h3>\n<figure>\n{}\n{}</figure>", plot::drawn(outcome)?, legend(outcome));
     if !outcome.claims.is_empty() {
-        text.push_str("<table class=\"claims\">\n<thead><tr><th>ratio</th><th>paper</th><th>ours</th>");
+        let claimant = outcome.claimant();
+        let _ = write!(text, "<table class=\"claims\">\n<thead><tr><th>ratio</th><th>{claimant}</th><th>ours</th>");
         text.push_str("<th>from &frac14; to 4</th><th>verdict</th><th>why</th></tr></thead>\n");
         outcome.claims.iter().for_each(|claim| text.push_str(&row(claim, outcome)));
         text.push_str("</table>\n");
@@ -50,9 +51,10 @@ fn row(claim: &Judged, outcome: &Outcome) -> String {
         false => format!("{:.2}", ours.median),
     });
     format!(
-        "<tr><td title=\"{}\">{ratio}</td><td data-label=\"paper\">{}</td><td data-label=\"ours\">{ours}</td>\
+        "<tr><td title=\"{}\">{ratio}</td><td data-label=\"{}\">{}</td><td data-label=\"ours\">{ours}</td>\
          <td class=\"track\">{}</td><td>{}</td><td class=\"why\">{}</td></tr>\n",
         escaped(&outcome.axis),
+        outcome.claimant(),
         escaped(&claim.paper),
         claim.ours.map(|ours| track(&claim.paper, ours, claim.verdict)).unwrap_or_default(),
         badge(claim.verdict),
