@@ -114,9 +114,18 @@ fn main() -> Result<()> {
         Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
-        Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &rest.arguments),
+        Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
         Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
     }
+}
+
+/// Paths as whoever calls us means them: programs run in the root of the workspace. Options stay as they are.
+fn from_here(arguments: &[String]) -> Result<Vec<String>> {
+    let absolute = |argument: &String| match argument.starts_with('-') {
+        true => Ok(argument.clone()),
+        false => Ok(std::path::absolute(argument)?.to_string_lossy().into_owned()),
+    };
+    arguments.iter().map(absolute).collect()
 }
 
 fn figures(verb: &str, arguments: &[String]) -> Result<()> {
@@ -199,6 +208,13 @@ mod tests {
             panic!("`crash` was not understood")
         };
         assert_eq!(crash.arguments(), ["--design", "reef", "--table", "--variants"]);
+    }
+
+    #[test]
+    fn paths_are_of_the_folder_that_one_is_in() {
+        let told = from_here(&["--help".into(), "prefix".into(), "/usr".into()]).expect("there is a folder");
+        let here = std::env::current_dir().expect("there is a folder").join("prefix");
+        assert_eq!(told, ["--help", &here.to_string_lossy(), "/usr"]);
     }
 
     #[test]

@@ -37,9 +37,7 @@ impl Installed {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let installer = Command::new(env!("CARGO_BIN_EXE_holm-install")).arg(folder.path()).output();
-        let installed = installer.expect("the installer runs");
-        assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+        install(folder.path());
         Some(Installed { folder })
     }
 
@@ -92,6 +90,12 @@ impl Installed {
     }
 }
 
+fn install(prefix: &Path) {
+    let installer = Command::new(env!("CARGO_BIN_EXE_holm-install")).arg(prefix).output();
+    let installed = installer.expect("the installer runs");
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+}
+
 fn compiler() -> Command {
     Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
 }
@@ -117,6 +121,16 @@ fn the_example_runs_with_the_shared_library() {
     let Some(installed) = Installed::new() else { return };
     let program = installed.compiled("examples/reefs.c", Link::Shared);
     assert_eq!(installed.run(&program, &["reefs.holm"]), REEFS);
+}
+
+#[test]
+fn a_prefix_may_have_spaces() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prefix = folder.path().join("two words");
+    install(&prefix);
+    let file = std::fs::read_to_string(prefix.join("lib/pkgconfig/holm.pc")).expect("it was installed");
+    let told = file.lines().find_map(|line| line.strip_prefix("prefix=")).expect("a prefix");
+    assert_eq!(told, prefix.to_string_lossy().replace(' ', "\\ "));
 }
 
 #[test]

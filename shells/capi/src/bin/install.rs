@@ -32,7 +32,8 @@ fn install(prefix: &Path) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     }
     put(&include.join("holm.h"), HEADER)?;
-    let filled = PKG_CONFIG.replace("@prefix@", &prefix.to_string_lossy());
+    // Flags are cut apart at spaces, but for those behind a backslash.
+    let filled = PKG_CONFIG.replace("@prefix@", &prefix.to_string_lossy().replace(' ', "\\ "));
     put(&pkg_config.join("holm.pc"), &filled.replace("@version@", VERSION).replace("@private@", PRIVATE))?;
     copy(&built("libholm_capi.a")?, &lib.join("libholm.a"))?;
     let shared = format!("libholm.so.{VERSION}");
