@@ -22,6 +22,7 @@ mod load;
 pub mod locks;
 mod pair;
 mod pairs;
+mod printed;
 mod reach;
 mod rebuild;
 mod renew;

@@ -118,6 +118,27 @@ pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Order
     }
 }
 
+/// A pair and the slot that it has.
+pub(crate) type Placed = (Slot, usize);
+
+/// How a leaf of pairs without order is divided: the separator, and the pairs from there on, in order. `None` where
+/// there are fewer than `full`, so that there is room by now; and where a record is gone, which only damage could bring
+/// about: the forest reports a leaf that stays full.
+pub(crate) fn upper_half<K: Keys>(
+    keys: &K,
+    pairs: impl Iterator<Item = Placed>,
+    full: usize,
+) -> Option<(K::Fence, Vec<Placed>)> {
+    let mut lower: Vec<_> = pairs.collect();
+    if lower.len() < full {
+        return None;
+    }
+    arrange(&mut lower, |a, b| keys.order(a.0, b.0));
+    let upper = lower.split_off(lower.len() / 2);
+    let (last, first) = keys.key(lower.last()?.0).zip(keys.key(upper.first()?.0))?;
+    Some((K::separator(&last, &first), upper))
+}
+
 /// Pairs whose heads leave out `from` bytes, with heads that leave out `to`.
 pub(crate) fn reheaded<K: Keys>(keys: &K, pairs: &[Slot], from: usize, to: usize) -> Vec<Slot> {
     let head = |slot: Slot| if from == to { None } else { keys.rehead(slot, to) };

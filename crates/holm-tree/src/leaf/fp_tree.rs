@@ -13,51 +13,38 @@
 //!
 //! As a log: the roster's 32 bits name the leaf that is split, its `next` the right half.
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 use crate::keys::{Keys, Slot};
-use crate::pair::Pair;
-use crate::pairs::arrange;
+use crate::pairs::upper_half;
+use crate::printed::{ALL, Printed, SLOTS};
 use crate::roster::{Roster, slots};
-use holm_medium::{Medium, Pen, Result, Word, atomics, persistent};
-
-const SLOTS: usize = 29;
-const ALL: u32 = (1 << SLOTS) - 1;
+use holm_medium::{Medium, Pen, Result, persistent};
 
 persistent! {
     /// 512 bytes: three parts of a line of header, and 29 pairs.
     #[repr(align(64))]
     pub struct FpTree {
         roster: Roster,
-        prints: [Word; 4],
-        pairs: [Pair; 29],
+        printed: Printed,
     }
 }
 
-const _: () = assert!(size_of::<FpTree>() == 512 && SLOTS <= MOST_PAIRS);
+const _: () = assert!(size_of::<FpTree>() == 512);
 
 impl FpTree {
     fn bits(&self) -> u32 {
         self.roster.bits() & ALL
     }
 
-    /// The slots whose fingerprint is the probe's.
-    #[inline]
-    fn candidates<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> impl Iterator<Item = usize> {
-        let prints: &[_; 4] = atomics(&self.prints).try_into().expect("four words");
-        slots(lens.search.bytes_equal(prints, K::print(probe)) & self.bits())
-    }
-
     #[inline]
     fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        let pairs = self.candidates(lens, probe).map(|at| (at, self.pairs[at].slot()));
-        pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
+        self.printed.find(self.bits(), lens, probe)
     }
 
     /// The steps of a split after its log: the whole leaf copied, the bitmaps divided, the halves linked.
     fn divide<M: Medium>(&self, pen: &mut Pen<'_, M>, right: &Self, number: u32, upper: u32) {
         right.roster.follow(pen, &self.roster, self.bits());
-        right.prints.iter().zip(&self.prints).for_each(|(to, from)| pen.write(to, from.read()));
-        right.pairs.iter().zip(&self.pairs).for_each(|(to, from)| to.write(pen, from.slot()));
+        right.printed.copy(pen, &self.printed);
         // Before the bitmaps are divided: else a crash finds half of the pairs nowhere.
         pen.persist(right);
         right.roster.commit(pen, upper);
@@ -88,18 +75,16 @@ impl Leaf for FpTree {
 
     #[inline]
     fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        if let Some(at) = self.candidates(lens, probe).next() {
-            holm_search::prefetch(&self.pairs[at]);
-        }
+        self.printed.aim(self.bits(), lens, probe);
     }
 
     #[inline]
     fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.candidates(lens, probe).next().map(|at| self.pairs[at].payload.read())
+        self.printed.glance(self.bits(), lens, probe)
     }
 
     fn live(&self, _: &(), out: &mut Pairs) {
-        slots(self.bits()).for_each(|at| out.push(self.pairs[at].slot()));
+        self.printed.live(self.bits(), out);
     }
 
     fn next(&self) -> u32 {
@@ -124,13 +109,12 @@ impl Leaf for FpTree {
         let found = self.find(lens, probe);
         let bits = self.bits();
         let at = slots(!bits & ALL).next().ok_or(Full)?;
-        self.pairs[at].write(pen, Slot { head: K::head(probe, 0), payload });
+        self.printed.pair(at).write(pen, Slot { head: K::head(probe, 0), payload });
         // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
-        pen.persist(&self.pairs[at]);
-        let (word, shift) = (&self.prints[at / 8], at % 8 * 8);
-        pen.write(word, word.read() & !(0xff << shift) | u64::from(K::print(probe)) << shift);
+        pen.persist(self.printed.pair(at));
+        self.printed.set_print(pen, at, K::print(probe));
         // Before the bitmap: else a crash keeps a pair that no search finds.
-        pen.persist(word);
+        pen.persist(self.printed.print_word(at));
         let gone = found.map_or(0, |(old, _)| 1 << old);
         // The commit word: the new pair comes and the old one goes at once.
         self.roster.commit(pen, bits & !gone | 1 << at);
@@ -159,13 +143,7 @@ impl Leaf for FpTree {
         fresh: [Fresh<'_, Self>; 2],
         _: (&K::Fence, Option<&K::Fence>),
     ) -> Split<K::Fence> {
-        let mut order: Vec<_> = slots(self.bits()).map(|at| (self.pairs[at].slot(), at)).collect();
-        arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
-        let (lower, upper) = order.split_at(order.len() / 2);
-        let ends = lower.last().zip(upper.first()).filter(|_| order.len() == SLOTS);
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
-        let Some((last, first)) = ends.and_then(|(a, b)| lens.keys.key(a.0).zip(lens.keys.key(b.0))) else {
+        let Some((separator, upper)) = upper_half(lens.keys, self.printed.placed(self.bits()), SLOTS) else {
             return Split { left: own, right: None };
         };
         let [right, log] = fresh;
@@ -174,7 +152,7 @@ impl Leaf for FpTree {
         pen.persist(&log.leaf.roster);
         self.divide(pen, right.leaf, right.number, upper.iter().fold(0, |bits, (_, at)| bits | 1 << at));
         log.leaf.roster.end(pen);
-        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+        Split { left: own, right: Some((separator, right.number)) }
     }
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {

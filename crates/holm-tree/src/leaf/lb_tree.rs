@@ -17,7 +17,7 @@
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
 use crate::keys::{Keys, Slot};
-use crate::pairs::arrange;
+use crate::pairs::upper_half;
 use crate::roster::slots;
 use holm_medium::{Medium, Pen, Result, Word, atomics, persistent};
 
@@ -164,16 +164,10 @@ impl LbTree {
         pending: Option<(K::Probe<'_>, u64)>,
     ) -> (Split<K::Fence>, bool) {
         let header = self.header();
-        let mut order: Vec<_> = slots(header.bits()).map(|at| (self.slot(at), at)).collect();
-        arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
-        let (lower, upper) = order.split_at(order.len() / 2);
-        let ends = lower.last().zip(upper.first()).filter(|_| order.len() == SLOTS);
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
-        let Some((last, first)) = ends.and_then(|(a, b)| lens.keys.key(a.0).zip(lens.keys.key(b.0))) else {
+        let pairs = slots(header.bits()).map(|at| (self.slot(at), at));
+        let Some((separator, upper)) = upper_half(lens.keys, pairs, SLOTS) else {
             return (Split { left: own, right: None }, false);
         };
-        let separator = K::separator(&last, &first);
         let rides =
             |(probe, _): &(K::Probe<'_>, u64)| K::fence(*probe) >= separator && self.find(lens, *probe).is_none();
         let rider = pending.filter(rides).map(|(probe, payload)| {
