@@ -5,7 +5,7 @@
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
-use crate::script::{Script, change, descent, empty_out, hollow, merge, named, overflow, random};
+use crate::script::{Script, change, come_along, descent, empty_out, hollow, merge, named, overflow, random};
 use crate::subject::Subject;
 use crate::trace::Site;
 use crate::verdict::Violation;
@@ -22,7 +22,7 @@ pub enum Fate {
 
 fn scripts(subject: &'static Subject) -> Vec<Script> {
     let capacity = subject.capacity;
-    named(capacity).into_iter().chain((0..2).map(|seed| random(seed, capacity))).collect()
+    named(capacity).into_iter().chain([come_along(capacity)]).chain((0..2).map(|seed| random(seed, capacity))).collect()
 }
 
 /// What is tried, from what finds most in least time to the rest: the loss of power, the death of the process, then two

@@ -142,6 +142,15 @@ pub fn merge(capacity: usize) -> Script {
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
 }
 
+/// Two leaves become one, and the next thing done changes a pair that came along, where it is: the merge must be
+/// durable by then.
+pub fn come_along(capacity: usize) -> Script {
+    let (half, last) = (capacity as u64 / 2, capacity as u64 + 1);
+    let each = |writer: Writer, i: u64| writer.remove(i * 10).put(last * 10);
+    let steps = (half - 5..half + 3).fold(steps(), each);
+    Script { name: "come_along".into(), steps: steps.steps, ..merge(capacity) }
+}
+
 /// Two leaves become one whose blocks have been used before, and so has the block of the one that they stem from.
 pub fn elders(capacity: usize) -> Script {
     let (half, last) = (capacity as u64 / 2, capacity as u64 + 1);

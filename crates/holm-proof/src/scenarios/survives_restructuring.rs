@@ -4,7 +4,9 @@
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
-use crate::script::{descent, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
+use crate::script::{
+    come_along, descent, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within,
+};
 use crate::subject::Subject;
 
 /// A leaf splits.
@@ -21,7 +23,8 @@ pub fn survives_splits(subject: &'static Subject) -> Verdict {
 /// # Errors
 /// The violation.
 pub fn survives_merges(subject: &'static Subject) -> Verdict {
-    all_owed(subject, &[merge(subject.capacity), empty(subject.capacity)], Plan::suite)
+    let capacity = subject.capacity;
+    all_owed(subject, &[merge(capacity), come_along(capacity), empty(capacity)], Plan::suite)
 }
 
 /// Old versions fill a leaf.

@@ -1,9 +1,9 @@
 //! The scripts do what their names say: else the scenarios that use them would look at nothing.
 
 use holm_proof::Subject;
-use holm_proof::script::{empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
+use holm_proof::script::{come_along, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
 use holm_proof::subjects::{borders, buffered};
-use holm_proof::{Grove, History, Script, advance};
+use holm_proof::{Grove, History, Script, Step, advance};
 use std::collections::BTreeSet;
 
 /// The leaves of a tree before and after a script's steps, from left to right.
@@ -31,6 +31,17 @@ fn leaves_split() {
 fn leaves_merge() {
     let (before, after) = leaves(&merge(28));
     assert!(after.len() < before.len(), "{before:?} {after:?}");
+}
+
+#[test]
+fn what_came_along_is_changed_next() {
+    let script = come_along(31);
+    let count = |steps: usize| {
+        let script = Script { steps: script.steps[..steps].to_vec(), ..script.clone() };
+        leaves_of(&borders, &script).1.len()
+    };
+    let merged = (0..script.steps.len()).find(|steps| count(*steps) == 1).expect("they merge");
+    assert!(matches!(script.steps[merged], Step::Put(320, _)), "{merged}");
 }
 
 #[test]
