@@ -54,6 +54,7 @@ macro_rules! crashed {
 
 crashed! {
     canaries: canary_0;
-    subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree isle lb_tree nv_tree ss_tree wb_tree;
+    subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree holm_strict isle lb_tree nv_tree ss_tree
+        wb_tree;
     locked: isle_lock_array;
 }

@@ -98,6 +98,8 @@ designs! { $ for_each_design:
     nv_tree: leaf crate::leaf::nv_tree::NvTree, twig Sorted<4>, branch Contiguous<8>;
     /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
     lb_tree: leaf crate::leaf::lb_tree::LbTree, twig Sorted<8>, branch Sorted<8>;
+    /// The strict leaf for byte strings: FPTree's fingerprints, LB+-Tree's inserts, and one word for bitmap and link.
+    holm_strict: leaf crate::leaf::holm_strict::HolmStrict, twig Sorted<8>, branch Sorted<8>;
     /// SSTree: a leaf is a list of subnodes, two at most. Durable when an operation returns.
     ss_tree: leaf SsTree<2, MOVING>, twig Sorted<8>, branch Sorted<8>;
     /// Accepts all, stores nothing: prices the rest of the house.

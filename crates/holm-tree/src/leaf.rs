@@ -12,6 +12,7 @@ pub mod canary;
 pub mod circ;
 pub mod fast_fair;
 pub mod fp_tree;
+pub mod holm_strict;
 pub mod isle;
 pub mod lb_tree;
 pub mod nv_tree;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! bytes 16-44   29 fingerprints of whole keys; 45-47 zero
-//!       48-511  29 pairs {head, payload}; slot s lies in line (s + 3) / 4
+//!       48-511  29 pairs {head, payload}; slot s lies in line s / 4, rounded up
 //! ```
 
 use crate::keys::{Keys, Slot};
@@ -31,6 +31,11 @@ persistent! {
 
 const _: () = assert!(size_of::<Printed>() == 496 && SLOTS <= MOST_PAIRS);
 
+/// The line of a slot.
+pub const fn line(slot: usize) -> usize {
+    slot.div_ceil(4)
+}
+
 impl Printed {
     /// A slot's pair.
     #[inline]
@@ -47,6 +52,11 @@ impl Printed {
     /// The word of a slot's fingerprint.
     pub fn print_word(&self, at: usize) -> &Word {
         &self.prints[at / 8]
+    }
+
+    /// A slot's fingerprint.
+    pub fn print(&self, at: usize) -> u8 {
+        (self.prints[at / 8].read() >> (at % 8 * 8)) as u8
     }
 
     /// Of these slots, those whose fingerprint is the probe's.

@@ -4,7 +4,7 @@ use holm_proof::Subject;
 use holm_proof::mutants::{Fate, Hunt};
 use holm_proof::subjects::canaries::canary_0;
 use holm_proof::subjects::{
-    bd_tree_literal, borders, buffered, circ, fast_fair, fp_tree, isle, lb_tree, nv_tree, ss_tree, wb_tree,
+    bd_tree_literal, borders, buffered, circ, fast_fair, fp_tree, holm_strict, isle, lb_tree, nv_tree, ss_tree, wb_tree,
 };
 use holm_proof::{Order, Site};
 use std::collections::BTreeSet;
@@ -180,6 +180,16 @@ fn lb_tree_needs_all_it_does() {
     let left = needless(&hunt(&lb_tree), &["lb_tree.rs"]);
     let [stores, flushes, fences] = PLANTED.map(|it| left.iter().filter(|site| site.order == it).count());
     assert_eq!((stores, flushes, fences), (2, 2, 3), "{left:#?}");
+}
+
+/// A planted leaf's header as above.
+#[test]
+fn holm_strict_needs_all_it_does() {
+    let hunt = hunt(&holm_strict);
+    let leaf = sites_in(&hunt, &["holm_strict.rs", "printed.rs"]);
+    assert!(leaf.len() > 20, "{} {leaf:?}", leaf.len());
+    let left = needless(&hunt, &["holm_strict.rs", "printed.rs"]);
+    assert_eq!(orders(&left), PLANTED, "{left:#?}");
 }
 
 /// Of a planted leaf the first put flushes the header's line and fences. The fence after every block's own recovery is

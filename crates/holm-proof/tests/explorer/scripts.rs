@@ -2,7 +2,7 @@
 
 use holm_proof::Subject;
 use holm_proof::script::{come_along, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
-use holm_proof::subjects::{borders, buffered};
+use holm_proof::subjects::{borders, buffered, holm_strict};
 use holm_proof::{Grove, History, Script, Step, advance};
 use std::collections::BTreeSet;
 
@@ -35,13 +35,16 @@ fn leaves_merge() {
 
 #[test]
 fn what_came_along_is_changed_next() {
-    let script = come_along(31);
-    let count = |steps: usize| {
-        let script = Script { steps: script.steps[..steps].to_vec(), ..script.clone() };
-        leaves_of(&borders, &script).1.len()
-    };
-    let merged = (0..script.steps.len()).find(|steps| count(*steps) == 1).expect("they merge");
-    assert!(matches!(script.steps[merged], Step::Put(320, _)), "{merged}");
+    for (subject, capacity) in [(&borders, 31), (&holm_strict, 29)] {
+        let script = come_along(capacity);
+        let count = |steps: usize| {
+            let script = Script { steps: script.steps[..steps].to_vec(), ..script.clone() };
+            leaves_of(subject, &script).1.len()
+        };
+        let merged = (0..script.steps.len()).find(|steps| count(*steps) == 1).expect("they merge");
+        let last = 10 * (capacity as u64 + 1);
+        assert!(matches!(script.steps[merged], Step::Put(key, _) if key == last), "{}: {merged}", subject.name);
+    }
 }
 
 #[test]

@@ -66,7 +66,7 @@ fn what_was_not_closed_is_refused() {
 #[test]
 fn whatever_the_design() {
     let shifting = ["fast_fair", "fast_fair_sentinels", "circ", "isle"];
-    let others = ["buffered", "wb_tree", "fp_tree", "nv_tree", "lb_tree", "ss_tree"];
+    let others = ["buffered", "wb_tree", "fp_tree", "nv_tree", "lb_tree", "holm_strict", "ss_tree"];
     for design in shifting.into_iter().chain(others) {
         let folder = folder();
         let db = Database::builder().design(design).memory(true).open(folder.path()).expect("a new database");

@@ -1,0 +1,191 @@
+//! Counts by formula of the designs that keep pairs in the header's line: what an operation flushes depends on the line
+//! that its pair goes to.
+
+use crate::grove::{Grove, ORDERS, Order, mixed};
+use holm_medium::{Area, Counts, Ground, Word};
+use holm_tree::{Toward, Words};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where a design keeps what the formulas ask for, and what its splits cost.
+struct Shape {
+    design: &'static str,
+    bytes: usize,
+    slots: usize,
+    bits: fn(&[Word]) -> u64,
+    /// The word of slot 0.
+    first: usize,
+    /// Slots in the header's line.
+    front: usize,
+    /// With the pending pair, and without it.
+    splits: [(u64, u64); 2],
+    merges: bool,
+}
+
+const SHAPES: [Shape; 2] = [
+    Shape {
+        design: "lb_tree",
+        bytes: 256,
+        slots: 14,
+        bits: |words| words[0].read(),
+        first: 2,
+        front: 3,
+        // Header, the lines behind it for eight pairs or seven, the old leaf's links; its header.
+        splits: [(6, 2), (5, 2)],
+        merges: false,
+    },
+    Shape {
+        design: "holm_strict",
+        bytes: 512,
+        slots: 29,
+        bits: |words| words[0].read() >> 32,
+        first: 6,
+        front: 1,
+        // Header, the lines behind it for sixteen pairs or fifteen; the old leaf's header.
+        splits: [(6, 2), (6, 2)],
+        merges: true,
+    },
+];
+
+/// What a leaf holds: slots that count, each with its key.
+type Slots = BTreeSet<(usize, u64)>;
+
+impl Shape {
+    fn slots(&self, grove: &Grove<Words>, leaf: u32) -> Slots {
+        let place = Area::Leaves.at(u64::from(leaf) * self.bytes as u64);
+        let words = grove.quill.image().words(place, self.bytes / 8).expect("a block");
+        let bits = (self.bits)(words);
+        (0..self.slots).filter(|at| bits >> at & 1 == 1).map(|at| (at, words[self.first + 2 * at].read())).collect()
+    }
+
+    fn line(&self, slot: usize) -> usize {
+        (self.first / 2 + slot) / 4
+    }
+
+    /// An insert without a split.
+    fn insert(&self, slot: usize) -> (u64, u64) {
+        assert_eq!(self.line(slot) == 0, slot < self.front);
+        if slot < self.front { (1, 1) } else { (2, 2) }
+    }
+
+    /// The left leaf takes these slots of its right neighbour's over, and its header changes.
+    fn merge<'a>(&self, taken: impl Iterator<Item = &'a (usize, u64)>) -> (u64, u64) {
+        let lines: BTreeSet<_> = taken.map(|(slot, _)| self.line(*slot)).filter(|line| *line > 0).collect();
+        (lines.len() as u64 + 1, 1 + u64::from(!lines.is_empty()))
+    }
+}
+
+/// The leaves, by number.
+fn leaves(shape: &Shape, grove: &Grove<Words>) -> BTreeMap<u32, Slots> {
+    let (mut leaves, mut edge) = (BTreeMap::new(), 0);
+    loop {
+        let view = grove.index.view(&grove.root, Toward::Holding(edge));
+        leaves.insert(view.seen.leaf(), shape.slots(grove, view.seen.leaf()));
+        match view.edge {
+            Some(high) => edge = high,
+            None => return leaves,
+        }
+    }
+}
+
+/// How often it came to what.
+#[derive(Default, Debug)]
+struct Tally {
+    fronts: u32,
+    behind: u32,
+    along: u32,
+    splits: u32,
+    riders: u32,
+    merges: u32,
+}
+
+/// What a trace of operations costs, by formula.
+fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
+    let grove = Grove::new(shape.design, Words);
+    let mut tally = Tally::default();
+    for i in 0..4_000 {
+        let key = order(mixed(i) % 600);
+        let removes = mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 13 };
+        let number = || grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf();
+        let (own, before, counts) = (number(), leaves(shape, &grove), grove.counts());
+        let found = if removes { grove.remove(key) } else { grove.put(key, i) };
+        let spent = grove.counts() - counts;
+        let (now, after) = (number(), leaves(shape, &grove));
+        let wanted = match (removes, found.is_some()) {
+            (true, false) => (0, 0),
+            (false, true) => (1, 1),
+            (true, true) if after.len() == before.len() => (1, 1),
+            (true, true) => {
+                tally.merges += 1;
+                let (flushes, fences) = shape.merge(after[&now].difference(&before[&now]));
+                (1 + flushes, 1 + fences)
+            }
+            (false, false) => {
+                let slot = after[&now].iter().find(|(_, put)| *put == key).expect("the key was put").0;
+                let insert = shape.insert(slot);
+                match (after.len() - before.len(), now == own) {
+                    (0, _) => {
+                        let came = after[&now].difference(&before[&now]).count();
+                        *[&mut tally.fronts, &mut tally.behind][usize::from(insert.0 > 1)] += 1;
+                        tally.along += u32::from(came > 1);
+                        insert
+                    }
+                    (_, false) => {
+                        (tally.splits, tally.riders) = (tally.splits + 1, tally.riders + 1);
+                        shape.splits[0]
+                    }
+                    (_, true) => {
+                        tally.splits += 1;
+                        (shape.splits[1].0 + insert.0, shape.splits[1].1 + insert.1)
+                    }
+                }
+            }
+        };
+        let design = shape.design;
+        assert_eq!((spent.flushes, spent.fences), wanted, "{design}, {name}: {key}, removed: {removes}, {found:?}");
+    }
+    tally
+}
+
+#[test]
+fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
+    for (shape, (name, order)) in SHAPES.iter().flat_map(|shape| ORDERS.map(|order| (shape, order))) {
+        let tally = follows(shape, name, order);
+        let Tally { fronts, behind, along, splits, riders, merges } = tally;
+        assert!(splits > 10 && riders > 3, "{}, {name}: {tally:?}", shape.design);
+        assert!(behind > 50 && along > 50 && fronts > behind / 2, "{}, {name}: {tally:?}", shape.design);
+        assert_eq!(merges > 3, shape.merges, "{}, {name}: {tally:?}", shape.design);
+    }
+}
+
+#[test]
+fn a_tree_planted_or_given_up_costs_what_the_page_says() {
+    for (shape, planted) in SHAPES.iter().zip([(3, 3), (1, 1)]) {
+        let grove = Grove::new(shape.design, Words);
+        let cost = |before: Counts| {
+            let spent = grove.counts() - before;
+            (spent.flushes, spent.fences)
+        };
+        let before = grove.counts();
+        let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 8).expect("memory");
+        assert_eq!(cost(before), planted, "{}", shape.design);
+        let mut stay = grove.quill.clock().check_in().expect("sound");
+        (0..200).for_each(|key| assert_eq!(grove.index.put(&root, &mut stay, key, key, None).expect("memory"), None));
+        let (leaves, before) = (grove.index.audit(&root).leaves, grove.counts());
+        grove.index.uproot(&root, &mut stay, &mut |_| {}).expect("sound");
+        assert!(leaves > 5);
+        assert_eq!(cost(before), (leaves, leaves), "{}", shape.design);
+    }
+}
+
+/// What the designs are for: lines and fences of 100,000 inserts, splits included.
+#[test]
+fn uniform_inserts_cost_less_than_two_lines() {
+    let spent = SHAPES.map(|shape| {
+        let grove = Grove::new(shape.design, Words);
+        let before = grove.counts();
+        (0..100_000).for_each(|i| assert_eq!(grove.put(mixed(i), i), None));
+        let spent = grove.counts() - before;
+        (shape.design, spent.flushes, spent.fences)
+    });
+    assert_eq!(spent, [("lb_tree", 172_498, 138_866), ("holm_strict", 175_764, 157_680)]);
+}
