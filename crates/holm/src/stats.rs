@@ -52,8 +52,8 @@ pub struct Stats {
     pub longest_cut_ns: u64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: u64,
-    /// For how long the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does not
-    /// wait. Nothing written since then is durable; after a second the log is told, too.
+    /// For how long the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does
+    /// not wait. Nothing written since then is durable; after a second the log is told, too.
     pub waiting_ns: u64,
     /// Operations that it waits for; 0 while it is a batch that holds the clock.
     pub waiting_operations: u64,
