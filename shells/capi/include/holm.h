@@ -103,6 +103,8 @@ typedef struct holm_stats {
     uint64_t checkpoints;       /* checkpoints finished */
     uint64_t held_back;         /* times writers were held back because the disk could not keep up */
     uint64_t recovered_records; /* epoch records that the last open read; 0 after a clean close */
+    uint64_t waiting_ns;        /* how long the end of an epoch has waited for operations at this moment; or 0 */
+    uint64_t waiting_operations; /* for how many; 0 while it is a batch */
 } holm_stats;
 
 /* The library's version, "0.1.0". Static. Any thread. */

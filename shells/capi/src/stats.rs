@@ -22,9 +22,11 @@ pub struct Stats {
     checkpoints: u64,
     held_back: u64,
     recovered_records: u64,
+    waiting_ns: u64,
+    waiting_operations: u64,
 }
 
-const _: () = assert!(size_of::<Stats>() == 96, "laid out as in the header");
+const _: () = assert!(size_of::<Stats>() == 112, "laid out as in the header");
 
 impl From<holm::Stats> for Stats {
     fn from(stats: holm::Stats) -> Self {
@@ -41,6 +43,8 @@ impl From<holm::Stats> for Stats {
             checkpoints: stats.checkpoints,
             held_back: stats.held_back,
             recovered_records: stats.recovery.map_or(0, |recovery| recovery.records),
+            waiting_ns: stats.waiting_ns,
+            waiting_operations: stats.waiting_operations,
         }
     }
 }
