@@ -121,7 +121,8 @@ fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
     for probe in probes {
         let _ = (leaf.get(&beside, lens, *probe), leaf.glance(&beside, lens, *probe));
     }
-    let _ = (leaf.sparse(&beside, lens), leaf.skip(), leaf.stamp(lens), leaf.next(), leaf.behind(), leaf.shed(&beside));
+    let _ = (leaf.sparse(&beside, lens), leaf.skip(), leaf.stamp(&beside, lens), leaf.next());
+    let _ = (leaf.behind(&beside, lens, 1), leaf.behind(&beside, lens, L::BLOCKS), leaf.shed(&beside));
 }
 
 fn merges<L: Leaf>() -> bool {

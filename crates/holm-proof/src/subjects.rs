@@ -37,7 +37,7 @@ pub mod locked {
 /// With leaves of more blocks than the list's, which have scripts of their own.
 pub mod subnodes {
     use super::{Subject, variants};
-    subjects! { ALL, variants: ss_tree_staying ss_tree_three ss_tree_four }
+    subjects! { ALL, variants: ss_tree_staying ss_tree_three ss_tree_four holm_three holm_four }
 }
 
 /// With known bugs, but for the first.

@@ -97,7 +97,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             return None;
         }
         let payload = leaf.get(&berth.beside, self.lens(), probe);
-        let stamp = leaf.stamp(self.lens());
+        let stamp = leaf.stamp(&berth.beside, self.lens());
         latch.still(version).then_some(Sighting { payload, seen: at.seen(at.leaf, version), stamp })
     }
 
@@ -189,12 +189,14 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    /// The numbers of a leaf's blocks, from its own on: as many as it says there are, whatever lies in them.
+    /// The numbers of a leaf's blocks, from its own on: as many as there are said to be, whatever lies in them.
     pub fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
-        let behind = |number: &u32| self.leaf(*number).map_or(0, Leaf::behind);
-        let step = move |number: &u32| Some(behind(number)).filter(|next| *next != 0);
+        let behind = move |place: usize| {
+            let (block, berth) = self.leaf(leaf).zip(self.berths.get(leaf))?;
+            Some(block.behind(&berth.beside, self.lens(), place)).filter(|number| *number != 0)
+        };
         // Of leaves of one block nothing is read.
-        std::iter::once(leaf).chain(std::iter::successors(step(&leaf), step).take(D::Leaf::BLOCKS - 1))
+        std::iter::once(leaf).chain((1..D::Leaf::BLOCKS).map_while(behind))
     }
 
     /// Probes travel together, a stage at a time, so that their misses overlap: the way down, then each leaf's first
@@ -225,7 +227,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         for ((probe, place), seen) in probes.iter().zip(&reached).zip(&seen) {
             let sighting = place.as_ref().zip(*seen).and_then(|((at, leaf, berth), version)| {
                 let payload = leaf.get(&berth.beside, self.lens(), *probe);
-                let stamp = leaf.stamp(self.lens());
+                let stamp = leaf.stamp(&berth.beside, self.lens());
                 let seen = at.seen(at.leaf, version);
                 at.latch(at.leaf, berth).still(version).then_some(Sighting { payload, seen, stamp })
             });
@@ -279,7 +281,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         into.seen = Seen::default();
         into.pairs.begin(D::Leaf::CAPACITY);
         leaf.gather(&berth.beside, self.lens(), &mut into.pairs);
-        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp(self.lens()));
+        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp(&berth.beside, self.lens()));
         if !still() {
             return None;
         }

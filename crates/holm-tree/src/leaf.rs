@@ -115,6 +115,8 @@ pub struct Room<'a, L: Leaf, F> {
     pub own: u32,
     /// Blocks to use.
     pub fresh: [Fresh<'a, L>; 2],
+    /// More of them, [`Leaf::SPARE`] in all.
+    pub spare: &'a [Fresh<'a, L>],
     /// The leaf's range.
     pub range: (&'a F, Option<&'a F>),
 }
@@ -149,6 +151,13 @@ pub enum Fate {
         /// For linked designs: the first leaf of it.
         first: bool,
     },
+    /// One of the blocks behind a leaf's first one, which it names.
+    Behind {
+        /// The keyspace.
+        keyspace: u32,
+        /// The number of the leaf, which is one whatever its own block is found to be.
+        leaf: u32,
+    },
 }
 
 /// Something that no crash can have left in a block, given by its number and a byte within it.
@@ -181,6 +190,8 @@ pub trait Leaf: Persistent + Sized {
     const CAPACITY: usize;
     /// The most blocks a leaf consists of: its own, whose number is the leaf's, and those behind it.
     const BLOCKS: usize = 1;
+    /// How many more than two fresh blocks a split may use; an even number.
+    const SPARE: usize = 0;
     /// The leaf's volatile side, kept in its berth: rebuilt by [`Leaf::recover`], gone with the process.
     type Beside: Default + Send + Sync + 'static;
 
@@ -221,13 +232,14 @@ pub trait Leaf: Persistent + Sized {
         self.live(beside, out);
     }
 
-    /// The number of the block behind this one; 0 is none. Leads through all blocks of a leaf.
-    fn behind(&self) -> u32 {
+    /// The number of the block at a place behind the leaf's own, from 1 on; 0 where there is none, and beyond that.
+    fn behind<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, place: usize) -> u32 {
+        let _ = (beside, lens, place);
         0
     }
 
-    /// The number of a block of the leaf that the insert or removal just done has given up, durably; 0 is none. Asked
-    /// once after each, by who holds the leaf.
+    /// The number of a block of the leaf that the insert or removal just done has given up, as durably as that; 0 is
+    /// none. Asked once after each, by who holds the leaf.
     fn shed(&self, beside: &Self::Beside) -> u32 {
         let _ = beside;
         0
@@ -246,8 +258,8 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// The latest epoch in which the leaf changed, for designs that know.
-    fn stamp<K: Keys>(&self, lens: Lens<'_, K>) -> Epoch {
-        let _ = lens;
+    fn stamp<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) -> Epoch {
+        let _ = (beside, lens);
         0
     }
 
@@ -340,11 +352,11 @@ pub trait Leaf: Persistent + Sized {
         false
     }
 
-    /// Moves the pairs of this leaf and of its right neighbour (numbers `own`) into `fresh`, if the design can and they
-    /// fit well; tells whether it did. Both are given up then.
+    /// Moves the pairs of this leaf and of its right neighbour (`own`: the numbers of both, and what is beside them)
+    /// into `fresh`, if the design can and they fit well; tells whether it did. Both are given up then.
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [u32; 2],
+        own: [(u32, &Self::Beside); 2],
         right: &Self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
@@ -359,8 +371,8 @@ pub trait Leaf: Persistent + Sized {
     /// the last one first.
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
-    /// After a crash: brings the block to the state of the cut, durably and idempotently, and says what it is, which
-    /// does not depend on whether it is behind another one. Other blocks may be looked at through `peer`, and written
+    /// After a crash: brings the block to the state of the cut, durably and idempotently, forgets what was beside it,
+    /// and says what it is, which does not depend on whether others name it. Other blocks may be looked at through `peer`, and written
     /// to where their own recovery writes nothing; they may be under recovery themselves at the same time.
     ///
     /// # Errors
@@ -374,8 +386,18 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate>;
 
+    /// After a crash, once all blocks are at the cut: these are behind this one, each of which names it. They are told
+    /// to it alone, which may hold nothing itself.
+    ///
+    /// # Errors
+    /// `Corrupt`, where no crash can have left them so.
+    fn enlist<K: Keys>(&self, own: u32, beside: &Self::Beside, lens: Lens<'_, K>, behind: &[u32]) -> Result<()> {
+        let _ = (beside, lens);
+        Err(damaged::<Self>((own, 0), "blocks behind a leaf's own", format!("{behind:?}"), "none"))
+    }
+
     /// For designs that are not linked and do not defer, or whose leaves are of several blocks: of a block that
-    /// `recover` has found to be a leaf, once all that `recover` wrote anywhere is durable, and what slots stand for
+    /// `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and what slots stand for
     /// can be asked. Takes away, idempotently, what a crash left half done within the leaf, and gives up one that holds
     /// nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is one. Touches no other
     /// leaf. The pen fences once all leaves are done.

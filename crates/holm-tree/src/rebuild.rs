@@ -34,8 +34,8 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     let pool = forest.quill.pool();
     let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
     let restorer = Restorer { forest, epoch, blocks };
-    let (live, latest) = recover_all(&restorer, cut, threads)?;
-    let mut live = heads(forest, live)?;
+    let (blocks_found, latest) = recover_all(&restorer, cut, threads)?;
+    let mut live = leaves_of(&restorer, blocks_found)?;
     let linked = D::Leaf::CARD.linked;
     let planted: BTreeSet<_> = live.iter().filter(|live| !linked || live.2).map(|live| live.1).collect();
     let mut levels = restorer.find(|keyspace| planted.contains(&keyspace))?;
@@ -78,13 +78,17 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     Ok(Rebuilt { roots, latest, leaves, record_bytes })
 }
 
+/// A leaf's number and keyspace, and whether it is the first one of that.
 type Live = (u32, u32, bool);
+
+/// Each block that is not free, and what it is.
+type Blocks = Vec<(u32, Fate)>;
 
 fn recover_all<M: Medium, D: Design, K: Keys>(
     restorer: &Restorer<'_, M, D, K>,
     cut: Cut,
     threads: usize,
-) -> Result<(Vec<Live>, Epoch)> {
+) -> Result<(Blocks, Epoch)> {
     let Restorer { forest, epoch, blocks } = *restorer;
     let latest = Mutex::new(0);
     let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
@@ -97,9 +101,9 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let peer = |number| forest.leaf(number).filter(|_| number < blocks);
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
             // Of this block alone: the one behind it may not be at the cut yet.
-            newest = newest.max(leaf.stamp(Lens { image: None, ..forest.lens() }));
-            if let Fate::Live { keyspace, first } = fate {
-                live.push((number, keyspace, first));
+            newest = newest.max(leaf.stamp(&berth.beside, Lens { image: None, ..forest.lens() }));
+            if fate != Fate::Free {
+                live.push((number, fate));
             }
         }
         // One fence for all that recovery wrote: until it is durable, a second crash finds the same work to do.
@@ -112,7 +116,49 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
     Ok((live, latest))
 }
 
-/// Of leaves of several blocks, those blocks that are behind no other.
+/// The leaves that the blocks are, or are behind of.
+fn leaves_of<M: Medium, D: Design, K: Keys>(restorer: &Restorer<'_, M, D, K>, blocks: Blocks) -> Result<Vec<Live>> {
+    let (mut live, mut behind) = (Vec::with_capacity(blocks.len()), Vec::new());
+    for (number, fate) in blocks {
+        match fate {
+            Fate::Live { keyspace, first } => live.push((number, keyspace, first)),
+            Fate::Behind { keyspace, leaf } => behind.push((leaf, number, keyspace)),
+            Fate::Free => {}
+        }
+    }
+    let live = heads(restorer.forest, live)?;
+    if behind.is_empty() { Ok(live) } else { enlist_all(restorer, live, behind) }
+}
+
+/// Tells each leaf of the blocks that name it. One whose own block holds nothing is a leaf for being named: given out
+/// as free, that block would be somebody else's while others still lead there.
+fn enlist_all<M: Medium, D: Design, K: Keys>(
+    Restorer { forest, blocks, .. }: &Restorer<'_, M, D, K>,
+    mut live: Vec<Live>,
+    mut behind: Vec<(u32, u32, u32)>,
+) -> Result<Vec<Live>> {
+    behind.sort_unstable();
+    let mut hollow = Vec::new();
+    for part in behind.chunk_by(|a, b| a.0 == b.0) {
+        let (number, named_by, keyspace) = part[0];
+        if !(forest.quill.pool().space.first_block()..*blocks).contains(&number) {
+            let expected = "a block of the image";
+            return Err(damaged::<D::Leaf>((named_by, 0), "the leaf of a block", number.to_string(), expected));
+        }
+        let (leaf, berth) = forest.block(number)?;
+        let numbers: Vec<_> = part.iter().map(|block| block.1).collect();
+        leaf.enlist(number, &berth.beside, forest.lens(), &numbers)?;
+        // `live` is in ascending order of numbers.
+        if live.binary_search_by_key(&number, |live| live.0).is_err() {
+            hollow.push((number, keyspace, false));
+        }
+    }
+    live.append(&mut hollow);
+    live.sort_unstable();
+    Ok(live)
+}
+
+/// Of leaves of several blocks that lead from one to the next, those blocks that are behind no other.
 fn heads<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: Vec<Live>) -> Result<Vec<Live>> {
     if D::Leaf::BLOCKS == 1 {
         return Ok(live);
@@ -120,7 +166,8 @@ fn heads<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: Vec<Live
     let first = forest.quill.pool().space.first_block();
     let mut followed = BTreeSet::new();
     for (number, ..) in &live {
-        let behind = forest.leaf(*number).map_or(0, Leaf::behind);
+        let (block, berth) = forest.block(*number)?;
+        let behind = block.behind(&berth.beside, forest.lens(), 1);
         let exists = behind >= first && forest.leaf(behind).is_some();
         if behind != 0 && !(exists && followed.insert(behind)) {
             let expected = "a block of the image that no other leads to";
@@ -277,7 +324,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
         pairs.clear();
         leaf.gather(&berth.beside, forest.lens(), &mut pairs);
         // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
-        let unlogged = leaf.stamp(forest.lens()) >= epoch;
+        let unlogged = leaf.stamp(&berth.beside, forest.lens()) >= epoch;
         for slot in pairs.iter() {
             if let Some((offset, words)) = K::extent(slot.payload)
                 && !reach.mark(offset, words)

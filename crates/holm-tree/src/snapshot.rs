@@ -107,7 +107,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let mut copy = Glimpse::default();
         copy.pairs.begin(D::Leaf::CAPACITY);
         leaf.gather(&berth.beside, self.lens(), &mut copy.pairs);
-        (copy.skip, copy.stamp) = (leaf.skip(), leaf.stamp(self.lens()));
+        (copy.skip, copy.stamp) = (leaf.skip(), leaf.stamp(&berth.beside, self.lens()));
         copy.pairs.sort(&self.keys, self.spine.search, copy.skip);
         copy.seen = at.seen(at.leaf, version);
         Some((copy, edge))

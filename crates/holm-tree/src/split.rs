@@ -26,6 +26,9 @@ type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
 /// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
 type Pending = Option<(u64, Seal)>;
 
+/// Blocks for a split: those that every design may use, and its spare ones.
+type Raws<'a, D> = ([Raw<'a, D>; 2], Vec<Raw<'a, D>>);
+
 /// How two leaves became one, and which are free now.
 enum Merged {
     /// In a fresh leaf.
@@ -56,7 +59,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
             let raw = [self.raw(stay)?, self.raw(stay)?];
-            if let Some(put) = self.try_split(root, stay, probe, pending, raw)? {
+            let spare = (0..D::Leaf::SPARE).map(|_| self.raw(stay)).collect::<Result<_>>()?;
+            if let Some(put) = self.try_split(root, stay, probe, pending, (raw, spare))? {
                 return Ok(put);
             }
             if !stay.valid() {
@@ -124,7 +128,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         stay: &Stay<'_>,
         probe: K::Probe<'_>,
         pending: Pending,
-        raw: [Raw<'_, D>; 2],
+        (raw, spare): Raws<'_, D>,
     ) -> Result<Option<bool>> {
         let space = &self.quill.pool().space;
         let unused = |raw: Raw<'_, D>| {
@@ -132,28 +136,30 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             raw.undo();
             space.return_block(number);
         };
+        let all_unused = |raw: [_; 2], spare: Vec<_>| raw.into_iter().chain(spare).for_each(unused);
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
         let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
         let (Some(path), Ok(false)) = (path, &full) else {
-            raw.into_iter().for_each(unused);
+            all_unused(raw, spare);
             return full.map(|_| None);
         };
         let held = path.twig.node.latch().hold(path.twig.version);
         let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
         let (Some(twig_held), Some(taken)) = (held, taken) else {
-            raw.into_iter().for_each(unused);
+            all_unused(raw, spare);
             return Ok(None);
         };
         if !stay.valid() {
             taken.held.undo();
             twig_held.undo();
-            raw.into_iter().for_each(unused);
+            all_unused(raw, spare);
             return Ok(None);
         }
         let low = path.leaf.0.clone().unwrap_or_default();
         let fresh = [raw[0].fresh(), raw[1].fresh()];
+        let more: Vec<_> = spare.iter().map(Raw::fresh).collect();
         let mut pen = self.quill.cut(stay);
-        let room = Room { own: taken.number, fresh, range: (&low, path.leaf.1.as_ref()) };
+        let room = Room { own: taken.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()) };
         let beside = &taken.berth.beside;
         let (split, put) = match pending {
             Some((payload, _)) => taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload),
@@ -174,11 +180,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
             leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
         };
-        for raw in raw {
-            if !is_used(raw.number) {
-                unused(raw);
-            }
-        }
+        raw.into_iter().chain(spare).filter(|raw| !is_used(raw.number)).for_each(unused);
         let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| space.retire_block(stay.epoch(), number));
         Ok(Some(put))
@@ -220,12 +222,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let low = if position > 0 { fence(position - 1) } else { bounds.0.clone().unwrap_or_default() };
         let high = if position + 1 < twig.len() { Some(fence(position + 1)) } else { bounds.1.clone() };
         let mut pen = self.quill.cut(stay);
-        let (own, lens, valid) = ([left.number, right.0], self.lens(), stay.valid());
-        let beside = (right.1, &right.2.beside);
+        let (lens, valid) = (self.lens(), stay.valid());
+        let own = [(left.number, &left.berth.beside), (right.0, &right.2.beside)];
+        let beside = (right.1, own[1].1);
         let merged = if valid && left.leaf.absorb(&left.berth.beside, beside, lens, &mut pen) {
             Merged::InPlace(right.0)
         } else if valid && left.leaf.merge(own, right.1, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
-            Merged::Anew(own)
+            Merged::Anew(own.map(|leaf| leaf.0))
         } else {
             right_held.into_iter().for_each(Held::undo);
             left.held.undo();

@@ -5,6 +5,7 @@
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
 use crate::inner::{Durable, Sorted};
+use crate::leaf::buffered::{Buffered, Fingerprints as Prints, Triple};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
 use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
@@ -85,6 +86,10 @@ designs! { $ for_each_variant:
     /// The same with six children a node: a tree grows high on few pairs.
     fast_fair_all_narrow: leaf FastFair<31, Linear>,
         twig Durable<FastFair<7, Linear>>, branch Durable<FastFair<7, Linear>>;
+    /// BD+Tree's leaf of up to three blocks.
+    holm_three: leaf Buffered<3, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf of up to four blocks.
+    holm_four: leaf Buffered<4, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8>;
     /// NV-Tree's leaf below inner nodes that split, as those of the other designs.
     nv_tree_splitting: leaf NvTree, twig Sorted<8>, branch Sorted<8>;
     /// Isle-Tree with its leaves' latches in the nodes above them, as many as children: the paper's lock array.

@@ -108,7 +108,7 @@ fn a_merge_that_recovery_finished_is_taken_back_whole() {
 }
 
 /// What was retired in an epoch is free as soon as the next one begins, an epoch early.
-fn hasty(quill: &Quill<Recorded>) -> Result<()> {
+pub(crate) fn hasty(quill: &Quill<Recorded>) -> Result<()> {
     lagging(quill)?;
     let pool = quill.pool();
     let block = pool.space.take_block_at(&pool.medium, pool.clock.active() + 1)?;

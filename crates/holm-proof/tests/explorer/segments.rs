@@ -1,8 +1,28 @@
-//! BD+Tree's leaf in two blocks: updates that go from one into the other, blocks that lose all their pairs, and leaves
-//! that hold nothing beside others that do.
+//! BD+Tree's leaf in two blocks and more: updates that go from one into another, blocks that lose all their pairs, and
+//! leaves that hold nothing beside others that do.
 
+use crate::epochs::hasty;
+use holm_proof::subjects::subnodes::{holm_four, holm_three};
 use holm_proof::subjects::{buffered, holm};
-use holm_proof::{Persistency, Plan, Script, Step, Subject, explore};
+use holm_proof::{Order, Persistency, Plan, Script, Site, Step, Subject, explore, lagging, scenarios};
+use std::collections::BTreeSet;
+
+mod three {
+    use super::scenarios;
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::subnodes::holm_three);
+}
+
+mod four {
+    use super::scenarios;
+    tests! {
+        holm_proof::subjects::subnodes::holm_four;
+        survives_a_crash_in_recovery
+        survives_every_crash_by_word
+        survives_every_death_of_the_process
+        survives_merges
+        survives_splits
+    }
+}
 
 /// Pairs of a block.
 const SLOTS: u64 = 28;
@@ -27,18 +47,28 @@ fn moved_behind() -> Script {
     script("moved behind", past, steps.chain(ticks(1)))
 }
 
-/// One of the two blocks loses all its pairs, and the other does not.
-fn emptied(first: bool) -> Script {
-    let most = SLOTS + 12;
-    let (gone, last) = if first { (1..SLOTS, SLOTS) } else { (SLOTS + 1..most, most) };
-    let past = puts(1..=most, 1_000).chain(gone.map(|key| Step::Remove(key * 10))).chain(ticks(3));
-    let steps = [Step::Remove(last * 10)].into_iter().chain(ticks(1)).chain(puts([50, 51], 2_000)).chain(ticks(1));
-    script(&format!("emptied, the first: {first}"), past, steps)
+/// The last of so many blocks has one pair, and those before it room, for as many pairs have gone: updated, it is drawn
+/// into the first block, and its own is given up. Others are drawn in beside it.
+fn drawn_in(blocks: u64) -> Script {
+    let most = (blocks - 1) * SLOTS + 1;
+    let gone = (1..most).filter(|key| key % 3 == 0).map(|key| Step::Remove(key * 10));
+    let past = puts(1..=most, 1_000).chain(gone).chain(ticks(3));
+    let steps = puts([most, SLOTS + 2, 2], 2_000).chain(ticks(1)).chain(puts([most, SLOTS + 3], 3_000)).chain(ticks(1));
+    script(&format!("drawn in, of {blocks}"), past, steps.chain(puts([2], 4_000)).chain(ticks(1)))
 }
 
-/// A leaf that is not the lowest gets its second block in an epoch that may be lost. In what comes after a recovery the
+/// One block of several, by its place, loses all its pairs, and the others do not.
+fn emptied(place: u64, blocks: u64) -> Script {
+    let most = (blocks - 1) * SLOTS + 12;
+    let (first, last) = (place * SLOTS + 1, most.min((place + 1) * SLOTS));
+    let past = puts(1..=most, 1_000).chain((first..last).map(|key| Step::Remove(key * 10))).chain(ticks(3));
+    let steps = [Step::Remove(last * 10)].into_iter().chain(ticks(1)).chain(puts([50, 51], 2_000)).chain(ticks(1));
+    script(&format!("emptied, the {place}th of {blocks}"), past, steps)
+}
+
+/// A leaf that is not the lowest gets another block in an epoch that may be lost. In what comes after a recovery the
 /// lowest leaf grows, and takes that block.
-fn linked_and_lost() -> Script {
+fn taken_and_lost() -> Script {
     let lower = SLOTS;
     // One pair too many, and the lower half takes it.
     let past = puts(1..=2 * SLOTS, 1_000)
@@ -46,13 +76,27 @@ fn linked_and_lost() -> Script {
         .chain((13..=lower).map(|key| Step::Remove(key * 10)))
         .chain(ticks(3));
     let steps = (0..3).map(move |key| Step::Put(lower * 10 + 15 + key, 3_000 + key));
-    script("linked and lost", past, steps.chain(ticks(1)))
+    script("taken and lost", past, steps.chain(ticks(1)))
 }
 
-/// Old versions fill both blocks: the leaf is made anew in one, or divided.
+/// Of two leaves of three blocks at most, the upper one gives up its second block, and in the next epoch the lower one
+/// takes another.
+fn given_up_and_wanted() -> Script {
+    let half = 3 * SLOTS / 2;
+    // Divided in two of two blocks each, half full.
+    let past = puts(1..=2 * half, 1_000).chain([Step::Put(5, 1)]).chain(ticks(3));
+    let past = past.chain((half + half / 2 + 1..2 * half).map(|key| Step::Remove(key * 10))).chain(ticks(3));
+    let more = (1..=2 * SLOTS - half).map(|key| Step::Put(key * 10 + 5, 3_000 + key));
+    let steps = [Step::Remove(2 * half * 10)].into_iter().chain(ticks(1)).chain(more).chain(ticks(1));
+    script("given up and wanted", past, steps)
+}
+
+/// Old versions fill all blocks: the leaf is made anew in one, or divided.
 fn made_anew(pairs: u64) -> Script {
     let past = puts(1..=pairs, 1_000).chain(ticks(1)).chain(puts(1..=pairs, 2_000)).chain(ticks(1));
-    let steps = puts(1..=pairs, 3_000).chain(ticks(2)).chain(puts(1..=3, 4_000)).chain(ticks(1));
+    // Of each three versions, and of some a fourth: two or three blocks are full of them.
+    let steps = puts(1..=pairs, 3_000).chain(puts(1..=pairs, 4_000)).chain(ticks(1));
+    let steps = steps.chain(puts(1..=pairs, 5_000)).chain(ticks(1)).chain(puts(1..=3, 6_000)).chain(ticks(1));
     script(&format!("made anew with {pairs}"), past, steps)
 }
 
@@ -83,27 +127,33 @@ fn survives(subject: &'static Subject, script: &Script) {
 }
 
 #[test]
-fn updates_that_go_into_the_block_behind() {
+fn updates_that_go_into_another_block() {
     survives(&holm, &moved_behind());
+    survives(&holm, &drawn_in(2));
+    survives(&holm_three, &drawn_in(3));
+    survives(&holm_four, &drawn_in(4));
 }
 
 #[test]
 fn blocks_that_lose_all_their_pairs() {
-    survives(&holm, &emptied(true));
-    survives(&holm, &emptied(false));
+    for (subject, blocks) in [(&holm, 2), (&holm_three, 3), (&holm_four, 4)] {
+        (0..blocks).for_each(|place| survives(subject, &emptied(place, blocks)));
+    }
 }
 
 #[test]
-fn a_link_from_an_epoch_that_is_lost() {
+fn a_block_taken_in_an_epoch_that_is_lost() {
     let plan = Plan { nested: 64, ..Plan::twice(Persistency::Line) };
-    let report = explore(&holm, &linked_and_lost(), &plan).unwrap_or_else(|found| panic!("{found}"));
+    let report = explore(&holm, &taken_and_lost(), &plan).unwrap_or_else(|found| panic!("{found}"));
     println!("{report}");
 }
 
 #[test]
-fn leaves_made_anew_of_two_blocks() {
-    survives(&holm, &made_anew(12));
-    survives(&holm, &made_anew(24));
+fn leaves_made_anew_of_several_blocks() {
+    for pairs in [12, 24] {
+        survives(&holm, &made_anew(pairs));
+        survives(&holm_three, &made_anew(pairs));
+    }
 }
 
 #[test]
@@ -111,5 +161,33 @@ fn a_merge_of_two_of_which_one_holds_nothing() {
     for left in [true, false] {
         survives(&buffered, &hollow_neighbour(left, SLOTS));
         survives(&holm, &hollow_neighbour(left, 2 * SLOTS));
+        survives(&holm_three, &hollow_neighbour(left, 3 * SLOTS));
+    }
+}
+
+/// Where a crash still finds the epoch in which a block was one leaf's, it must not name another one yet.
+#[test]
+fn a_block_given_up_and_used_an_epoch_early_is_caught() {
+    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    let script = given_up_and_wanted();
+    explore(&holm_three, &script, &plan).unwrap_or_else(|found| panic!("{found}"));
+    let violation = explore(&holm_three, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    println!("{violation}");
+}
+
+/// Every way in which a block comes to name its leaf, or to be one again.
+#[test]
+fn a_block_that_does_not_say_whose_it_is_is_caught() {
+    let scripts = [given_up_and_wanted(), taken_and_lost(), drawn_in(3)];
+    let plan = Plan { nested: 64, ..Plan::twice(Persistency::Line) };
+    let explored = |script: &Script, without| explore(&holm_three, script, &Plan { without, ..plan.clone() });
+    let mut sites = BTreeSet::new();
+    for script in &scripts {
+        sites.extend(explored(script, BTreeSet::new()).unwrap_or_else(|found| panic!("{found}")).sites);
+    }
+    let of_owner = |site: &&Site| site.order == Order::Store && site.place.file().ends_with("buffered/owner.rs");
+    for site in sites.iter().filter(of_owner) {
+        let missed = scripts.iter().find_map(|script| explored(script, BTreeSet::from([*site])).err());
+        println!("{}", missed.unwrap_or_else(|| panic!("{site} is needless")));
     }
 }

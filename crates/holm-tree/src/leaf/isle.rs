@@ -294,7 +294,7 @@ impl Leaf for Isle {
 
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [u32; 2],
+        own: [(u32, &Self::Beside); 2],
         right: &Self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
@@ -309,12 +309,12 @@ impl Leaf for Isle {
         let pairs = [of(self), of(right)].concat();
         // An empty leaf is free after any crash, so it needs no commit; and being that, it can commit for nobody.
         let empty = self.filled() == 0;
-        let (origin, commits) = if empty { (own[1], right) } else { (own[0], self) };
+        let (origin, commits) = if empty { (own[1].0, right) } else { (own[0].0, self) };
         fresh.leaf.lineage.begin(pen, home, Some((origin, &commits.lineage)));
         fresh.leaf.fill(pen, &pairs);
         pen.flush(fresh.leaf);
         if !empty {
-            right.lineage.tie(pen, own[0], &self.lineage);
+            right.lineage.tie(pen, own[0].0, &self.lineage);
             pen.flush(&right.lineage);
         }
         // Before the one ends that commits: else a crash finds the right leaf beside the one that replaces it, or none.

@@ -293,8 +293,13 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
         }
     }
 
-    fn behind(&self) -> u32 {
-        self.next()
+    fn behind<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, place: usize) -> u32 {
+        let next = self.next();
+        match lens.block::<Self>(next).filter(|_| next != 0 && place > 1) {
+            Some(node) => node.behind(beside, lens, place - 1),
+            None if place > 1 => 0,
+            None => next,
+        }
     }
 
     fn shed(&self, beside: &Beside) -> u32 {

@@ -100,8 +100,9 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
 
     /// The numbers of a leaf's blocks.
     fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
-        let step = |number: &u32| Some(self.leaf(*number).behind()).filter(|next| *next != 0);
-        std::iter::successors(Some(leaf), step).take(L::BLOCKS)
+        let behind = move |place| self.leaf(leaf).behind(&self.besides[leaf as usize], self.lens(), place);
+        let behind = (1..L::BLOCKS).map(behind).take_while(|number| *number != 0);
+        std::iter::once(leaf).chain(behind)
     }
 
     /// The blocks of no leaf.
@@ -140,7 +141,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
                 let [beside, theirs] = own.map(|number| &self.besides[number as usize]);
                 if left.absorb(beside, (right, theirs), self.lens(), &mut pen) {
                     self.leaves.borrow_mut().remove(1);
-                } else if left.merge(own, right, self.lens(), &mut pen, fresh, range) {
+                } else if left.merge([(own[0], beside), (own[1], theirs)], right, self.lens(), &mut pen, fresh, range) {
                     *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
                 }
             }
@@ -196,7 +197,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         if L::CARD.linked {
             live = self.chain(&mut pen)?;
         } else {
-            let behind: Vec<_> = live.iter().map(|number| self.leaf(*number).behind()).collect();
+            let behind: Vec<_> = live.iter().filter_map(|number| self.blocks_of(*number).nth(1)).collect();
             live.retain(|number| !behind.contains(number));
             let mut kept = vec![];
             for number in live {

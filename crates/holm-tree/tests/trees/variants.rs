@@ -71,7 +71,8 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
         for base in BASES {
             bases.insert(kin(base), spent(&Grove::new(base, Words), order));
         }
-        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !name.starts_with("ss_tree")) {
+        let several = |name: &str| name.starts_with("ss_tree") || name.starts_with("holm");
+        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {
             let spent = spent(&plant(name), order);
             // Of the longer nodes the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");

@@ -1,12 +1,13 @@
-//! One block by itself: its words, its pairs, and which blocks are behind it.
+//! One block by itself: its words, its pairs, and which leaf it is of; and the blocks of a leaf, one after the other.
 
 use super::prints::Prints;
+use super::roll::Place;
 use super::versions::{State, Versions};
-use super::{ALL, Buffered, Form, Moved, SLOTS};
+use super::{ALL, Buffered, Form, Roll, SLOTS};
 use crate::keys::{Keys, Slot};
 use crate::leaf::{Home, Lens};
 use crate::roster::slots;
-use holm_medium::{Epoch, Medium, Pen, Word};
+use holm_medium::{Epoch, Medium, Pen};
 
 /// In the lower half of a home word: this block gives way to the leaf of that number, once that one is committed.
 pub(super) const HEIR: u32 = 1 << 31;
@@ -101,33 +102,29 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         Home { keyspace: (word >> 32) as u32 & 0xff_ffff, skip: (word >> 56) as u8, first: false }
     }
 
-    /// Where the number of the block behind this one lies, above the last fingerprints.
-    pub(super) fn link(&self) -> &Word {
-        &self.prints[3]
-    }
-
-    /// The number of the block behind this one; 0 is none.
+    /// The block at a place behind this one, the first of a leaf.
     #[inline]
-    pub(super) fn next(&self) -> u32 {
-        if SEGMENTS == 1 { 0 } else { (self.link().read() >> 32) as u32 }
+    fn at<'a, K: Keys>(roll: &Roll<SEGMENTS>, lens: Lens<'a, K>, place: Place) -> Option<&'a Self> {
+        lens.block(Some(roll.number(place)).filter(|number| *number != 0)?)
     }
 
-    pub(super) fn set_next<M: Medium>(&self, pen: &mut Pen<'_, M>, number: u32) {
-        pen.write(self.link(), self.link().read() & 0xffff_ffff | u64::from(number) << 32);
-        pen.defer(self.link());
-    }
-
-    /// The block behind this one.
+    /// The blocks behind this one, the first of a leaf, with their places.
     #[inline]
-    pub(super) fn follower<'a, K: Keys>(&self, lens: Lens<'a, K>) -> Option<&'a Self> {
-        lens.block(Some(self.next()).filter(|number| *number != 0)?)
+    pub(super) fn followers<'a, K: Keys>(
+        roll: &Roll<SEGMENTS>,
+        lens: Lens<'a, K>,
+    ) -> impl Iterator<Item = (Place, &'a Self)> {
+        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(roll, lens, place)?)))
     }
 
-    /// This block and those behind it.
+    /// This block, the first of a leaf, and those behind it.
     #[inline]
-    pub(super) fn segments<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = &'a Self> {
-        let more = std::iter::successors(self.follower(lens), move |block| block.follower(lens));
-        std::iter::once(self).chain(more.take(SEGMENTS - 1))
+    pub(super) fn segments<'a, K: Keys>(
+        &'a self,
+        roll: &Roll<SEGMENTS>,
+        lens: Lens<'a, K>,
+    ) -> impl Iterator<Item = (Place, &'a Self)> {
+        std::iter::once((0, self)).chain(Self::followers(roll, lens))
     }
 
     /// Its live pairs, in any order.
@@ -137,32 +134,31 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         slots(self.now().bits).map(move |index| Moving { slot: self.slot(index), print: print(index), skip })
     }
 
-    /// Fills a fresh block with pairs and publishes them, uncommitted: `kin` names the leaf it stems from.
+    /// Fills a fresh block of the leaf that `owner` says with pairs and publishes them, uncommitted: `kin` names the
+    /// leaf it stems from. Gives the slots.
     pub(super) fn settle<M: Medium, K: Keys>(
         &self,
-        moved: &Moved,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         pairs: &[Moving],
         home: Home,
-        kin: u32,
-    ) {
-        let mut prints = [0u64; 4];
+        [kin, owner]: [u32; 2],
+    ) -> u32 {
+        let mut prints = [0, 0, 0, u64::from(owner) << 32];
         for (index, pair) in pairs.iter().enumerate() {
             let slot = &self.pairs[index];
             pen.write(&slot.head, pair.head(lens, home));
             pen.write(&slot.payload, pair.slot.payload);
             prints[index / 8] |= u64::from(pair.print.unwrap_or(0)) << (index % 8 * 8);
         }
-        // With nothing behind it.
         for (word, value) in self.prints.iter().zip(prints) {
             pen.write(word, value);
         }
         pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
         let bits = ALL >> (SLOTS - pairs.len());
-        moved.set(bits);
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
         self.set_home(pen, home, kin);
         self.publish(pen, bits);
+        bits
     }
 }

@@ -6,7 +6,7 @@ use super::SLOTS;
 use holm_medium::{Medium, Pen, Word, atomics};
 use holm_search::Search;
 
-/// The words for fingerprints: 28 bytes, and above them the number of the block behind this one.
+/// The words for fingerprints: 28 bytes, and above them the number of the leaf's first block.
 pub type Line = [Word; 4];
 
 /// Whether there are fingerprints.

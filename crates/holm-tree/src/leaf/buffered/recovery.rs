@@ -3,9 +3,9 @@
 use super::block::HEIR;
 use super::prints::Prints;
 use super::versions::{State, Versions};
-use super::{Buffered, Form};
+use super::{Buffered, Form, Roll};
 use crate::keys::Keys;
-use crate::leaf::{Cut, Fate, Lens, damaged};
+use crate::leaf::{Cut, Fate, Leaf, Lens, damaged};
 use crate::roster::slots;
 use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Result};
 
@@ -27,16 +27,12 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             let expected = format!("<= {LAST_EPOCH}");
             return Err(damaged::<Self>((own, 0), "an epoch's tag", tag.to_string(), expected));
         }
-        let live = Fate::Live { keyspace: self.home().keyspace, first: false };
-        Ok(if bits == 0 { Fate::Free } else { live })
-    }
-
-    /// Nothing is behind it any more.
-    fn part<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        if self.next() != 0 {
-            pen.write(self.link(), self.link().read() & 0xffff_ffff);
-            pen.flush(self.link());
-        }
+        let keyspace = self.home().keyspace;
+        Ok(match (bits, self.owner()) {
+            (0, _) => Fate::Free,
+            (_, 0) => Fate::Live { keyspace, first: false },
+            (_, leaf) => Fate::Behind { keyspace, leaf },
+        })
     }
 
     fn scrub<M: Medium>(&self, own: u32, pen: &mut Pen<'_, M>, cut: Epoch) -> Result<()> {
@@ -85,18 +81,20 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
     }
 
-    /// Of a leaf of several blocks: what the death of the process left of an update that went from one block into one
-    /// behind it is a key in both, and the later one is the one that counts. A block that holds nothing is not behind
-    /// it any more.
-    pub(super) fn mend_list<M: Medium, K: Keys>(&self, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
-        if self.follower(lens).is_none_or(|block| block.now().bits == 0) {
-            return self.part(pen);
+    /// Of a leaf of several blocks: what the death of the process left of an update that went from one block into
+    /// another is a key in both. Such an update was the leaf's last operation, so its epoch is the latest of them all,
+    /// and of the two copies the older is the one that states of earlier epochs name: else it would have been changed
+    /// where it is.
+    pub(super) fn mend_leaf<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
+        if self.kin() != 0 {
+            // One that holds nothing, and what it says is of a lost epoch: with its next pair it would give way.
+            self.forget_kin(pen);
         }
-        for (block, place) in self.segments(lens).zip(1..) {
-            let tag = block.now().tag;
-            for index in slots(block.now().bits) {
-                for before in self.segments(lens).take(place - 1) {
-                    before.give_up_twin(lens, pen, (block, index), tag);
+        let latest = self.stamp(roll, lens);
+        for (place, block) in self.segments(roll, lens).filter(|(_, block)| block.now().tag == latest) {
+            for index in slots(block.now().bits & !block.older(latest)) {
+                for (_, before) in self.segments(roll, lens).filter(|(other, _)| *other != place) {
+                    before.give_up_twin(lens, pen, (block, index), latest);
                 }
             }
         }
@@ -110,8 +108,9 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         tag: Epoch,
     ) {
         let bits = self.now().bits;
+        let old = bits & self.older(tag);
         let print = F::Prints::of(&block.prints, index);
-        let alike = print.map_or(bits, |print| F::Prints::candidates(&self.prints, lens.search, print) & bits);
+        let alike = print.map_or(old, |print| F::Prints::candidates(&self.prints, lens.search, print) & old);
         if alike == 0 {
             return;
         }
@@ -129,13 +128,13 @@ mod tests {
     use crate::design::Design;
     use crate::designs;
     use crate::keys::Words;
-    use crate::leaf::{Cut, Fresh, Home, Leaf, Lens};
+    use crate::leaf::{Cut, Fate, Fresh, Home, Leaf, Lens};
     use holm_medium::{Area, FIRST_EPOCH, Flush, Loc, Mapped, MappedOptions, Pool};
     use holm_search::Search;
 
     type Holm = <designs::holm as Design>::Leaf;
 
-    /// Linked in an epoch that is lost, and the block with it, whose words nobody vouches for; and one that is kept.
+    /// Taken in an epoch that is lost, the block is nobody's, whatever it says; and one that is kept names its leaf.
     #[test]
     fn a_block_of_a_lost_epoch_is_behind_nobody() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
@@ -155,19 +154,44 @@ mod tests {
         assert!(block(1).insert(&besides[1], lens, &mut new, 28, 28).is_err());
         block(1).split(1, &besides[1], lens, &mut new, [fresh(2), fresh(3)], (&0, None));
         assert_eq!(block(1).insert(&besides[1], lens, &mut new, 28, 28), Ok(None));
-        for (cut, behind) in [(Cut::Visible, 2), (Cut::At(FIRST_EPOCH + 1), 2), (Cut::At(FIRST_EPOCH), 0)] {
+        let (named, free) = (Fate::Behind { keyspace: 5, leaf: 1 }, Fate::Free);
+        for (cut, fate) in [(Cut::Visible, named), (Cut::At(FIRST_EPOCH + 1), named), (Cut::At(FIRST_EPOCH), free)] {
             let mut pen = quill.cut_at(FIRST_EPOCH + 2);
-            for number in [2, 1] {
-                block(number)
-                    .recover(number as u32, &besides[number as usize], &mut pen, cut, &|_| None)
-                    .expect("sound");
+            let fates = [1, 2].map(|number: u32| {
+                let recovered =
+                    block(number.into()).recover(number, &besides[number as usize], &mut pen, cut, &|_| None);
+                recovered.expect("sound")
+            });
+            assert_eq!(fates, [Fate::Live { keyspace: 5, first: false }, fate], "{cut:?}");
+            if fate == named {
+                block(1).enlist(1, &besides[1], lens, &[2]).expect("sound");
             }
             assert!(block(1).normalise(1, &besides[1], lens, &mut pen, false).expect("sound"));
-            assert_eq!(
-                (block(1).behind(), block(1).get(&besides[1], lens, 28).is_some()),
-                (behind, behind == 2),
-                "{cut:?}"
-            );
+            assert_eq!(block(1).get(&besides[1], lens, 28).is_some(), fate == named, "{cut:?}");
         }
+        assert!(block(1).enlist(1, &besides[1], lens, &[2, 3]).is_err(), "more than two");
+        assert!(block(2).enlist(2, &besides[2], lens, &[1]).is_err(), "behind another itself");
+    }
+
+    /// A first block without pairs is kept for the one behind it, with whatever it says of a merge that is lost. Said
+    /// of it still when it has a pair again, it would give way to a stranger after the death of the process.
+    #[test]
+    fn a_first_block_that_holds_nothing_forgets_an_heir() {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        let block = |number: u64| image.at::<Holm>(Loc::new(Area::Leaves, number * 512)).expect("as many blocks");
+        let besides = <[_; 4]>::default();
+        let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let mut pen = quill.cut_at(FIRST_EPOCH);
+        block(1).format(&besides[1], &mut pen, Home { keyspace: 5, skip: 0, first: false });
+        block(1).set_kin(&mut pen, super::HEIR | 3);
+        for number in [1, 2] {
+            block(number)
+                .recover(number as u32, &besides[number as usize], &mut pen, Cut::At(FIRST_EPOCH), &|_| None)
+                .expect("sound");
+        }
+        assert!(block(1).normalise(1, &besides[1], lens, &mut pen, false).expect("sound"));
+        assert_eq!(block(1).kin(), 0);
     }
 }

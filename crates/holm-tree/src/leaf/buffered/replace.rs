@@ -7,7 +7,7 @@
 //! once that one's word is empty; every other block that gives way names its *heir* before that.
 
 use super::block::{HEIR, Moving};
-use super::{Buffered, Form, SLOTS};
+use super::{Buffered, Form, Roll, SLOTS};
 use crate::keys::Keys;
 use crate::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
 use crate::pairs::arrange;
@@ -26,6 +26,11 @@ fn rehead_own<K: Keys>(lens: Lens<'_, K>, pairs: &[Moving], home: Home) -> bool 
     pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(lens))
 }
 
+/// How many blocks so many pairs take: one, if there are none.
+fn blocks_for(pairs: &[Moving]) -> usize {
+    pairs.len().div_ceil(SLOTS).max(1)
+}
+
 /// The blocks that give way, by number.
 type Leaving<'a, L> = Vec<(u32, &'a L)>;
 
@@ -35,16 +40,17 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Live pairs in order.
-    fn sorted<K: Keys>(&self, lens: Lens<'_, K>) -> Vec<Moving> {
-        let mut pairs: Vec<_> = self.segments(lens).flat_map(Self::moving).collect();
+    fn sorted<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>) -> Vec<Moving> {
+        let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
         arrange(&mut pairs, |a, b| lens.keys.order(a.slot, b.slot));
         pairs
     }
 
     /// The blocks of this leaf that hold anything, for no other needs to give way.
-    fn filled<'a, K: Keys>(&'a self, own: u32, lens: Lens<'a, K>) -> Leaving<'a, Self> {
-        let numbers = std::iter::once(own).chain(self.segments(lens).map(Self::next));
-        numbers.zip(self.segments(lens)).filter(|(_, block)| block.now().bits != 0).collect()
+    fn filled<'a, K: Keys>(&'a self, own: u32, roll: &Roll<SEGMENTS>, lens: Lens<'a, K>) -> Leaving<'a, Self> {
+        let number = |place| if place == 0 { own } else { roll.number(place) };
+        let blocks = self.segments(roll, lens).map(|(place, block)| (number(place), block));
+        blocks.filter(|(_, block)| block.now().bits != 0).collect()
     }
 
     /// The number that fresh leaves stem from, of those that give way.
@@ -64,19 +70,47 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         heirs.iter().for_each(|heir| heir.leaf.set_kin(pen, 0));
     }
 
-    /// Another block behind the last one, if there may be one more, and it will not grow beyond what a split can
-    /// divide.
-    fn extend<M: Medium, K: Keys>(&self, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, fresh: &Fresh<'_, Self>) -> bool {
-        let (count, last) =
-            self.segments(lens).zip(1..).map(|(block, count)| (count, block)).last().unwrap_or((1, self));
-        let live: u32 = self.segments(lens).map(|block| block.now().bits.count_ones()).sum();
-        let may = count < SEGMENTS && live as usize <= 2 * SLOTS;
+    /// Another block behind the last one, if there may be one more.
+    fn extend<M: Medium>(
+        &self,
+        own: u32,
+        roll: &Roll<SEGMENTS>,
+        pen: &mut Pen<'_, M>,
+        fresh: &Fresh<'_, Self>,
+    ) -> bool {
+        let may = roll.len() < SEGMENTS;
         if may {
-            fresh.leaf.format(fresh.beside, pen, self.home());
-            // Nothing to order: a block of an epoch that is lost is an empty one.
-            last.set_next(pen, fresh.number);
+            // Nothing to order: a block of an epoch that is lost is an empty one, and so is one without its first pair.
+            fresh.leaf.blank(fresh.beside, pen, self.home(), own);
+            roll.add(fresh.number);
         }
         may
+    }
+
+    /// Makes a leaf of pairs, in as many of the fresh blocks as it takes, uncommitted. Gives these.
+    fn settle_in<'f, 'l, M: Medium, K: Keys>(
+        fresh: &'f [&'l Fresh<'l, Self>],
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        pairs: &[Moving],
+        home: Home,
+        origin: u32,
+    ) -> &'f [&'l Fresh<'l, Self>] {
+        let used = &fresh[..blocks_for(pairs)];
+        // Equal shares: so each block has slots left for updates of its own.
+        let share = pairs.len().div_ceil(used.len());
+        let first = used[0];
+        for (place, block) in used.iter().enumerate() {
+            let part = &pairs[pairs.len().min(place * share)..pairs.len().min((place + 1) * share)];
+            let owner = if place == 0 { 0 } else { first.number };
+            block.beside.begin();
+            let slots = block.leaf.settle(lens, pen, part, home, [origin, owner]);
+            if place > 0 {
+                first.beside.add(block.number);
+            }
+            first.beside.set_moved(place, slots);
+        }
+        used
     }
 
     /// Between the last pair and a key that comes behind it, if one does.
@@ -86,68 +120,84 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         Some(K::separator(&key, &K::fence(probe)))
     }
 
+    /// What these pairs are divided by, and what the halves' ranges share. Not where a record is not the slot's own,
+    /// which only damage could bring about: what is derived from its key would be damage, too.
+    fn parted<K: Keys>(
+        &self,
+        lens: Lens<'_, K>,
+        (lower, upper): (&[Moving], &[Moving]),
+        range: (&K::Fence, Option<&K::Fence>),
+    ) -> Option<(K::Fence, [Home; 2])> {
+        let ends = [*lower.last()?, *upper.first()?];
+        let own = own_keys(lens, &ends);
+        let (last, first) = own.then(|| lens.keys.key(ends[0].slot).zip(lens.keys.key(ends[1].slot)))??;
+        let separator = K::separator(&last, &first);
+        let home = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..self.home() };
+        let homes = [home(range.0, Some(&separator)), home(&separator, range.1)];
+        let fit = rehead_own(lens, lower, homes[0]) && rehead_own(lens, upper, homes[1]);
+        fit.then_some((separator, homes))
+    }
+
     /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
     pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
+        roll: &Roll<SEGMENTS>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
-        Room { own, fresh: [left, right], range }: Room<'_, Self, K::Fence>,
+        Room { own, fresh: [left, right], spare, range }: Room<'_, Self, K::Fence>,
         coming: Option<K::Probe<'_>>,
     ) -> Split<K::Fence> {
-        let [left, right] = [&left, &right];
-        if self.extend(lens, pen, left) {
-            return Split { left: own, right: None };
+        let unchanged = Split { left: own, right: None };
+        if self.extend(own, roll, pen, &left) {
+            return unchanged;
         }
-        let home = self.home();
-        let pairs = self.sorted(lens);
-        let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
+        let pairs = self.sorted(roll, lens);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| self.behind_all(lens, last, coming)) {
             // Nothing commits, for nothing has changed: without its first pair the fresh leaf is none.
-            right.leaf.format(right.beside, pen, at(&separator, range.1));
-            return Split { left: own, right: Some((separator, right.number)) };
+            let home = Home { skip: K::common(&separator, range.1) as u8, ..self.home() };
+            right.leaf.format(right.beside, pen, home);
+            return Split { right: Some((separator, right.number)), ..unchanged };
         }
-        // Refreshed if old versions fill it, and where a record is not the slot's own, which only damage could bring
-        // about: what is derived from its key would be damage, too.
-        let middle = pairs.len() / 2;
-        let parted = many
-            .then(|| own_keys(lens, &pairs[middle - 1..=middle]))
-            .filter(|own| *own)
-            .and_then(|_| lens.keys.key(pairs[middle - 1].slot).zip(lens.keys.key(pairs[middle].slot)))
-            .map(|(last, first)| K::separator(&last, &first))
-            .map(|separator| (at(range.0, Some(&separator)), at(&separator, range.1), separator))
-            .filter(|(lower, upper, _)| {
-                rehead_own(lens, &pairs[..middle], *lower) && rehead_own(lens, &pairs[middle..], *upper)
-            });
-        let leaving = self.filled(own, lens);
+        if pairs.len() > (2 + spare.len()) * SLOTS {
+            // Asked for without the spare blocks.
+            return unchanged;
+        }
+        let leaving = self.filled(own, roll, lens);
         let origin = Self::origin(&leaving, own);
-        let Some((lower, upper, separator)) = parted else {
-            if pairs.len() > SLOTS {
-                // Damage, and no block that could hold them: nothing is made of it.
-                return Split { left: own, right: None };
-            }
-            left.leaf.settle(left.beside, lens, pen, &pairs, home, origin);
-            Self::supersede(pen, &leaving, &[left]);
+        let (below, above) = spare.split_at(spare.len() / 2);
+        let lower: Vec<_> = std::iter::once(&left).chain(below).collect();
+        let upper: Vec<_> = std::iter::once(&right).chain(above).collect();
+        let halves = pairs.split_at(pairs.len() / 2);
+        let parted = if many { self.parted(lens, halves, range) } else { None };
+        let Some((separator, homes)) = parted else {
+            // Old versions fill it.
+            let all = [lower, upper].concat();
+            let used = Self::settle_in(&all, lens, pen, &pairs, self.home(), origin);
+            Self::supersede(pen, &leaving, used);
             return Split { left: left.number, right: None };
         };
-        left.leaf.settle(left.beside, lens, pen, &pairs[..middle], lower, origin);
-        right.leaf.settle(right.beside, lens, pen, &pairs[middle..], upper, origin);
-        Self::supersede(pen, &leaving, &[left, right]);
+        let used = [
+            Self::settle_in(&lower, lens, pen, halves.0, homes[0], origin),
+            Self::settle_in(&upper, lens, pen, halves.1, homes[1], origin),
+        ];
+        Self::supersede(pen, &leaving, &used.concat());
         Split { left: left.number, right: Some((separator, right.number)) }
     }
 
     /// See [`crate::leaf::Leaf::merge`].
     pub(super) fn unite<M: Medium, K: Keys>(
         &self,
-        own: [u32; 2],
+        own: [(u32, &Roll<SEGMENTS>); 2],
         other: &Self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         fresh: &Fresh<'_, Self>,
         range: (&K::Fence, Option<&K::Fence>),
     ) -> bool {
-        let pairs = [self.sorted(lens), other.sorted(lens)].concat();
+        let [(left, roll), (right, theirs)] = own;
+        let pairs = [self.sorted(roll, lens), other.sorted(theirs, lens)].concat();
         if pairs.len() > MERGE_UP_TO {
             return false;
         }
@@ -155,9 +205,10 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         if !rehead_own(lens, &pairs, home) {
             return false;
         }
-        let leaving = [self.filled(own[0], lens), other.filled(own[1], lens)].concat();
-        fresh.leaf.settle(fresh.beside, lens, pen, &pairs, home, Self::origin(&leaving, own[0]));
-        Self::supersede(pen, &leaving, &[fresh]);
+        let leaving = [self.filled(left, roll, lens), other.filled(right, theirs, lens)].concat();
+        let fresh = [fresh];
+        let used = Self::settle_in(&fresh, lens, pen, &pairs, home, Self::origin(&leaving, left));
+        Self::supersede(pen, &leaving, used);
         true
     }
 }
