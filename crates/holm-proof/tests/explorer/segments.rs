@@ -4,7 +4,7 @@
 use crate::epochs::hasty;
 use holm_proof::subjects::subnodes::{holm_four, holm_three};
 use holm_proof::subjects::{buffered, holm};
-use holm_proof::{Order, Persistency, Plan, Script, Site, Step, Subject, explore, lagging, scenarios};
+use holm_proof::{Order, Persistency, Plan, Reader, Script, Site, Step, Subject, explore, lagging, scenarios};
 use std::collections::BTreeSet;
 
 mod three {
@@ -175,7 +175,15 @@ fn a_block_given_up_and_used_an_epoch_early_is_caught() {
     println!("{violation}");
 }
 
-/// Every way in which a block comes to name its leaf, or to be one again.
+/// The block in which the leaf's last change was is gone: what a reader is told of it waits for its epoch all the same.
+#[test]
+fn a_removal_that_gives_a_block_up_is_told_of_when_it_is_durable() {
+    for persistency in [Persistency::Line, Persistency::Word] {
+        let plan = Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) };
+        explore(&holm_three, &given_up_and_wanted(), &plan).unwrap_or_else(|found| panic!("{found}"));
+    }
+}
+
 #[test]
 fn a_block_that_does_not_say_whose_it_is_is_caught() {
     let scripts = [given_up_and_wanted(), taken_and_lost(), drawn_in(3)];

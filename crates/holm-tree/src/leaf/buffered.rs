@@ -120,6 +120,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         found.block.publish(pen, bits);
         if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.len() - 1) * SLOTS {
             roll.give_up(found.place);
+            if self.stamp(roll, lens) != pen.epoch() {
+                // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of
+                // the removal before it is durable.
+                self.publish(pen, self.now().bits);
+            }
         }
     }
 }
