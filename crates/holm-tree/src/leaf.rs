@@ -372,8 +372,9 @@ pub trait Leaf: Persistent + Sized {
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
 
     /// After a crash: brings the block to the state of the cut, durably and idempotently, forgets what was beside it,
-    /// and says what it is, which does not depend on whether others name it. Other blocks may be looked at through `peer`, and written
-    /// to where their own recovery writes nothing; they may be under recovery themselves at the same time.
+    /// and says what it is, which does not depend on whether others name it. Other blocks may be looked at through
+    /// `peer`, and written to where their own recovery writes nothing; they may be under recovery themselves at the
+    /// same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
@@ -397,10 +398,10 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// For designs that are not linked and do not defer, or whose leaves are of several blocks: of a block that
-    /// `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and what slots stand for
-    /// can be asked. Takes away, idempotently, what a crash left half done within the leaf, and gives up one that holds
-    /// nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is one. Touches no other
-    /// leaf. The pen fences once all leaves are done.
+    /// `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and what
+    /// slots stand for can be asked. Takes away, idempotently, what a crash left half done within the leaf, and gives
+    /// up one that holds nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is one.
+    /// Touches no other leaf. The pen fences once all leaves are done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.

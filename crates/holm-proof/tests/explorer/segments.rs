@@ -9,18 +9,25 @@ use std::collections::BTreeSet;
 
 mod three {
     use super::scenarios;
-    holm_proof::for_each_scenario!(tests, holm_proof::subjects::subnodes::holm_three);
+    tests! {
+        holm_proof::subjects::subnodes::holm_three;
+        never_panics_on_torn_bits
+        survives_every_crash_by_line
+        survives_every_crash_by_word
+        survives_every_death_of_the_process
+        survives_merges
+        survives_refreshes
+        survives_splits
+    }
 }
 
 mod four {
     use super::scenarios;
     tests! {
         holm_proof::subjects::subnodes::holm_four;
-        survives_a_crash_in_recovery
         survives_every_crash_by_word
         survives_every_death_of_the_process
         survives_merges
-        survives_splits
     }
 }
 
@@ -94,9 +101,7 @@ fn given_up_and_wanted() -> Script {
 /// Old versions fill all blocks: the leaf is made anew in one, or divided.
 fn made_anew(pairs: u64) -> Script {
     let past = puts(1..=pairs, 1_000).chain(ticks(1)).chain(puts(1..=pairs, 2_000)).chain(ticks(1));
-    // Of each three versions, and of some a fourth: two or three blocks are full of them.
-    let steps = puts(1..=pairs, 3_000).chain(puts(1..=pairs, 4_000)).chain(ticks(1));
-    let steps = steps.chain(puts(1..=pairs, 5_000)).chain(ticks(1)).chain(puts(1..=3, 6_000)).chain(ticks(1));
+    let steps = puts(1..=pairs, 3_000).chain(ticks(2)).chain(puts(1..=3, 4_000)).chain(ticks(1));
     script(&format!("made anew with {pairs}"), past, steps)
 }
 
@@ -136,7 +141,7 @@ fn survives(subject: &'static Subject, script: &Script) {
 fn updates_that_go_into_another_block() {
     survives(&holm, &moved_behind());
     survives(&holm, &drawn_in(2));
-    survives(&holm_three, &drawn_in(3));
+    survives_once(&holm_three, &drawn_in(3));
     survives_once(&holm_four, &drawn_in(4));
 }
 
@@ -158,10 +163,9 @@ fn a_block_taken_in_an_epoch_that_is_lost() {
 
 #[test]
 fn leaves_made_anew_of_several_blocks() {
-    for pairs in [12, 24] {
-        survives(&holm, &made_anew(pairs));
-        survives(&holm_three, &made_anew(pairs));
-    }
+    survives(&holm, &made_anew(12));
+    survives(&holm, &made_anew(24));
+    survives_once(&holm_three, &made_anew(30));
 }
 
 #[test]
@@ -192,11 +196,11 @@ fn a_removal_that_gives_a_block_up_is_told_of_when_it_is_durable() {
     }
 }
 
-/// As a leaf by itself, it has keys in the range of another.
+/// As a leaf by itself, or as one of another leaf, it has keys in somebody's range.
 #[test]
 fn a_block_that_does_not_say_whose_it_is_is_caught() {
     let plan = Plan::suite(Persistency::Visible);
-    let explored = |without| explore(&holm_three, &taken_and_lost(), &Plan { without, ..plan.clone() });
+    let explored = |without| explore(&holm_three, &given_up_and_wanted(), &Plan { without, ..plan.clone() });
     let report = explored(BTreeSet::new()).unwrap_or_else(|found| panic!("{found}"));
     let of_owner = |site: &&Site| site.order == Order::Store && site.place.file().ends_with("buffered/owner.rs");
     let sites: Vec<_> = report.sites.iter().filter(of_owner).collect();
