@@ -40,6 +40,12 @@ pub mod subnodes {
     subjects! { ALL, variants: ss_tree_staying ss_tree_three ss_tree_four holm_three holm_four }
 }
 
+/// With a copy of each block's first line beside it, which every recovery makes anew.
+pub mod mirrored {
+    use super::{Subject, variants};
+    subjects! { ALL, variants: holm_prints_aside }
+}
+
 /// With known bugs, but for the first.
 pub mod canaries {
     use super::Subject;

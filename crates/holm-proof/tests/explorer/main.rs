@@ -19,6 +19,7 @@ mod canary;
 mod designs;
 mod epochs;
 mod levels;
+mod mirrored;
 mod mutants;
 mod pruning;
 mod readers;

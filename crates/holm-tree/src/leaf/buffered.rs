@@ -35,7 +35,7 @@ mod versions;
 #[cfg(feature = "canary")]
 pub use forgetful::Forgetful;
 pub use literal::Literal;
-pub use prints::{Fingerprints, Prints, Unprinted};
+pub use prints::{Fingerprints, Mirrored, Prints, Unprinted};
 pub use roll::Roll;
 pub use versions::{State, Triple, Versions};
 
@@ -55,7 +55,7 @@ const ALL: u32 = (1 << SLOTS) - 1;
 pub trait Form: Send + Sync + 'static {
     /// How it says what counted when.
     type Versions: Versions;
-    /// Whether it has fingerprints.
+    /// Whether it has fingerprints, and where a search looks for them.
     type Prints: Prints;
 }
 
@@ -91,19 +91,19 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     #[inline]
     fn seek<'a, K: Keys>(
         &'a self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'a, K>,
         probe: K::Probe<'_>,
     ) -> Option<Found<'a, Self>> {
         // Their first lines arrive while the first block is looked through.
-        Self::followers(roll, lens).for_each(|(_, block)| holm_search::prefetch(block));
+        Self::followers(roll, lens).for_each(|(_, block)| F::Prints::approach(block));
         let found = |(place, block): (Place, &'a Self)| {
-            block.find(lens, probe).map(|(index, payload)| Found { block, place, index, payload })
+            block.find(roll.copy(place), lens, probe).map(|(index, payload)| Found { block, place, index, payload })
         };
         found((0, self)).or_else(|| Self::followers(roll, lens).find_map(found))
     }
 
-    fn count<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>) -> usize {
+    fn count<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> usize {
         self.segments(roll, lens).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
@@ -111,19 +111,22 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// others are nearly full without it and it would be wanted back at once.
     fn vacate<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         found: &Found<'_, Self>,
     ) {
         let bits = found.block.now().bits & !(1 << found.index);
         found.block.publish(pen, bits);
+        found.block.copied(roll, found.place);
         if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.len() - 1) * SLOTS {
             roll.give_up(found.place);
+            self.derive(roll, lens);
             if self.stamp(roll, lens) != pen.epoch() {
                 // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of
                 // the removal before it is durable.
                 self.publish(pen, self.now().bits);
+                self.copied(roll, 0);
             }
         }
     }
@@ -141,46 +144,56 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     const CAPACITY: usize = SEGMENTS * SLOTS;
     const BLOCKS: usize = SEGMENTS;
     const SPARE: usize = 2 * SEGMENTS.div_ceil(2) - 2;
-    type Beside = Roll<SEGMENTS>;
+    type Beside = Roll<SEGMENTS, F::Prints>;
 
     #[inline]
-    fn get<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         self.seek(roll, lens, probe).map(|found| found.payload)
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        let candidates = self.candidates(lens, probe);
+    fn summon(&self) {
+        F::Prints::summon(self);
+    }
+
+    #[inline]
+    fn approach(&self) {
+        F::Prints::approach(self);
+    }
+
+    #[inline]
+    fn aim<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) {
+        let candidates = self.candidates(roll.copy(0), lens, probe);
         if candidates != 0 {
             holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
         } else {
-            Self::followers(roll, lens).for_each(|(_, block)| holm_search::prefetch(block));
+            Self::followers(roll, lens).for_each(|(_, block)| F::Prints::approach(block));
         }
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &Roll<SEGMENTS>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let candidates = self.candidates(lens, probe);
+    fn glance<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        let candidates = self.candidates(roll.copy(0), lens, probe);
         (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
     }
 
-    fn live(&self, _: &Roll<SEGMENTS>, out: &mut Pairs) {
+    fn live(&self, _: &Roll<SEGMENTS, F::Prints>, out: &mut Pairs) {
         slots(self.now().bits).for_each(|index| out.push(self.slot(index)));
     }
 
-    fn gather<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, out: &mut Pairs) {
+    fn gather<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, out: &mut Pairs) {
         self.segments(roll, lens).for_each(|(_, block)| block.live(roll, out));
     }
 
-    fn behind<K: Keys>(&self, roll: &Roll<SEGMENTS>, _: Lens<'_, K>, place: usize) -> u32 {
+    fn behind<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, _: Lens<'_, K>, place: usize) -> u32 {
         roll.number(place)
     }
 
-    fn shed(&self, roll: &Roll<SEGMENTS>) -> u32 {
+    fn shed(&self, roll: &Roll<SEGMENTS, F::Prints>) -> u32 {
         if SEGMENTS == 1 { 0 } else { roll.shed() }
     }
 
-    fn sparse<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>) -> bool {
+    fn sparse<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> bool {
         self.count(roll, lens) < MERGE_UP_TO / 2
     }
 
@@ -189,8 +202,9 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 
     #[inline]
-    fn stamp<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>) -> Epoch {
-        self.segments(roll, lens).map(|(_, block)| block.now().tag).max().unwrap_or(0)
+    fn stamp<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> Epoch {
+        let tag = |(place, block): (Place, &Self)| F::Prints::now(&block.versions, roll.copy(place)).tag;
+        self.segments(roll, lens).map(tag).max().unwrap_or(0)
     }
 
     fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
@@ -198,13 +212,13 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         latest(found) >= latest(logged)
     }
 
-    fn format<M: Medium>(&self, roll: &Roll<SEGMENTS>, pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, roll: &Roll<SEGMENTS, F::Prints>, pen: &mut Pen<'_, M>, home: Home) {
         self.blank(roll, pen, home, 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
@@ -239,6 +253,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         let gone = present.as_ref().filter(|found| found.place == place).map_or(0, |found| 1 << found.index);
         // After the pair and its fingerprint: published first, a process that dies in between shows a pair of noise.
         block.publish(pen, now & !gone | 1 << index);
+        block.copied(roll, place);
         let Some(found) = present else { return Ok(None) };
         if found.place != place {
             // After the new one: else a process that dies in between loses the key.
@@ -249,7 +264,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         probe: K::Probe<'_>,
@@ -264,7 +279,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
@@ -275,7 +290,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         room: Room<'_, Self, K::Fence>,
@@ -287,7 +302,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
 
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Roll<SEGMENTS>); 2],
+        own: [(u32, &Roll<SEGMENTS, F::Prints>); 2],
         right: &Self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
@@ -304,28 +319,40 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         pen: &mut Pen<'_, M>,
         cut: Cut,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
         roll.begin();
-        self.bring_to(own, pen, cut, peer)
+        let fate = self.bring_to(own, pen, cut, peer)?;
+        self.copied(roll, 0);
+        Ok(fate)
     }
 
-    fn enlist<K: Keys>(&self, own: u32, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, behind: &[u32]) -> Result<()> {
+    fn enlist<K: Keys>(
+        &self,
+        own: u32,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        lens: Lens<'_, K>,
+        behind: &[u32],
+    ) -> Result<()> {
         self.call(own, roll, lens, behind)
     }
 
     fn normalise<M: Medium, K: Keys>(
         &self,
         _: u32,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         _: bool,
     ) -> Result<bool> {
         self.mend_leaf(roll, lens, pen);
         Ok(true)
+    }
+
+    fn rederive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
+        self.derive(roll, lens);
     }
 }

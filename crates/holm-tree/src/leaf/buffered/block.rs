@@ -12,6 +12,9 @@ use holm_medium::{Epoch, Medium, Pen};
 /// In the lower half of a home word: this block gives way to the leaf of that number, once that one is committed.
 pub(super) const HEIR: u32 = 1 << 31;
 
+/// What is known of a block beside it.
+type Copied<F> = <<F as Form>::Prints as Prints>::Beside;
+
 /// A pair on its way into another block.
 #[derive(Clone, Copy)]
 pub(super) struct Moving {
@@ -59,16 +62,22 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.pairs[index].slot()
     }
 
-    /// The slots that may hold the probe's key.
+    /// The slots that may hold the probe's key, by what is known beside the block if anything is.
     #[inline]
-    pub(super) fn candidates<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
-        F::Prints::candidates(&self.prints, lens.search, K::print(probe)) & self.now().bits
+    pub(super) fn candidates<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
+        let alike = F::Prints::look(&self.prints, copy, lens.search, K::print(probe));
+        alike & F::Prints::now(&self.versions, copy).bits
     }
 
     /// The slot with the probe's key, and its payload.
     #[inline]
-    pub(super) fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        let mut candidates = self.candidates(lens, probe);
+    pub(super) fn find<K: Keys>(
+        &self,
+        copy: &Copied<F>,
+        lens: Lens<'_, K>,
+        probe: K::Probe<'_>,
+    ) -> Option<(usize, u64)> {
+        let mut candidates = self.candidates(copy, lens, probe);
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
@@ -80,6 +89,17 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             candidates &= candidates - 1;
         }
         None
+    }
+
+    /// The block at a place of the leaf has changed: what is known of it beside is made anew.
+    #[inline]
+    pub(super) fn copied(&self, roll: &Roll<SEGMENTS, F::Prints>, place: Place) {
+        F::Prints::derive(&self.prints, &self.versions, roll.copy(place));
+    }
+
+    /// The same of all blocks of the leaf of which this one is the first.
+    pub(super) fn derive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
+        self.segments(roll, lens).for_each(|(place, block)| block.copied(roll, place));
     }
 
     pub(super) fn set_home<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, kin: u32) {
@@ -104,14 +124,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// The block at a place behind this one, the first of a leaf.
     #[inline]
-    fn at<'a, K: Keys>(roll: &Roll<SEGMENTS>, lens: Lens<'a, K>, place: Place) -> Option<&'a Self> {
+    fn at<'a, K: Keys>(roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'a, K>, place: Place) -> Option<&'a Self> {
         lens.block(Some(roll.number(place)).filter(|number| *number != 0)?)
     }
 
     /// The blocks behind this one, the first of a leaf, with their places.
     #[inline]
     pub(super) fn followers<'a, K: Keys>(
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'a, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
         (1..SEGMENTS).map_while(move |place| Some((place, Self::at(roll, lens, place)?)))
@@ -121,7 +141,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     #[inline]
     pub(super) fn segments<'a, K: Keys>(
         &'a self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'a, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
         std::iter::once((0, self)).chain(Self::followers(roll, lens))

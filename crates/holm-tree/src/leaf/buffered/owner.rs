@@ -30,11 +30,18 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// Makes a fresh block an empty one, of the leaf that `owner` says.
-    pub(super) fn blank<M: Medium>(&self, roll: &Roll<SEGMENTS>, pen: &mut Pen<'_, M>, home: Home, owner: u32) {
+    pub(super) fn blank<M: Medium>(
+        &self,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        pen: &mut Pen<'_, M>,
+        home: Home,
+        owner: u32,
+    ) {
         roll.begin();
         self.set_owner(pen, owner);
         self.set_home(pen, home, 0);
         self.publish(pen, 0);
+        self.copied(roll, 0);
     }
 
     /// See [`crate::leaf::Leaf::enlist`]. A block that names this one holds pairs at the cut, so it was not given up by
@@ -42,7 +49,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub(super) fn call<K: Keys>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         behind: &[u32],
     ) -> Result<()> {
@@ -61,6 +68,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
                 return wrong(format!("{own} and {behind:?}"), "no more than a leaf has");
             }
         }
+        self.derive(roll, lens);
         Ok(())
     }
 }

@@ -1,16 +1,27 @@
 //! Fingerprints of whole keys, a byte for each slot of a block; or none, as the paper has it.
 //!
 //! A slot's byte stands as long as any state that a crash may choose names the slot, so it needs no version.
+//!
+//! Searches look at them in the block, or at a copy beside it, in DRAM: then a key that is not there costs no line of
+//! the block. The block remains what is true: the copy is made anew after each change and by every recovery, and adds
+//! no flush and no fence.
 
 use super::SLOTS;
+use super::versions::{State, Versions};
+use crate::guide::{Aside, Signs};
 use holm_medium::{Medium, Pen, Word, atomics};
 use holm_search::Search;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// The words for fingerprints: 28 bytes, and above them the number of the leaf's first block.
 pub type Line = [Word; 4];
 
-/// Whether there are fingerprints.
+/// Whether there are fingerprints, and where a search looks.
 pub trait Prints: Send + Sync + 'static {
+    /// What is known of a block beside it.
+    type Beside: Default + Send + Sync + 'static;
+
     /// The slots that may hold a key of that fingerprint, and bits beyond the last slot that mean nothing.
     fn candidates(line: &Line, search: Search, print: u8) -> u32;
 
@@ -19,12 +30,46 @@ pub trait Prints: Send + Sync + 'static {
 
     /// Sets a slot's. The caller flushes.
     fn set<M: Medium>(line: &Line, pen: &mut Pen<'_, M>, index: usize, print: u8);
+
+    /// [`Prints::candidates`], for a search.
+    #[inline]
+    fn look(line: &Line, beside: &Self::Beside, search: Search, print: u8) -> u32 {
+        let _ = beside;
+        Self::candidates(line, search, print)
+    }
+
+    /// Which slots count now, for a search.
+    #[inline]
+    fn now<V: Versions>(versions: &V, beside: &Self::Beside) -> State {
+        let _ = beside;
+        versions.now()
+    }
+
+    /// The block has changed: what is known beside it is made anew.
+    #[inline]
+    fn derive<V: Versions>(line: &Line, versions: &V, beside: &Self::Beside) {
+        let _ = (line, versions, beside);
+    }
+
+    /// Asks the CPU for what a search will read of a block, of which nothing has been looked at.
+    #[inline]
+    fn summon<B>(block: &B) {
+        holm_search::prefetch_lines(block);
+    }
+
+    /// The same of what a search will read first.
+    #[inline]
+    fn approach<B>(block: &B) {
+        holm_search::prefetch(block);
+    }
 }
 
 /// A byte for each slot, all of them compared at once.
 pub struct Fingerprints;
 
 impl Prints for Fingerprints {
+    type Beside = ();
+
     #[inline]
     fn candidates(line: &Line, search: Search, print: u8) -> u32 {
         search.bytes_equal(atomics(line).try_into().expect("four words"), print)
@@ -47,6 +92,8 @@ impl Prints for Fingerprints {
 pub struct Unprinted;
 
 impl Prints for Unprinted {
+    type Beside = ();
+
     #[inline]
     fn candidates(_: &Line, _: Search, _: u8) -> u32 {
         u32::MAX
@@ -59,4 +106,61 @@ impl Prints for Unprinted {
 
     #[inline]
     fn set<M: Medium>(_: &Line, _: &mut Pen<'_, M>, _: usize, _: u8) {}
+}
+
+/// The same bytes, and a copy of them in a line of DRAM, with which slots count now: all that a search must know before
+/// it looks at a pair.
+pub struct Mirrored;
+
+/// A line of DRAM for each block: the words for fingerprints, and the present.
+type Copied = Aside<8>;
+
+/// Where the present lies in it.
+const PRESENT: usize = 4;
+
+fn copied(beside: &<Copied as Signs>::Beside) -> &[AtomicU64] {
+    Copied::words(&(), beside)
+}
+
+impl Prints for Mirrored {
+    type Beside = <Copied as Signs>::Beside;
+
+    #[inline]
+    fn candidates(line: &Line, search: Search, print: u8) -> u32 {
+        Fingerprints::candidates(line, search, print)
+    }
+
+    #[inline]
+    fn of(line: &Line, index: usize) -> Option<u8> {
+        Fingerprints::of(line, index)
+    }
+
+    #[inline]
+    fn set<M: Medium>(line: &Line, pen: &mut Pen<'_, M>, index: usize, print: u8) {
+        Fingerprints::set(line, pen, index, print);
+    }
+
+    #[inline]
+    fn look(_: &Line, beside: &Self::Beside, search: Search, print: u8) -> u32 {
+        search.bytes_equal(copied(beside)[..PRESENT].try_into().expect("four words"), print)
+    }
+
+    #[inline]
+    fn now<V: Versions>(_: &V, beside: &Self::Beside) -> State {
+        State::unpack(copied(beside)[PRESENT].load(Relaxed))
+    }
+
+    #[inline]
+    fn derive<V: Versions>(line: &Line, versions: &V, beside: &Self::Beside) {
+        let words = line.iter().map(Word::read).chain([versions.now().pack()]);
+        // Release, as a pen's stores are: a latch that is let go later vouches for it either way.
+        copied(beside).iter().zip(words).for_each(|(copy, word)| copy.store(word, Release));
+    }
+
+    /// Nothing: which line is wanted, if any, DRAM says first.
+    #[inline]
+    fn summon<B>(_: &B) {}
+
+    #[inline]
+    fn approach<B>(_: &B) {}
 }

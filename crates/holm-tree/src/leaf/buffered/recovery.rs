@@ -85,7 +85,12 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// another is a key in both. Such an update was the leaf's last operation, so its epoch is the latest of them all,
     /// and of the two copies the older is the one that states of earlier epochs name: else it would have been changed
     /// where it is.
-    pub(super) fn mend_leaf<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
+    pub(super) fn mend_leaf<M: Medium, K: Keys>(
+        &self,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) {
         if self.kin() != 0 {
             // One that holds nothing, and what it says is of a lost epoch: with its next pair it would give way.
             self.forget_kin(pen);

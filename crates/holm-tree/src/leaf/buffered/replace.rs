@@ -40,14 +40,19 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Live pairs in order.
-    fn sorted<K: Keys>(&self, roll: &Roll<SEGMENTS>, lens: Lens<'_, K>) -> Vec<Moving> {
+    fn sorted<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> Vec<Moving> {
         let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
         arrange(&mut pairs, |a, b| lens.keys.order(a.slot, b.slot));
         pairs
     }
 
     /// The blocks of this leaf that hold anything, for no other needs to give way.
-    fn filled<'a, K: Keys>(&'a self, own: u32, roll: &Roll<SEGMENTS>, lens: Lens<'a, K>) -> Leaving<'a, Self> {
+    fn filled<'a, K: Keys>(
+        &'a self,
+        own: u32,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        lens: Lens<'a, K>,
+    ) -> Leaving<'a, Self> {
         let number = |place| if place == 0 { own } else { roll.number(place) };
         let blocks = self.segments(roll, lens).map(|(place, block)| (number(place), block));
         blocks.filter(|(_, block)| block.now().bits != 0).collect()
@@ -74,7 +79,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     fn extend<M: Medium>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         pen: &mut Pen<'_, M>,
         fresh: &Fresh<'_, Self>,
     ) -> bool {
@@ -83,6 +88,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             // Nothing to order: a block of an epoch that is lost is an empty one, and so is one without its first pair.
             fresh.leaf.blank(fresh.beside, pen, self.home(), own);
             roll.add(fresh.number);
+            fresh.leaf.copied(roll, roll.len() - 1);
         }
         may
     }
@@ -109,6 +115,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
                 first.beside.add(block.number);
             }
             first.beside.set_moved(place, slots);
+            block.leaf.copied(first.beside, place);
         }
         used
     }
@@ -141,7 +148,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
     pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS>,
+        roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
         Room { own, fresh: [left, right], spare, range }: Room<'_, Self, K::Fence>,
@@ -189,7 +196,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// See [`crate::leaf::Leaf::merge`].
     pub(super) fn unite<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Roll<SEGMENTS>); 2],
+        own: [(u32, &Roll<SEGMENTS, F::Prints>); 2],
         other: &Self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,

@@ -4,6 +4,7 @@
 //! from here alone, and recovery calls the roll anew. Readers race with the writer: a number that they find here may
 //! be any, and what they read there counts only once the leaf's latch was asked.
 
+use super::prints::Prints;
 use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -11,7 +12,7 @@ use crate::sync::atomic::Ordering::{Relaxed, Release};
 pub(super) type Place = usize;
 
 /// The volatile side of a leaf's first block.
-pub struct Roll<const SEGMENTS: usize> {
+pub struct Roll<const SEGMENTS: usize, P: Prints> {
     /// Of the first place, the number of a block that has just been given up; of the others, the number of the block
     /// there. 0 for none, and no gaps.
     numbers: [AtomicU32; SEGMENTS],
@@ -21,16 +22,18 @@ pub struct Roll<const SEGMENTS: usize> {
     /// taken for pairs of this very epoch, their records would be used again while a cut could bring them back.
     /// Volatile, for after a crash every pair is of an epoch before the active one.
     moved: [AtomicU32; SEGMENTS],
+    /// By place, what is known of the block.
+    copies: [P::Beside; SEGMENTS],
 }
 
-impl<const SEGMENTS: usize> Default for Roll<SEGMENTS> {
+impl<const SEGMENTS: usize, P: Prints> Default for Roll<SEGMENTS, P> {
     fn default() -> Self {
         let none = || std::array::from_fn(|_| AtomicU32::new(0));
-        Roll { numbers: none(), moved: none() }
+        Roll { numbers: none(), moved: none(), copies: std::array::from_fn(|_| P::Beside::default()) }
     }
 }
 
-impl<const SEGMENTS: usize> Roll<SEGMENTS> {
+impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     /// The number of the block at a place behind the first one; 0 is none.
     #[inline]
     pub(super) fn number(&self, place: Place) -> u32 {
@@ -40,6 +43,12 @@ impl<const SEGMENTS: usize> Roll<SEGMENTS> {
     /// How many blocks the leaf has.
     pub(super) fn len(&self) -> usize {
         1 + (1..SEGMENTS).take_while(|place| self.number(*place) != 0).count()
+    }
+
+    /// What is known of the block at a place.
+    #[inline]
+    pub(super) fn copy(&self, place: Place) -> &P::Beside {
+        &self.copies[place]
     }
 
     fn set(&self, place: Place, number: u32, moved: u32) {

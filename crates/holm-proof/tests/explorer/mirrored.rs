@@ -1,0 +1,117 @@
+//! A copy of each block's first line beside it: what of a leaf is read where searches look at the copy, before and after
+//! a recovery; and crashes, for a recovery makes all copies anew.
+
+use holm_medium::observed::Watch;
+use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
+use holm_proof::subjects::holm;
+use holm_proof::subjects::mirrored::holm_prints_aside;
+use holm_proof::{Recorded, Subject, Tree, scenarios};
+use holm_tree::leaf::Cut;
+use holm_tree::{Keys, Root, Words};
+use std::sync::Arc;
+
+mod scenario {
+    use super::{holm_prints_aside, scenarios};
+    tests! {
+        holm_prints_aside;
+        survives_a_crash_in_recovery
+        survives_every_crash_by_word
+        survives_every_death_of_the_process
+        survives_merges
+        survives_reuse
+        survives_splits
+    }
+}
+
+const BLOCKS: usize = 16;
+const BLOCK_WORDS: usize = 64;
+const LINE_WORDS: usize = 8;
+
+/// A tree of one leaf, and the words of its blocks.
+struct Bed {
+    pool: Arc<holm_medium::Quill<Recorded>>,
+    index: Arc<dyn Tree>,
+    root: Root,
+}
+
+impl Bed {
+    fn new(subject: &Subject) -> Self {
+        let medium = Recorded::new([BLOCKS * BLOCK_WORDS * size_of::<Word>(), 64]);
+        let pool = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
+        let index = subject.tree(pool.clone());
+        let root = index.plant(&mut pool.clock().check_in().expect("a sound pool"), 1).expect("memory");
+        Bed { pool, index, root }
+    }
+
+    fn put(&self, key: u64) {
+        let mut stay = self.pool.clock().check_in().expect("a sound pool");
+        self.index.put(&self.root, &mut stay, key, key, None).expect("memory");
+    }
+
+    fn rebuild(&mut self) {
+        let rebuilt = self.index.rebuild(Cut::Visible, self.pool.clock().active(), 1).expect("sound leaves");
+        self.root = rebuilt.roots.into_iter().next().expect("one tree");
+    }
+
+    /// Lines of blocks that a look reads.
+    fn lines(&self, look: impl FnOnce(&dyn Tree, &Root)) -> usize {
+        let words = self.pool.image().words(Area::Leaves.at(0), BLOCKS * BLOCK_WORDS).expect("as long as that");
+        Watch::begin(words, 0..words.len(), false);
+        look(&*self.index, &self.root);
+        let mut lines: Vec<_> = Watch::end().into_iter().map(|word| word / LINE_WORDS).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines.len()
+    }
+}
+
+/// How many others of these have a key's fingerprint.
+fn agree(key: u64, among: &[u64]) -> usize {
+    among.iter().filter(|it| **it != key && Words::print(**it) == Words::print(key)).count()
+}
+
+/// Of a key that is not there only lines are read in which a fingerprint agrees, which most often is none; of one that
+/// is there, its own as well.
+fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
+    let mut none = 0;
+    for key in (1..200).step_by(3) {
+        let most = agree(key, keys);
+        let missed = bed.lines(|index, root| assert_eq!(index.get(root, key).payload, None));
+        assert!(missed <= most && (missed > 0) == (most > 0), "{key} beside {}: {missed} lines", keys.len());
+        let together = bed.lines(|index, root| {
+            let mut found = vec![];
+            index.get_many(root, &[key], &mut found);
+            assert_eq!(found[0].payload, None);
+        });
+        assert_eq!(together, missed, "{key} with others");
+        let removed = bed.lines(|index, root| {
+            let mut stay = bed.pool.clock().check_in().expect("a sound pool");
+            assert_eq!(index.remove(root, &mut stay, key, None).expect("sound"), None);
+        });
+        assert_eq!(removed, missed, "{key}, to be removed");
+        none += usize::from(missed == 0);
+    }
+    for key in keys {
+        let found = bed.lines(|index, root| assert_eq!(index.get(root, *key).payload, Some(*key)));
+        assert!((1..=1 + agree(*key, keys)).contains(&found), "{key} of {}: {found} lines", keys.len());
+    }
+    none
+}
+
+#[test]
+fn an_absent_key_is_answered_beside_the_blocks() {
+    let (mut bed, beside) = (Bed::new(&holm_prints_aside), Bed::new(&holm));
+    let (mut keys, mut none) = (vec![], 0);
+    for key in (1..=holm_prints_aside.capacity as u64).map(|key| key * 3) {
+        keys.push(key);
+        bed.put(key);
+        beside.put(key);
+        none += reads_pairs_alone(&bed, &keys);
+    }
+    bed.rebuild();
+    none += reads_pairs_alone(&bed, &keys);
+    assert!(none > 3_000, "most keys agree with no other: {none}");
+    // The first line of each block, whatever fingerprints say.
+    let both = beside.lines(|index, root| assert_eq!(index.get(root, 1).payload, None));
+    assert!(both >= 2, "{both} lines where nothing is beside the blocks");
+}
