@@ -4,8 +4,8 @@
 //! stand greatest lanes, which are below nothing, so that most ways need no length. A *segment* is a cache line.
 
 use crate::key::Key;
-use holm_search::{Lane, LaneKernels};
-use std::hint::select_unpredictable;
+use holm_search::{GUESSES, Lane, LaneKernels, Lines, halve, interpolate};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// A sorted node, lent to a search.
@@ -123,17 +123,43 @@ impl Search for Binary {
     }
 }
 
-/// How many keys of `first..` are below `key`, if all before are and those of `first + count` segments on are not.
-#[inline(always)]
-fn halve<K: Key, X: LaneKernels>(x: X, keys: &[K::Lane], mut first: usize, mut count: usize, key: K::Lane) -> usize {
-    let per_line = K::Lane::PER_LINE;
-    while count > 1 {
-        let middle = first + count / 2;
-        // A segment before one that begins below the key is below it as a whole.
-        first = select_unpredictable(keys[middle * per_line] < key, middle, first);
-        count -= count / 2;
+/// A node's keys, and one whose place is sought: those below it precede.
+struct Row<'a, K: Key, X> {
+    x: X,
+    keys: &'a [K::Lane],
+    key: K::Lane,
+    of: PhantomData<K>,
+}
+
+impl<K: Key, X: Copy> Clone for Row<'_, K, X> {
+    fn clone(&self) -> Self {
+        *self
     }
-    first * per_line + x.below(&keys[first * per_line..][..per_line], key)
+}
+impl<K: Key, X: Copy> Copy for Row<'_, K, X> {}
+
+impl<K: Key, X: LaneKernels> Lines for Row<'_, K, X> {
+    const PER_LINE: usize = K::Lane::PER_LINE;
+
+    #[inline(always)]
+    fn begins_before(self, line: usize) -> bool {
+        self.keys[line * Self::PER_LINE] < self.key
+    }
+
+    #[inline(always)]
+    fn preceding(self, line: usize) -> usize {
+        self.x.below(&self.keys[line * Self::PER_LINE..][..Self::PER_LINE], self.key)
+    }
+
+    #[inline(always)]
+    fn position(self, line: usize) -> f64 {
+        K::position(self.keys[line * Self::PER_LINE])
+    }
+
+    #[inline(always)]
+    fn sought(self) -> f64 {
+        K::position(self.key)
+    }
 }
 
 /// Segments of which at least one key is used; one, if none is.
@@ -145,35 +171,15 @@ fn used_segments<L: Lane>(node: Node<'_, L>) -> usize {
 impl Search for HybridBinary {
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        halve::<K, X>(x, node.keys, 0, used_segments(node), key)
+        halve(Row::<K, X> { x, keys: node.keys, key, of: PhantomData }, 0, used_segments(node))
     }
 }
-
-/// Guesses after which a guarded interpolation halves.
-const GUESSES: usize = 3;
 
 impl<const GUARDED: bool> Search for HybridInterpolation<GUARDED> {
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        let (keys, per_line) = (node.keys, K::Lane::PER_LINE);
-        let (mut first, mut count) = (0, used_segments(node));
-        let mut guesses = 0;
-        while count > 1 && !(GUARDED && guesses == GUESSES) {
-            guesses += 1;
-            let (low, high) = (keys[first * per_line], keys[(first + count - 1) * per_line]);
-            let (low, span) = (K::position(low), K::position(high) - K::position(low));
-            // Of an empty, infinite or senseless span the quotient is no number, and a cast makes zero of that.
-            let guess = ((K::position(key) - low) / span * (count - 1) as f64) as usize;
-            let segment = first + guess.min(count - 1);
-            let below = x.below(&keys[segment * per_line..][..per_line], key);
-            let left = below == 0 && segment > first;
-            let right = below == per_line && segment + 1 < first + count;
-            if !left && !right {
-                return segment * per_line + below;
-            }
-            (first, count) = if left { (first, segment - first) } else { (segment + 1, first + count - segment - 1) };
-        }
-        halve::<K, X>(x, keys, first, count, key)
+        let row = Row::<K, X> { x, keys: node.keys, key, of: PhantomData };
+        interpolate(row, used_segments(node), if GUARDED { GUESSES } else { usize::MAX })
     }
 }
 

@@ -23,12 +23,14 @@
 //! assert_eq!(search.words_equal(&node, 5) & 0b1111, 0b0110);
 //! ```
 //!
-//! Beside them stand kernels over plain numbers, for nodes that nobody else writes: [`LaneKernels`].
+//! Beside them stand kernels over plain numbers, for nodes that nobody else writes: [`LaneKernels`]; and, for either
+//! kind of row, two ways to find the one line that a kernel is asked about: [`halve`] and [`interpolate`].
 
 #![deny(unsafe_code)]
 
 mod kernels;
 mod lanes;
+mod lines;
 mod portable;
 mod prefetch;
 mod search;
@@ -37,6 +39,7 @@ mod search;
 mod x86_64;
 
 pub use lanes::{Lane, LaneKernels, MASK_LANES, Vectors};
+pub use lines::{GUESSES, Lines, halve, interpolate};
 pub use portable::Portable;
 pub use prefetch::{
     Hint, prefetch, prefetch_address, prefetch_address_as, prefetch_address_write, prefetch_lines, prefetch_lines_as,

@@ -6,6 +6,7 @@
 
 use crate::LINE_WORDS;
 use crate::kernels::{Kernels, Line, WINDOW_LINES};
+use crate::lines::{GUESSES, Lines, halve, interpolate};
 use crate::portable::Portable;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::x86_64::{Avx2, Avx512};
@@ -128,6 +129,19 @@ impl Search {
         key.checked_sub(1).map_or(0, |before| self.rank(sorted, count, before))
     }
 
+    /// As [`Search::rank`], by halving over the lines: one line is compared, and of few others the first word looked at.
+    #[inline(always)]
+    pub fn rank_halving(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
+        Row::new(self, sorted, count, key).map_or(0, |(row, lines)| halve(row, 0, lines))
+    }
+
+    /// As [`Search::rank`], by guessing the line from where `key` lies between the first words of lines, and by halving
+    /// after a few guesses.
+    #[inline(always)]
+    pub fn rank_interpolating(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
+        Row::new(self, sorted, count, key).map_or(0, |(row, lines)| interpolate(row, lines, GUESSES))
+    }
+
     /// Bit i is set if and only if byte i equals `byte`; bytes are counted from the low end of each word. Bits for
     /// bytes that the caller does not mean are the caller's to mask.
     ///
@@ -173,6 +187,50 @@ impl Search {
     #[inline(always)]
     pub fn starts_with(self, words: &[AtomicU64], key: &[u8]) -> bool {
         key.len() <= size_of_val(words) && by_level!(self, kernels => kernels.starts_with(words, key))
+    }
+}
+
+/// Words in lines, of which so many count, and a key: those up to it precede.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    search: Search,
+    lines: &'a [Line],
+    count: usize,
+    key: u64,
+}
+
+impl<'a> Row<'a> {
+    /// And how many lines hold words that count; `None` where none does.
+    #[inline(always)]
+    fn new(search: Search, sorted: &'a [AtomicU64], count: usize, key: u64) -> Option<(Self, usize)> {
+        let (lines, _) = sorted.as_chunks::<LINE_WORDS>();
+        let count = count.min(lines.as_flattened().len());
+        (count > 0).then_some((Row { search, lines, count, key }, count.div_ceil(LINE_WORDS)))
+    }
+}
+
+impl Lines for Row<'_> {
+    const PER_LINE: usize = LINE_WORDS;
+
+    #[inline(always)]
+    fn begins_before(self, line: usize) -> bool {
+        self.lines[line][0].load(Relaxed) <= self.key
+    }
+
+    #[inline(always)]
+    fn preceding(self, line: usize) -> usize {
+        let count = (self.count - line * LINE_WORDS).min(LINE_WORDS);
+        by_level!(self.search, kernels => kernels.rank(&self.lines[line..=line], count, self.key))
+    }
+
+    #[inline(always)]
+    fn position(self, line: usize) -> f64 {
+        self.lines[line][0].load(Relaxed) as f64
+    }
+
+    #[inline(always)]
+    fn sought(self) -> f64 {
+        self.key as f64
     }
 }
 

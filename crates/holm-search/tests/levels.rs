@@ -63,6 +63,8 @@ fn check_rank(sorted: &[u64], count: usize, key: u64) {
         let name = search.name();
         assert_eq!(search.rank(&words, count, key), at_most, "{name}: {sorted:x?}, count {count}, key {key:x}");
         assert_eq!(search.rank_below(&words, count, key), below, "{name}: {sorted:x?}, count {count}, key {key:x}");
+        let others = [search.rank_halving(&words, count, key), search.rank_interpolating(&words, count, key)];
+        assert_eq!(others, [at_most; 2], "{name}: {sorted:x?}, count {count}, key {key:x}");
     }
 }
 
@@ -119,6 +121,10 @@ fn rank_clamps_the_count_and_drops_a_broken_line() {
     for search in Search::all_available() {
         assert_eq!(search.rank(&words, usize::MAX, 100), 8, "{}", search.name());
         assert_eq!(search.rank(&words[..7], 7, 100), 0, "{}", search.name());
+        for rank in [Search::rank_halving, Search::rank_interpolating] {
+            assert_eq!(rank(search, &words, usize::MAX, 100), 8, "{}", search.name());
+            assert_eq!(rank(search, &words[..7], 7, 100), 0, "{}", search.name());
+        }
         assert_eq!(search.words_equal(&words, 10), 0, "{}", search.name());
         assert_eq!(search.words_equal(&words, 8), 1 << 7, "{}", search.name());
     }
@@ -134,6 +140,8 @@ fn rank_of_words_out_of_order_stays_in_range() {
         for search in Search::all_available() {
             assert!(search.rank(&words, count, key) <= count.min(len), "{}", search.name());
             assert!(search.rank_below(&words, count, key) <= count.min(len), "{}", search.name());
+            assert!(search.rank_halving(&words, count, key) <= count.min(len), "{}", search.name());
+            assert!(search.rank_interpolating(&words, count, key) <= count.min(len), "{}", search.name());
         }
     }
 }

@@ -28,6 +28,8 @@ fn a_writer_cannot_push_answers_out_of_range_nor_tear_a_word() {
                 assert!(search.rank(&node, 400, key) <= 400);
                 assert!(search.rank(&node[..64], 40, key) <= 40);
                 assert!(search.rank_below(&node[..40], 38, key) <= 38);
+                assert!(search.rank_halving(&node, 400, key) <= 400);
+                assert!(search.rank_interpolating(&node, 400, key) <= 400);
                 assert_eq!(search.words_equal(&node[..40], key) >> 40, 0);
                 let mut out = [0; 75];
                 search.copy(&node[3..], &mut out);

@@ -10,10 +10,12 @@
 pub mod contiguous;
 pub mod durable;
 pub mod sorted;
+pub mod way;
 
 pub use contiguous::Contiguous;
 pub use durable::Durable;
 pub use sorted::Sorted;
+pub use way::{Compared, Halved, Interpolated, Way};
 
 use crate::head::masked;
 use crate::keys::Keys;

@@ -5,6 +5,7 @@
 //! orderings allow is Miri's part.
 
 use holm_search::Search;
+use std::sync::atomic::AtomicU64 as Raced;
 
 #[cfg(not(shuttle))]
 pub(crate) use std::{
@@ -20,15 +21,27 @@ pub(crate) use shuttle::{
     thread::yield_now,
 };
 
-/// How many of the first `count` heads are at most `head`.
+/// How many of the first `count` heads are at most `head`, by one of the kernels that say so.
 #[cfg(not(shuttle))]
 #[inline(always)]
-pub(crate) fn rank(search: Search, heads: &[atomic::AtomicU64], count: usize, head: u64) -> usize {
-    search.rank(heads, count, head)
+pub(crate) fn rank(
+    kernel: impl Fn(Search, &[Raced], usize, u64) -> usize,
+    search: Search,
+    heads: &[atomic::AtomicU64],
+    count: usize,
+    head: u64,
+) -> usize {
+    kernel(search, heads, count, head)
 }
 
 /// The same one by one: kernels read std's atomics, and with each load the schedule may change.
 #[cfg(shuttle)]
-pub(crate) fn rank(_: Search, heads: &[atomic::AtomicU64], count: usize, head: u64) -> usize {
+pub(crate) fn rank(
+    _: impl Fn(Search, &[Raced], usize, u64) -> usize,
+    _: Search,
+    heads: &[atomic::AtomicU64],
+    count: usize,
+    head: u64,
+) -> usize {
     heads.iter().take(count).filter(|at| at.load(atomic::Ordering::Relaxed) <= head).count()
 }

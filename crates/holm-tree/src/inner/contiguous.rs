@@ -172,7 +172,7 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
             let Some(node) = array.nodes.get(plan.first(level) + at) else { return 0 };
             // All of its children but the first have a separator.
             let count = (plan.children.div_ceil(below) - at * plan.fan - 1).min(plan.fan - 1);
-            at = at * plan.fan + rank(search, node.0.as_flattened(), count, head);
+            at = at * plan.fan + rank(Search::rank, search, node.0.as_flattened(), count, head);
             below /= plan.fan;
         }
         at

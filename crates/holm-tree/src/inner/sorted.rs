@@ -1,18 +1,18 @@
-//! Sorted heads in whole lines, searched by vectors: the twig and branch of most designs.
+//! Sorted heads in whole lines, searched by vectors or in another way: the twig and branch of most designs.
 
-use super::{Arrival, Inner, LEAD_WORDS, Lead, Mark, Range, Shape, Station, mark_of};
+use super::{Arrival, Compared, Inner, LEAD_WORDS, Lead, Mark, Range, Shape, Station, Way, mark_of};
 use crate::keys::Keys;
 use crate::latch::Latch;
 use crate::locks::{InBerths, Locks};
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use crate::sync::rank;
 use crate::texts::Texts;
 use holm_medium::{Medium, Pen};
 use holm_search::Search;
+use std::marker::PhantomData;
 
 /// `8 * LINES - 1` separators, `8 * LINES` children.
 #[repr(C, align(64))]
-pub struct Sorted<const LINES: usize, L: Locks = InBerths> {
+pub struct Sorted<const LINES: usize, L: Locks = InBerths, W: Way = Compared> {
     latch: Latch,
     /// Count in the lowest 16 bits, then 15 of what the separators share beyond the range and one that says whether any
     /// of them has a text, and what the range shares.
@@ -22,9 +22,10 @@ pub struct Sorted<const LINES: usize, L: Locks = InBerths> {
     children: [[AtomicU32; 8]; LINES],
     texts: [[AtomicU32; 8]; LINES],
     locks: L,
+    way: PhantomData<W>,
 }
 
-impl<const LINES: usize, L: Locks> Default for Sorted<LINES, L> {
+impl<const LINES: usize, L: Locks, W: Way> Default for Sorted<LINES, L, W> {
     fn default() -> Self {
         Sorted {
             latch: Latch::default(),
@@ -34,11 +35,12 @@ impl<const LINES: usize, L: Locks> Default for Sorted<LINES, L> {
             children: std::array::from_fn(|_| Default::default()),
             texts: std::array::from_fn(|_| Default::default()),
             locks: L::default(),
+            way: PhantomData,
         }
     }
 }
 
-impl<const LINES: usize, L: Locks> Sorted<LINES, L> {
+impl<const LINES: usize, L: Locks, W: Way> Sorted<LINES, L, W> {
     fn head(&self, index: usize) -> &AtomicU64 {
         &self.heads.as_flattened()[index]
     }
@@ -95,7 +97,7 @@ impl<const LINES: usize, L: Locks> Sorted<LINES, L> {
     }
 }
 
-impl<const LINES: usize, L: Locks> Inner for Sorted<LINES, L> {
+impl<const LINES: usize, L: Locks, W: Way> Inner for Sorted<LINES, L, W> {
     const CHILDREN: usize = LINES * 8;
     type Locks = L;
 
@@ -135,7 +137,7 @@ impl<const LINES: usize, L: Locks> Inner for Sorted<LINES, L> {
     }
     #[inline]
     fn rank(&self, search: Search, len: usize, head: u64) -> usize {
-        rank(search, self.heads.as_flattened(), len, head)
+        W::rank(search, self.heads.as_flattened(), len, head)
     }
 
     fn fill<M: Medium, K: Keys>(
