@@ -3,6 +3,7 @@
 use crate::keys::{Keys, Slot};
 use holm_search::{MOST_RANKED, Search};
 use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 /// The most pairs any design keeps in one leaf.
 pub const MOST_PAIRS: usize = 256;
@@ -35,8 +36,11 @@ impl Pairs {
     }
 
     /// Sorts by key: by head first, and only runs of equal heads by what they lead to. Heads leave out `skip` bytes.
+    ///
+    /// Blocks that were filled in order are copied out so, with what came later behind that.
     pub fn sort<K: Keys>(&mut self, keys: &K, search: Search, skip: usize) {
-        if self.place_by_rank(search).is_some() {
+        let run = 1 + self.0.array_windows().take_while(|[a, b]| a.head < b.head).count();
+        if run >= self.0.len() || self.place_by_rank(search, run).is_some() {
             return;
         }
         // What decides between equal heads lies elsewhere.
@@ -47,28 +51,62 @@ impl Pairs {
         }
     }
 
-    /// Puts each pair where the number of lesser heads says: no branch depends on a head. `None`, and nothing has
-    /// changed, where that says too little, for heads are equal, or where pairs are too many.
-    fn place_by_rank(&mut self, search: Search) -> Option<()> {
+    /// Puts each pair where the number of lesser heads says: no branch depends on a head. The first `run` are in order.
+    /// `None`, and they are in whatever order, where that says too little, for heads are equal, or where pairs are too
+    /// many.
+    fn place_by_rank(&mut self, search: Search, run: usize) -> Option<()> {
         let len = self.0.len();
-        if len > MOST_RANKED {
+        if len <= MOST_RANKED {
+            return ranked(search, &mut self.0);
+        }
+        let front = if len - run <= MOST_RANKED { run } else { len / 2 };
+        if len - front > MOST_RANKED {
             return None;
         }
-        let mut heads = [0; MOST_RANKED];
-        self.0.iter().zip(&mut heads).for_each(|(slot, head)| *head = slot.head);
-        let (mut placed, mut taken) = ([Slot::default(); MOST_RANKED], 0u32);
-        for (slot, place) in self.0.iter().zip(search.ranks(&heads, len)) {
-            let place = place as usize % MOST_RANKED;
-            placed[place] = *slot;
-            taken |= 1 << place;
+        if front > run {
+            ranked(search, &mut self.0[..front])?;
         }
-        // Equal heads have met at one place and left another empty.
-        if taken.count_ones() as usize != len {
-            return None;
-        }
-        self.0.copy_from_slice(&placed[..len]);
-        Some(())
+        ranked(search, &mut self.0[front..])?;
+        merge(&mut self.0, front)
     }
+}
+
+/// As [`Pairs::place_by_rank`], of as many as are ranked at once.
+fn ranked(search: Search, pairs: &mut [Slot]) -> Option<()> {
+    let len = pairs.len();
+    let mut heads = [0; MOST_RANKED];
+    pairs.iter().zip(&mut heads).for_each(|(slot, head)| *head = slot.head);
+    let (mut placed, mut taken) = ([Slot::default(); MOST_RANKED], 0u32);
+    for (slot, place) in pairs.iter().zip(search.ranks(&heads, len)) {
+        let place = place as usize % MOST_RANKED;
+        placed[place] = *slot;
+        taken |= 1 << place;
+    }
+    // Equal heads have met at one place and left another empty.
+    if taken.count_ones() as usize != len {
+        return None;
+    }
+    pairs.copy_from_slice(&placed[..len]);
+    Some(())
+}
+
+/// Makes one order of two, the second of which is of as many as are ranked at once. `None` if heads are equal; each
+/// pair is there once nevertheless.
+fn merge(pairs: &mut [Slot], front: usize) -> Option<()> {
+    let mut behind = [Slot::default(); MOST_RANKED];
+    let (mut left, mut right, mut equal) = (front, pairs.len() - front, false);
+    behind[..right].copy_from_slice(&pairs[front..]);
+    // From the back, where there is room.
+    while left > 0 && right > 0 {
+        let (a, b) = (pairs[left - 1], behind[right - 1]);
+        let is_left = a.head > b.head;
+        equal |= a.head == b.head;
+        pairs[left + right - 1] = select_unpredictable(is_left, a, b);
+        left -= usize::from(is_left);
+        right -= usize::from(!is_left);
+    }
+    pairs[..right].copy_from_slice(&behind[..right]);
+    (!equal).then_some(())
 }
 
 /// Beyond so many bytes, equal ones are compared whole: what comes after is rarely long.
@@ -174,15 +212,19 @@ mod tests {
                         _ if distinct == u64::MAX => mixed(i),
                         _ => i % distinct,
                     };
-                    let mut pairs = Pairs::default();
-                    (0..len).for_each(|i| pairs.push(Slot { head: head(i), payload: i }));
-                    pairs.sort(&Words, search, 0);
-                    let mut wanted: Vec<_> = (0..len).map(head).collect();
-                    wanted.sort_unstable();
-                    assert_eq!(pairs.iter().map(|slot| slot.head).collect::<Vec<_>>(), wanted);
-                    let mut payloads: Vec<_> = pairs.iter().map(|slot| slot.payload).collect();
-                    payloads.sort_unstable();
-                    assert_eq!(payloads, (0..len).collect::<Vec<_>>(), "each once");
+                    // Runs in front, as blocks that were filled in order have them.
+                    for front in [0, len / 2, len.saturating_sub(20), len] {
+                        let mut heads: Vec<_> = (0..len).map(head).collect();
+                        heads[..front as usize].sort_unstable();
+                        let mut pairs = Pairs::default();
+                        heads.iter().zip(0..).for_each(|(head, payload)| pairs.push(Slot { head: *head, payload }));
+                        pairs.sort(&Words, search, 0);
+                        heads.sort_unstable();
+                        assert_eq!(pairs.iter().map(|slot| slot.head).collect::<Vec<_>>(), heads);
+                        let mut payloads: Vec<_> = pairs.iter().map(|slot| slot.payload).collect();
+                        payloads.sort_unstable();
+                        assert_eq!(payloads, (0..len).collect::<Vec<_>>(), "each once");
+                    }
                 }
             }
         }
