@@ -4,13 +4,13 @@
 
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
-use crate::inner::{Durable, Sorted};
-use crate::leaf::buffered::{Buffered, Fingerprints as Prints, Mirrored, Triple};
+use crate::inner::{Durable, Halved, Interpolated, Sorted};
+use crate::leaf::buffered::{AsFound, Buffered, Fingerprints as Prints, Mirrored, Triple};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
 use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
 use crate::leaf::{circ::Circ, fast_fair::FastFair};
-use crate::locks::LockArray;
+use crate::locks::{InBerths, LockArray};
 
 designs! { $ for_each_variant:
     /// FAST and FAIR in nodes of 1 KiB.
@@ -103,6 +103,24 @@ designs! { $ for_each_variant:
     buffered_prints_aside: leaf Buffered<1, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;
     /// The same with another block behind it before it is split.
     holm_prints_aside: leaf Buffered<2, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf whose fresh blocks have pairs as they come, not in the order of their keys.
+    buffered_unsorted: leaf Buffered<1, (Triple, Prints, AsFound)>, twig Sorted<8>, branch Sorted<8>;
+    /// The same with another block behind it before it is split.
+    holm_unsorted: leaf Buffered<2, (Triple, Prints, AsFound)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf below upper nodes searched by halving.
+    buffered_halved: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<8, InBerths, Halved>;
+    /// The same below upper nodes searched by interpolation.
+    buffered_interpolated: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<8, InBerths, Interpolated>;
+    /// BD+Tree's leaf below upper nodes of 16 KiB of heads: a million pairs have one of them, the root.
+    buffered_wide: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<256>;
+    /// The same, searched by halving.
+    buffered_wide_halved: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<256, InBerths, Halved>;
+    /// The same, searched by interpolation.
+    buffered_wide_interpolated: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<256, InBerths, Interpolated>;
     /// SSTree, updates staying where the pair is.
     ss_tree_staying: leaf SsTree<2, STAYING>, twig Sorted<8>, branch Sorted<8>;
     /// SSTree of three subnodes.

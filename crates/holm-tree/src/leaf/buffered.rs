@@ -25,6 +25,7 @@ mod block;
 #[cfg(feature = "canary")]
 mod forgetful;
 mod literal;
+mod order;
 mod owner;
 mod prints;
 mod recovery;
@@ -35,6 +36,7 @@ mod versions;
 #[cfg(feature = "canary")]
 pub use forgetful::Forgetful;
 pub use literal::Literal;
+pub use order::{AsFound, Ascending, Order};
 pub use prints::{Fingerprints, Mirrored, Prints, Unprinted};
 pub use roll::Roll;
 pub use versions::{State, Triple, Versions};
@@ -57,11 +59,20 @@ pub trait Form: Send + Sync + 'static {
     type Versions: Versions;
     /// Whether it has fingerprints, and where a search looks for them.
     type Prints: Prints;
+    /// How pairs come to lie in fresh blocks.
+    type Order: Order;
 }
 
 impl<V: Versions, P: Prints> Form for (V, P) {
     type Versions = V;
     type Prints = P;
+    type Order = Ascending;
+}
+
+impl<V: Versions, P: Prints, O: Order> Form for (V, P, O) {
+    type Versions = V;
+    type Prints = P;
+    type Order = O;
 }
 
 persistent! {

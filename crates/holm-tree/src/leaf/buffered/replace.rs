@@ -7,10 +7,10 @@
 //! once that one's word is empty; every other block that gives way names its *heir* before that.
 
 use super::block::{HEIR, Moving};
+use super::order::Order;
 use super::{Buffered, Form, Roll, SLOTS};
 use crate::keys::Keys;
 use crate::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
-use crate::pairs::arrange;
 use holm_medium::{Medium, Pen};
 
 /// Two neighbours become one leaf if they hold no more than this together; half of it is left for versions.
@@ -39,10 +39,16 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// refreshed and not split.
     const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
-    /// Live pairs in order.
-    fn sorted<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> Vec<Moving> {
+    /// Live pairs, for one fresh leaf if they are fewer than `many`, for two otherwise.
+    fn ordered<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, many: usize) -> Vec<Moving> {
         let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
-        arrange(&mut pairs, |a, b| lens.keys.order(a.slot, b.slot));
+        let order = |a: &Moving, b: &Moving| lens.keys.order(a.slot, b.slot);
+        let count = pairs.len();
+        if count < many {
+            F::Order::whole(&mut pairs, order);
+        } else {
+            F::Order::halves(&mut pairs, count / 2, order);
+        }
         pairs
     }
 
@@ -158,7 +164,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         if self.extend(own, roll, pen, &left) {
             return unchanged;
         }
-        let pairs = self.sorted(roll, lens);
+        let pairs = self.ordered(roll, lens, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| self.behind_all(lens, last, coming)) {
@@ -204,7 +210,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         range: (&K::Fence, Option<&K::Fence>),
     ) -> bool {
         let [(left, roll), (right, theirs)] = own;
-        let pairs = [self.sorted(roll, lens), other.sorted(theirs, lens)].concat();
+        let pairs = [self.ordered(roll, lens, usize::MAX), other.ordered(theirs, lens, usize::MAX)].concat();
         if pairs.len() > MERGE_UP_TO {
             return false;
         }
