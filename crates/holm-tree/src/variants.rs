@@ -108,11 +108,9 @@ designs! { $ for_each_variant:
     /// The same with another block behind it before it is split.
     holm_unsorted: leaf Buffered<2, (Triple, Prints, AsFound)>, twig Sorted<8>, branch Sorted<8>;
     /// BD+Tree's leaf below upper nodes searched by halving.
-    buffered_halved: leaf Buffered<1, (Triple, Prints)>,
-        twig Sorted<8>, branch Sorted<8, InBerths, Halved>;
+    buffered_halved: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8, InBerths, Halved>;
     /// The same below upper nodes searched by interpolation.
-    buffered_interpolated: leaf Buffered<1, (Triple, Prints)>,
-        twig Sorted<8>, branch Sorted<8, InBerths, Interpolated>;
+    buffered_interpolated: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8, InBerths, Interpolated>;
     /// BD+Tree's leaf below upper nodes of 16 KiB of heads: a million pairs have one of them, the root.
     buffered_wide: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<256>;
     /// The same, searched by halving.
