@@ -40,6 +40,23 @@ fn names_agree_with_a_map_though_heads_are_equal() {
     names_agree::<holm_prints_aside>();
 }
 
+/// So many pairs that a node above twigs has several lines of separators; more than one above them where it is short.
+#[test]
+fn upper_nodes_lead_to_every_pair_however_they_are_searched() {
+    let ways = ["_halved", "_interpolated", "_wide"];
+    for (name, _) in CARDS.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
+        for (order_name, order) in ORDERS {
+            let mut keys: Vec<_> = (0..20_000).map(order).collect();
+            let grove = plant(name);
+            keys.iter().for_each(|key| drop(grove.put(*key, !key)));
+            assert!(keys.iter().all(|key| grove.get(*key) == Some(!key)), "{name}, {order_name}");
+            keys.sort_unstable();
+            keys.dedup();
+            assert!(grove.payloads().into_iter().eq(keys.iter().map(|key| !key)), "{name}, {order_name}");
+        }
+    }
+}
+
 /// Flushes and fences of each operation of a trace.
 fn spent(grove: &Grove<Words>, order: Order) -> Vec<(u64, u64)> {
     let operation = |i: u64| {
