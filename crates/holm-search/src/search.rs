@@ -129,7 +129,7 @@ impl Search {
         key.checked_sub(1).map_or(0, |before| self.rank(sorted, count, before))
     }
 
-    /// As [`Search::rank`], by halving over the lines: one line is compared, and of few others the first word looked at.
+    /// As [`Search::rank`], by halving over the lines: one line is compared, and of few others the first word.
     #[inline(always)]
     pub fn rank_halving(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
         Row::new(self, sorted, count, key).map_or(0, |(row, lines)| halve(row, 0, lines))

@@ -98,8 +98,8 @@ designs! { $ for_each_variant:
     isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
     /// The same with five children a node.
     isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
-    /// BD+Tree's leaf whose fingerprints are looked through in a copy beside the block: a key that is not there costs no
-    /// line of it.
+    /// BD+Tree's leaf whose fingerprints are looked through in a copy beside the block: a key that is not there costs
+    /// no line of it.
     buffered_prints_aside: leaf Buffered<1, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;
     /// The same with another block behind it before it is split.
     holm_prints_aside: leaf Buffered<2, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;

@@ -1,5 +1,5 @@
-//! A copy of each block's first line beside it: what of a leaf is read where searches look at the copy, before and after
-//! a recovery; and crashes, for a recovery makes all copies anew.
+//! A copy of each block's first line beside it: what of a leaf is read where searches look at the copy, before and
+//! after a recovery; and crashes, for a recovery makes all copies anew.
 
 use holm_medium::observed::Watch;
 use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
