@@ -7,7 +7,7 @@ use crate::threads::together;
 use crate::traces::part;
 use anyhow::{Result, bail};
 use holm_bench::grove::Grove as Planted;
-use holm_tree::{Design, View, designs};
+use holm_tree::{Design, View, designs, variants};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -37,14 +37,17 @@ pub(crate) trait Garden: Grove {
 /// Plants one of the few.
 pub(crate) fn tended(design: &str, soil: Soil) -> Result<Box<dyn Garden>> {
     macro_rules! tended {
-        ($($name:ident)*) => {
+        ($($list:ident: $($name:ident)*;)*) => {
             match design {
-                $(stringify!($name) => Ok(Box::new(Planted::<designs::$name>::new(soil)?)),)*
+                $($(stringify!($name) => Ok(Box::new(Planted::<$list::$name>::new(soil)?)),)*)*
                 _ => bail!("no figure asks that much of a design named {design}"),
             }
         };
     }
-    tended! { buffered fast_fair isle lb_tree ss_tree holm }
+    tended! {
+        designs: buffered fast_fair isle lb_tree ss_tree holm;
+        variants: buffered_unsorted;
+    }
 }
 
 impl<D: Design> Garden for Planted<D> {

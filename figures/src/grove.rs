@@ -67,12 +67,13 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
     }
     planted! {
         designs: buffered holm bd_tree bd_tree_literal fast_fair fast_fair_sentinels circ isle borders wb_tree fp_tree
-            nv_tree lb_tree ss_tree;
+            nv_tree lb_tree ss_tree holm_strict;
         variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k
             fast_fair_sentinels_2k fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k
             circ_linear circ_linear_2k circ_linear_4k circ_sentinels circ_sentinels_2k circ_sentinels_4k
             circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all ss_tree_staying ss_tree_three
-            ss_tree_four;
+            ss_tree_four holm_three holm_four buffered_prints_aside holm_prints_aside buffered_wide
+            buffered_wide_halved buffered_wide_interpolated;
     }
 }
 

@@ -6,9 +6,9 @@ mod ablations;
 
 use crate::garden::{PERCENTILES, tended};
 use crate::grove::{counted, plant, soil, unflushed};
-use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
+use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
 use crate::traces::{all, ascending, uniform, zipf};
-use ablations::{BLOCKS, CODECS, DURABILITIES, EPOCHS, PRINTS};
+use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
 
 pub(crate) const FAMILY: Family = Family {
@@ -16,16 +16,23 @@ pub(crate) const FAMILY: Family = Family {
     paper: "the ideas of all five in one leaf, each against its own paper's metric",
     without: "",
     expected: true,
-    studies: &[READS, FLUSHES, TRACES, SPLITS, PLAIN, CODECS, PRINTS, BLOCKS, EPOCHS, DURABILITIES],
-    absent: &[
-        Absent::new("SYN-A4", "Fresh segments not sorted", "no segment is sorted: fingerprints find the slot"),
-        Absent::new("SYN-A5", "Fingerprints in memory", "no variant of the list has them there"),
-        Absent::new(
-            "SYN-A6",
-            "Interpolation or halving at the root",
-            "the levels above leaves are those of all designs",
-        ),
+    studies: &[
+        READS,
+        FLUSHES,
+        TRACES,
+        SPLITS,
+        PLAIN,
+        CODECS,
+        PRINTS,
+        BLOCKS,
+        ORDERS,
+        ASIDE,
+        ASIDE_READS,
+        ROOTS,
+        EPOCHS,
+        DURABILITIES,
     ],
+    absent: &[],
 };
 
 const NOTE: &str = "No paper has this leaf: what is claimed of it is what we expected.";

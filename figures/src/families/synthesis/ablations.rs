@@ -2,7 +2,8 @@
 
 use super::super::epochs::mops;
 use super::LATENCY;
-use crate::grove::{Soil, plant, soil};
+use crate::garden::tended;
+use crate::grove::{Soil, counted, plant, soil};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, uniform, zipf};
@@ -67,12 +68,133 @@ pub(super) const PRINTS: Study = study(
 );
 
 pub(super) const BLOCKS: Study = study(
-    |setting| forms(setting, [("one block", "buffered"), ("two blocks", "holm")]),
+    |setting| {
+        let blocks = [("one", "buffered"), ("two", "holm"), ("three", "holm_three"), ("four", "holm_four")];
+        forms(setting, blocks)
+    },
     &[ablation("SYN-A3", "By the most blocks of a leaf", OPERATIONS, &[], "One block is BD+Tree.")],
 );
 
+pub(super) const ORDERS: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a million keys at scale 1, \
+                 inserted, then a quarter as many uniform scans of 100 pairs; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let pairs = setting.count(1_000_000);
+        let cells = [("in order", "buffered"), ("as they come", "buffered_unsorted")].map(|(name, design)| {
+            Cell::new(name, 0.0, 10 * pairs, move || {
+                let garden = tended(design, soil(pairs, LATENCY))?;
+                let put = garden.put(&all(pairs), 1)?;
+                garden.settle()?;
+                Ok([put, garden.scan(&uniform(pairs.div_ceil(4), pairs, 7), 100, 1)?].map(mops).into())
+            })
+        });
+        cells.into()
+    },
+    figures: &[ablation(
+        "SYN-A4",
+        "Pairs of a fresh block in the order of their keys, or as they come",
+        Axis::Measures("operations", &["inserts", "scans of 100"]),
+        &[Claim::more("in order", "as they come", 1.0).because("Expected: what is in order need not be put in order.")],
+        "One block.",
+    )],
+};
+
+/// Where fingerprints are looked through.
+const PLACES: [(&str, &str); 4] = [
+    ("one block", "buffered"),
+    ("one block, aside", "buffered_prints_aside"),
+    ("two blocks", "holm"),
+    ("two blocks, aside", "holm_prints_aside"),
+];
+
+pub(super) const ASIDE: Study = Study {
+    conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a million keys at scale 1, \
+                 inserted, then two million uniform gets of keys that are there, and of others; one thread",
+    exact: false,
+    needs: Needs::Nothing,
+    cells: |setting| {
+        let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
+        let cells = PLACES.map(|(name, design)| {
+            Cell::new(name, 0.0, pairs + 2 * operations, move || {
+                let grove = plant(design, soil(pairs, LATENCY))?;
+                let put = grove.put(&all(pairs), 1)?;
+                grove.settle()?;
+                let got = grove.get(&uniform(operations, pairs, 7), 1)?;
+                Ok([put, got, grove.get(&absent(operations, pairs), 1)?].map(mops).into())
+            })
+        });
+        cells.into()
+    },
+    figures: &[ablation(
+        "SYN-A5",
+        "Fingerprints in the block, or a copy of them in memory beside it",
+        Axis::Measures("operations", &["inserts", "gets", "gets, absent"]),
+        &[Claim::more("two blocks, aside", "two blocks", 2.0).because("Expected: no line of either block is read.")],
+        "Reads cost here what plain memory costs: persistent memory that is slower to read would gain more.",
+    )],
+};
+
+pub(super) const ASIDE_READS: Study = Study {
+    conditions: "exact counts, keys and values of 8 bytes, twenty thousand of them, uniform; searches of a thousand \
+                 that are there, and of as many that are not",
+    exact: true,
+    needs: Needs::Reads,
+    cells: |_| {
+        let cells = PLACES.map(|(name, design)| {
+            Cell::new(name, 0.0, 20_000, move || {
+                let (grove, keys) = (plant(design, counted(20_000))?, all(20_000));
+                for keys in keys.chunks(1_000) {
+                    grove.put(keys, 1)?;
+                    grove.end_epoch()?;
+                }
+                Ok(vec![grove.lines_got(&keys[..1_000])?, grove.lines_got(&absent(1_000, 20_000))?])
+            })
+        });
+        cells.into()
+    },
+    figures: &[Figure {
+        unit: "lines read a search",
+        ..ablation(
+            "SYN-A5b",
+            "Lines of a leaf that a search reads, by where fingerprints are",
+            Axis::Measures("keys", &["there", "absent"]),
+            &[Claim::less("two blocks, aside", "two blocks", 1.0)
+                .because("Expected: none but where a fingerprint is another key's.")],
+            "The copy lies in memory beside the block and is not counted.",
+        )
+    }],
+};
+
+/// So many keys that are not among the first `pairs`.
+fn absent(count: u64, pairs: u64) -> Vec<u64> {
+    all(pairs + count).split_off(pairs as usize)
+}
+
+pub(super) const ROOTS: Study = study(
+    |setting| {
+        let roots = [
+            ("vectors", "buffered_wide"),
+            ("halving", "buffered_wide_halved"),
+            ("interpolation", "buffered_wide_interpolated"),
+        ];
+        forms(setting, roots)
+    },
+    &[ablation(
+        "SYN-A6",
+        "How a root of 16 KiB is searched",
+        OPERATIONS,
+        &[Claim::more("interpolation", "halving", 1.0).because("Expected: uniform keys lie where they are guessed.")],
+        "One block.",
+    )],
+);
+
 pub(super) const DURABILITIES: Study = study(
-    |setting| forms(setting, [("by epochs", "buffered"), ("at once", "borders")]),
+    |setting| {
+        let modes = [("by epochs", "buffered"), ("at once", "borders"), ("at once, any keys", "holm_strict")];
+        forms(setting, modes)
+    },
     &[ablation(
         "SYN-A8",
         "Durable by epochs, or when an operation returns",
@@ -81,7 +203,8 @@ pub(super) const DURABILITIES: Study = study(
             Claim::more("by epochs", "at once", 0.0).because("Expected: nothing is flushed in the operation."),
             Claim::more("by epochs", "at once", 2.0).because("Expected: many puts of an epoch share a line."),
         ],
-        "At once: a pair counts if its key lies within the leaf's borders; one line and one fence a put.",
+        "At once: a pair counts if its key lies within the leaf's borders, one line and one fence a put; or, which \
+         suits byte strings too, if a bitmap says so.",
     )],
 );
 
