@@ -1,4 +1,4 @@
-//! The project's verbs: `cargo xtask check | crash | schedules | miri | stores | power-cut | bench | designs |
+//! The project's verbs: `cargo xtask check | crash | schedules | miri | fuzz | stores | power-cut | bench | designs |
 //! figures | report | install-c | new-leaf`.
 //!
 //! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
@@ -32,6 +32,9 @@ enum Verb {
         #[arg(long, default_value_t = 1)]
         seeds: u64,
     },
+    /// Feeds any bytes to the ordered map as operations, or to a database's files as damage, and goes where they lead
+    /// somewhere new; a failure is kept as a file that repeats it. Wants a compiler of C++.
+    Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
     /// Cuts the power of a pool of real files, again and again; arguments go to the program itself.
@@ -108,6 +111,7 @@ fn main() -> Result<()> {
         }
         Verb::Schedules(settings) => proofs::schedules(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
+        Verb::Fuzz(settings) => proofs::fuzz(&settings),
         Verb::Stores => proofs::stores(),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
@@ -145,6 +149,7 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "xtask", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-figures", "--all-targets", "--", "-D", "warnings"], &[])?;
+    cargo(&["clippy", "--package", "holm-fuzz", "--all-features", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;

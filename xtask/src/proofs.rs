@@ -1,7 +1,7 @@
-//! `schedules`, `miri` and `stores`: what is proved by other means than running it.
+//! `schedules`, `miri`, `fuzz` and `stores`: what is proved by other means than running it.
 //!
-//! The first two build the crates in another way, each in a target folder of its own, so that nothing is built twice
-//! when one goes back and forth; the third reads what is built for release.
+//! The first three build the crates in another way, each in a target folder of its own, so that nothing is built twice
+//! when one goes back and forth; the last reads what is built for release.
 
 use anyhow::{Context, Result};
 
@@ -28,6 +28,23 @@ pub(crate) struct Schedules {
     /// Where the generators start: a failure's own seed repeats it.
     #[arg(long)]
     seed: Option<u64>,
+}
+
+/// What is fed any bytes, and for how long.
+#[derive(clap::Args)]
+pub(crate) struct Fuzz {
+    /// What takes them: as operations, or as damage to files.
+    #[arg(value_parser = ["map", "files"])]
+    what: String,
+    /// How long to look for bytes that take another way.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Where the generator starts; what was found before is kept and is gone on from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Feeds it this file alone: how a failure is repeated.
+    #[arg(long)]
+    input: Option<std::path::PathBuf>,
 }
 
 impl Schedules {
@@ -67,6 +84,54 @@ pub(crate) fn miri(seeds: u64) -> Result<()> {
     // A stable cargo would hand its own compiler down; the nightly one is to find its own.
     let variables = [("RUSTUP_TOOLCHAIN", "nightly"), ("CARGO_TARGET_DIR", &target), ("MIRIFLAGS", &flags)];
     INTERPRETED.iter().try_for_each(|tests| cargo(&[&["miri", "test"], *tests].concat(), &variables))
+}
+
+/// Makes every branch tell that it was taken, and what was compared on the way there. Both are passes of LLVM, which a
+/// stable compiler runs too.
+const TRACED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+                      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+                      -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// Feeds a program any bytes, and keeps those that led it somewhere new.
+pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
+    let target = target("fuzzed")?;
+    let corpus = format!("{target}/corpus-{}/", settings.what);
+    std::fs::create_dir_all(&corpus).with_context(|| corpus.clone())?;
+    let program = format!("fuzz-{}", settings.what);
+    // For the machine by its name: cargo would build its own programs with the same flags else, and nobody is there to
+    // take what their branches tell.
+    let host = host()?;
+    let cargo_words = ["run", "--profile", "fuzz", "--target", &host, "--package", "holm-fuzz", "--bin", &program];
+    let features: &[&str] = if settings.what == "files" { &["--features", "files", "--"] } else { &["--"] };
+    let time = format!("-max_total_time={}", settings.seconds);
+    let seed = format!("-seed={}", settings.seed);
+    let artifacts = format!("-artifact_prefix={target}/failed-{}-", settings.what);
+    let input = match &settings.input {
+        Some(input) => Some(std::path::absolute(input)?.to_string_lossy().into_owned()),
+        None => None,
+    };
+    let rest = match &input {
+        Some(input) => vec![input.as_str()],
+        // A hang is a failure: nothing here takes a second.
+        None => vec![
+            &time,
+            &seed,
+            "-max_len=3000",
+            "-len_control=0",
+            "-timeout=20",
+            "-print_final_stats=1",
+            &artifacts,
+            &corpus,
+        ],
+    };
+    cargo(&[&cargo_words, features, &rest[..]].concat(), &[("RUSTFLAGS", TRACED), ("CARGO_TARGET_DIR", &target)])
+}
+
+/// What the compiler calls this machine.
+fn host() -> Result<String> {
+    let told = std::process::Command::new("rustc").arg("-vV").output().context("rustc did not start")?;
+    let told = String::from_utf8_lossy(&told.stdout);
+    told.lines().find_map(|line| line.strip_prefix("host: ")).map(str::to_owned).context("rustc names no host")
 }
 
 #[cfg(test)]

@@ -213,6 +213,7 @@ fn many_broken_promises_lose_no_pair() {
 /// An iterator that is forgotten cannot take the leaf away that it emptied. The first pair is behind it then, and once
 /// there seemed to be none.
 #[test]
+#[cfg_attr(miri, ignore = "what is forgotten is leaked, and that is an error there")]
 fn what_is_forgotten_leaves_a_map_that_works() {
     fn check<S: Selection>() {
         let len = if cfg!(miri) { 12 } else { 200 };

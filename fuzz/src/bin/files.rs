@@ -1,0 +1,102 @@
+//! Any bytes as damage to the files of a database: whoever opens them is told so, or finds what was written. Never a
+//! panic, never a hang.
+//!
+//! A database that was closed has checksums over all of it, so that what it tells without a fault is all of what was
+//! written. Leaves of one that was killed have none but in their pairs: of it we ask that it comes to an end.
+
+#![no_main]
+
+#[path = "../../../crates/holm-proof/tests/store/history.rs"]
+#[expect(dead_code, reason = "the tests do more to a database than is done here")]
+mod history;
+
+use history::{Contents, History, Mode, Session, contents, random_step};
+use holm::{Durability, Error};
+use holm_proof::disk::SimDisk;
+use libfuzzer_sys::fuzz_target;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use std::sync::LazyLock;
+
+/// A database that nobody has damaged yet.
+struct Ground {
+    mode: Mode,
+    disk: SimDisk,
+    /// Of a closed one, which has to be found whole.
+    whole: Option<History>,
+}
+
+impl Ground {
+    fn new(private: bool, closed: bool) -> Ground {
+        let mode = Mode { private, durability: Durability::OnSync };
+        let disk = SimDisk::new();
+        let db = mode.open(&disk).expect("a sound disk");
+        let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
+        let (mut random, mut serial) = (Pcg64Mcg::seed_from_u64(7), 0);
+        for turn in 0..400 {
+            session.step(random_step(&mut random, &mut serial, false));
+            if turn % 100 == 99 {
+                session.sync();
+            }
+        }
+        let killed = disk.kill();
+        if !closed {
+            return Ground { mode, disk: killed, whole: None };
+        }
+        let mut whole = session.history();
+        whole.floor = whole.steps.len();
+        session.db.clone().close().expect("a sound disk");
+        drop(session);
+        Ground { mode, disk, whole: Some(whole) }
+    }
+}
+
+static GROUNDS: LazyLock<[Ground; 4]> =
+    LazyLock::new(|| [(false, true), (false, false), (true, true), (true, false)].map(|(a, b)| Ground::new(a, b)));
+
+/// One change to a file, of seven bytes. Says whether the file is any different for it.
+fn damage(disk: &SimDisk, change: &[u8]) -> bool {
+    let files = disk.files();
+    let file = &files[usize::from(change[0]) % files.len()];
+    let Some(bytes) = disk.contents(file).filter(|bytes| !bytes.is_empty()) else { return false };
+    let place = u32::from_le_bytes([change[2], change[3], change[4], 0]) as usize % bytes.len();
+    let old = |from: usize, len: usize| &bytes[from..bytes.len().min(from + len)];
+    let with = match change[1] % 8 {
+        0 => return disk.truncate(file, place),
+        1 => return disk.truncate(file, bytes.len() + place % 10_000),
+        2 => vec![0; old(place, 64).len()],
+        // As writes that went astray: a line of somewhere else.
+        3 => old(place / 64 * 64, 64).to_vec(),
+        4 => vec![old(place, 1)[0] ^ change[5]],
+        5 => old(place, 8).iter().rev().copied().collect(),
+        6 => u16::from_le_bytes([change[5], change[6]]).to_le_bytes()[..old(place, 2).len()].to_vec(),
+        _ => (u64::from(change[5]) << (change[6] % 64)).to_le_bytes()[..old(place, 8).len()].to_vec(),
+    };
+    let at = if change[1] % 8 == 3 { usize::from(change[5]) * 64 % bytes.len() } else { place };
+    disk.overwrite(file, at, &with[..with.len().min(bytes.len() - at)])
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((which, changes)) = bytes.split_first() else { return };
+    let ground = &GROUNDS[usize::from(*which) % GROUNDS.len()];
+    let disk = ground.disk.kill();
+    for change in changes.chunks_exact(7).take(8) {
+        damage(&disk, change);
+    }
+    let db = match ground.mode.open(&disk) {
+        Ok(db) => db,
+        Err(Error::Corrupt(_) | Error::Foreign(_) | Error::NotClean(_) | Error::Io(_) | Error::NoSpace(_)) => return,
+        Err(error) => panic!("an error of another kind: {error:?}"),
+    };
+    let sound = db.check().is_ok_and(|report| report.faults.is_empty());
+    match &ground.whole {
+        Some(whole) if sound => whole.expect(&contents(&db, "closed"), "closed"),
+        _ => {
+            for name in db.keyspaces().unwrap_or_default() {
+                let Ok(Some(keyspace)) = db.existing_keyspace(&name) else { continue };
+                keyspace.iter().for_each(drop);
+                keyspace.iter().rev().for_each(drop);
+            }
+        }
+    }
+});

@@ -1,0 +1,12 @@
+//! Any bytes as operations on a map of every selection, each of which is to do as the standard library's map does.
+
+#![no_main]
+
+#[path = "../../../crates/holm-map/tests/suite/operations.rs"]
+mod operations;
+#[path = "../../../crates/holm-map/tests/suite/mod.rs"]
+mod suite;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| operations::run(&operations::decoded(bytes)));
