@@ -12,7 +12,7 @@ pub(crate) const FAMILY: Family = Family {
     paper: "sentinels that say which line of a persistent node to read, over FAST-FAIR and Circ-Tree",
     without: "",
     expected: false,
-    studies: &[WAYS, EXAMPLES, NODES, SIZES, THREADS, STRINGS, PARITY, READS],
+    studies: &[WAYS, EXAMPLES, NODES, SIZES, SIZES_OF_LARGE, THREADS, STRINGS, PARITY, READS],
     absent: &[],
 };
 
@@ -154,39 +154,43 @@ const SIZES: Study = Study {
     conditions: CONDITIONS,
     exact: false,
     needs: Needs::Nothing,
-    cells: |setting| {
-        let cells = setting.millions().flat_map(|millions| {
-            let pairs = setting.count(millions * 1_000_000);
-            SIX.map(|(name, design, _)| Cell::new(name, millions as f64, 2 * pairs, move || searched(design, pairs, 1)))
-        });
-        cells.collect()
-    },
+    cells: |setting| sizes_cells(setting, SIX.map(|(name, small, _)| (name, small))),
     figures: &[
-        Figure {
-            id: "SENT-F5a",
-            title: "Search by number of keys, nodes of 512 bytes",
-            measure: 0,
-            unit: "search, ns",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
-            claims: &[
-                Claim::less("FF_S", "FF", 10.0)
-                    .because("The paper says fastest at every size, of which nodes is not legible."),
-                Claim::less("CIRC_S", "CIRC", 10.0)
-                    .because("The paper says fastest at every size, of which nodes is not legible."),
-            ],
-            note: "The paper's node size is not legible. 100 million keys: at scale 1 alone, and where they fit.",
-        },
-        Figure {
-            id: "SENT-F5b",
-            title: "Insert by number of keys, nodes of 512 bytes",
-            measure: 1,
-            unit: "insert, ns",
-            axis: Axis::Numbers("millions of keys, at scale 1"),
-            claims: &[Claim::new("FF_S", "FF", 10.0, 1.04).because("The paper says that the overhead is small.")],
-            note: "As SENT-F5a.",
-        },
+        size_of_data("SENT-F5a", "Search by number of keys, nodes of 512 bytes", 0, FASTEST),
+        size_of_data("SENT-F5b", "Insert by number of keys, nodes of 512 bytes", 1, SMALL_OVERHEAD),
     ],
 };
+
+const SIZES_OF_LARGE: Study = Study {
+    cells: |setting| sizes_cells(setting, SIX.map(|(name, _, large)| (name, large))),
+    figures: &[
+        size_of_data("SENT-F5c", "Search by number of keys, nodes of 4 KiB", 0, FASTEST),
+        size_of_data("SENT-F5d", "Insert by number of keys, nodes of 4 KiB", 1, SMALL_OVERHEAD),
+    ],
+    ..SIZES
+};
+
+fn sizes_cells(setting: &Setting, designs: [(&'static str, &'static str); 6]) -> Vec<Cell> {
+    let cells = setting.millions().flat_map(|millions| {
+        let pairs = setting.count(millions * 1_000_000);
+        designs.map(|(name, design)| Cell::new(name, millions as f64, 2 * pairs, move || searched(design, pairs, 1)))
+    });
+    cells.collect()
+}
+
+const FASTEST: &[Claim] = &[
+    Claim::less("FF_S", "FF", 10.0).because("The paper says fastest at every size, of which nodes is not legible."),
+    Claim::less("CIRC_S", "CIRC", 10.0).because("The paper says fastest at every size, of which nodes is not legible."),
+];
+
+const SMALL_OVERHEAD: &[Claim] =
+    &[Claim::new("FF_S", "FF", 10.0, 1.04).because("The paper says that the overhead is small.")];
+
+const fn size_of_data(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
+    let unit = if measure == 0 { "search, ns" } else { "insert, ns" };
+    let note = "The paper's node size is not legible. 100 million keys: at scale 1 alone, and where they fit.";
+    Figure { id, title, measure, unit, axis: Axis::Numbers("millions of keys, at scale 1"), claims, note }
+}
 
 const THREADS: Study = Study {
     conditions: CONDITIONS,
