@@ -5,7 +5,7 @@
 
 use anyhow::{Context, Result};
 
-use crate::{cargo, root};
+use crate::{cargo, from_here, root};
 
 /// What Miri interprets: the portable kernels, the clock, and the tree over heap memory.
 const INTERPRETED: &[&[&str]] = &[
@@ -44,7 +44,7 @@ pub(crate) struct Fuzz {
     seed: u64,
     /// Feeds it this file alone: how a failure is repeated.
     #[arg(long)]
-    input: Option<std::path::PathBuf>,
+    input: Option<String>,
 }
 
 impl Schedules {
@@ -106,12 +106,9 @@ pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     let time = format!("-max_total_time={}", settings.seconds);
     let seed = format!("-seed={}", settings.seed);
     let artifacts = format!("-artifact_prefix={target}/failed-{}-", settings.what);
-    let input = match &settings.input {
-        Some(input) => Some(std::path::absolute(input)?.to_string_lossy().into_owned()),
-        None => None,
-    };
+    let input = settings.input.as_ref().map(|input| from_here(std::slice::from_ref(input))).transpose()?;
     let rest = match &input {
-        Some(input) => vec![input.as_str()],
+        Some(input) => input.iter().map(String::as_str).collect(),
         // A hang is a failure: nothing here takes a second.
         None => vec![
             &time,

@@ -16,6 +16,7 @@ use holm_proof::disk::SimDisk;
 use libfuzzer_sys::fuzz_target;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// A database that nobody has damaged yet.
@@ -54,34 +55,36 @@ impl Ground {
 static GROUNDS: LazyLock<[Ground; 4]> =
     LazyLock::new(|| [(false, true), (false, false), (true, true), (true, false)].map(|(a, b)| Ground::new(a, b)));
 
-/// One change to a file, of seven bytes. Says whether the file is any different for it.
-fn damage(disk: &SimDisk, change: &[u8]) -> bool {
-    let files = disk.files();
-    let file = &files[usize::from(change[0]) % files.len()];
-    let Some(bytes) = disk.contents(file).filter(|bytes| !bytes.is_empty()) else { return false };
-    let place = u32::from_le_bytes([change[2], change[3], change[4], 0]) as usize % bytes.len();
+/// One change to a file, of seven bytes.
+fn damage(disk: &SimDisk, file: &Path, change: &[u8; 7]) {
+    let bytes = disk.contents(file).unwrap_or_default();
+    let [_, what, low, middle, high, one, other] = *change;
+    let Some(place) = (u32::from_le_bytes([low, middle, high, 0]) as usize).checked_rem(bytes.len()) else { return };
     let old = |from: usize, len: usize| &bytes[from..bytes.len().min(from + len)];
-    let with = match change[1] % 8 {
-        0 => return disk.truncate(file, place),
-        1 => return disk.truncate(file, bytes.len() + place % 10_000),
-        2 => vec![0; old(place, 64).len()],
+    let (at, mut with) = match what % 8 {
+        which @ (0 | 1) => {
+            disk.truncate(file, if which == 0 { place } else { bytes.len() + place % 10_000 });
+            return;
+        }
+        2 => (place, vec![0; 64]),
         // As writes that went astray: a line of somewhere else.
-        3 => old(place / 64 * 64, 64).to_vec(),
-        4 => vec![old(place, 1)[0] ^ change[5]],
-        5 => old(place, 8).iter().rev().copied().collect(),
-        6 => u16::from_le_bytes([change[5], change[6]]).to_le_bytes()[..old(place, 2).len()].to_vec(),
-        _ => (u64::from(change[5]) << (change[6] % 64)).to_le_bytes()[..old(place, 8).len()].to_vec(),
+        3 => (usize::from(one) * 64 % bytes.len(), old(place / 64 * 64, 64).to_vec()),
+        4 => (place, vec![bytes[place] ^ one]),
+        5 => (place, old(place, 8).iter().rev().copied().collect()),
+        6 => (place, vec![one, other]),
+        _ => (place, (u64::from(one) << (other % 64)).to_le_bytes().to_vec()),
     };
-    let at = if change[1] % 8 == 3 { usize::from(change[5]) * 64 % bytes.len() } else { place };
-    disk.overwrite(file, at, &with[..with.len().min(bytes.len() - at)])
+    with.truncate(bytes.len() - at);
+    disk.overwrite(file, at, &with);
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, changes)) = bytes.split_first() else { return };
     let ground = &GROUNDS[usize::from(*which) % GROUNDS.len()];
     let disk = ground.disk.kill();
-    for change in changes.chunks_exact(7).take(8) {
-        damage(&disk, change);
+    let files = disk.files();
+    for change in changes.as_chunks().0.iter().take(8) {
+        damage(&disk, &files[usize::from(change[0]) % files.len()], change);
     }
     let db = match ground.mode.open(&disk) {
         Ok(db) => db,
