@@ -68,7 +68,7 @@ impl<T> Area<T> {
     /// Where element `index` is. Valid until the area grows.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> NonNull<T> {
-        assert!(index < self.len, "element {index} of {}", self.len);
+        assert!(index < self.len, "an element behind the area's end");
         // SAFETY: inside the memory, by the line above.
         unsafe { self.base.add(index) }
     }

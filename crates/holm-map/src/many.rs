@@ -113,7 +113,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         leaves.iter().for_each(|leaf| self.leaves.ask_count(*leaf));
         leaves.iter().zip(lanes).for_each(|(leaf, lane)| self.leaves.ask_place(x, *leaf, lane));
         for (at, (_, value)) in pairs.enumerate() {
-            let leaf = if leaves[at] == NOWHERE { self.seek(x, lanes[at]) } else { leaves[at] };
+            let leaf = if leaves[at] == NOWHERE { self.home(lanes[at]) } else { leaves[at] };
             let (split, before) = self.insert_into(x, leaf, lanes[at], value);
             drop(before);
             if split {

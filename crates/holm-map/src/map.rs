@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
 use crate::presets::Fast;
-use crate::tree::Tree;
+use crate::tree::{NOWHERE, Tree};
 use holm_search::{LaneKernels, Vectors, with_vectors};
 use std::iter::FusedIterator;
 use std::ops::{RangeBounds, RangeFull};
@@ -275,11 +275,17 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
     #[inline(always)]
     fn insert<X: LaneKernels>(&mut self, x: X, key: K::Lane, value: V) -> Option<V> {
-        if self.is_bare() {
-            self.plant();
-        }
-        let leaf = self.seek(x, key);
+        let leaf = self.seek_or_plant(x, key);
         self.insert_into(x, leaf, key, value).1
+    }
+
+    /// The leaf where `key` belongs, in a bare tree its first one.
+    #[inline(always)]
+    fn seek_or_plant<X: LaneKernels>(&mut self, x: X, key: K::Lane) -> u32 {
+        match self.seek(x, key) {
+            NOWHERE => self.plant(),
+            leaf => leaf,
+        }
     }
 
     /// Puts a pair into `leaf`, which is where it belongs. Says whether a leaf was split, and what was there.
@@ -294,10 +300,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
 
     #[inline(always)]
     fn insert_unique<X: LaneKernels>(&mut self, x: X, key: K::Lane, value: V) {
-        if self.is_bare() {
-            self.plant();
-        }
-        let leaf = self.seek(x, key);
+        let leaf = self.seek_or_plant(x, key);
         self.leaves.ask_early(leaf, key);
         self.insert_fresh(x, leaf, key, value);
     }

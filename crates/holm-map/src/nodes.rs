@@ -8,8 +8,11 @@ use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
 use crate::search::{Node, Search};
-use holm_search::{Hint, Lane, LaneKernels, Vectors, prefetch, prefetch_address, prefetch_lines_as, with_vectors};
+use holm_search::{Hint, LINE_BYTES, Lane, LaneKernels, Vectors, prefetch, prefetch_lines_as, with_vectors};
 use std::marker::PhantomData;
+
+#[allow(unsafe_code, reason = "a search ends in its node's room, and checks that it does cost more than the steps")]
+mod steps;
 
 /// Inner nodes of one level.
 pub(crate) struct Nodes<K: Key, C: Level> {
@@ -26,7 +29,7 @@ impl<K: Key, C: Level> Nodes<K, C> {
     /// Children that a node has room for. One separator slot stays unused, and so the last is always the greatest.
     const CHILDREN: usize = {
         let bytes = if size_of::<K::Lane>() == 8 { C::WIDE_BYTES } else { C::BYTES };
-        assert!(bytes.is_multiple_of(holm_search::LINE_BYTES), "nodes are whole lines");
+        assert!(bytes.is_multiple_of(LINE_BYTES), "nodes are whole lines");
         assert!(bytes / size_of::<K::Lane>() >= 4, "a node that splits leaves two children on each side");
         bytes / size_of::<K::Lane>()
     };
@@ -107,18 +110,14 @@ impl<K: Key, C: Level> Nodes<K, C> {
     /// Which child of `node` holds `key`, and its number: the paper's `find`.
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
-        let (lent, start) = (self.node(node), Self::start(node));
-        if !C::Search::SAMPLED {
-            prefetch_lines_as(lent.keys, C::KEYS);
-            prefetch_lines_as(&self.identifiers[self.room(node)], C::IDENTIFIERS);
-            let entry = C::Search::below::<K, X>(x, lent, key);
-            return (entry, self.identifiers[start + entry]);
+        if C::Search::SAMPLED {
+            return self.find_by_steps(x, node, key);
         }
-        // The samples say which keys are next, and with them which identifiers, so neither waits for the other.
-        let narrowed = C::Search::narrow::<K, X>(x, lent, key);
-        prefetch_address(self.identifiers.as_ptr().wrapping_add(start + narrowed.start));
-        let entry = C::Search::below_from::<K, X>(x, lent, narrowed.start, key);
-        (entry, self.identifiers[start + entry])
+        let lent = self.node(node);
+        prefetch_lines_as(lent.keys, C::KEYS);
+        prefetch_lines_as(&self.identifiers[self.room(node)], C::IDENTIFIERS);
+        let entry = C::Search::below::<K, X>(x, lent, key);
+        (entry, self.identifiers[Self::start(node) + entry])
     }
 
     /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
@@ -129,21 +128,13 @@ impl<K: Key, C: Level> Nodes<K, C> {
 
     #[inline(always)]
     fn node(&self, node: u32) -> Node<'_, K::Lane> {
-        let samples = Self::samples_per_node();
-        Node {
-            keys: &self.separators[self.room(node)],
-            capacity: Self::CHILDREN,
-            samples: &self.samples[node as usize * samples..(node as usize + 1) * samples],
-            counts: &self.used,
-            number: node as usize,
-        }
+        Node { keys: &self.separators[self.room(node)], counts: &self.used, number: node as usize }
     }
 
     /// Asks for what a search of `node` looks at first.
     #[inline(always)]
     pub(crate) fn ask(&self, node: u32) {
-        let node = self.node(node);
-        prefetch_lines_as(if C::Search::SAMPLED { node.samples } else { node.keys }, Hint::T0);
+        prefetch_lines_as(if C::Search::SAMPLED { self.samples(node) } else { self.node(node).keys }, Hint::T0);
     }
 
     /// One level of a descent of many: each node becomes its child, for which `ask` asks. While one search waits for
@@ -156,63 +147,18 @@ impl<K: Key, C: Level> Nodes<K, C> {
         nodes: &mut [u32; MANY],
         ask: impl Fn(u32, K::Lane),
     ) {
+        if C::Search::SAMPLED {
+            return self.descend_by_steps(x, keys, nodes, ask);
+        }
         let mut places = [0; MANY];
         for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
-            *place = self.approach(x, self.node(*node), &self.identifiers[self.room(*node)], *key);
+            *place = Self::start(*node) + C::Search::below::<K, X>(x, self.node(*node), *key);
+            prefetch(&self.identifiers[*place]);
         }
-        for ((node, key), place) in nodes.iter_mut().zip(keys).zip(&places) {
-            *node = self.arrive(x, self.node(*node), &self.identifiers[self.room(*node)], *place, *key);
+        for ((node, key), place) in nodes.iter_mut().zip(keys).zip(places) {
+            *node = self.identifiers[place];
             ask(*node, *key);
         }
-    }
-
-    /// As [`Nodes::descend`], from one node for all.
-    #[inline(always)]
-    pub(crate) fn descend_from<X: LaneKernels, const MANY: usize>(
-        &self,
-        x: X,
-        keys: &[K::Lane; MANY],
-        node: u32,
-        nodes: &mut [u32; MANY],
-        ask: impl Fn(u32, K::Lane),
-    ) {
-        let (node, identifiers) = (self.node(node), &self.identifiers[self.room(node)]);
-        let mut places = [0; MANY];
-        for (key, place) in keys.iter().zip(&mut places) {
-            *place = self.approach(x, node, identifiers, *key);
-        }
-        for ((child, key), place) in nodes.iter_mut().zip(keys).zip(&places) {
-            *child = self.arrive(x, node, identifiers, *place, *key);
-            ask(*child, *key);
-        }
-    }
-
-    /// The first half of a search of a node, which ends with asking: where the second one goes on.
-    #[inline(always)]
-    fn approach<X: LaneKernels>(&self, x: X, node: Node<'_, K::Lane>, identifiers: &[u32], key: K::Lane) -> usize {
-        if !C::Search::SAMPLED {
-            let entry = C::Search::below::<K, X>(x, node, key);
-            prefetch(&identifiers[entry]);
-            return entry;
-        }
-        // The samples say which keys are next, and with them which identifiers, so both are asked for together.
-        let narrowed = C::Search::narrow::<K, X>(x, node, key);
-        prefetch_lines_as(&node.keys[narrowed.clone()], Hint::T0);
-        prefetch_lines_as(&identifiers[narrowed.clone()], Hint::T0);
-        narrowed.start
-    }
-
-    /// The second half: the child.
-    #[inline(always)]
-    fn arrive<X: LaneKernels>(
-        &self,
-        x: X,
-        node: Node<'_, K::Lane>,
-        identifiers: &[u32],
-        place: usize,
-        key: K::Lane,
-    ) -> u32 {
-        identifiers[if C::Search::SAMPLED { C::Search::below_from::<K, X>(x, node, place, key) } else { place }]
     }
 
     /// The number of a child.

@@ -24,7 +24,6 @@ impl Selection for Fast {
 pub enum FastLeaf {}
 
 impl FingerprintedLevel for FastLeaf {
-    // With 60, a leaf of pairs of 16 bytes would be a KiB, and all leaves' first lines would share few sets of a cache.
     const SLOTS: usize = 56;
 }
 

@@ -6,17 +6,12 @@
 use crate::key::Key;
 use holm_search::{GUESSES, Lane, LaneKernels, Lines, halve, interpolate};
 use std::marker::PhantomData;
-use std::ops::Range;
 
 /// A sorted node, lent to a search.
 #[derive(Clone, Copy)]
 pub struct Node<'a, L> {
     /// Its keys' room; greatest lanes behind the used ones, of which there is at least one.
     pub keys: &'a [L],
-    /// The room of a whole node: that of a level's only node may still be smaller.
-    pub capacity: usize,
-    /// What [`Search::resample`] made of them.
-    pub samples: &'a [L],
     /// How many keys are used of each node of the level, and which of them this is: see [`Node::used`].
     pub(crate) counts: &'a [u32],
     pub(crate) number: usize,
@@ -44,20 +39,15 @@ pub trait Search: 'static {
     /// reach at most to `to`.
     fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _capacity: usize, _from: usize, _to: usize) {}
 
-    /// Which keys will be compared, once the samples have been, if there are any: for whoever asks for them ahead.
+    /// Where the [`STEP`] keys begin among which the answer lies, by the samples of a node with room for `capacity`
+    /// keys: asked of searches that keep samples.
     #[inline(always)]
-    fn narrow<K: Key, X: LaneKernels>(_: X, node: Node<'_, K::Lane>, _: K::Lane) -> Range<usize> {
-        0..node.keys.len()
+    fn narrow<X: LaneKernels, L: Lane>(_: X, _samples: &[L], _capacity: usize, _key: L) -> usize {
+        0
     }
 
     /// How many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
-
-    /// The same, once it is known which keys will be compared: where [`Search::narrow`] says that they begin.
-    #[inline(always)]
-    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, _: usize, key: K::Lane) -> usize {
-        Self::below::<K, X>(x, node, key)
-    }
 }
 
 /// Every segment is compared, by the tree's vectors: no branch depends on a key, so that consecutive searches overlap.
@@ -184,7 +174,7 @@ impl<const GUARDED: bool> Search for HybridInterpolation<GUARDED> {
 }
 
 /// Keys for which one sample stands.
-const STEP: usize = 16;
+pub(crate) const STEP: usize = 16;
 /// Keys for which one of the coarser samples stands.
 const STRIDE: usize = STEP * STEP;
 
@@ -218,29 +208,19 @@ impl Search for Sampled {
     }
 
     #[inline(always)]
-    fn narrow<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Range<usize> {
-        let (coarse, fine) = node.samples.split_at(Self::coarse::<K::Lane>(node.capacity));
-        let steps = if coarse.is_empty() {
-            x.below(fine, key)
-        } else {
-            let strides = x.below(coarse, key);
-            // Behind the last key a search has nowhere to go: no separator stands there, so only other nodes end so.
-            let strides = strides.min(node.capacity / STRIDE - 1);
-            strides * STEP + x.below(&fine[strides * STEP..][..STEP], key)
-        };
-        let start = (steps * STEP).min(node.keys.len() - STEP);
-        start..start + STEP
+    fn narrow<X: LaneKernels, L: Lane>(x: X, samples: &[L], capacity: usize, key: L) -> usize {
+        let (coarse, fine) = samples.split_at(Self::coarse::<L>(capacity));
+        if coarse.is_empty() {
+            return x.below(fine, key) * STEP;
+        }
+        let strides = x.below(coarse, key);
+        (strides * STEP + x.below(&fine.as_chunks::<STEP>().0[strides], key)) * STEP
     }
 
     #[inline(always)]
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        let start = Self::narrow::<K, X>(x, node, key).start;
-        Self::below_from::<K, X>(x, node, start, key)
-    }
-
-    #[inline(always)]
-    fn below_from<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, start: usize, key: K::Lane) -> usize {
-        start + x.below(&node.keys[start..start + STEP], key)
+        // Without its samples it is a node like others.
+        x.below(node.keys, key)
     }
 }
 
@@ -251,6 +231,8 @@ mod tests {
     use holm_search::{Vectors, with_vectors};
 
     fn check<S: Search, K: Key>(sorted: &[K], capacity: usize) {
+        // The last key of a node's room is not used, on which samples rely.
+        let sorted = &sorted[..sorted.len().min(capacity - usize::from(S::SAMPLED))];
         let mut keys = vec![K::Lane::GREATEST; capacity];
         keys.iter_mut().zip(sorted).for_each(|(lane, key)| *lane = key.lane());
         let mut samples = vec![K::Lane::GREATEST; S::sample_lanes::<K::Lane>(capacity)];
@@ -260,8 +242,11 @@ mod tests {
         for key in keys[..sorted.len()].iter().copied().chain(ends) {
             let below = sorted.iter().filter(|other| other.lane() < key).count();
             for vectors in Vectors::all_available() {
-                let node = Node { keys: &keys, capacity, samples: &samples, counts: &[used], number: 0 };
-                let found = with_vectors!(vectors, x => S::below::<K, _>(x, node, key));
+                let found = with_vectors!(vectors, x => {
+                    let start = if S::SAMPLED { S::narrow(x, &samples, capacity, key) } else { 0 };
+                    let keys = if S::SAMPLED { &keys[start..start + STEP] } else { &keys };
+                    start + S::below::<K, _>(x, Node { keys, counts: &[used], number: 0 }, key)
+                });
                 assert_eq!(found, below, "{key:?} among {used} of {capacity}, {}", vectors.name());
             }
         }

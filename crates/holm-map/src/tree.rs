@@ -92,12 +92,13 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.head == NOWHERE
     }
 
-    /// Makes the first leaf.
+    /// Makes the first leaf, and says which it is.
     #[cold]
-    pub(crate) fn plant(&mut self) {
+    pub(crate) fn plant(&mut self) -> u32 {
         self.root = self.leaves.fresh();
         self.links.grow(1, Links { before: NOWHERE, after: NOWHERE });
         (self.head, self.tail) = (self.root, self.root);
+        self.root
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -124,21 +125,30 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         prefetch(&self.links[leaf as usize]);
     }
 
-    /// The leaf that holds `key` if any does. The tree is not bare.
+    /// The leaf that holds `key` if any does; [`NOWHERE`], if there is none at all.
     #[inline(always)]
     pub(crate) fn seek<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
-        let (mut node, mut level) = (self.root, self.height);
-        while level > 2 {
-            node = self.above.find(x, node, key).1;
-            level -= 1;
-        }
-        if level > 1 {
+        if self.height == 2 { self.seek_below_two(x, key) } else { self.seek_at_any_height(x, key) }
+    }
+
+    /// The same where there are two levels above the leaves: from some thousand pairs to some ten million.
+    #[inline(always)]
+    pub(crate) fn seek_below_two<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
+        let (_, node) = self.second.find(x, self.root, key);
+        self.first.find(x, node, key).1
+    }
+
+    /// As [`Tree::seek`].
+    #[inline(never)]
+    pub(crate) fn seek_at_any_height<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
+        let mut node = (2..self.height).fold(self.root, |node, _| self.above.find(x, node, key).1);
+        if self.height > 1 {
             node = self.second.find(x, node, key).1;
         }
-        if level > 0 {
+        if self.height > 0 {
             node = self.first.find(x, node, key).1;
         }
-        node
+        if self.is_bare() { NOWHERE } else { node }
     }
 
     /// The leaves of as many keys, level by level for all of them: while one waits for memory, the others ask.
@@ -149,41 +159,28 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         keys: &[K::Lane; MANY],
         nodes: &mut [u32; MANY],
     ) {
-        let (root, mut level) = (self.root, self.height);
-        let ask_first = |node, _: K::Lane| self.first.ask(node);
+        *nodes = [self.root; MANY];
+        for level in (3..=self.height).rev() {
+            let ask = |node, _| if level > 3 { self.above.ask(node) } else { self.second.ask(node) };
+            self.above.descend(x, keys, nodes, ask);
+        }
+        if self.height > 1 {
+            self.second.descend(x, keys, nodes, |node, _| self.first.ask(node));
+        }
         let ask_leaf = |leaf, key: K::Lane| self.leaves.ask(leaf, key);
-        match level {
-            0 => {
-                *nodes = [root; MANY];
-                keys.iter().for_each(|key| ask_leaf(root, *key));
-            }
-            1 => self.first.descend_from(x, keys, root, nodes, ask_leaf),
-            2 => self.second.descend_from(x, keys, root, nodes, ask_first),
-            _ => *nodes = [root; MANY],
-        }
-        while level > 2 {
-            self.above.descend(
-                x,
-                keys,
-                nodes,
-                |node, _| if level > 3 { self.above.ask(node) } else { self.second.ask(node) },
-            );
-            level -= 1;
-            if level == 2 {
-                self.second.descend(x, keys, nodes, ask_first);
-            }
-        }
-        if level == 2 {
+        if self.height > 0 {
             self.first.descend(x, keys, nodes, ask_leaf);
+        } else {
+            keys.iter().for_each(|key| ask_leaf(self.root, *key));
         }
     }
 
     #[inline(always)]
     pub(crate) fn find<X: LaneKernels>(&self, x: X, key: K::Lane) -> Option<(u32, usize)> {
-        if self.is_bare() {
+        let leaf = self.seek(x, key);
+        if leaf == NOWHERE {
             return None;
         }
-        let leaf = self.seek(x, key);
         self.leaves.ask_early(leaf, key);
         self.leaves.find(x, leaf, key).map(|slot| (leaf, slot))
     }
@@ -229,17 +226,17 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// The leaf where `key` belongs, [`NOWHERE`] if there is none yet, and its slot if it is there; likewise.
     #[inline(never)]
     pub(crate) fn place(&self, key: K::Lane) -> (u32, Option<usize>) {
-        if self.is_bare() {
-            return (NOWHERE, None);
-        }
         with_vectors!(self.vectors, x => {
             let leaf = self.seek(x, key);
+            if leaf == NOWHERE {
+                return (NOWHERE, None);
+            }
             self.leaves.ask_early(leaf, key);
             (leaf, self.leaves.find(x, leaf, key))
         })
     }
 
-    /// The leaf where `key` belongs, likewise.
+    /// The leaf where `key` belongs, or [`NOWHERE`], likewise.
     #[inline(never)]
     pub(crate) fn home(&self, key: K::Lane) -> u32 {
         with_vectors!(self.vectors, x => self.seek(x, key))

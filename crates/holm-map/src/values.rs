@@ -15,10 +15,30 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         unsafe { self.leaves.value_at(leaf, slot).as_ref() }
     }
 
-    /// The value of `key`. A function for each level of vectors, so that one's registers are not the others' too.
+    /// The value of `key`. A function for each level of vectors, so that one's registers are not the others' too, and
+    /// one for the height that most trees have: how many searches a CPU has under way at a time is how often their
+    /// instructions fit into what it looks ahead.
     #[inline(never)]
     pub(crate) fn get<X: LaneKernels>(&self, x: X, key: K::Lane) -> Option<&V> {
-        let (leaf, slot) = self.find(x, key)?;
+        if self.height() != 2 {
+            return self.get_at_any_height(x, key);
+        }
+        self.value_in(x, self.seek_below_two(x, key), key)
+    }
+
+    #[inline(never)]
+    fn get_at_any_height<X: LaneKernels>(&self, x: X, key: K::Lane) -> Option<&V> {
+        match self.seek_at_any_height(x, key) {
+            NOWHERE => None,
+            leaf => self.value_in(x, leaf, key),
+        }
+    }
+
+    /// The value of `key`, whose leaf this is.
+    #[inline(always)]
+    fn value_in<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<&V> {
+        self.leaves.ask_early(leaf, key);
+        let slot = self.leaves.find(x, leaf, key)?;
         // SAFETY: the slot was found just now, so it has a value, which nobody changes while the tree is borrowed.
         Some(unsafe { self.leaves.value_found(leaf, slot).as_ref() })
     }

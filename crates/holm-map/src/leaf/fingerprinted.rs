@@ -24,7 +24,7 @@ mod moving;
 
 /// What a leaf of fingerprints is.
 pub trait FingerprintedLevel: 'static {
-    /// Pairs in a leaf, at most 63.
+    /// Pairs in a leaf, at most 63; it has some more where that makes its bytes a power of two.
     const SLOTS: usize;
     /// The pages of the leaves' area.
     const PAGES: Pages = Pages::Large;
@@ -76,25 +76,36 @@ impl Hash {
     /// The product's upper bits depend on all of the key.
     #[inline(always)]
     fn of<L: Lane>(lane: L) -> Self {
-        Self((lane.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        // With its topmost byte in front, where it is to be had for nothing.
+        Self((lane.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(8))
     }
 
     /// A byte, other than [`VACANT`].
     #[inline(always)]
     fn fingerprint(self) -> u8 {
-        ((self.0 >> 56) as u8).max(VACANT + 1)
+        let byte = self.0 as u8;
+        byte + u8::from(byte == VACANT)
     }
 
     /// One of `slots`, by bits that the fingerprint has nothing of.
     #[inline(always)]
     fn home(self, slots: usize) -> usize {
-        ((((self.0 >> 24) & 0xffff_ffff) * slots as u64) >> 32) as usize
+        (((self.0 >> 32) * slots as u64) >> 32) as usize
     }
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
+    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. Such leaves lie in one page each,
+    /// so that all of a search's lines are found by one address that was looked up.
+    const ROOM: usize = {
+        assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
+        let pair = size_of::<Pair<K::Lane, V>>();
+        let whole = ((LINE_BYTES + C::SLOTS * pair).next_power_of_two() - LINE_BYTES) / pair;
+        if whole < LINE_BYTES { whole } else { C::SLOTS }
+    };
+
     /// Units of a leaf.
-    const UNITS: usize = 1 + (C::SLOTS * size_of::<Pair<K::Lane, V>>()).div_ceil(size_of::<Unit<Pair<K::Lane, V>>>());
+    const UNITS: usize = 1 + (Self::ROOM * size_of::<Pair<K::Lane, V>>()).div_ceil(size_of::<Unit<Pair<K::Lane, V>>>());
 
     /// Where a leaf begins. The area holds whole leaves, so all of it is inside if this is.
     #[inline(always)]
@@ -117,7 +128,18 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
 
     #[inline(always)]
     fn pair(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
-        assert!(slot < C::SLOTS, "slot {slot} of {}", C::SLOTS);
+        assert!(slot < Self::ROOM, "a slot that no leaf has");
+        // SAFETY: by the line above.
+        unsafe { self.pair_in(leaf, slot) }
+    }
+
+    /// The same, where it is known which slots there are.
+    ///
+    /// # Safety
+    /// `slot` is below `ROOM`.
+    #[inline(always)]
+    unsafe fn pair_in(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
+        debug_assert!(slot < Self::ROOM);
         // SAFETY: the units behind a leaf's first have room for its slots, aligned for pairs.
         unsafe { self.block(leaf).add(1).cast::<Pair<K::Lane, V>>().add(slot) }
     }
@@ -132,7 +154,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The pair of an occupied slot.
     #[inline(always)]
     fn occupied(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
-        assert!(slot < C::SLOTS && self.marks(leaf)[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
+        assert!(slot < Self::ROOM && self.marks(leaf)[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
         self.pair(leaf, slot)
     }
 
@@ -143,7 +165,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     }
 
     /// All slots, as bits.
-    const ALL: u64 = (1 << C::SLOTS) - 1;
+    const ALL: u64 = (1 << Self::ROOM) - 1;
 
     /// Pairs that begin in one cache line: what comes with a slot's line.
     const NEAR: usize = {
@@ -153,12 +175,12 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     };
 
     /// Whether a key's home is a part of the leaf, so that others have theirs elsewhere.
-    const HOMES: bool = C::SLOTS > Self::NEAR;
+    const HOMES: bool = Self::ROOM > Self::NEAR;
 
     /// The first slot in the line of a key's home.
     #[inline(always)]
     fn home(key: K::Lane) -> usize {
-        Hash::of(key).home(C::SLOTS) & !(Self::NEAR - 1)
+        Hash::of(key).home(Self::ROOM) & !(Self::NEAR - 1)
     }
 
     /// The slots in the line of a key's home that hold it, as bits of which the first is the line's first. No others
@@ -168,7 +190,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         let mut slots = 0;
         for near in 0..Self::NEAR {
             // In the leaf's last line there may be slots that are none.
-            if C::SLOTS.is_multiple_of(Self::NEAR) || home + near < C::SLOTS {
+            if Self::ROOM.is_multiple_of(Self::NEAR) || home + near < Self::ROOM {
                 slots |= u32::from(self.lane(leaf, home + near) == key) << near;
             }
         }
@@ -203,10 +225,11 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     #[inline(always)]
     fn among(&self, leaf: u32, slots: u64, key: K::Lane) -> Option<usize> {
         let home = Self::home(key);
-        let mut slots = slots.rotate_right(home as u32);
+        let mut slots = (slots & Self::ALL).rotate_right(home as u32);
         while slots != 0 {
             let slot = (home + slots.trailing_zeros() as usize) % u64::BITS as usize;
-            if self.lane(leaf, slot) == key {
+            // SAFETY: a bit of `ALL`; only the lane is looked at, which was written when the leaf came to be.
+            if unsafe { (&raw const (*self.pair_in(leaf, slot).as_ptr()).lane).read() } == key {
                 return Some(slot);
             }
             slots &= slots - 1;
@@ -217,7 +240,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind.
     #[inline(always)]
     fn room(vacant: u64, hash: Hash) -> usize {
-        let line = hash.home(C::SLOTS) & !(Self::NEAR - 1);
+        let line = hash.home(Self::ROOM) & !(Self::NEAR - 1);
         let behind = vacant & !((1 << line) - 1);
         let found = if behind == 0 { vacant } else { behind };
         found.trailing_zeros() as usize
@@ -229,7 +252,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         let hash = Hash::of(pair.lane);
         let slot = Self::room(vacant, hash);
         let marks = self.marks_mut(leaf);
-        assert!(slot < C::SLOTS && marks[slot] == VACANT, "a pair for a full leaf");
+        assert!(slot < Self::ROOM && marks[slot] == VACANT, "a pair for a full leaf");
         marks[slot] = hash.fingerprint();
         marks[COUNT] += 1;
         // SAFETY: a slot of this leaf, inside the area, which nobody else refers to while `self` is borrowed; it was
@@ -270,14 +293,11 @@ fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
 // SAFETY: slots whose mark is not `VACANT` are occupied, and only they; `place` and `take` write and read one pair each
 // together with its mark, and nothing else does.
 unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V, C> {
-    const SLOTS: usize = {
-        assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
-        C::SLOTS
-    };
-    const SPARSE: usize = C::SPARSE;
+    const SLOTS: usize = Self::ROOM;
+    const SPARSE: usize = C::SPARSE * Self::ROOM / C::SLOTS;
     const SHARING: usize = {
         assert!(C::SHARING < C::SLOTS - 1, "a neighbour that takes pairs has room for two");
-        C::SHARING
+        C::SHARING * Self::ROOM / C::SLOTS
     };
 
     fn new() -> Self {
@@ -335,7 +355,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     unsafe fn value_found(&self, leaf: u32, slot: usize) -> NonNull<V> {
-        self.value_of(self.pair(leaf, slot))
+        // SAFETY: an occupied slot is one of the leaf's.
+        self.value_of(unsafe { self.pair_in(leaf, slot) })
     }
 
     #[inline(always)]
@@ -350,7 +371,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
-        let (above, greatest) = self.part(x, leaf, C::SLOTS / 2);
+        let (above, greatest) = self.part(x, leaf, Self::ROOM / 2);
         // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room.
         let above = if above == 0 { 1 } else { above };
         let fresh = self.fresh();
@@ -359,15 +380,15 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane> {
-        let room = C::SLOTS - self.len(neighbour);
+        let room = Self::ROOM - self.len(neighbour);
         let moving = room / 2;
-        let (above, greatest) = self.part(x, leaf, if to_right { C::SLOTS - moving } else { moving });
+        let (above, greatest) = self.part(x, leaf, if to_right { Self::ROOM - moving } else { moving });
         let left = Self::ALL & !above;
         let moved = if to_right { above } else { left };
         // Of equal keys, where a promise of uniqueness was broken, all go or none: there may be too many of them, for
         // the key that is waiting may belong to either leaf.
         let count = moved.count_ones() as usize;
-        if count == 0 || count >= room || count == C::SLOTS {
+        if count == 0 || count >= room || count == Self::ROOM {
             return None;
         }
         self.carry(x, leaf, moved, neighbour);
@@ -380,7 +401,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
         let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
+        (0..Self::ROOM).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
         put_in_order(x, &lanes, self.mask(x, leaf), out);
     }
 
@@ -427,7 +448,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
             let home = Self::home(keys[at]);
             let here = if Self::HOMES { self.at_home(leaves[at], home, keys[at]) } else { 0 };
             let slot = home + (here | 1 << (Self::NEAR - 1)).trailing_zeros() as usize;
-            found[at] = Some(self.value_of(self.pair(leaves[at], slot.min(C::SLOTS - 1))));
+            found[at] = Some(self.value_of(self.pair(leaves[at], slot.min(Self::ROOM - 1))));
             strays[count] = at;
             count += usize::from(here == 0);
         }
@@ -453,11 +474,11 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         if slots != 0 {
             prefetch_address(self.pair(leaf, slots.trailing_zeros() as usize).as_ptr());
         }
-        prefetch_address_write(self.pair(leaf, Self::room(vacant, Hash::of(key)).min(C::SLOTS - 1)).as_ptr());
+        prefetch_address_write(self.pair(leaf, Self::room(vacant, Hash::of(key)).min(Self::ROOM - 1)).as_ptr());
     }
 
     fn ask_all(&self, leaf: u32) {
-        let (start, bytes) = (self.pair(leaf, 0).as_ptr(), C::SLOTS * size_of::<Pair<K::Lane, V>>());
+        let (start, bytes) = (self.pair(leaf, 0).as_ptr(), Self::ROOM * size_of::<Pair<K::Lane, V>>());
         (0..bytes).step_by(LINE_BYTES).for_each(|offset| prefetch_address(start.wrapping_byte_add(offset)));
         self.ask_count(leaf);
     }

@@ -115,7 +115,7 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
     #[inline(always)]
     fn node(&self, leaf: u32) -> Node<'_, K::Lane> {
         let keys = &self.keys[Self::start(leaf)..][..Self::ROOM];
-        Node { keys, capacity: Self::ROOM, samples: &[], counts: &self.used, number: leaf as usize }
+        Node { keys, counts: &self.used, number: leaf as usize }
     }
 
     /// The identifier in a slot of `leaf`, [`NONE`] if it is not occupied.

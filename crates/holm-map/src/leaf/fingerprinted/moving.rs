@@ -12,14 +12,14 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     #[inline(always)]
     pub(super) fn part<X: LaneKernels>(&self, x: X, leaf: u32, rank: usize) -> (u64, Option<K::Lane>) {
         let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..C::SLOTS).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
+        (0..Self::ROOM).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
         let (order, certain) = x.order(&lanes, Self::ALL);
         if certain && rank > 0 && lanes[usize::from(order[rank - 1])] < lanes[usize::from(order[rank])] {
-            let above = order[rank..C::SLOTS].iter().fold(0, |above, slot| above | 1 << (slot % 64));
+            let above = order[rank..Self::ROOM].iter().fold(0, |above, slot| above | 1 << (slot % 64));
             return (above, Some(lanes[usize::from(order[rank - 1])]));
         }
-        let ranks = x.ranks(&lanes, C::SLOTS);
-        let above = (0..C::SLOTS).fold(0, |above, slot| above | u64::from(usize::from(ranks[slot]) >= rank) << slot);
+        let ranks = x.ranks(&lanes, Self::ROOM);
+        let above = (0..Self::ROOM).fold(0, |above, slot| above | u64::from(usize::from(ranks[slot]) >= rank) << slot);
         (above, ones(Self::ALL & !above).map(|slot| lanes[slot]).max())
     }
 
@@ -51,7 +51,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The slots in the line of a key's home, as bits.
     #[inline(always)]
     fn line(hash: Hash) -> u64 {
-        ((1 << Self::NEAR) - 1) << (hash.home(C::SLOTS) & !(Self::NEAR - 1)) & Self::ALL
+        ((1 << Self::NEAR) - 1) << (hash.home(Self::ROOM) & !(Self::NEAR - 1)) & Self::ALL
     }
 
     /// Moves the pair in an occupied slot, of this hash, to one of the `vacant` slots of `to`. The counts are the
