@@ -4,13 +4,13 @@
 use crate::area::Pages;
 use crate::key::Key;
 use crate::leaf::Leaf;
-use crate::search::Search;
+use crate::nodes::Layout;
 use holm_search::Hint;
 
-/// A level of inner nodes. Its nodes are sorted; keys and identifiers lie in areas of their own.
+/// A level of inner nodes, which are sorted.
 pub trait Level: 'static {
-    /// How a node is searched.
-    type Search: Search;
+    /// How a node is searched, and so how it lies in memory.
+    type Search: Layout;
     /// Bytes of keys in a node: whole cache lines. A node has as many children as keys fit in.
     const BYTES: usize;
     /// The same where keys have eight bytes.

@@ -1,38 +1,66 @@
-//! The inner nodes of one level: separators and children by number, each in an area of its own.
+//! The inner nodes of one level, by number: what is asked of them, and what changes in them, whatever way they lie.
 //!
 //! Child `i` holds the keys that are above separator `i - 1` and not above separator `i`. So a search counts the
 //! separators below a key, and the greatest lane, which pads a node, needs no exception. What is asked of a level is
-//! the paper's five methods; which node a change goes on to is the tree's.
+//! the paper's five methods; which node a change goes on to is the tree's. How nodes lie in memory is a matter of how
+//! they are searched, and so a type: [`Apart`], the paper's two areas, or [`Rows`].
 
-use crate::area::Area;
+use crate::area::{Area, Pages};
 use crate::key::Key;
 use crate::level::Level;
-use crate::search::{Node, Search};
-use holm_search::{Hint, LINE_BYTES, Lane, LaneKernels, Vectors, prefetch, prefetch_lines_as, with_vectors};
-use std::marker::PhantomData;
+use crate::search::Search;
+use holm_search::{LINE_BYTES, Lane, LaneKernels, Vectors, with_vectors};
 
-#[allow(unsafe_code, reason = "a search ends in its node's room, and checks that it does cost more than the steps")]
-mod steps;
+mod apart;
+#[allow(unsafe_code, reason = "a search ends in its node, and checks that it does cost more than its steps")]
+mod rows;
 
-/// Inner nodes of one level.
-pub(crate) struct Nodes<K: Key, C: Level> {
-    separators: Area<K::Lane>,
-    samples: Area<K::Lane>,
-    identifiers: Area<u32>,
+pub use apart::Apart;
+pub use rows::Sampled;
+
+/// How the nodes of a level lie in memory, which is a matter of how they are searched: every [`Search`] has them apart,
+/// [`Sampled`] in rows.
+pub trait Layout: 'static {
+    /// The nodes.
+    type Nodes<K: Key, C: Level>: Nodes<K>;
+}
+
+impl<Q: Search> Layout for Q {
+    type Nodes<K: Key, C: Level> = Apart<K, C, Q>;
+}
+
+/// The nodes of a level.
+pub(crate) type NodesOf<K, C> = <<C as Level>::Search as Layout>::Nodes<K, C>;
+
+/// Children that a level's node has room for. One separator's place stays unused, and so the last is the greatest lane.
+const fn children<L: Lane, C: Level>() -> usize {
+    let bytes = if size_of::<L>() == 8 { C::WIDE_BYTES } else { C::BYTES };
+    assert!(bytes.is_multiple_of(LINE_BYTES), "nodes are whole lines");
+    assert!(bytes / size_of::<L>() >= 4, "a node that splits leaves two children on each side");
+    bytes / size_of::<L>()
+}
+
+/// Which nodes a level has, and how full they are.
+pub struct Roll {
     /// Separators in each node: one less than children.
     used: Area<u32>,
     free: Vec<u32>,
-    level: PhantomData<C>,
 }
 
-impl<K: Key, C: Level> Nodes<K, C> {
-    /// Children that a node has room for. One separator slot stays unused, and so the last is always the greatest.
-    const CHILDREN: usize = {
-        let bytes = if size_of::<K::Lane>() == 8 { C::WIDE_BYTES } else { C::BYTES };
-        assert!(bytes.is_multiple_of(LINE_BYTES), "nodes are whole lines");
-        assert!(bytes / size_of::<K::Lane>() >= 4, "a node that splits leaves two children on each side");
-        bytes / size_of::<K::Lane>()
-    };
+impl Roll {
+    fn new(pages: Pages) -> Self {
+        Self { used: Area::new(pages), free: Vec::new() }
+    }
+
+    fn bytes(&self) -> usize {
+        self.used.bytes() + self.free.capacity() * size_of::<u32>()
+    }
+}
+
+/// The nodes of a level. What a way to lie in memory implements are the first methods; the others rest on them.
+pub trait Nodes<K: Key>: Sized {
+    /// Children that a node has room for.
+    const CHILDREN: usize;
 
     /// Children that the first node of a level has room for when it is made: it may be the only one for long, and large
     /// nodes take a hundred KiB. It grows with what it holds, and is a whole node when there is another.
@@ -41,233 +69,183 @@ impl<K: Key, C: Level> Nodes<K, C> {
         if Self::CHILDREN > 4 * small { small } else { Self::CHILDREN }
     };
 
-    pub(crate) fn new() -> Self {
-        Self {
-            separators: Area::new(C::PAGES),
-            samples: Area::new(C::PAGES),
-            identifiers: Area::new(C::PAGES),
-            used: Area::new(C::PAGES),
-            free: Vec::new(),
-            level: PhantomData,
-        }
-    }
+    /// No nodes.
+    fn new() -> Self;
 
-    pub(crate) fn bytes(&self) -> usize {
-        let numbers = self.identifiers.bytes() + self.used.bytes() + self.free.capacity() * size_of::<u32>();
-        self.separators.bytes() + self.samples.bytes() + numbers
-    }
+    /// Bytes of all areas.
+    fn bytes(&self) -> usize;
 
-    fn samples_per_node() -> usize {
-        C::Search::sample_lanes::<K::Lane>(Self::CHILDREN)
-    }
+    fn roll(&self) -> &Roll;
+    fn roll_mut(&mut self) -> &mut Roll;
 
-    /// A node without separators whose only child is `child`.
-    pub(crate) fn fresh(&mut self, child: u32) -> u32 {
-        let node = self.free.pop().unwrap_or_else(|| {
-            let node = self.used.len();
-            let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
-            if node > 0 {
-                self.widen(Self::CHILDREN);
-            }
-            let children = if node == 0 { Self::FIRST_CHILDREN } else { Self::CHILDREN };
-            self.used.grow(1, 0);
-            self.identifiers.grow(children, 0);
-            self.separators.grow(children, K::Lane::GREATEST);
-            self.samples.grow(Self::samples_per_node(), K::Lane::GREATEST);
-            number
-        });
-        self.identifiers[node as usize * Self::CHILDREN] = child;
-        node
-    }
+    /// Makes a node, all of greatest lanes, with room for so many children: all but the first with whole room.
+    fn add(&mut self, children: usize);
 
-    /// Gives the first node room for so many children, if it has not.
-    fn widen(&mut self, children: usize) {
-        let more = children.saturating_sub(self.separators.len());
-        self.identifiers.grow(more, 0);
-        self.separators.grow(more, K::Lane::GREATEST);
-    }
+    /// For how many children the first node has room.
+    fn first_room(&self) -> usize;
 
-    /// `node` will be given out again: its separators are gone.
-    pub(crate) fn retire(&mut self, node: u32) {
-        self.cut(node, 0);
-        self.free.push(node);
-    }
+    /// Gives the only node there is room for so many children.
+    fn widen(&mut self, children: usize);
 
-    /// Where the node's slots begin.
-    #[inline(always)]
-    fn start(node: u32) -> usize {
-        node as usize * Self::CHILDREN
-    }
+    /// The separator at `slot`, above which child `slot + 1` begins.
+    fn separator(&self, node: u32, slot: usize) -> K::Lane;
 
-    /// The room of a node, in separators and identifiers alike: less than a whole one's only for the first node.
-    #[inline(always)]
-    fn room(&self, node: u32) -> std::ops::Range<usize> {
-        let start = Self::start(node);
-        let end = start + Self::CHILDREN;
-        start..if Self::FIRST_CHILDREN < Self::CHILDREN { end.min(self.separators.len()) } else { end }
-    }
+    /// The number of a child.
+    fn child(&self, node: u32, entry: usize) -> u32;
+
+    /// Writes a separator: whatever a search makes of them is [`Nodes::resample`]'s.
+    fn write_separator(&mut self, node: u32, slot: usize, separator: K::Lane);
+
+    /// Writes the number of a child.
+    fn write_child(&mut self, node: u32, entry: usize, child: u32);
+
+    /// Copies separators, of one node or between two; where they overlap it is as if all were read first.
+    fn copy_separators(&mut self, from: (u32, usize), count: usize, to: (u32, usize));
+
+    /// Copies numbers of children likewise.
+    fn copy_children(&mut self, from: (u32, usize), count: usize, to: (u32, usize));
+
+    /// Brings what a search keeps beside the separators in line with those that changed from `from` on and reach at
+    /// most to `to`.
+    fn resample(&mut self, node: u32, from: usize, to: usize);
 
     /// Which child of `node` holds `key`, and its number: the paper's `find`.
-    #[inline(always)]
-    pub(crate) fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
-        if C::Search::SAMPLED {
-            return self.find_by_steps(x, node, key);
-        }
-        let lent = self.node(node);
-        prefetch_lines_as(lent.keys, C::KEYS);
-        prefetch_lines_as(&self.identifiers[self.room(node)], C::IDENTIFIERS);
-        let entry = C::Search::below::<K, X>(x, lent, key);
-        (entry, self.identifiers[Self::start(node) + entry])
-    }
-
-    /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
-    #[inline(never)]
-    pub(crate) fn step(&self, vectors: Vectors, node: u32, key: K::Lane) -> (usize, u32) {
-        with_vectors!(vectors, x => self.find(x, node, key))
-    }
-
-    #[inline(always)]
-    fn node(&self, node: u32) -> Node<'_, K::Lane> {
-        Node { keys: &self.separators[self.room(node)], counts: &self.used, number: node as usize }
-    }
+    fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32);
 
     /// Asks for what a search of `node` looks at first.
-    #[inline(always)]
-    pub(crate) fn ask(&self, node: u32) {
-        prefetch_lines_as(if C::Search::SAMPLED { self.samples(node) } else { self.node(node).keys }, Hint::T0);
-    }
+    fn ask(&self, node: u32);
 
     /// One level of a descent of many: each node becomes its child, for which `ask` asks. While one search waits for
     /// memory, the others ask.
-    #[inline(always)]
-    pub(crate) fn descend<X: LaneKernels, const MANY: usize>(
+    fn descend<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,
         keys: &[K::Lane; MANY],
         nodes: &mut [u32; MANY],
         ask: impl Fn(u32, K::Lane),
-    ) {
-        if C::Search::SAMPLED {
-            return self.descend_by_steps(x, keys, nodes, ask);
-        }
-        let mut places = [0; MANY];
-        for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
-            *place = Self::start(*node) + C::Search::below::<K, X>(x, self.node(*node), *key);
-            prefetch(&self.identifiers[*place]);
-        }
-        for ((node, key), place) in nodes.iter_mut().zip(keys).zip(places) {
-            *node = self.identifiers[place];
-            ask(*node, *key);
-        }
+    );
+
+    /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
+    #[inline(never)]
+    fn step(&self, vectors: Vectors, node: u32, key: K::Lane) -> (usize, u32) {
+        with_vectors!(vectors, x => self.find(x, node, key))
     }
 
-    /// The number of a child.
-    #[inline(always)]
-    pub(crate) fn child(&self, node: u32, entry: usize) -> u32 {
-        self.identifiers[Self::start(node) + entry]
+    /// A node without separators whose only child is `child`.
+    fn fresh(&mut self, child: u32) -> u32 {
+        let node = self.roll_mut().free.pop().unwrap_or_else(|| {
+            let node = self.roll().used.len();
+            let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
+            if node > 0 && self.first_room() < Self::CHILDREN {
+                self.widen(Self::CHILDREN);
+            }
+            self.add(if node == 0 { Self::FIRST_CHILDREN } else { Self::CHILDREN });
+            self.roll_mut().used.grow(1, 0);
+            number
+        });
+        self.write_child(node, 0, child);
+        node
     }
 
-    pub(crate) fn children(&self, node: u32) -> usize {
-        self.used[node as usize] as usize + 1
+    /// `node` will be given out again: its separators are gone.
+    fn retire(&mut self, node: u32) {
+        self.cut(node, 0);
+        self.roll_mut().free.push(node);
     }
 
-    pub(crate) fn is_full(&self, node: u32) -> bool {
+    /// Separators in a node.
+    fn used(&self, node: u32) -> usize {
+        self.roll().used[node as usize] as usize
+    }
+
+    fn set_used(&mut self, node: u32, used: usize) {
+        self.roll_mut().used[node as usize] = used as u32;
+    }
+
+    fn children(&self, node: u32) -> usize {
+        self.used(node) + 1
+    }
+
+    fn is_full(&self, node: u32) -> bool {
         self.children(node) == Self::CHILDREN
     }
 
-    /// The separator at `slot`, above which child `slot + 1` begins.
-    pub(crate) fn separator(&self, node: u32, slot: usize) -> K::Lane {
-        self.separators[Self::start(node) + slot]
-    }
-
     /// What is between children `slot` and `slot + 1` is another key from now on, still between its neighbours.
-    pub(crate) fn set_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
-        self.separators[Self::start(node) + slot] = separator;
+    fn set_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
+        self.write_separator(node, slot, separator);
         self.resample(node, slot, slot + 1);
     }
 
     /// Child `entry` was split: its keys above `separator` are in `right` now. There is room.
-    pub(crate) fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
-        let (start, used) = (Self::start(node), self.used[node as usize] as usize);
+    fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
+        let used = self.used(node);
         debug_assert!(used + 1 < Self::CHILDREN && entry <= used);
-        if node == 0 && used + 2 > self.separators.len() {
-            self.widen((self.separators.len() * 2).min(Self::CHILDREN));
+        if node == 0 && used + 2 > self.first_room() {
+            self.widen((self.first_room() * 2).min(Self::CHILDREN));
         }
-        let separators = &mut self.separators[start..][..=used];
-        separators.copy_within(entry..used, entry + 1);
-        separators[entry] = separator;
-        let identifiers = &mut self.identifiers[start..][..used + 2];
-        identifiers.copy_within(entry + 1..=used, entry + 2);
-        identifiers[entry + 1] = right;
-        self.used[node as usize] += 1;
+        self.copy_separators((node, entry), used - entry, (node, entry + 1));
+        self.write_separator(node, entry, separator);
+        self.copy_children((node, entry + 1), used - entry, (node, entry + 2));
+        self.write_child(node, entry + 1, right);
+        self.set_used(node, used + 1);
         self.resample(node, entry, used + 1);
     }
 
     /// Moves the upper part of a full node to a fresh one: half of it, or of one `at_end` of the level, where more may
     /// be coming, the last child. Says what is between the two, and the fresh node.
-    pub(crate) fn split(&mut self, node: u32, at_end: bool) -> (K::Lane, u32) {
+    fn split(&mut self, node: u32, at_end: bool) -> (K::Lane, u32) {
         let children = self.children(node);
         let kept = if at_end { children - 1 } else { children / 2 };
         let fresh = self.fresh(0);
-        let (from, to) = (Self::start(node), Self::start(fresh));
-        self.identifiers.copy_within(from + kept..from + children, to);
-        self.separators.copy_within(from + kept..from + children - 1, to);
-        self.used[fresh as usize] = (children - kept - 1) as u32;
+        self.copy_children((node, kept), children - kept, (fresh, 0));
+        self.copy_separators((node, kept), children - kept - 1, (fresh, 0));
+        self.set_used(fresh, children - kept - 1);
         self.resample(fresh, 0, children - kept);
-        let between = self.separators[from + kept - 1];
+        let between = self.separator(node, kept - 1);
         self.cut(node, kept - 1);
         (between, fresh)
     }
 
     /// Child `entry` is no more; its keys are its left neighbour's, or its right one's if it is the first. A node that
     /// had no other child is without any: the caller retires it.
-    pub(crate) fn remove(&mut self, node: u32, entry: usize) {
-        let (start, used) = (Self::start(node), self.used[node as usize] as usize);
+    fn remove(&mut self, node: u32, entry: usize) {
+        let used = self.used(node);
         debug_assert!(used > 0 && entry <= used);
-        self.identifiers[start..][..=used].copy_within(entry + 1.., entry);
+        self.copy_children((node, entry + 1), used - entry, (node, entry));
         let slot = entry.saturating_sub(1);
-        let separators = &mut self.separators[start..][..used];
-        separators.copy_within(slot + 1.., slot);
-        separators[used - 1] = K::Lane::GREATEST;
-        self.used[node as usize] -= 1;
+        self.copy_separators((node, slot + 1), used - slot - 1, (node, slot));
+        self.write_separator(node, used - 1, K::Lane::GREATEST);
+        self.set_used(node, used - 1);
         self.resample(node, slot, used);
     }
 
     /// All children of `right` become the last of `left`, which has room; `between` is what was between the two.
-    pub(crate) fn merge(&mut self, left: u32, between: K::Lane, right: u32) {
+    fn merge(&mut self, left: u32, between: K::Lane, right: u32) {
         let (kept, moved) = (self.children(left), self.children(right));
-        let (to, from) = (Self::start(left), Self::start(right));
-        self.identifiers.copy_within(from..from + moved, to + kept);
-        self.separators.copy_within(from..from + moved - 1, to + kept);
-        self.separators[to + kept - 1] = between;
-        self.used[left as usize] = (kept + moved - 1) as u32;
+        self.copy_children((right, 0), moved, (left, kept));
+        self.copy_separators((right, 0), moved - 1, (left, kept));
+        self.write_separator(left, kept - 1, between);
+        self.set_used(left, kept + moved - 1);
         self.resample(left, kept - 1, kept + moved);
         self.retire(right);
     }
 
     /// Whether a node is so empty that it is worth looking for a neighbour to join.
-    pub(crate) fn is_sparse(&self, node: u32) -> bool {
+    fn is_sparse(&self, node: u32) -> bool {
         self.children(node) <= Self::CHILDREN / 4
     }
 
     /// Whether two nodes fit into one, with room left for what may come.
-    pub(crate) fn join(&self, left: u32, right: u32) -> bool {
+    fn join(&self, left: u32, right: u32) -> bool {
         self.children(left) + self.children(right) <= Self::CHILDREN - Self::CHILDREN / 4
     }
 
     /// Forgets the separators from `kept` on.
     fn cut(&mut self, node: u32, kept: usize) {
-        let used = self.used[node as usize] as usize;
-        self.separators[Self::start(node)..][kept..used].fill(K::Lane::GREATEST);
-        self.used[node as usize] = kept as u32;
+        let used = self.used(node);
+        (kept..used).for_each(|slot| self.write_separator(node, slot, K::Lane::GREATEST));
+        self.set_used(node, kept);
         self.resample(node, kept, used);
-    }
-
-    fn resample(&mut self, node: u32, from: usize, to: usize) {
-        let samples = Self::samples_per_node();
-        let room = self.room(node);
-        let samples = &mut self.samples[node as usize * samples..][..samples];
-        C::Search::resample(samples, &self.separators[room], Self::CHILDREN, from, to);
     }
 }
 
@@ -275,10 +253,9 @@ impl<K: Key, C: Level> Nodes<K, C> {
 mod tests {
     use super::*;
     use crate::key::Key;
-    use crate::search::Sampled;
     use crate::variants::Inner;
 
-    type Large = Nodes<u64, Inner<Sampled, 8192>>;
+    type Large = NodesOf<u64, Inner<Sampled, 8192>>;
 
     /// Child `number` of `node` holds the keys from `10 * number - 9` to `10 * number`.
     fn check(nodes: &Large, node: u32, numbers: std::ops::Range<u32>) {

@@ -5,7 +5,8 @@ use crate::area::Pages;
 use crate::key::Key;
 use crate::leaf::{Fingerprinted, FingerprintedLevel, Paged, PagedLevel, Sorted, Unsorted};
 use crate::level::{Level, Selection};
-use crate::search::{Examining, HybridBinary, HybridInterpolation, Sampled};
+use crate::nodes::Sampled;
+use crate::search::{Examining, HybridBinary, HybridInterpolation};
 use holm_search::Hint;
 
 /// What this machine's limits suggest: leaves of fingerprints, and nodes of which samples say where to look.

@@ -27,25 +27,6 @@ impl<L> Node<'_, L> {
 
 /// A way to search a sorted node.
 pub trait Search: 'static {
-    /// Whether the search keeps samples: not in leaves, which have no room for them.
-    const SAMPLED: bool = false;
-
-    /// Lanes that the search keeps beside each node with room for `capacity` keys.
-    fn sample_lanes<L: Lane>(_capacity: usize) -> usize {
-        0
-    }
-
-    /// Brings the samples of a node with room for `capacity` keys in line with keys that changed from `from` on and
-    /// reach at most to `to`.
-    fn resample<L: Lane>(_samples: &mut [L], _keys: &[L], _capacity: usize, _from: usize, _to: usize) {}
-
-    /// Where the [`STEP`] keys begin among which the answer lies, by the samples of a node with room for `capacity`
-    /// keys: asked of searches that keep samples.
-    #[inline(always)]
-    fn narrow<X: LaneKernels, L: Lane>(_: X, _samples: &[L], _capacity: usize, _key: L) -> usize {
-        0
-    }
-
     /// How many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
 }
@@ -71,11 +52,6 @@ pub struct HybridBinary;
 /// [`HybridBinary`] and three guesses. Otherwise it goes on guessing, as the paper's does: a walk through the node
 /// where keys are distributed as no line is.
 pub struct HybridInterpolation<const GUARDED: bool = true>;
-
-/// Steps of sixteen: of each 16 keys the last one is kept apart, packed, and in nodes of more than 256 keys of each 256
-/// too. No branch depends on a key, and few lines are touched. A node's room is a multiple of 16 keys, a large one's of
-/// 256.
-pub struct Sampled;
 
 impl Search for Counting {
     #[inline(always)]
@@ -173,57 +149,6 @@ impl<const GUARDED: bool> Search for HybridInterpolation<GUARDED> {
     }
 }
 
-/// Keys for which one sample stands.
-pub(crate) const STEP: usize = 16;
-/// Keys for which one of the coarser samples stands.
-const STRIDE: usize = STEP * STEP;
-
-impl Sampled {
-    /// Lanes of the coarse samples, which stand first: whole lines, and none in a small node.
-    #[inline(always)]
-    fn coarse<L: Lane>(capacity: usize) -> usize {
-        if capacity > STRIDE { (capacity / STRIDE).next_multiple_of(L::PER_LINE) } else { 0 }
-    }
-}
-
-impl Search for Sampled {
-    const SAMPLED: bool = true;
-
-    fn sample_lanes<L: Lane>(capacity: usize) -> usize {
-        let unit = if capacity > STRIDE { STRIDE } else { STEP };
-        assert_eq!(capacity % unit, 0, "a sampled node of {capacity} keys has room for a multiple of {unit}");
-        Self::coarse::<L>(capacity) + (capacity / STEP).next_multiple_of(L::PER_LINE)
-    }
-
-    fn resample<L: Lane>(samples: &mut [L], keys: &[L], capacity: usize, from: usize, to: usize) {
-        let (coarse, fine) = samples.split_at_mut(Self::coarse::<L>(capacity));
-        for step in from / STEP..to.div_ceil(STEP).min(keys.len() / STEP) {
-            fine[step] = keys[step * STEP + STEP - 1];
-        }
-        if !coarse.is_empty() {
-            for stride in from / STRIDE..to.div_ceil(STRIDE).min(keys.len() / STRIDE) {
-                coarse[stride] = keys[stride * STRIDE + STRIDE - 1];
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn narrow<X: LaneKernels, L: Lane>(x: X, samples: &[L], capacity: usize, key: L) -> usize {
-        let (coarse, fine) = samples.split_at(Self::coarse::<L>(capacity));
-        if coarse.is_empty() {
-            return x.below(fine, key) * STEP;
-        }
-        let strides = x.below(coarse, key);
-        (strides * STEP + x.below(&fine.as_chunks::<STEP>().0[strides], key)) * STEP
-    }
-
-    #[inline(always)]
-    fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize {
-        // Without its samples it is a node like others.
-        x.below(node.keys, key)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,22 +156,15 @@ mod tests {
     use holm_search::{Vectors, with_vectors};
 
     fn check<S: Search, K: Key>(sorted: &[K], capacity: usize) {
-        // The last key of a node's room is not used, on which samples rely.
-        let sorted = &sorted[..sorted.len().min(capacity - usize::from(S::SAMPLED))];
         let mut keys = vec![K::Lane::GREATEST; capacity];
         keys.iter_mut().zip(sorted).for_each(|(lane, key)| *lane = key.lane());
-        let mut samples = vec![K::Lane::GREATEST; S::sample_lanes::<K::Lane>(capacity)];
-        S::resample(&mut samples, &keys, capacity, 0, capacity);
         let used = sorted.len() as u32;
         let ends = [K::Lane::LEAST, K::Lane::GREATEST];
         for key in keys[..sorted.len()].iter().copied().chain(ends) {
             let below = sorted.iter().filter(|other| other.lane() < key).count();
             for vectors in Vectors::all_available() {
-                let found = with_vectors!(vectors, x => {
-                    let start = if S::SAMPLED { S::narrow(x, &samples, capacity, key) } else { 0 };
-                    let keys = if S::SAMPLED { &keys[start..start + STEP] } else { &keys };
-                    start + S::below::<K, _>(x, Node { keys, counts: &[used], number: 0 }, key)
-                });
+                let node = Node { keys: &keys, counts: &[used], number: 0 };
+                let found = with_vectors!(vectors, x => S::below::<K, _>(x, node, key));
                 assert_eq!(found, below, "{key:?} among {used} of {capacity}, {}", vectors.name());
             }
         }
@@ -280,10 +198,5 @@ mod tests {
         check_lengths::<HybridBinary>();
         check_lengths::<HybridInterpolation>();
         check_lengths::<HybridInterpolation<false>>();
-        check_lengths::<Sampled>();
-        // Of a small node, and of a large one.
-        for capacity in [16, 128, 1024] {
-            check::<Sampled, u32>(&(0..capacity as u32 - 1).map(|key| key * 3).collect::<Vec<_>>(), capacity);
-        }
     }
 }

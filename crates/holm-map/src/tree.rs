@@ -8,7 +8,7 @@
 use crate::key::Key;
 use crate::leaf::Leaf;
 use crate::level::Selection;
-use crate::nodes::Nodes;
+use crate::nodes::{Nodes, NodesOf};
 use holm_search::{LaneKernels, Vectors, prefetch, with_vectors};
 
 /// Levels of inner nodes that a tree can have. The root is split after at least twice as many insertions as the time
@@ -30,9 +30,9 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 /// A B+-tree over lanes.
 pub(crate) struct Tree<K: Key, V, S: Selection> {
     pub(crate) leaves: S::Leaf<K, V>,
-    first: Nodes<K, S::First>,
-    second: Nodes<K, S::Second>,
-    above: Nodes<K, S::Above>,
+    first: NodesOf<K, S::First>,
+    second: NodesOf<K, S::Second>,
+    above: NodesOf<K, S::Above>,
     links: crate::area::Area<Links>,
     /// A node of level `height`: of level 0, the only leaf.
     root: u32,
@@ -73,9 +73,9 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     pub(crate) fn new(vectors: Vectors) -> Self {
         Self {
             leaves: S::Leaf::new(),
-            first: Nodes::new(),
-            second: Nodes::new(),
-            above: Nodes::new(),
+            first: NodesOf::<K, S::First>::new(),
+            second: NodesOf::<K, S::Second>::new(),
+            above: NodesOf::<K, S::Above>::new(),
             links: crate::area::Area::new(crate::area::Pages::Usual),
             root: 0,
             height: 0,

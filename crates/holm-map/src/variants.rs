@@ -7,7 +7,7 @@ use crate::area::Pages;
 use crate::key::Key;
 use crate::leaf::{Order, Paged, PagedLevel};
 use crate::level::{Level, Selection};
-use crate::search::Search;
+use crate::nodes::Layout;
 use holm_search::Hint;
 use std::marker::PhantomData;
 
@@ -31,7 +31,7 @@ const fn pages(large: bool) -> Pages {
 /// Inner nodes of `BYTES` of keys, searched by `Q`, on large pages or small ones, with identifiers asked for `AHEAD`.
 pub struct Inner<Q, const BYTES: usize, const LARGE: bool = false, const AHEAD: u8 = 0>(PhantomData<Q>);
 
-impl<Q: Search, const BYTES: usize, const LARGE: bool, const AHEAD: u8> Level for Inner<Q, BYTES, LARGE, AHEAD> {
+impl<Q: Layout, const BYTES: usize, const LARGE: bool, const AHEAD: u8> Level for Inner<Q, BYTES, LARGE, AHEAD> {
     type Search = Q;
     const BYTES: usize = BYTES;
     const PAGES: Pages = pages(LARGE);

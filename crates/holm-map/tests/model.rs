@@ -185,6 +185,8 @@ agree! {
     paper_u64: u64, Paper;
     paper_f32: Real<f32>, Paper;
     tall_i32: i32, Tall;
+    rowed_u64: u64, Rowed;
+    rowed_f32: Real<f32>, Rowed;
     loose_u64: u64, Loose;
     broad_u64: u64, Broad;
     unsorted_scalar_i64: i64, UnsortedScalar;
@@ -227,6 +229,7 @@ fn keys_in_order_make_tall_trees() {
     let count = steps(6000) as u64;
     grow::<Tall>(0..count);
     grow::<Tall>((0..count).rev());
+    grow::<Rowed>((0..count).map(|key| key.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     grow::<SortedBinary>((0..count).map(|key| if key % 2 == 0 { key } else { u64::MAX - key }));
     grow::<UnsortedPure>((0..count).map(|key| (key % 64).pow(8) ^ key << 50));
 }

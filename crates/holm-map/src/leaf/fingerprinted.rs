@@ -416,7 +416,10 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     fn ask_early(&self, leaf: u32, key: K::Lane) {
-        prefetch_address(self.pair(leaf, Self::home(key)).as_ptr());
+        let home = self.pair(leaf, Self::home(key)).as_ptr();
+        prefetch_address(home);
+        // Where most of those are that found no room there.
+        prefetch_address(home.wrapping_byte_add(LINE_BYTES));
     }
 
     #[inline(always)]

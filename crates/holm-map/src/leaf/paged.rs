@@ -77,7 +77,6 @@ impl<Q: Search> Order for Sorted<Q> {
 
     #[inline(always)]
     fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize> {
-        const { assert!(!Q::SAMPLED, "leaves have no room for samples") };
         let slot = Q::below::<K, X>(x, node, key);
         (node.keys.get(slot) == Some(&key)).then_some(slot)
     }

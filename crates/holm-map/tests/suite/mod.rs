@@ -10,7 +10,7 @@ use holm_map::{
 /// A level of `BYTES` searched by `Q`.
 pub struct Nodes<Q, const BYTES: usize>(std::marker::PhantomData<Q>);
 
-impl<Q: holm_map::Search, const BYTES: usize> Level for Nodes<Q, BYTES> {
+impl<Q: holm_map::Layout, const BYTES: usize> Level for Nodes<Q, BYTES> {
     type Search = Q;
     const BYTES: usize = BYTES;
     const PAGES: Pages = Pages::Small;
@@ -53,6 +53,8 @@ macro_rules! selections {
 selections! {
     // The smallest nodes there are, so that thousands of pairs make a tall tree.
     Tall: Fingerprinted<Marked<4, 1>>, Nodes<Counting, 64>, Nodes<Counting, 64>, Nodes<Examining, 64>;
+    // The smallest nodes in rows, of one row and of two.
+    Rowed: Fingerprinted<Marked<4, 1>>, Nodes<Sampled, 128>, Nodes<Sampled, 256>, Nodes<Sampled, 128>;
     // Leaves that go only when they are empty.
     Loose: Fingerprinted<Marked<63, 0>>, Nodes<Scalar, 64>, Nodes<Binary, 128>, Nodes<HybridBinary, 64>;
     // A second level of which the only node grows.

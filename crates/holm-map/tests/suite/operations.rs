@@ -2,7 +2,9 @@
 //!
 //! What is generic in a selection is one function, [`Subject::apply`], and all else is compiled once.
 
-use crate::suite::{Broad, Loose, SortedBinary, SortedGuessed, SortedLinear, Tall, UnsortedPure, UnsortedScalar};
+use crate::suite::{
+    Broad, Loose, Rowed, SortedBinary, SortedGuessed, SortedLinear, Tall, UnsortedPure, UnsortedScalar,
+};
 use holm_map::{Entry, Examining, Fast, FastNarrow, HybridInterpolation, Inner, Leaves, Map, OccupiedEntry, Paper};
 use holm_map::{PaperAhead, Selection, SortedPages, Three, Unsorted};
 use std::collections::{BTreeMap, btree_map};
@@ -326,6 +328,7 @@ fn subjects() -> Vec<Box<dyn Subject>> {
         subject::<SortedPages>(),
         subject::<Three<Leaves<Unsorted, 128, true, 2>, Inner<Examining, 128, true, 1>, Pure>>(),
         subject::<Tall>(),
+        subject::<Rowed>(),
         subject::<Loose>(),
         subject::<Broad>(),
         subject::<UnsortedScalar>(),

@@ -8,7 +8,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-map/src/area.rs",
     "crates/holm-map/src/iter/exclusive.rs",
     "crates/holm-map/src/leaf/",
-    "crates/holm-map/src/nodes/steps.rs",
+    "crates/holm-map/src/nodes/rows.rs",
     "crates/holm-map/src/values.rs",
     "crates/holm-medium/src/persistent.rs",
     "crates/holm-medium/src/image.rs",

@@ -1,0 +1,279 @@
+//! Nodes in rows of sixteen separators and the identifiers of as many children, each row beside the other: what a
+//! search looks at last lies together, and all of a node in one page or two, however large the level.
+//!
+//! Of each row the last separator is kept apart, packed, and in large nodes that of every sixteenth row too: the
+//! samples, with which a node begins. A search goes from step to step, each of which says where the next one looks, and
+//! nothing of it is checked again: a check is two or three instructions of the fifteen that a step takes, and how many
+//! searches a CPU has under way at a time is how often their instructions fit into what it looks ahead. One of the
+//! rooms where `unsafe` may stand.
+//!
+//! **Why a search ends in its node.** Separators ascend, and the last one that a node has room for is not used: it is
+//! the greatest lane, which no key is above. Each sample is the last separator of its row, and the greatest lane where
+//! there is no such row. So the samples below a key are the first ones and not all of the node's rows; and of the row
+//! behind them the last separator is not below the key either.
+
+use super::{Layout, Nodes, Roll, children};
+use crate::area::Area;
+use crate::key::Key;
+use crate::level::Level;
+use holm_search::{Hint, LINE_BYTES, Lane, LaneKernels, prefetch_address, prefetch_lines_as};
+use std::marker::PhantomData;
+
+/// Separators of a row, and children.
+const ROW: usize = 16;
+/// Rows for which one of the coarser samples stands, and those of a small node, which has none.
+const STRIDE: usize = 16;
+
+/// Steps of sixteen: of each 16 separators the last one is kept apart, packed, and in nodes of more than 256 of each
+/// 256 too. No branch depends on a key, and few lines are touched. A node has room for a multiple of 16 children, a
+/// large one of 256.
+pub struct Sampled;
+
+impl Layout for Sampled {
+    type Nodes<K: Key, C: Level> = Rows<K, C>;
+}
+
+/// Nodes in rows.
+pub struct Rows<K: Key, C> {
+    /// Of each node its samples, and its rows: separators, and what [`Rows::row_children`] sees as numbers.
+    lanes: Area<K::Lane>,
+    roll: Roll,
+    level: PhantomData<C>,
+}
+
+/// As many elements at a time as neither a row that is read ends with nor one that is written, from the front or from
+/// the back.
+fn pieces(from: usize, count: usize, to: usize, backwards: bool, mut copy: impl FnMut(usize, usize, usize)) {
+    let mut done = 0;
+    while done < count {
+        let left = count - done;
+        let of_row = |at: usize| if backwards { (at + left - 1) % ROW + 1 } else { ROW - (at + done) % ROW };
+        let piece = left.min(of_row(from)).min(of_row(to));
+        let offset = if backwards { left - piece } else { done };
+        copy(from + offset, to + offset, piece);
+        done += piece;
+    }
+}
+
+impl<K: Key, C: Level> Rows<K, C> {
+    /// Lanes of a row.
+    const LANES: usize = ROW + ROW * size_of::<u32>() / size_of::<K::Lane>();
+
+    /// Lanes of the coarse samples, which stand first: whole lines, and none in a small node.
+    const COARSE: usize = {
+        let rows = <Self as Nodes<K>>::CHILDREN / ROW;
+        if rows > STRIDE { (rows / STRIDE).next_multiple_of(K::Lane::PER_LINE) } else { 0 }
+    };
+
+    /// Lanes of all samples.
+    const SAMPLES: usize = {
+        let children = <Self as Nodes<K>>::CHILDREN;
+        let unit = if children > ROW * STRIDE { ROW * STRIDE } else { ROW };
+        assert!(children.is_multiple_of(unit), "a sampled node has room for a multiple of 16 children, or of 256");
+        Self::COARSE + (children / ROW).next_multiple_of(K::Lane::PER_LINE)
+    };
+
+    /// Lanes of a whole node.
+    const NODE: usize = Self::SAMPLES + <Self as Nodes<K>>::CHILDREN / ROW * Self::LANES;
+
+    /// Where the row of a slot begins.
+    #[inline(always)]
+    fn row(node: u32, slot: usize) -> usize {
+        node as usize * Self::NODE + Self::SAMPLES + slot / ROW * Self::LANES
+    }
+
+    /// Where a separator is.
+    #[inline(always)]
+    fn place(node: u32, slot: usize) -> usize {
+        Self::row(node, slot) + slot % ROW
+    }
+
+    /// The numbers of a row's children.
+    #[inline(always)]
+    fn row_children(&self, row: usize) -> &[u32; ROW] {
+        let lanes = &self.lanes[row + ROW..row + Self::LANES];
+        // SAFETY: as many bytes as 16 numbers take, in lanes, which are numbers of at least their size and alignment,
+        // and of which any bytes are some.
+        unsafe { &*lanes.as_ptr().cast() }
+    }
+
+    #[inline(always)]
+    fn row_children_mut(&mut self, row: usize) -> &mut [u32; ROW] {
+        let lanes = &mut self.lanes[row + ROW..row + Self::LANES];
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { &mut *lanes.as_mut_ptr().cast() }
+    }
+
+    /// The samples of a node.
+    #[inline(always)]
+    fn samples(&self, node: u32) -> &[K::Lane] {
+        assert!((node as usize) < self.roll.used.len(), "a node that is not there");
+        let start = node as usize * Self::NODE;
+        // SAFETY: each node begins with so many, and this one is there.
+        unsafe { self.lanes.get_unchecked(start..start + Self::SAMPLES) }
+    }
+
+    /// The row in which `key`'s place is: where it begins, and behind how many others of the node.
+    #[inline(always)]
+    fn row_of<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, usize) {
+        let (coarse, fine) = self.samples(node).split_at(Self::COARSE);
+        let rows = if Self::COARSE == 0 {
+            x.below(fine, key)
+        } else {
+            let strides = x.below(coarse, key);
+            strides * STRIDE + x.below(&fine.as_chunks::<STRIDE>().0[strides], key)
+        };
+        let row = node as usize * Self::NODE + Self::SAMPLES + rows * Self::LANES;
+        debug_assert!(row + Self::LANES <= self.lanes.len() && rows < self.room(node) / ROW);
+        (row, rows)
+    }
+
+    /// Children for which a node has room.
+    fn room(&self, node: u32) -> usize {
+        if node == 0 { self.first_room() } else { Self::CHILDREN }
+    }
+
+    /// The separators of a row.
+    ///
+    /// # Safety
+    /// [`Rows::row_of`] said where it begins, and nothing has changed since.
+    #[inline(always)]
+    unsafe fn separators(&self, row: usize) -> &[K::Lane] {
+        // SAFETY: a row of the node, as the head of this file says.
+        unsafe { self.lanes.get_unchecked(row..row + ROW) }
+    }
+
+    /// Which child of a row is `key`'s, and its number.
+    ///
+    /// # Safety
+    /// As of [`Rows::separators`], and `key` is what the row was asked for.
+    #[inline(always)]
+    unsafe fn child_in<X: LaneKernels>(&self, x: X, row: usize, key: K::Lane) -> (usize, u32) {
+        // SAFETY: by this function's contract.
+        let below = x.below(unsafe { self.separators(row) }, key);
+        // SAFETY: in the row, for its last separator is not below `key`; lanes are at least of a number's alignment.
+        (below, unsafe { self.lanes.as_ptr().add(row + ROW).cast::<u32>().add(below).read() })
+    }
+
+    /// Asks for the numbers of a row's children: with the separators, so that neither waits for the other.
+    #[inline(always)]
+    fn ask_children(&self, row: usize) {
+        prefetch_address(self.lanes.as_ptr().wrapping_add(row + ROW));
+    }
+}
+
+impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
+    const CHILDREN: usize = children::<K::Lane, C>();
+
+    fn new() -> Self {
+        const { assert!(Self::FIRST_CHILDREN.is_multiple_of(ROW) && Self::SAMPLES > 0 && LINE_BYTES == 64) };
+        Self { lanes: Area::new(C::PAGES), roll: Roll::new(C::PAGES), level: PhantomData }
+    }
+
+    fn bytes(&self) -> usize {
+        self.lanes.bytes() + self.roll.bytes()
+    }
+
+    fn roll(&self) -> &Roll {
+        &self.roll
+    }
+
+    fn roll_mut(&mut self) -> &mut Roll {
+        &mut self.roll
+    }
+
+    fn add(&mut self, children: usize) {
+        self.lanes.grow(Self::SAMPLES + children / ROW * Self::LANES, K::Lane::GREATEST);
+    }
+
+    fn first_room(&self) -> usize {
+        (self.lanes.len().min(Self::NODE) - Self::SAMPLES) / Self::LANES * ROW
+    }
+
+    fn widen(&mut self, children: usize) {
+        let more = children - self.first_room();
+        self.lanes.grow(more / ROW * Self::LANES, K::Lane::GREATEST);
+    }
+
+    fn separator(&self, node: u32, slot: usize) -> K::Lane {
+        self.lanes[Self::place(node, slot)]
+    }
+
+    fn child(&self, node: u32, entry: usize) -> u32 {
+        self.row_children(Self::row(node, entry))[entry % ROW]
+    }
+
+    fn write_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
+        self.lanes[Self::place(node, slot)] = separator;
+    }
+
+    fn write_child(&mut self, node: u32, entry: usize, child: u32) {
+        self.row_children_mut(Self::row(node, entry))[entry % ROW] = child;
+    }
+
+    fn copy_separators(&mut self, from: (u32, usize), count: usize, to: (u32, usize)) {
+        pieces(from.1, count, to.1, from < to, |at, goal, piece| {
+            let start = Self::place(from.0, at);
+            self.lanes.copy_within(start..start + piece, Self::place(to.0, goal));
+        });
+    }
+
+    fn copy_children(&mut self, from: (u32, usize), count: usize, to: (u32, usize)) {
+        pieces(from.1, count, to.1, from < to, |at, goal, piece| {
+            let read = *self.row_children(Self::row(from.0, at));
+            let written = self.row_children_mut(Self::row(to.0, goal));
+            written[goal % ROW..][..piece].copy_from_slice(&read[at % ROW..][..piece]);
+        });
+    }
+
+    fn resample(&mut self, node: u32, from: usize, to: usize) {
+        let samples = node as usize * Self::NODE;
+        let rows = self.room(node) / ROW;
+        let last = |lanes: &[K::Lane], rows: usize| lanes[Self::place(node, rows * ROW - 1)];
+        for row in from / ROW..(to / ROW).min(rows) {
+            self.lanes[samples + Self::COARSE + row] = last(&self.lanes, row + 1);
+        }
+        if Self::COARSE > 0 {
+            let stride = ROW * STRIDE;
+            for coarse in from / stride..(to / stride).min(rows / STRIDE) {
+                self.lanes[samples + coarse] = last(&self.lanes, (coarse + 1) * STRIDE);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
+        let (row, rows) = self.row_of(x, node, key);
+        self.ask_children(row);
+        // SAFETY: said in this very search.
+        let (below, child) = unsafe { self.child_in(x, row, key) };
+        (rows * ROW + below, child)
+    }
+
+    #[inline(always)]
+    fn ask(&self, node: u32) {
+        prefetch_lines_as(self.samples(node), Hint::T0);
+    }
+
+    #[inline(always)]
+    fn descend<X: LaneKernels, const MANY: usize>(
+        &self,
+        x: X,
+        keys: &[K::Lane; MANY],
+        nodes: &mut [u32; MANY],
+        ask: impl Fn(u32, K::Lane),
+    ) {
+        let mut rows = [0; MANY];
+        for ((node, key), row) in nodes.iter().zip(keys).zip(&mut rows) {
+            *row = self.row_of(x, *node, *key).0;
+            // SAFETY: said in the line above.
+            prefetch_lines_as(unsafe { self.separators(*row) }, Hint::T0);
+            self.ask_children(*row);
+        }
+        for ((node, key), row) in nodes.iter_mut().zip(keys).zip(rows) {
+            // SAFETY: said above, in this very search.
+            *node = unsafe { self.child_in(x, row, *key).1 };
+            ask(*node, *key);
+        }
+    }
+}
