@@ -199,7 +199,11 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if full {
             leaf = self.make_room(key);
         }
-        let slot = self.leaves.insert(x, leaf, key, value);
+        let slot = if leaf == self.tail {
+            self.leaves.insert_at_end(x, leaf, key, value)
+        } else {
+            self.leaves.insert(x, leaf, key, value)
+        };
         self.len += 1;
         (leaf, slot, full)
     }

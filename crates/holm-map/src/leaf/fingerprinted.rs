@@ -205,6 +205,17 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         unsafe { (&raw const (*self.pair(leaf, slot).as_ptr()).lane).read() }
     }
 
+    /// What stands in every slot's key, and the greatest lane behind the last slot.
+    #[inline(always)]
+    fn lanes(&self, leaf: u32) -> [K::Lane; LINE_BYTES] {
+        let (mut lanes, pairs) = ([K::Lane::GREATEST; LINE_BYTES], self.pair(leaf, 0));
+        for (slot, lane) in lanes.iter_mut().enumerate().take(Self::ROOM) {
+            // SAFETY: one of the leaf's slots, of which only the lane is looked at, as above.
+            *lane = unsafe { (&raw const (*pairs.add(slot).as_ptr()).lane).read() };
+        }
+        lanes
+    }
+
     /// Makes a slot a vacant one's.
     #[inline(always)]
     fn vacate(&mut self, leaf: u32, slot: usize) {
@@ -365,6 +376,15 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         self.place(leaf, vacant, Pair { lane: key, value })
     }
 
+    /// Behind the others as long as all come in order: then they lie in order, and whoever scans need not put them so.
+    /// A search finds them by their fingerprints, and waits once more.
+    fn insert_at_end<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
+        let (vacant, count) = (Self::ALL & !self.mask(x, leaf), self.len(leaf));
+        let in_order = vacant == Self::ALL & !0 << count && (count == 0 || self.lane(leaf, count - 1) < key);
+        let vacant = if in_order { vacant & vacant.wrapping_neg() } else { vacant };
+        self.place(leaf, vacant, Pair { lane: key, value })
+    }
+
     #[inline(always)]
     fn remove(&mut self, leaf: u32, slot: usize) -> V {
         self.take(leaf, slot).value
@@ -400,9 +420,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     }
 
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
-        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..Self::ROOM).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
-        put_in_order(x, &lanes, self.mask(x, leaf), out);
+        put_in_order(x, &self.lanes(leaf), self.mask(x, leaf), out);
     }
 
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)> {

@@ -67,6 +67,12 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
     /// A pair whose key is not in `leaf`, which has room. Says where it is.
     fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize;
 
+    /// As [`Leaf::insert`], into the last leaf of all: where keys that come in order arrive.
+    #[inline(always)]
+    fn insert_at_end<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
+        self.insert(x, leaf, key, value)
+    }
+
     /// Takes a pair out.
     ///
     /// # Panics
@@ -121,6 +127,11 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
 /// The keys and slots of a leaf in order, in place of what `out` held: of its lanes by slot, those that `which` names.
 #[inline(always)]
 fn put_in_order<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64, out: &mut Vec<(L, u32)>) {
+    let count = which.count_ones() as usize;
+    if which & which.wrapping_add(1) == 0 && lanes[..count].is_sorted() {
+        out.clear();
+        return out.extend(lanes[..count].iter().copied().zip(0..));
+    }
     let (order, certain) = x.order(lanes, which);
     let order = order[..which.count_ones() as usize].iter();
     out.clear();

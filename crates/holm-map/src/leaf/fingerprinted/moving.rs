@@ -4,15 +4,14 @@
 
 use super::{COUNT, Fingerprinted, FingerprintedLevel, Hash, VACANT, ones};
 use crate::key::Key;
-use holm_search::{LINE_BYTES, Lane, LaneKernels};
+use holm_search::LaneKernels;
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The slots of a full leaf whose keys rank at `rank` or above, as bits, and the greatest key of the others. Of
     /// equal keys, which a broken promise of uniqueness leaves, all are above or none is.
     #[inline(always)]
     pub(super) fn part<X: LaneKernels>(&self, x: X, leaf: u32, rank: usize) -> (u64, Option<K::Lane>) {
-        let mut lanes = [K::Lane::GREATEST; LINE_BYTES];
-        (0..Self::ROOM).for_each(|slot| lanes[slot] = self.lane(leaf, slot));
+        let lanes = self.lanes(leaf);
         let (order, certain) = x.order(&lanes, Self::ALL);
         if certain && rank > 0 && lanes[usize::from(order[rank - 1])] < lanes[usize::from(order[rank])] {
             let above = order[rank..Self::ROOM].iter().fold(0, |above, slot| above | 1 << (slot % 64));
