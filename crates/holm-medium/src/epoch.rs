@@ -12,6 +12,7 @@
 //! Epochs run out: behind the last one there is no label, so its end is the clock's. All of it becomes durable, and
 //! whoever checks in afterwards is told.
 
+use crate::barrier::Barrier;
 use crate::burden::{Burden, LEAF_LINES, LOT};
 use crate::dirty::{Dirty, Marks};
 use crate::error::{MediumError, Result};
@@ -70,6 +71,8 @@ pub struct Clock {
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
     seats: PerThread<Seat>,
+    /// Between an announcement and a look at the clock, and between the clock's raise and a look at the seats.
+    barrier: Barrier,
     dirty: [Dirty; 2],
     /// Held shared by batches, which must not see a tick from their first operation to their last.
     hold: RwLock<()>,
@@ -107,6 +110,7 @@ impl Clock {
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             seats: PerThread::new(),
+            barrier: Barrier::detect(),
             dirty: [Dirty::new(reserved), Dirty::new(reserved)],
             hold: RwLock::new(()),
             bell: Mutex::default(),
@@ -274,9 +278,10 @@ impl Clock {
                 yield_now();
                 continue;
             }
-            // Sequentially consistent on both sides: whoever raises the clock either sees this seat taken, or this
-            // thread sees the clock raised and announces again. With less, a cut could miss an operation that writes.
-            seat.epoch().store(epoch, Ordering::SeqCst);
+            // Either whoever raises the clock sees this seat taken, or this thread sees the clock raised and announces
+            // again. With less, a cut could miss an operation that writes.
+            seat.epoch().store(epoch, Ordering::Relaxed);
+            self.barrier.light();
             if self.active.load(Ordering::SeqCst) == epoch {
                 return Ok(epoch);
             }
@@ -373,8 +378,8 @@ impl Clock {
     }
 
     fn wait_for_seats(&self, ended: Epoch) {
-        // After the clock has been raised and before the seats are listed; see `sit`.
-        fence(Ordering::SeqCst);
+        // After the clock has been raised and before the seats are listed: see `announce`, and `sit`.
+        self.barrier.heavy();
         for seat in self.seats.iter() {
             let mut turns = 0;
             loop {

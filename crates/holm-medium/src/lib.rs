@@ -6,6 +6,7 @@
 //! of trees.
 #![deny(unsafe_code)]
 
+mod barrier;
 mod burden;
 mod counters;
 mod dirty;

@@ -95,8 +95,8 @@ impl Hash {
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
-    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. Such leaves lie in one page each,
-    /// so that all of a search's lines are found by one address that was looked up.
+    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. Such leaves lie in one page
+    /// each, so that all of a search's lines are found by one address that was looked up.
     const ROOM: usize = {
         assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
         let pair = size_of::<Pair<K::Lane, V>>();

@@ -1,0 +1,120 @@
+//! A barrier between two sides that each store one thing and then look at the other's: whoever checks in, and whoever
+//! raises the clock. At least one of them has to see the other's store.
+//!
+//! Fences on both sides say so, and make every operation wait for the stores of the one before it. Linux can have all
+//! threads of a process pass a fence at once (`membarrier`), so that the side of which there are millions needs none,
+//! and the one that comes by a few hundred times a second pays some microseconds for all.
+
+#[cfg(any(not(target_os = "linux"), shuttle, miri))]
+use crate::sync::atomic::{Ordering, fence};
+#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+use rustix::thread::{MembarrierCommand, membarrier};
+#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+use std::sync::atomic::{Ordering, compiler_fence, fence};
+
+/// Which of the two it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Barrier {
+    /// Both sides fence.
+    Symmetric,
+    /// The rare side has everybody fence.
+    #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+    Asymmetric,
+}
+
+impl Barrier {
+    /// What the system offers. Where schedules are explored or steps interpreted, both sides fence: neither knows of
+    /// the system's call.
+    pub(crate) fn detect() -> Self {
+        #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+        if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && everybody_fences() {
+            return Self::Asymmetric;
+        }
+        Self::Symmetric
+    }
+
+    /// Between the frequent side's store and its look.
+    #[inline(always)]
+    pub(crate) fn light(self) {
+        match self {
+            Self::Symmetric => fence(Ordering::SeqCst),
+            // Every thread passes a fence while `heavy` runs, at one place or another of its program: behind its store,
+            // and the other side sees that, or before its look, and it sees the other side's. The compiler must not
+            // exchange the two.
+            #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+            Self::Asymmetric => compiler_fence(Ordering::SeqCst),
+        }
+    }
+
+    /// Between the rare side's store and its look.
+    ///
+    /// # Panics
+    /// If the system refuses now what it granted before: a cut that misses an operation would lose what is
+    /// acknowledged, and a clock whose thread has died is told to all who wait for it.
+    pub(crate) fn heavy(self) {
+        fence(Ordering::SeqCst);
+        #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+        if self == Self::Asymmetric {
+            assert!(everybody_fences(), "the system no longer has other threads fence");
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
+fn everybody_fences() -> bool {
+    membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::Barrier;
+    use crossbeam_utils::CachePadded;
+    use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+
+    /// One side of many rounds: comes to each at the same time as the other side, stores, and says what it sees.
+    fn side(
+        [here, there]: [&AtomicUsize; 2],
+        [own, other]: [&[CachePadded<AtomicU32>]; 2],
+        between: impl Fn(),
+    ) -> Vec<u32> {
+        let round = |(at, (own, other)): (usize, (&CachePadded<AtomicU32>, &CachePadded<AtomicU32>))| {
+            // Both lines in both caches: a look is answered at once then, and a store has to wait.
+            let _ = (own.load(Relaxed), other.load(Relaxed));
+            here.store(at + 1, SeqCst);
+            for turn in 0.. {
+                if there.load(SeqCst) > at {
+                    break;
+                }
+                if turn % 1024 == 1023 {
+                    std::thread::yield_now();
+                }
+            }
+            own.store(1, Relaxed);
+            between();
+            other.load(Relaxed)
+        };
+        own.iter().zip(other).enumerate().map(round).collect()
+    }
+
+    /// How often each side misses the other's store.
+    fn missed(light: impl Fn() + Sync + Send, heavy: impl Fn()) -> usize {
+        const ROUNDS: usize = if cfg!(miri) { 20 } else { 20_000 };
+        let stores = [(); 2].map(|()| (0..ROUNDS).map(|_| CachePadded::new(AtomicU32::new(0))).collect::<Vec<_>>());
+        let rounds = [const { AtomicUsize::new(0) }; 2];
+        let (frequent, rare) = std::thread::scope(|scope| {
+            let frequent = scope.spawn(|| side([&rounds[0], &rounds[1]], [&stores[0], &stores[1]], light));
+            let rare = side([&rounds[1], &rounds[0]], [&stores[1], &stores[0]], heavy);
+            (frequent.join().expect("no panic"), rare)
+        });
+        frequent.iter().zip(&rare).filter(|(one, other)| **one == 0 && **other == 0).count()
+    }
+
+    #[test]
+    fn one_side_sees_the_other() {
+        let detected = Barrier::detect();
+        println!("{detected:?}; without it {} rounds of 20,000 went wrong", missed(|| {}, || {}));
+        for barrier in [detected, Barrier::Symmetric] {
+            assert_eq!(missed(|| barrier.light(), || barrier.heavy()), 0, "{barrier:?}");
+        }
+    }
+}
