@@ -31,6 +31,7 @@ mod prints;
 mod recovery;
 mod replace;
 mod roll;
+mod tagged;
 mod versions;
 
 #[cfg(feature = "canary")]
@@ -39,7 +40,8 @@ pub use literal::Literal;
 pub use order::{AsFound, Ascending, Order};
 pub use prints::{Fingerprints, Mirrored, Prints, Unprinted};
 pub use roll::Roll;
-pub use versions::{State, Triple, Versions};
+pub use tagged::State;
+pub use versions::{Triple, Versions};
 
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
 use crate::keys::Keys;

@@ -2,7 +2,8 @@
 
 use super::prints::Prints;
 use super::roll::Place;
-use super::versions::{State, Versions};
+use super::tagged::State;
+use super::versions::Versions;
 use super::{ALL, Buffered, Form, Roll, SLOTS};
 use crate::keys::{Keys, Slot};
 use crate::leaf::{Home, Lens};
@@ -154,6 +155,22 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         slots(self.now().bits).map(move |index| Moving { slot: self.slot(index), print: print(index), skip })
     }
 
+    /// Writes pairs into the first slots of a fresh block, which nothing says yet to count. Gives the slots.
+    pub(super) fn lay<M: Medium, K: Keys>(
+        &self,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        pairs: &[Moving],
+        home: Home,
+    ) -> u32 {
+        for (slot, pair) in self.pairs.iter().zip(pairs) {
+            pen.write(&slot.head, pair.head(lens, home));
+            pen.write(&slot.payload, pair.slot.payload);
+        }
+        pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
+        ALL >> (SLOTS - pairs.len())
+    }
+
     /// Fills a fresh block of the leaf that `owner` says with pairs and publishes them, uncommitted: `kin` names the
     /// leaf it stems from. Gives the slots.
     pub(super) fn settle<M: Medium, K: Keys>(
@@ -164,18 +181,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         home: Home,
         [kin, owner]: [u32; 2],
     ) -> u32 {
+        let bits = self.lay(lens, pen, pairs, home);
         let mut prints = [0, 0, 0, u64::from(owner) << 32];
         for (index, pair) in pairs.iter().enumerate() {
-            let slot = &self.pairs[index];
-            pen.write(&slot.head, pair.head(lens, home));
-            pen.write(&slot.payload, pair.slot.payload);
             prints[index / 8] |= u64::from(pair.print.unwrap_or(0)) << (index % 8 * 8);
         }
         for (word, value) in self.prints.iter().zip(prints) {
             pen.write(word, value);
         }
-        pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
-        let bits = ALL >> (SLOTS - pairs.len());
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
         self.set_home(pen, home, kin);
         self.publish(pen, bits);

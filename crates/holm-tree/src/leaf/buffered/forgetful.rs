@@ -1,7 +1,8 @@
 //! Versions with a known bug, which the proof must catch: a slot is used again an epoch early, while the state of two
 //! epochs before still names it. In no build that ships.
 
-use super::versions::{State, Triple, Versions};
+use super::tagged::State;
+use super::versions::{Triple, Versions};
 use holm_medium::{Epoch, Medium, Pen, persistent};
 
 persistent! {

@@ -12,7 +12,8 @@
 //!      2   zero
 //! ```
 
-use super::versions::{State, Versions};
+use super::tagged::State;
+use super::versions::Versions;
 use super::{ALL, SLOTS};
 use holm_medium::{Epoch, Medium, Pen, Word, persistent};
 

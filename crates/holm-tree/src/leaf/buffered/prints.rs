@@ -7,7 +7,8 @@
 //! no flush and no fence.
 
 use super::SLOTS;
-use super::versions::{State, Versions};
+use super::tagged::State;
+use super::versions::Versions;
 use crate::guide::{Aside, Signs};
 use holm_medium::{Medium, Pen, Word, atomics};
 use holm_search::Search;

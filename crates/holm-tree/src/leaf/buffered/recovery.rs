@@ -2,7 +2,8 @@
 
 use super::block::HEIR;
 use super::prints::Prints;
-use super::versions::{State, Versions};
+use super::tagged::State;
+use super::versions::Versions;
 use super::{Buffered, Form, Roll};
 use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Leaf, Lens, damaged};

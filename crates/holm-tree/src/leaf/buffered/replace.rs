@@ -37,10 +37,15 @@ type Leaving<'a, L> = Vec<(u32, &'a L)>;
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// With fewer live pairs than this a leaf without a free slot is full of old versions, not of pairs: it is
     /// refreshed and not split.
-    const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
+    pub(super) const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Live pairs, for one fresh leaf if they are fewer than `many`, for two otherwise.
-    fn ordered<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, many: usize) -> Vec<Moving> {
+    pub(super) fn ordered<K: Keys>(
+        &self,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        lens: Lens<'_, K>,
+        many: usize,
+    ) -> Vec<Moving> {
         let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
         let order = |a: &Moving, b: &Moving| lens.keys.order(a.slot, b.slot);
         let count = pairs.len();
@@ -127,24 +132,34 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// Between the last pair and a key that comes behind it, if one does.
-    fn behind_all<K: Keys>(&self, lens: Lens<'_, K>, last: &Moving, coming: Option<K::Probe<'_>>) -> Option<K::Fence> {
+    pub(super) fn behind_all<K: Keys>(
+        &self,
+        lens: Lens<'_, K>,
+        last: &Moving,
+        coming: Option<K::Probe<'_>>,
+    ) -> Option<K::Fence> {
         let probe = coming.filter(|probe| lens.keys.compare(last.slot, last.skip, *probe).is_lt())?;
         let key = lens.keys.key(last.slot).filter(|_| last.is_own(lens))?;
         Some(K::separator(&key, &K::fence(probe)))
     }
 
-    /// What these pairs are divided by, and what the halves' ranges share. Not where a record is not the slot's own,
-    /// which only damage could bring about: what is derived from its key would be damage, too.
+    /// What these pairs are divided by. Not where a record is not the slot's own, which only damage could bring about:
+    /// what is derived from its key would be damage, too.
+    pub(super) fn divided<K: Keys>(lens: Lens<'_, K>, (lower, upper): (&[Moving], &[Moving])) -> Option<K::Fence> {
+        let ends = [*lower.last()?, *upper.first()?];
+        let own = own_keys(lens, &ends);
+        let (last, first) = own.then(|| lens.keys.key(ends[0].slot).zip(lens.keys.key(ends[1].slot)))??;
+        Some(K::separator(&last, &first))
+    }
+
+    /// The same, and what the halves' ranges share.
     fn parted<K: Keys>(
         &self,
         lens: Lens<'_, K>,
         (lower, upper): (&[Moving], &[Moving]),
         range: (&K::Fence, Option<&K::Fence>),
     ) -> Option<(K::Fence, [Home; 2])> {
-        let ends = [*lower.last()?, *upper.first()?];
-        let own = own_keys(lens, &ends);
-        let (last, first) = own.then(|| lens.keys.key(ends[0].slot).zip(lens.keys.key(ends[1].slot)))??;
-        let separator = K::separator(&last, &first);
+        let separator = Self::divided(lens, (lower, upper))?;
         let home = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..self.home() };
         let homes = [home(range.0, Some(&separator)), home(&separator, range.1)];
         let fit = rehead_own(lens, lower, homes[0]) && rehead_own(lens, upper, homes[1]);
@@ -157,7 +172,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
-        Room { own, fresh: [left, right], spare, range }: Room<'_, Self, K::Fence>,
+        Room { own, fresh: [left, right], spare, range, .. }: Room<'_, Self, K::Fence>,
         coming: Option<K::Probe<'_>>,
     ) -> Split<K::Fence> {
         let unchanged = Split { left: own, right: None };
