@@ -178,8 +178,10 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// Block and berth of a number just taken.
     pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &BerthOf<D>)> {
         // The block first: a damaged link names any number, and no berth is made for one that has no block.
-        let pair = self.leaf(number).and_then(|leaf| Some((leaf, self.berths.reach(number)?)));
-        pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit: u32::MAX.into() })
+        let block = self.leaf(number).filter(|_| number < D::Leaf::NUMBERS);
+        let pair = block.and_then(|leaf| Some((leaf, self.berths.reach(number)?)));
+        let limit = D::Leaf::NUMBERS.into();
+        pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit })
     }
 
     /// Frees a block that a leaf has given up, if it has.

@@ -62,6 +62,8 @@ pub trait Keys: Send + Sync + 'static {
     }
     /// The shortest fence `s` with `low < s <= high`.
     fn separator(low: &Self::Fence, high: &Self::Fence) -> Self::Fence;
+    /// The least fence of all but the lowest key: nothing but that key itself lies below it.
+    fn least() -> Self::Fence;
     /// How many bytes all the keys in `low..high` share; at most 255. `None`: no upper end.
     fn common(low: &Self::Fence, high: Option<&Self::Fence>) -> usize;
     /// The whole text of a fence, where the head after `skip` bytes does not say all.
@@ -153,6 +155,9 @@ impl Keys for Words {
     }
     fn separator(_: &u64, high: &u64) -> u64 {
         *high
+    }
+    fn least() -> u64 {
+        1
     }
     fn common(_: &u64, _: Option<&u64>) -> usize {
         0

@@ -119,6 +119,8 @@ pub struct Room<'a, L: Leaf, F> {
     pub spare: &'a [Fresh<'a, L>],
     /// The leaf's range.
     pub range: (&'a F, Option<&'a F>),
+    /// The leaf before this one, latched too, for designs with [`Leaf::NEEDS_BEFORE`]; the first leaf has none.
+    pub before: Option<&'a L>,
 }
 
 /// Where the halves of a split lie now.
@@ -192,6 +194,10 @@ pub trait Leaf: Persistent + Sized {
     const BLOCKS: usize = 1;
     /// How many more than two fresh blocks a split may use; an even number.
     const SPARE: usize = 0;
+    /// Whether making room in a leaf may have to change the one before it, which is then latched with it.
+    const NEEDS_BEFORE: bool = false;
+    /// Numbers of blocks are less than this, for designs that keep them in few bits.
+    const NUMBERS: u32 = u32::MAX;
     /// The leaf's volatile side, kept in its berth: rebuilt by [`Leaf::recover`], gone with the process.
     type Beside: Default + Send + Sync + 'static;
 
@@ -432,8 +438,8 @@ pub trait Leaf: Persistent + Sized {
 
     /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
     /// that are passed over so hold nothing, and are free once the pen has fenced.
-    fn relink<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, next: u32) {
-        let _ = (beside, pen, next);
+    fn relink<M: Medium, K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
+        let _ = (beside, lens, pen, next);
         assert!(!Self::CARD.linked, "leaves passed over would be given out while the chain still leads to them");
     }
 

@@ -293,7 +293,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
         leaf.gather(&berth.beside, forest.lens(), &mut pairs);
         if at == first || !pairs.is_empty() || D::Twig::DURABLE {
             if let Some(left) = left.filter(|left| left.0.next() != at) {
-                left.0.relink(&left.1.beside, pen, at);
+                left.0.relink(&left.1.beside, forest.lens(), pen, at);
             }
             reached.push((at, keyspace, at == first));
             left = Some((leaf, berth));
@@ -301,7 +301,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
         at = next;
     }
     if let Some(left) = left.filter(|left| left.0.next() != 0) {
-        left.0.relink(&left.1.beside, pen, 0);
+        left.0.relink(&left.1.beside, forest.lens(), pen, 0);
     }
     Ok(())
 }

@@ -23,6 +23,9 @@ struct Raw<'a, D: Design> {
 /// A leaf under a twig, and its latch.
 type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
 
+/// The leaf before a full one, if there is one and it is needed, and its latch unless the full one's is the same.
+type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
+
 /// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
 type Pending = Option<(u64, Seal)>;
 
@@ -120,6 +123,26 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
+    /// Latches the leaf before one that is taken, the path's, for designs that need it. `None`: somebody is at it, or
+    /// another one has come between the two. Never waited for: whoever holds it may want the taken one.
+    fn take_before<'a>(&'a self, root: &Root, path: &Path<'a, D, K>, taken: &Taken<'a, D>) -> Option<Before<'a, D>> {
+        let Some(low) = path.leaf.0.as_ref().filter(|_| D::Leaf::NEEDS_BEFORE) else { return Some((None, None)) };
+        if let Some(position) = path.twig.position.checked_sub(1) {
+            // Under the same twig, whose latch is held.
+            let (_, leaf, _, latch) = self.child(path, position)?;
+            let shared = taken.held.holds(latch);
+            let held = if shared { None } else { Some(latch.hold(latch.read()?)?) };
+            return Some((Some(leaf), held));
+        }
+        let before = self.spine.walk::<K>(root, &Toward::Below(K::probe(low)))?;
+        let (_, leaf, _, latch) = self.child(&before, before.twig.position)?;
+        let version = latch.read()?;
+        // As on any way down: the right leaf, if the twig still stands after the leaf's version was read.
+        let still = before.leaf.1.as_ref() == Some(low) && before.twig.node.latch().still(before.twig.version);
+        let held = latch.hold(version).filter(|_| still)?;
+        Some((Some(leaf), Some(held)))
+    }
+
     /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks
     /// are free again.
     fn try_split(
@@ -149,17 +172,17 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             all_unused(raw, spare);
             return Ok(None);
         };
-        if !stay.valid() {
+        let Some((before, _before_held)) = self.take_before(root, &path, &taken).filter(|_| stay.valid()) else {
             taken.held.undo();
             twig_held.undo();
             all_unused(raw, spare);
             return Ok(None);
-        }
+        };
         let low = path.leaf.0.clone().unwrap_or_default();
         let fresh = [raw[0].fresh(), raw[1].fresh()];
         let more: Vec<_> = spare.iter().map(Raw::fresh).collect();
         let mut pen = self.quill.cut(stay);
-        let room = Room { own: taken.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()) };
+        let room = Room { own: taken.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()), before };
         let beside = &taken.berth.beside;
         let (split, put) = match pending {
             Some((payload, _)) => taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload),

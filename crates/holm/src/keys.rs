@@ -178,6 +178,9 @@ impl Keys for Records {
         let upto = (shared(low, high) + 1).min(high.len());
         high[..upto].to_vec()
     }
+    fn least() -> Vec<u8> {
+        vec![0]
+    }
     fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
         high.map_or(0, |high| shared(low, high).min(255))
     }

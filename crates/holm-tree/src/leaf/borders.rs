@@ -512,7 +512,7 @@ impl Leaf for Borders {
         }
     }
 
-    fn relink<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, known: &Known, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         self.widen(known, pen, std::iter::empty(), next);
     }
 }

@@ -298,7 +298,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         fresh: [Fresh<'_, Self>; 2],
         range: (&K::Fence, Option<&K::Fence>),
     ) -> Split<K::Fence> {
-        self.make_room(roll, lens, pen, Room { own, fresh, spare: &[], range }, None)
+        self.make_room(roll, lens, pen, Room { own, fresh, spare: &[], range, before: None }, None)
     }
 
     fn split_and_put<M: Medium, K: Keys>(

@@ -407,7 +407,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
     }
 
-    fn relink<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.next, next.into());
         if BUG != DANGLING {
             pen.flush(&self.next);

@@ -534,7 +534,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         G::derive(board, pen, row, |index| print_of(lens, row, index));
     }
 
-    fn relink<M: Medium>(&self, _: &G::Beside, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &G::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.ring, Ring { next, ..self.ring() }.bits());
         pen.flush(&self.ring);
     }

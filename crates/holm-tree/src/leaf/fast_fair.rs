@@ -472,7 +472,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         G::derive(self.board(beside), pen, row, |index| print_of(lens, row, index));
     }
 
-    fn relink<M: Medium>(&self, _: &Beside<G>, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &Beside<G>, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.link, next.into());
         pen.flush(&self.link);
     }

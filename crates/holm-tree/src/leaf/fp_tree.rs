@@ -179,7 +179,7 @@ impl Leaf for FpTree {
         Ok(Fate::Free)
     }
 
-    fn relink<M: Medium>(&self, _: &Self::Beside, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         self.roster.link(pen, next);
         pen.flush(&self.roster);
     }

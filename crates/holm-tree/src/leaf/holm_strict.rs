@@ -341,7 +341,7 @@ impl Leaf for HolmStrict {
         Ok(Fate::Live { keyspace: keyspace as u32, first: state & FIRST != 0 })
     }
 
-    fn relink<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         pen.write(&self.state, self.state().leading(next).0);
         pen.flush(&self.state);
     }

@@ -339,7 +339,7 @@ impl Leaf for LbTree {
         Ok(Fate::Live { keyspace: (link >> 32) as u32 & 0xff_ffff, first: link & FIRST != 0 })
     }
 
-    fn relink<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         let link = &self.links[self.header().side()];
         pen.write(link, self.link(next));
         pen.flush(link);

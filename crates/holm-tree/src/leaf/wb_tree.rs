@@ -303,7 +303,7 @@ impl Leaf for WbTree {
         self.roster.commit(pen, bits | VALID);
     }
 
-    fn relink<M: Medium>(&self, _: &Self::Beside, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         self.roster.link(pen, next);
         pen.flush(&self.roster);
     }

@@ -66,6 +66,9 @@ impl Keys for Names {
         let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
         high[..high.len().min(same + 1)].to_vec()
     }
+    fn least() -> Vec<u8> {
+        vec![0]
+    }
     fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
         // The last byte in common may differ within the range, where the upper end is just beyond it.
         high.map_or(0, |high| low.iter().zip(high).take_while(|(a, b)| a == b).count())
