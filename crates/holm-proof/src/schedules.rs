@@ -15,7 +15,7 @@ mod crowd;
 mod judge;
 
 use crate::subject::Subject;
-use crate::subjects::{self, canaries, locked};
+use crate::subjects::{self, canaries, chained, locked};
 use crowd::{Crowd, Fault, Shape};
 use explore::explore;
 use judge::Tally;
@@ -57,4 +57,5 @@ crashed! {
     subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree holm_strict isle lb_tree nv_tree ss_tree
         wb_tree;
     locked: isle_lock_array;
+    chained: bd_tree_chained;
 }

@@ -46,6 +46,15 @@ pub mod mirrored {
     subjects! { ALL, variants: holm_prints_aside }
 }
 
+/// With links that have versions, and a split that changes the leaf before.
+pub mod chained {
+    use super::{Subject, variants};
+    subjects! { ALL, variants: bd_tree_chained }
+}
+
+/// The variants with tests of their own, which every program is built with.
+pub static APART: &[&[&Subject]] = &[durable::ALL, locked::ALL, subnodes::ALL, mirrored::ALL, chained::ALL];
+
 /// With known bugs, but for the first.
 pub mod canaries {
     use super::Subject;

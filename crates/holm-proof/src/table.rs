@@ -55,7 +55,10 @@ impl Change {
     /// Scripts that do this and little else; those count that bring it about, for designs differ in when they do.
     fn scripts(self, subject: &'static Subject) -> Vec<Script> {
         let capacity = subject.capacity;
-        let mut split = overflow(capacity);
+        // A first leaf may take fewer pairs than others.
+        let fuller = || (capacity / 2..=capacity).rev().map(overflow);
+        let splits = fuller().find(|script| happens(subject, Change::Split, script));
+        let mut split = splits.unwrap_or_else(|| overflow(capacity));
         split.steps.push(Step::Tick);
         match self {
             Change::Insert => vec![inserts()],

@@ -5,7 +5,7 @@
 use crate::designs::designs;
 use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
 use crate::inner::{Durable, Halved, Interpolated, Sorted};
-use crate::leaf::buffered::{AsFound, Buffered, Fingerprints as Prints, Mirrored, Triple};
+use crate::leaf::buffered::{AsFound, Buffered, Chained, Fingerprints as Prints, Mirrored, Triple};
 use crate::leaf::isle::{Isle, node::IsleNode};
 use crate::leaf::nv_tree::NvTree;
 use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
@@ -98,6 +98,8 @@ designs! { $ for_each_variant:
     isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
     /// The same with five children a node.
     isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
+    /// BD+Tree without fingerprints, and with links from leaf to leaf in their place, which recovery follows.
+    bd_tree_chained: leaf Chained, twig Sorted<8>, branch Sorted<8>;
     /// BD+Tree's leaf whose fingerprints are looked through in a copy beside the block: a key that is not there costs
     /// no line of it.
     buffered_prints_aside: leaf Buffered<1, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;

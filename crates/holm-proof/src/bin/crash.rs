@@ -8,7 +8,7 @@
 
 use clap::Parser;
 use holm_proof::scenarios::owed;
-use holm_proof::subjects::{DESIGNS, VARIANTS, canaries};
+use holm_proof::subjects::{APART, DESIGNS, VARIANTS, canaries};
 use holm_proof::{Bounds, Persistency, Plan, Report, Subject, Violation, explore, script, table};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -61,9 +61,10 @@ fn explored(subject: &'static Subject, case: &Case) -> Result<Report, Box<Violat
 }
 
 fn named(name: &str) -> Result<&'static Subject, String> {
-    let all = DESIGNS.iter().chain(VARIANTS).chain(canaries::ALL).copied().find(|subject| subject.name == name);
+    let apart = APART.iter().copied().flatten();
+    let mut all = DESIGNS.iter().chain(VARIANTS).chain(apart).chain(canaries::ALL).copied();
     let known = |(it, _): &(&str, _)| *it == name;
-    all.ok_or_else(|| match holm_tree::variants::CARDS.iter().any(known) {
+    all.find(|subject| subject.name == name).ok_or_else(|| match holm_tree::variants::CARDS.iter().any(known) {
         true => format!("{name} is a variant, and this program was built without them"),
         false => format!("no design is called {name}"),
     })

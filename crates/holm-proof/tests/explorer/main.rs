@@ -16,6 +16,7 @@ macro_rules! tests {
 }
 
 mod canary;
+mod chained;
 mod designs;
 mod epochs;
 mod levels;

@@ -5,7 +5,8 @@
 //! which slots count now and which did at the ends of the two epochs before (`versions`), fingerprints which pairs are
 //! worth a look (`prints`), and both are parameters, with the number of blocks a leaf may have. A leaf without a free
 //! slot gets another block behind it or gives way to fresh ones (`replace`). Each block behind names the first one;
-//! which there are, a running process knows from DRAM (`roll`).
+//! which there are, a running process knows from DRAM (`roll`). Which blocks are leaves each says itself; where links
+//! say so, they lie in the place of the fingerprints (`chained`).
 //!
 //! ```text
 //! bytes 0-23    three words of versions
@@ -22,6 +23,7 @@
 //! block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
 
 mod block;
+mod chained;
 #[cfg(feature = "canary")]
 mod forgetful;
 mod literal;
@@ -34,6 +36,7 @@ mod roll;
 mod tagged;
 mod versions;
 
+pub use chained::Chained;
 #[cfg(feature = "canary")]
 pub use forgetful::Forgetful;
 pub use literal::Literal;

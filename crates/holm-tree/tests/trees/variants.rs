@@ -10,7 +10,7 @@ use holm_tree::guide::{Aside, Fingerprints, Guide, Halving, Linear, Sentinels, V
 use holm_tree::leaf::circ::Circ;
 use holm_tree::leaf::fast_fair::FastFair;
 use holm_tree::variants::{
-    self, CARDS, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k, holm_prints_aside,
+    self, CARDS, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k, holm_prints_aside,
 };
 use holm_tree::{Design, Forest, Words};
 use std::collections::BTreeMap;
@@ -38,6 +38,7 @@ fn names_agree_with_a_map_though_heads_are_equal() {
     names_agree::<fast_fair_fingerprints_4k>();
     names_agree::<circ_sentinels>();
     names_agree::<holm_prints_aside>();
+    names_agree::<bd_tree_chained>();
 }
 
 /// So many pairs that a node above twigs has several lines of separators; more than one above them where it is short.
@@ -76,7 +77,7 @@ fn spent(grove: &Grove<Words>, order: Order) -> Vec<(u64, u64)> {
 }
 
 /// Designs that variants differ from.
-const BASES: [&str; 6] = ["fast_fair", "circ", "isle", "nv_tree", "buffered", "holm"];
+const BASES: [&str; 7] = ["fast_fair", "circ", "isle", "nv_tree", "buffered", "holm", "bd_tree"];
 
 /// Which of them a variant's leaf is, and of what size.
 fn kin(variant: &str) -> (&str, Option<&str>) {
@@ -99,7 +100,7 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
             // Of the longer nodes the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
         }
-        assert_eq!(bases.len(), 12, "four sizes of two, and one of the others");
+        assert_eq!(bases.len(), 13, "four sizes of two, and one of the others");
     }
 }
 

@@ -98,6 +98,11 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
         self.moved[place].store(slots, Relaxed);
     }
 
+    /// The pairs of these slots of a place have come from another leaf.
+    pub(super) fn add_moved(&self, place: Place, slots: u32) {
+        self.set_moved(place, self.moved[place].load(Relaxed) | slots);
+    }
+
     /// The slot's pair is stored here now.
     pub(super) fn stored(&self, place: Place, slot: usize) {
         self.set_moved(place, self.moved[place].load(Relaxed) & !(1 << slot));
