@@ -86,6 +86,8 @@ pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64
         "lb_tree" => recovered::<designs::lb_tree>(keys, threads),
         "ss_tree" => recovered::<designs::ss_tree>(keys, threads),
         "isle" => recovered::<designs::isle>(keys, threads),
+        "bd_tree" => recovered::<designs::bd_tree>(keys, threads),
+        "bd_tree_chained" => recovered::<variants::bd_tree_chained>(keys, threads),
         _ => bail!("no figure shows the recovery of {design}"),
     }
 }

@@ -33,6 +33,11 @@ pub(crate) const FAMILY: Family = Family {
 
 const LATENCY: u32 = 300;
 const FOUR: [(&str, &str); 4] = [("BD", "buffered"), ("FF", "fast_fair"), ("LB", "lb_tree"), ("ISLE", "isle")];
+/// The same, and two ways to find the leaves of one tree: region by region, and along their chain.
+const FOUND: [(&str, &str); 6] = {
+    let [bd, ff, lb, isle] = FOUR;
+    [bd, ff, lb, isle, ("BD-SCAN", "bd_tree"), ("BD-CHAIN", "bd_tree_chained")]
+};
 const NOTE: &str = "The paper does not name its traces; these are synthetic. Montage is not here.";
 
 /// Millions of operations a second.
@@ -206,7 +211,7 @@ const RECOVERY: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let pairs = setting.count(4_000_000);
-        Cell::by_threads(setting, FOUR, 2 * pairs, move |design, threads| {
+        Cell::by_threads(setting, FOUND, 2 * pairs, move |design, threads| {
             Ok(vec![recovery(design, &all(pairs), threads)?])
         })
     },
