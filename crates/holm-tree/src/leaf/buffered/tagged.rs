@@ -1,7 +1,7 @@
 //! Three words, each of which says one thing under the epoch in which it came to be: what a block is now, and what it
 //! was at the ends of the two epochs before.
 
-use holm_medium::{Epoch, Medium, Pen, Word};
+use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Word};
 
 /// Bits of what a word says.
 const BITS: u32 = 28;
@@ -39,26 +39,33 @@ impl<'a> Tagged<'a> {
         self.0.iter().map(|word| State::unpack(word.read()))
     }
 
-    /// The word of an epoch, or else the oldest.
+    #[inline]
+    fn read(self) -> [u64; 3] {
+        self.0.each_ref().map(Word::read)
+    }
+
+    /// The word of an epoch that is no earlier than the present's, or else the oldest.
+    #[inline]
     fn word_for(self, epoch: Epoch) -> &'a Word {
-        let by_age = |word: &&Word| {
-            let state = State::unpack(word.read());
-            if state.tag == epoch { (0, 0) } else { (1, state.tag) }
-        };
-        self.0.iter().min_by_key(by_age).expect("three words")
+        let words = self.read();
+        let (oldest, newest) =
+            words.into_iter().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));
+        let wanted = if State::unpack(newest).tag == epoch { newest } else { oldest };
+        &self.0[words.iter().position(|word| *word == wanted).unwrap_or(0)]
     }
 
     /// The present. Tags are distinct, so comparing whole words compares tags.
     #[inline]
     pub(super) fn now(self) -> State {
-        State::unpack(self.0.iter().map(Word::read).max().unwrap_or(0))
+        State::unpack(self.read().into_iter().max().unwrap_or(0))
     }
 
     /// The state at the end of an epoch that a crash may choose; zero if there was none yet.
     #[inline]
     pub(super) fn at(self, cut: Epoch) -> State {
-        let until = self.states().filter(|state| state.tag <= cut);
-        until.max_by_key(|state| state.tag).unwrap_or(State { tag: 0, bits: 0 })
+        let last = State { tag: cut.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
+        let until = self.read().map(|word| if word <= last { word } else { 0 });
+        State::unpack(until.into_iter().max().unwrap_or(0))
     }
 
     /// Makes a state the present, in one store. The oldest of three distinct tags is no state that a crash may choose
