@@ -6,7 +6,7 @@ use holm_map::{Fast, Map, Paper, Selection};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use suite::{Random, SortedBinary, Tall, steps};
+use suite::{Random, Rowed, SortedBinary, Tall, steps};
 
 /// Counts itself out, and panics if it is asked to.
 struct Counted {
@@ -174,6 +174,27 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
     check::<Fast>();
     check::<Paper>();
     check::<Tall>();
+    check::<Rowed>();
+    check::<SortedBinary>();
+}
+
+/// A leaf of one key many times over is split although nothing parts its pairs. Once any pair went to the right then,
+/// and a key that was there once was found no more.
+#[test]
+fn a_key_is_found_beside_others_that_were_promised_to_be_alone() {
+    fn check<S: Selection>() {
+        for copies in [3, 60, 62, 63, 200] {
+            let mut map = Map::<u64, u64, S>::selected();
+            [1, 9].into_iter().for_each(|key| map.insert_unique(key, key));
+            (0..copies).for_each(|copy| map.insert_unique(5, copy));
+            assert_eq!([1, 9].map(|key| map.get(&key).copied()), [Some(1), Some(9)], "beside {copies}");
+            assert!(map.get(&5).is_some());
+        }
+    }
+    check::<Fast>();
+    check::<Tall>();
+    check::<Rowed>();
+    check::<Paper>();
     check::<SortedBinary>();
 }
 
@@ -206,6 +227,7 @@ fn many_broken_promises_lose_no_pair() {
         check::<Fast>(spread);
         check::<Paper>(spread);
         check::<Tall>(spread);
+        check::<Rowed>(spread);
         check::<SortedBinary>(spread);
     }
 }

@@ -279,8 +279,9 @@ impl Clock {
                 continue;
             }
             // Either whoever raises the clock sees this seat taken, or this thread sees the clock raised and announces
-            // again. With less, a cut could miss an operation that writes.
-            seat.epoch().store(epoch, Ordering::Relaxed);
+            // again. With less, a cut could miss an operation that writes. Release, for a stay that is renewed has
+            // stores and marks of the epoch before, which this ends.
+            seat.epoch().store(epoch, Ordering::Release);
             self.barrier.light();
             if self.active.load(Ordering::SeqCst) == epoch {
                 return Ok(epoch);
@@ -379,7 +380,7 @@ impl Clock {
 
     fn wait_for_seats(&self, ended: Epoch) {
         // After the clock has been raised and before the seats are listed: see `announce`, and `sit`.
-        self.barrier.heavy();
+        self.barrier.heavy(|why| self.poison(&MediumError::Poisoned { why: why.into() }));
         for seat in self.seats.iter() {
             let mut turns = 0;
             loop {

@@ -172,11 +172,15 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             all_unused(raw, spare);
             return Ok(None);
         };
-        let Some((before, _before_held)) = self.take_before(root, &path, &taken).filter(|_| stay.valid()) else {
-            taken.held.undo();
-            twig_held.undo();
-            all_unused(raw, spare);
-            return Ok(None);
+        let (before, _before_held) = match self.take_before(root, &path, &taken) {
+            Some(both) if stay.valid() => both,
+            other => {
+                other.and_then(|(_, held)| held).into_iter().for_each(Held::undo);
+                taken.held.undo();
+                twig_held.undo();
+                all_unused(raw, spare);
+                return Ok(None);
+            }
         };
         let low = path.leaf.0.clone().unwrap_or_default();
         let fresh = [raw[0].fresh(), raw[1].fresh()];

@@ -24,7 +24,7 @@ mod moving;
 
 /// What a leaf of fingerprints is.
 pub trait FingerprintedLevel: 'static {
-    /// Pairs in a leaf, at most 63; it has some more where that makes its bytes a power of two.
+    /// Pairs in a leaf, at most 63; it has some more where that makes its bytes a power of two, at most 63 too.
     const SLOTS: usize;
     /// The pages of the leaves' area.
     const PAGES: Pages = Pages::Large;
@@ -95,8 +95,9 @@ impl Hash {
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
-    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. Such leaves lie in one page
-    /// each, so that all of a search's lines are found by one address that was looked up.
+    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. In a large area such leaves lie
+    /// in one page each, unless they are larger, so that all of a search's lines are found by one address that was
+    /// looked up.
     const ROOM: usize = {
         assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
         let pair = size_of::<Pair<K::Lane, V>>();
@@ -392,8 +393,10 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
         let (above, greatest) = self.part(x, leaf, Self::ROOM / 2);
-        // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room.
-        let above = if above == 0 { 1 } else { above };
+        // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room, and of
+        // those that share the greatest key, for a lesser one would not be found behind what parts the two leaves.
+        let greatest_one = || self.end(leaf, false).map_or(0, |(_, slot)| 1 << slot);
+        let above = if above == 0 { greatest_one() } else { above };
         let fresh = self.fresh();
         self.carry(x, leaf, above, fresh);
         (greatest.unwrap_or(K::Lane::LEAST), fresh)

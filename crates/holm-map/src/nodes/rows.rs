@@ -7,10 +7,9 @@
 //! searches a CPU has under way at a time is how often their instructions fit into what it looks ahead. One of the
 //! rooms where `unsafe` may stand.
 //!
-//! **Why a search ends in its node.** Separators ascend, and the last one that a node has room for is not used: it is
-//! the greatest lane, which no key is above. Each sample is the last separator of its row, and the greatest lane where
-//! there is no such row. So the samples below a key are the first ones and not all of the node's rows; and of the row
-//! behind them the last separator is not below the key either.
+//! **Why a search ends in its node.** The last separator that a node has room for is not used: it is the greatest lane,
+//! which no key is above. Each sample is the last separator of its row, of its stride or, where there is no such row,
+//! the greatest lane. So however many samples are below a key, the node has one row more, and one stride more.
 
 use super::{Layout, Nodes, Roll, children};
 use crate::area::Area;
@@ -149,9 +148,11 @@ impl<K: Key, C: Level> Rows<K, C> {
     /// As of [`Rows::separators`], and `key` is what the row was asked for.
     #[inline(always)]
     unsafe fn child_in<X: LaneKernels>(&self, x: X, row: usize, key: K::Lane) -> (usize, u32) {
+        // Never more, as separators ascend; but these come from the leaves, and what a broken promise of uniqueness
+        // makes of leaves is nothing to rest on.
         // SAFETY: by this function's contract.
-        let below = x.below(unsafe { self.separators(row) }, key);
-        // SAFETY: in the row, for its last separator is not below `key`; lanes are at least of a number's alignment.
+        let below = x.below(unsafe { self.separators(row) }, key).min(ROW - 1);
+        // SAFETY: in the row, by the line above; lanes are at least of a number's alignment.
         (below, unsafe { self.lanes.as_ptr().add(row + ROW).cast::<u32>().add(below).read() })
     }
 
