@@ -183,7 +183,8 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
 #[test]
 fn a_key_is_found_beside_others_that_were_promised_to_be_alone() {
     fn check<S: Selection>() {
-        for copies in [3, 60, 62, 63, 200] {
+        let counts: &[u64] = if cfg!(miri) { &[3, 9] } else { &[3, 60, 62, 63, 200] };
+        for copies in counts.iter().copied() {
             let mut map = Map::<u64, u64, S>::selected();
             [1, 9].into_iter().for_each(|key| map.insert_unique(key, key));
             (0..copies).for_each(|copy| map.insert_unique(5, copy));
