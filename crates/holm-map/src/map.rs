@@ -291,8 +291,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// Puts a pair into `leaf`, which is where it belongs. Says whether a leaf was split, and what was there.
     #[inline(always)]
     pub(crate) fn insert_into<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> (bool, Option<V>) {
-        self.leaves.ask_early(leaf, key);
-        if let Some(slot) = self.leaves.find(x, leaf, key) {
+        if let Some(slot) = self.find_in(x, leaf, key) {
             return (false, Some(std::mem::replace(self.value_mut((leaf, slot)), value)));
         }
         (self.insert_fresh(x, leaf, key, value).2, None)

@@ -40,6 +40,26 @@ const fn children<L: Lane, C: Level>() -> usize {
     bytes / size_of::<L>()
 }
 
+/// One level of a descent of many, in two halves: the first one asks for what the second one reads, which says each
+/// node's child; and then `ask` asks for that. While one search waits for memory, the others ask.
+#[inline(always)]
+fn in_two_halves<L: Lane, const MANY: usize>(
+    keys: &[L; MANY],
+    nodes: &mut [u32; MANY],
+    first: impl Fn(u32, L) -> usize,
+    second: impl Fn(usize, L) -> u32,
+    ask: impl Fn(u32, L),
+) {
+    let mut places = [0; MANY];
+    for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
+        *place = first(*node, *key);
+    }
+    for ((node, key), place) in nodes.iter_mut().zip(keys).zip(places) {
+        *node = second(place, *key);
+        ask(*node, *key);
+    }
+}
+
 /// Which nodes a level has, and how full they are.
 pub struct Roll {
     /// Separators in each node: one less than children.
@@ -115,8 +135,7 @@ pub trait Nodes<K: Key>: Sized {
     /// Asks for what a search of `node` looks at first.
     fn ask(&self, node: u32);
 
-    /// One level of a descent of many: each node becomes its child, for which `ask` asks. While one search waits for
-    /// memory, the others ask.
+    /// One level of a descent of many: each node becomes its child, for which `ask` asks.
     fn descend<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,

@@ -181,8 +181,14 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if leaf == NOWHERE {
             return None;
         }
+        self.find_in(x, leaf, key).map(|slot| (leaf, slot))
+    }
+
+    /// Where `key` is in its leaf, of which nothing has been looked at yet.
+    #[inline(always)]
+    pub(crate) fn find_in<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
         self.leaves.ask_early(leaf, key);
-        self.leaves.find(x, leaf, key).map(|slot| (leaf, slot))
+        self.leaves.find(x, leaf, key)
     }
 
     /// Puts a pair whose key is not there into `leaf`, which is where it belongs. Says where it went, and whether a
@@ -235,8 +241,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             if leaf == NOWHERE {
                 return (NOWHERE, None);
             }
-            self.leaves.ask_early(leaf, key);
-            (leaf, self.leaves.find(x, leaf, key))
+            (leaf, self.find_in(x, leaf, key))
         })
     }
 

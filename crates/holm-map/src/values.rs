@@ -37,8 +37,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// The value of `key`, whose leaf this is.
     #[inline(always)]
     fn value_in<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<&V> {
-        self.leaves.ask_early(leaf, key);
-        let slot = self.leaves.find(x, leaf, key)?;
+        let slot = self.find_in(x, leaf, key)?;
         // SAFETY: the slot was found just now, so it has a value, which nobody changes while the tree is borrowed.
         Some(unsafe { self.leaves.value_found(leaf, slot).as_ref() })
     }

@@ -5,12 +5,8 @@
 //! threads of a process pass a fence at once (`membarrier`), so that the side of which there are millions needs none,
 //! and the one that comes by a few hundred times a second pays some microseconds for all.
 
-#[cfg(any(not(target_os = "linux"), shuttle, miri))]
 use crate::sync::atomic::{Ordering, fence};
-#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-use rustix::thread::{MembarrierCommand, membarrier};
-#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-use std::sync::atomic::{Ordering, compiler_fence, fence};
+use std::sync::atomic::compiler_fence;
 
 /// Which of the two it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,19 +14,13 @@ pub(crate) enum Barrier {
     /// Both sides fence.
     Symmetric,
     /// The rare side has everybody fence.
-    #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
     Asymmetric,
 }
 
 impl Barrier {
-    /// What the system offers. Where schedules are explored or steps interpreted, both sides fence: neither knows of
-    /// the system's call.
+    /// What the system offers.
     pub(crate) fn detect() -> Self {
-        #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-        if membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && everybody_fences() {
-            return Self::Asymmetric;
-        }
-        Self::Symmetric
+        if system::promises() && system::everybody_fences() { Self::Asymmetric } else { Self::Symmetric }
     }
 
     /// Between the frequent side's store and its look.
@@ -41,7 +31,6 @@ impl Barrier {
             // Every thread passes a fence while `heavy` runs, at one place or another of its program: behind its store,
             // and the other side sees that, or before its look, and it sees the other side's. The compiler must not
             // exchange the two.
-            #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
             Self::Asymmetric => compiler_fence(Ordering::SeqCst),
         }
     }
@@ -51,29 +40,39 @@ impl Barrier {
     /// # Panics
     /// If the system refuses now what it granted before, once `refused` has been told: a cut that misses an operation
     /// would lose what is acknowledged.
-    #[cfg_attr(
-        any(not(target_os = "linux"), shuttle, miri),
-        allow(unused_variables, reason = "where nothing is granted nothing is refused")
-    )]
     pub(crate) fn heavy(self, refused: impl FnOnce(&'static str)) {
         fence(Ordering::SeqCst);
-        match self {
-            Self::Symmetric => {}
-            #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-            Self::Asymmetric if everybody_fences() => {}
-            #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-            Self::Asymmetric => {
-                let why = "the system refuses what it granted before: to have other threads fence";
-                refused(why);
-                panic!("{why}");
-            }
+        if self == Self::Asymmetric && !system::everybody_fences() {
+            let why = "the system refuses what it granted before: to have other threads fence";
+            refused(why);
+            panic!("{why}");
         }
     }
 }
 
 #[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-fn everybody_fences() -> bool {
-    membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+mod system {
+    use rustix::thread::{MembarrierCommand, membarrier};
+
+    pub(super) fn promises() -> bool {
+        membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
+    }
+
+    pub(super) fn everybody_fences() -> bool {
+        membarrier(MembarrierCommand::PrivateExpedited).is_ok()
+    }
+}
+
+/// Where schedules are explored or steps interpreted nobody knows of the system's call.
+#[cfg(any(not(target_os = "linux"), shuttle, miri))]
+mod system {
+    pub(super) fn promises() -> bool {
+        false
+    }
+
+    pub(super) fn everybody_fences() -> bool {
+        false
+    }
 }
 
 #[cfg(all(test, not(shuttle)))]

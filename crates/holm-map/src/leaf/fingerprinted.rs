@@ -181,7 +181,13 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The first slot in the line of a key's home.
     #[inline(always)]
     fn home(key: K::Lane) -> usize {
-        Hash::of(key).home(Self::ROOM) & !(Self::NEAR - 1)
+        Self::home_of(Hash::of(key))
+    }
+
+    /// The same, by the key's hash.
+    #[inline(always)]
+    fn home_of(hash: Hash) -> usize {
+        hash.home(Self::ROOM) & !(Self::NEAR - 1)
     }
 
     /// The slots in the line of a key's home that hold it, as bits of which the first is the line's first. No others
@@ -201,9 +207,19 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// What stands in a slot's key, occupied or not.
     #[inline(always)]
     fn lane(&self, leaf: u32, slot: usize) -> K::Lane {
+        // SAFETY: a slot of a leaf.
+        unsafe { Self::lane_of(self.pair(leaf, slot)) }
+    }
+
+    /// The same, of the slot where a pair is or would be.
+    ///
+    /// # Safety
+    /// It is a slot of a leaf.
+    #[inline(always)]
+    unsafe fn lane_of(pair: NonNull<Pair<K::Lane, V>>) -> K::Lane {
         // SAFETY: inside the area, and written when the leaf came to be; only the lane is looked at, for the value may
         // be lent out exclusively, or not be there.
-        unsafe { (&raw const (*self.pair(leaf, slot).as_ptr()).lane).read() }
+        unsafe { (&raw const (*pair.as_ptr()).lane).read() }
     }
 
     /// What stands in every slot's key, and the greatest lane behind the last slot.
@@ -211,8 +227,8 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     fn lanes(&self, leaf: u32) -> [K::Lane; LINE_BYTES] {
         let (mut lanes, pairs) = ([K::Lane::GREATEST; LINE_BYTES], self.pair(leaf, 0));
         for (slot, lane) in lanes.iter_mut().enumerate().take(Self::ROOM) {
-            // SAFETY: one of the leaf's slots, of which only the lane is looked at, as above.
-            *lane = unsafe { (&raw const (*pairs.add(slot).as_ptr()).lane).read() };
+            // SAFETY: one of the leaf's slots, which lie side by side.
+            *lane = unsafe { Self::lane_of(pairs.add(slot)) };
         }
         lanes
     }
@@ -240,8 +256,8 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         let mut slots = (slots & Self::ALL).rotate_right(home as u32);
         while slots != 0 {
             let slot = (home + slots.trailing_zeros() as usize) % u64::BITS as usize;
-            // SAFETY: a bit of `ALL`; only the lane is looked at, which was written when the leaf came to be.
-            if unsafe { (&raw const (*self.pair_in(leaf, slot).as_ptr()).lane).read() } == key {
+            // SAFETY: a bit of `ALL`.
+            if unsafe { Self::lane_of(self.pair_in(leaf, slot)) } == key {
                 return Some(slot);
             }
             slots &= slots - 1;
@@ -252,8 +268,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind.
     #[inline(always)]
     fn room(vacant: u64, hash: Hash) -> usize {
-        let line = hash.home(Self::ROOM) & !(Self::NEAR - 1);
-        let behind = vacant & !((1 << line) - 1);
+        let behind = vacant & !((1 << Self::home_of(hash)) - 1);
         let found = if behind == 0 { vacant } else { behind };
         found.trailing_zeros() as usize
     }

@@ -133,7 +133,7 @@ fn put_in_order<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u
         return out.extend(lanes[..count].iter().copied().zip(0..));
     }
     let (order, certain) = x.order(lanes, which);
-    let order = order[..which.count_ones() as usize].iter();
+    let order = order[..count].iter();
     out.clear();
     out.extend(order.map(|place| (lanes[usize::from(*place) % MASK_LANES], u32::from(*place))));
     if !certain {

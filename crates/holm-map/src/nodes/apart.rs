@@ -1,6 +1,6 @@
 //! Nodes as in the paper: separators in one area, identifiers in another, each node's beside each other.
 
-use super::{Nodes, Roll, children};
+use super::{Nodes, Roll, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -124,14 +124,11 @@ impl<K: Key, C: Level, Q: Search> Nodes<K> for Apart<K, C, Q> {
         nodes: &mut [u32; MANY],
         ask: impl Fn(u32, K::Lane),
     ) {
-        let mut places = [0; MANY];
-        for ((node, key), place) in nodes.iter().zip(keys).zip(&mut places) {
-            *place = Self::start(*node) + Q::below::<K, X>(x, self.node(*node), *key);
-            prefetch(&self.identifiers[*place]);
-        }
-        for ((node, key), place) in nodes.iter_mut().zip(keys).zip(places) {
-            *node = self.identifiers[place];
-            ask(*node, *key);
-        }
+        let first = |node, key| {
+            let place = Self::start(node) + Q::below::<K, X>(x, self.node(node), key);
+            prefetch(&self.identifiers[place]);
+            place
+        };
+        in_two_halves(keys, nodes, first, |place, _| self.identifiers[place], ask);
     }
 }

@@ -11,7 +11,7 @@
 //! which no key is above. Each sample is the last separator of its row, of its stride or, where there is no such row,
 //! the greatest lane. So however many samples are below a key, the node has one row more, and one stride more.
 
-use super::{Layout, Nodes, Roll, children};
+use super::{Layout, Nodes, Roll, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -264,17 +264,15 @@ impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
         nodes: &mut [u32; MANY],
         ask: impl Fn(u32, K::Lane),
     ) {
-        let mut rows = [0; MANY];
-        for ((node, key), row) in nodes.iter().zip(keys).zip(&mut rows) {
-            *row = self.row_of(x, *node, *key).0;
+        let first = |node, key| {
+            let row = self.row_of(x, node, key).0;
             // SAFETY: said in the line above.
-            prefetch_lines_as(unsafe { self.separators(*row) }, Hint::T0);
-            self.ask_children(*row);
-        }
-        for ((node, key), row) in nodes.iter_mut().zip(keys).zip(rows) {
-            // SAFETY: said above, in this very search.
-            *node = unsafe { self.child_in(x, row, *key).1 };
-            ask(*node, *key);
-        }
+            prefetch_lines_as(unsafe { self.separators(row) }, Hint::T0);
+            self.ask_children(row);
+            row
+        };
+        // SAFETY: said by `first` for this very key, for each second half gets what its first one said.
+        let second = |row, key| unsafe { self.child_in(x, row, key).1 };
+        in_two_halves(keys, nodes, first, second, ask);
     }
 }

@@ -50,7 +50,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// The slots in the line of a key's home, as bits.
     #[inline(always)]
     fn line(hash: Hash) -> u64 {
-        ((1 << Self::NEAR) - 1) << (hash.home(Self::ROOM) & !(Self::NEAR - 1)) & Self::ALL
+        ((1 << Self::NEAR) - 1) << Self::home_of(hash) & Self::ALL
     }
 
     /// Moves the pair in an occupied slot, of this hash, to one of the `vacant` slots of `to`. The counts are the
