@@ -17,12 +17,13 @@
 mod link;
 mod room;
 
+use super::recovery::beyond;
 use super::replace::MERGE_UP_TO;
 use super::tagged::{State, Tagged};
 use super::versions::Versions;
 use super::{ALL, Buffered, Roll, Triple, Unprinted};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split, damaged};
+use crate::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
 use crate::roster::slots;
 use holm_medium::{Epoch, Medium, Pen, Result, Word, persistent};
 use link::{FIRST, Link, NONE};
@@ -226,8 +227,7 @@ impl Leaf for Chained {
         self.block.recover(own, roll, pen, cut, &|_| None)?;
         if let Cut::At(cut) = cut {
             if let Some(tag) = self.links().beyond(cut) {
-                let expected = format!("at most {cut}, for only two epochs with changes go without a record");
-                return Err(damaged::<Self>((own, 24), "a link's tag", tag.to_string(), expected));
+                return Err(beyond::<Self>((own, 24), "a link's tag", tag, cut));
             }
             // As with bitmaps: the clock goes on from the cut, and comes to the tag of a lost link again.
             if self.links().scrub(pen, cut) {

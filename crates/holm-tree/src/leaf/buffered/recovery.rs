@@ -8,7 +8,13 @@ use super::{Buffered, Form, Roll};
 use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Leaf, Lens, damaged};
 use crate::roster::slots;
-use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Result};
+use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result};
+
+/// A tag that no crash which has cut history there can have left.
+pub(super) fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, cut: Epoch) -> MediumError {
+    let expected = format!("at most {cut}, for only two epochs with changes go without a record");
+    damaged::<L>(place, what, tag.to_string(), expected)
+}
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// See [`crate::leaf::Leaf::recover`].
@@ -38,8 +44,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     fn scrub<M: Medium>(&self, own: u32, pen: &mut Pen<'_, M>, cut: Epoch) -> Result<()> {
         if let Some(tag) = self.versions.beyond(cut) {
-            let expected = format!("at most {cut}, for only two epochs with changes go without a record");
-            return Err(damaged::<Self>((own, 0), "an epoch's tag", tag.to_string(), expected));
+            return Err(beyond::<Self>((own, 0), "an epoch's tag", tag, cut));
         }
         // Scrubbed for good: the clock starts again where history was cut, and a word of a lost epoch would come back
         // to life when that epoch's number is used again.
