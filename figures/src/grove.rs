@@ -128,7 +128,7 @@ impl<D: Design> Grove for holm_bench::grove::Grove<D> {
             // A search by itself checks in nowhere.
             let done = self.checked_in(keys.chunks(2).enumerate(), |stay, (index, keys)| {
                 self.put_one(stay, keys[0], index as u64)?;
-                black_box(keys.get(1).map(|key| self.get(*key)));
+                black_box(keys.get(1).map_or(0, |key| self.get(*key).unwrap_or_default()));
                 Ok(())
             });
             Ok(done?)

@@ -84,14 +84,17 @@ impl<D: Design> Grove<D> {
     /// The work's, or that the medium has failed.
     pub fn checked_in<T>(
         &self,
-        items: impl Iterator<Item = T>,
+        mut items: impl Iterator<Item = T>,
         mut work: impl FnMut(&mut Stay<'_>, T) -> Result<()>,
     ) -> Result<()> {
-        let most = if <D::Leaf as Leaf>::CARD.defers { 1 } else { STAY };
+        let clock = self.quill.clock();
+        if <D::Leaf as Leaf>::CARD.defers {
+            return items.try_for_each(|item| work(&mut clock.check_in()?, item));
+        }
         let mut items = items.peekable();
         while items.peek().is_some() {
-            let mut stay = self.quill.clock().check_in()?;
-            items.by_ref().take(most).try_for_each(|item| work(&mut stay, item))?;
+            let mut stay = clock.check_in()?;
+            items.by_ref().take(STAY).try_for_each(|item| work(&mut stay, item))?;
         }
         Ok(())
     }
