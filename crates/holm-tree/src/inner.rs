@@ -9,6 +9,7 @@
 
 pub mod contiguous;
 pub mod durable;
+mod lined;
 pub mod sorted;
 pub mod way;
 
@@ -96,6 +97,12 @@ impl Shape {
     #[inline]
     pub fn skip(&self) -> usize {
         self.assured + self.extra
+    }
+
+    /// Whether heads say all of every separator but what the whole range shares.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.extra == 0 && !self.texts
     }
 }
 
@@ -245,6 +252,17 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// The child whose range holds the probe.
     #[inline]
     fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+        let shape = self.shape();
+        if shape.is_plain() {
+            return self.rank(search, shape.len, K::head(probe, shape.assured));
+        }
+        self.route_by_more::<K>(search, texts, probe)
+    }
+
+    /// The same where heads are not all that separators are told apart by.
+    #[inline(never)]
+    fn route_by_more<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+        // Asked again: handed on, it would be written to memory on the way that needs no more.
         let shape = self.shape();
         if let Some(outermost) = self.outermost::<K>(shape, probe) {
             return outermost;

@@ -29,8 +29,8 @@ impl<T: Default> Slab<T> {
     #[inline]
     fn place(number: u32) -> (usize, usize) {
         let shifted = u64::from(number) + (1 << FIRST_BITS);
-        let chunk = shifted.ilog2() - FIRST_BITS;
-        (chunk as usize, (shifted - (1 << (chunk + FIRST_BITS))) as usize)
+        let highest = shifted.ilog2();
+        ((highest - FIRST_BITS) as usize, (shifted ^ 1 << highest) as usize)
     }
 
     /// The node of a number; `None` where there never was one.

@@ -95,7 +95,10 @@ impl<D: Design> Spine<D> {
         if level == 1 {
             let twig = self.twigs.get(number)?;
             let version = twig.latch().read()?;
-            return root.latch.still(rooted).then(|| self.reach::<K>((twig, number), version, probe));
+            if !root.latch.still(rooted) {
+                return None;
+            }
+            return Some(self.reach::<K>((twig, number), version, probe));
         }
         let mut node = self.branches.get(number)?;
         let mut version = node.latch().read()?;
@@ -113,7 +116,10 @@ impl<D: Design> Spine<D> {
         let number = node.child(node.route::<K>(self.search, &self.texts, probe));
         let twig = self.twigs.get(number)?;
         let below = twig.latch().read()?;
-        node.latch().still(version).then(|| self.reach::<K>((twig, number), below, probe))
+        if !node.latch().still(version) {
+            return None;
+        }
+        Some(self.reach::<K>((twig, number), below, probe))
     }
 
     #[inline(always)]

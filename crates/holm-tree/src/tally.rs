@@ -18,7 +18,8 @@ impl Tally {
         Tally { before: pairs as i64, own: ThreadLocal::new() }
     }
 
-    #[inline]
+    /// Not inlined: it would make room on the stack for whole lines in each operation that may come to it.
+    #[inline(never)]
     pub(crate) fn add(&self, change: i64) {
         let count = self.own.get_or_default();
         count.store(count.load(Relaxed) + change, Relaxed);

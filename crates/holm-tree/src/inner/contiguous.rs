@@ -6,6 +6,7 @@
 //! `renew.rs` makes all twigs anew, half full, and then this. Where it outgrows its memory, there is twice as much;
 //! what a reader may still be in stays where it is.
 
+use super::lined::{Lined, lines_of_heads};
 use super::{Arrival, Inner, Lead, Mark, Range, Shape, Station, mark_of};
 use crate::keys::Keys;
 use crate::latch::Latch;
@@ -20,19 +21,10 @@ use std::sync::OnceLock;
 /// Arrays, each with twice the nodes of the one before.
 const SIZES: usize = 26;
 
-/// `8 * LINES` children a node, and one separator less.
-#[repr(align(64))]
-struct Node<const LINES: usize>([[AtomicU64; 8]; LINES]);
-
-impl<const LINES: usize> Default for Node<LINES> {
-    fn default() -> Self {
-        Node(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))))
-    }
-}
-
-/// So many nodes, the texts of their separators, and room for what lies below them.
+/// So many nodes, each of `8 * LINES` children and one separator less, the texts of their separators, and room for what
+/// lies below them.
 struct Array<const LINES: usize> {
-    nodes: Box<[Node<LINES>]>,
+    nodes: Box<[Lined<[[AtomicU64; 8]; LINES]>]>,
     texts: Box<[AtomicU32]>,
     children: Box<[AtomicU32]>,
 }
@@ -40,7 +32,7 @@ struct Array<const LINES: usize> {
 impl<const LINES: usize> Array<LINES> {
     fn new(nodes: usize) -> Self {
         let words = || (0..nodes * LINES * 8).map(|_| AtomicU32::default()).collect();
-        Array { nodes: (0..nodes).map(|_| Node::default()).collect(), texts: words(), children: words() }
+        Array { nodes: (0..nodes).map(|_| lines_of_heads()).collect(), texts: words(), children: words() }
     }
 }
 
@@ -120,7 +112,7 @@ impl<const LINES: usize> Contiguous<LINES> {
         self.shape.store(texts << 63 | u64::from(size) << 32 | marks.len() as u64, Relaxed);
         for (index, mark) in marks.iter().enumerate() {
             let (node, at) = plan.before(index + 1);
-            array.nodes[node].0.as_flattened()[at].store(mark.head, Relaxed);
+            array.nodes[node].as_flattened()[at].store(mark.head, Relaxed);
             array.texts[node * plan.fan + at].store(mark.text, Relaxed);
         }
         array.children.iter().zip(children).for_each(|(place, child)| place.store(*child, Relaxed));
@@ -154,7 +146,7 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
     fn mark(&self, index: usize) -> Mark {
         let mark = self.now().filter(|(_, plan)| index + 1 < plan.children).and_then(|(array, plan)| {
             let (node, at) = plan.before(index + 1);
-            let head = array.nodes.get(node)?.0.as_flattened()[at].load(Relaxed);
+            let head = array.nodes.get(node)?.as_flattened()[at].load(Relaxed);
             Some(Mark { head, text: array.texts[node * plan.fan + at].load(Relaxed) })
         });
         mark.unwrap_or_default()
@@ -172,7 +164,7 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
             let Some(node) = array.nodes.get(plan.first(level) + at) else { return 0 };
             // All of its children but the first have a separator.
             let count = (plan.children.div_ceil(below) - at * plan.fan - 1).min(plan.fan - 1);
-            at = at * plan.fan + rank(Search::rank, search, node.0.as_flattened(), count, head);
+            at = at * plan.fan + rank(Search::rank, search, node.as_flattened(), count, head);
             below /= plan.fan;
         }
         at

@@ -1,5 +1,6 @@
 //! Sorted heads in whole lines, searched by vectors or in another way: the twig and branch of most designs.
 
+use super::lined::{Lined, lines_of_heads};
 use super::{Arrival, Compared, Inner, LEAD_WORDS, Lead, Mark, Range, Shape, Station, Way, mark_of};
 use crate::keys::Keys;
 use crate::latch::Latch;
@@ -18,8 +19,8 @@ pub struct Sorted<const LINES: usize, L: Locks = InBerths, W: Way = Compared> {
     /// of them has a text, and what the range shares.
     shape: AtomicU64,
     lead: [AtomicU64; LEAD_WORDS],
-    heads: [[AtomicU64; 8]; LINES],
-    children: [[AtomicU32; 8]; LINES],
+    heads: Lined<[[AtomicU64; 8]; LINES]>,
+    children: Lined<[[AtomicU32; 8]; LINES]>,
     texts: [[AtomicU32; 8]; LINES],
     locks: L,
     way: PhantomData<W>,
@@ -31,8 +32,8 @@ impl<const LINES: usize, L: Locks, W: Way> Default for Sorted<LINES, L, W> {
             latch: Latch::default(),
             shape: AtomicU64::new(0),
             lead: Default::default(),
-            heads: std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))),
-            children: std::array::from_fn(|_| Default::default()),
+            heads: lines_of_heads(),
+            children: Lined(std::array::from_fn(|_| Default::default())),
             texts: std::array::from_fn(|_| Default::default()),
             locks: L::default(),
             way: PhantomData,
