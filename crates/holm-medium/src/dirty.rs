@@ -1,14 +1,26 @@
-//! Which lines an epoch has written: a mask of eight lines per 512-byte block, and a summary above the masks.
+//! Which lines an epoch has written: a mask of four lines for each 256 bytes, and a flag for each sixteen masks.
 //!
 //! Kept beside the image and by the medium alone, so that no leaf spends bytes on it and any line of either area can be
 //! marked. A put marks two or three lines; marking a line twice costs two loads. There is no list to overflow: an
-//! epoch's end walks the summaries, 4 KiB of them for each 16 MiB of image that was touched.
+//! epoch's end walks the flags, 4 KiB of them for each 16 MiB of image that was touched.
+//!
+//! *Nobody locks the bus.* A locked instruction lets no later load begin before every store so far is done: an
+//! operation would wait for the line that it has just written, and the next one with it. A leaf is marked by whoever
+//! holds its latch, who is alone, and a flag by all alike. Only records share a mask with those of other writers, and
+//! leaves of some sizes do.
 
 use crate::loc::{Area, LINE, parts};
-use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 const LINES_PER_BLOCK: u64 = 8;
+/// Bytes of a mask's lines. Of leaves whose size is no multiple of them, two share a mask.
+pub const MASK_BYTES: usize = 256;
+const LINES_PER_MASK: u64 = MASK_BYTES as u64 / LINE;
+const MASKS_PER_BLOCK: usize = (LINES_PER_BLOCK / LINES_PER_MASK) as usize;
+/// Masks under a flag.
+const GROUP: usize = 16;
+const MASKS: usize = BLOCKS_PER_CHUNK * MASKS_PER_BLOCK;
 const BLOCK_BYTES: u64 = LINES_PER_BLOCK * LINE;
 /// Few where schedules are explored or each step is interpreted: a chunk is made anew for every run.
 const BLOCKS_PER_CHUNK: usize = if cfg!(any(shuttle, miri)) { 1 << 7 } else { 1 << 15 };
@@ -25,7 +37,6 @@ pub struct Marks {
 
 impl Marks {
     /// A run of lines (location divided by 64), block by block: a record of a few lines touches one or two.
-    #[inline]
     pub fn of(first: u64, count: u64) -> impl Iterator<Item = Marks> {
         let (mut line, end) = (first, first + count);
         std::iter::from_fn(move || {
@@ -35,6 +46,14 @@ impl Marks {
             line += lines;
             (lines > 0).then(|| Marks { block, lines: ((0xff_u32 >> (LINES_PER_BLOCK - lines)) << from) as u8 })
         })
+    }
+
+    /// The same of lines that are all of one block, as the words of a leaf are; `None` if they are not.
+    #[inline]
+    pub fn within(first: u64, count: u64) -> Option<Marks> {
+        let (from, end) = (first % LINES_PER_BLOCK, first % LINES_PER_BLOCK + count);
+        let lines = || (1_u32 << end) - (1 << from);
+        (end <= LINES_PER_BLOCK).then(|| Marks { block: first / LINES_PER_BLOCK, lines: lines() as u8 })
     }
 
     /// Takes others in, if they are of the same block or there are none here yet; tells whether it did.
@@ -50,17 +69,34 @@ impl Marks {
 
 struct Chunk {
     touched: AtomicBool,
-    summary: Box<[AtomicU64]>,
-    masks: Box<[AtomicU8]>,
+    /// For each group, whether any of its masks may be other than zero.
+    flags: [AtomicBool; MASKS / GROUP],
+    masks: [AtomicU8; MASKS],
 }
 
 impl Chunk {
     fn new() -> Self {
         Chunk {
             touched: AtomicBool::new(false),
-            summary: (0..BLOCKS_PER_CHUNK / 64).map(|_| AtomicU64::new(0)).collect(),
-            masks: (0..BLOCKS_PER_CHUNK).map(|_| AtomicU8::new(0)).collect(),
+            flags: [const { AtomicBool::new(false) }; MASKS / GROUP],
+            masks: [const { AtomicU8::new(0) }; MASKS],
         }
+    }
+
+    #[inline]
+    fn mark(&self, shared: bool, index: usize, lines: u8) {
+        let mask = &self.masks[index];
+        let before = mask.load(Relaxed);
+        if before & lines == lines {
+            return;
+        }
+        if shared {
+            mask.fetch_or(lines, Relaxed);
+        } else {
+            mask.store(before | lines, Relaxed);
+        }
+        raise(&self.flags[index / GROUP]);
+        raise(&self.touched);
     }
 }
 
@@ -70,6 +106,8 @@ pub struct Dirty {
     areas: [Box<[OnceLock<Box<Chunk>>]>; 2],
     /// One more than the last chunk in use of each area: an epoch's end looks no further.
     upto: [AtomicUsize; 2],
+    /// By area, whether different writers may come to one mask.
+    shared: [AtomicBool; 2],
 }
 
 impl Dirty {
@@ -78,10 +116,12 @@ impl Dirty {
         Dirty {
             areas: reserved.map(|bytes| (0..(bytes as u64).div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect()),
             upto: [AtomicUsize::new(0), AtomicUsize::new(0)],
+            shared: [AtomicBool::new(false), AtomicBool::new(true)],
         }
     }
 
-    /// Marks lines. Any thread that has checked in to the epoch may mark.
+    /// Marks lines. Any thread that has checked in to the epoch may mark; a leaf or a node, only with its latch in
+    /// hand, or alone: of two marks at once, one would be forgotten, and its lines lost with the power.
     #[inline]
     pub fn mark(&self, Marks { block, lines }: Marks) {
         if lines == 0 {
@@ -97,20 +137,15 @@ impl Dirty {
             self.upto[area as usize].fetch_max(index + 1, Relaxed);
             place.get_or_init(|| Box::new(Chunk::new()))
         });
-        let block = block % BLOCKS_PER_CHUNK;
-        let mask = &chunk.masks[block];
-        if mask.load(Relaxed) & lines == lines {
-            return;
-        }
-        // Two records of different threads may share a block, hence the read-modify-write.
-        mask.fetch_or(lines, Relaxed);
-        let (summary, bit) = (&chunk.summary[block / 64], 1u64 << (block % 64));
-        if summary.load(Relaxed) & bit == 0 {
-            summary.fetch_or(bit, Relaxed);
-            if !chunk.touched.load(Relaxed) {
-                chunk.touched.store(true, Relaxed);
-            }
-        }
+        let first = block % BLOCKS_PER_CHUNK * MASKS_PER_BLOCK;
+        let shared = self.shared[area as usize].load(Relaxed);
+        chunk.mark(shared, first, lines & ((1 << LINES_PER_MASK) - 1));
+        chunk.mark(shared, first + 1, lines >> LINES_PER_MASK);
+    }
+
+    /// Two leaves may share a mask: before anything of one is marked.
+    pub fn share_masks(&self) {
+        self.shared[Area::Leaves as usize].store(true, Relaxed);
     }
 
     /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all
@@ -128,19 +163,26 @@ impl Dirty {
     }
 }
 
+/// Many may, at once.
+#[inline]
+fn raise(flag: &AtomicBool) {
+    if !flag.load(Relaxed) {
+        flag.store(true, Relaxed);
+    }
+}
+
 fn drain_chunk(chunk: &Chunk, first_line: u64, visit: &mut impl FnMut(u64, u64)) {
     let (mut start, mut count) = (0, 0);
-    for (word, summary) in chunk.summary.iter().enumerate() {
-        if summary.load(Relaxed) == 0 {
-            continue;
-        }
-        let mut blocks = summary.swap(0, Relaxed);
-        while blocks != 0 {
-            let block = word * 64 + blocks.trailing_zeros() as usize;
-            blocks &= blocks - 1;
-            let mut mask = chunk.masks[block].swap(0, Relaxed);
+    for (group, flag) in chunk.flags.iter().enumerate().filter(|(_, flag)| flag.load(Relaxed)) {
+        flag.store(false, Relaxed);
+        for index in group * GROUP..(group + 1) * GROUP {
+            let mut mask = chunk.masks[index].load(Relaxed);
+            if mask == 0 {
+                continue;
+            }
+            chunk.masks[index].store(0, Relaxed);
             while mask != 0 {
-                let line = first_line + block as u64 * LINES_PER_BLOCK + u64::from(mask.trailing_zeros());
+                let line = first_line + index as u64 * LINES_PER_MASK + u64::from(mask.trailing_zeros());
                 mask &= mask - 1;
                 if count > 0 && start + count == line {
                     count += 1;

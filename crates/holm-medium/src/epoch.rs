@@ -12,13 +12,17 @@
 //! Epochs run out: behind the last one there is no label, so its end is the clock's. All of it becomes durable, and
 //! whoever checks in afterwards is told.
 
+mod stay;
+
+pub use stay::{Hold, Stay};
+
 use crate::barrier::Barrier;
 use crate::burden::{Burden, LEAF_LINES, LOT};
 use crate::dirty::{Dirty, Marks};
 use crate::error::{MediumError, Result};
 use crate::stuck::{Stuck, Watch};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
-use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
+use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64 as Count;
@@ -173,21 +177,23 @@ impl Clock {
     pub fn check_in_with(&self, bytes: u64) -> Result<Stay<'_>> {
         let seat = self.seats.get().unwrap_or_else(|| self.sit());
         let saved = seat.saved().load(Ordering::Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
-        if saved >= LOT || self.gate.load(Ordering::Relaxed) != OPEN {
-            return self.check_in_counted(seat, saved);
-        }
-        seat.saved().store(saved, Ordering::Relaxed);
-        let epoch = self.announce(seat)?;
-        Ok(Stay { clock: self, seat, epoch, held: false })
+        let epoch = if saved >= LOT || self.gate.load(Ordering::Relaxed) != OPEN {
+            self.announce_counted(seat, saved)?
+        } else {
+            seat.saved().store(saved, Ordering::Relaxed);
+            self.announce(seat)?
+        };
+        // Made at one place: what two of them gave would be copied, and the copy wait for its own stores.
+        Ok(Stay::new(self, seat, epoch))
     }
 
     #[cold]
-    fn check_in_counted<'a>(&'a self, seat: &'a Seat, bytes: u64) -> Result<Stay<'a>> {
+    fn announce_counted(&self, seat: &Seat, bytes: u64) -> Result<Epoch> {
         self.enter(bytes)?;
         seat.saved().store(0, Ordering::Relaxed);
         let epoch = self.announce(seat).inspect_err(|_| self.burden.take_back(bytes))?;
         self.burden.label(epoch, bytes);
-        Ok(Stay { clock: self, seat, epoch, held: false })
+        Ok(epoch)
     }
 
     /// The most bytes that the open epochs may be asked to write before writers are held back. Exceeded by one
@@ -300,13 +306,18 @@ impl Clock {
         self.enter(bytes)?;
         let kept = self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.burden.label(self.active(), bytes);
-        Ok(Hold { clock: self, _kept: kept })
+        Ok(Hold::new(self, kept))
     }
 
     /// Marks lines as written in an epoch; the caller has checked in to it.
     #[inline]
     pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
         marks.into_iter().for_each(|marks| self.dirty[(epoch & 1) as usize].mark(marks));
+    }
+
+    /// Leaves are of a size at which two share a mask of [`crate::MASK_BYTES`]: known before the first operation.
+    pub fn share_masks(&self) {
+        self.dirty.iter().for_each(Dirty::share_masks);
     }
 
     /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.
@@ -528,70 +539,5 @@ impl Clock {
 
     fn lock_bell(&self) -> MutexGuard<'_, Bell> {
         self.bell.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-/// The clock does not tick while this lives.
-pub struct Hold<'a> {
-    clock: &'a Clock,
-    _kept: RwLockReadGuard<'a, ()>,
-}
-
-impl Hold<'_> {
-    /// Checks in to the epoch that is held, without waiting for the disk.
-    ///
-    /// # Errors
-    /// [`MediumError::Poisoned`].
-    pub fn check_in(&self) -> Result<Stay<'_>> {
-        self.clock.refuse_if_ended()?;
-        let seat = self.clock.seats.get().unwrap_or_else(|| self.clock.sit());
-        let epoch = self.clock.announce(seat)?;
-        Ok(Stay { clock: self.clock, seat, epoch, held: true })
-    }
-}
-
-/// An operation's time in its epoch; dropping it checks out. One at a time per thread.
-pub struct Stay<'a> {
-    clock: &'a Clock,
-    seat: &'a Seat,
-    epoch: Epoch,
-    held: bool,
-}
-
-impl Stay<'_> {
-    /// The label of this operation.
-    #[inline]
-    pub fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// Whether it is part of a [`Hold`], and must not fail half-way.
-    pub fn is_held(&self) -> bool {
-        self.held
-    }
-
-    /// Whether the clock still shows this label: asked once all latches are held, and the linearization point of the
-    /// operation. If not, release, [`Stay::renew`], start over.
-    #[inline]
-    pub fn valid(&self) -> bool {
-        self.clock.active.load(Ordering::SeqCst) == self.epoch
-    }
-
-    /// Moves on to the active epoch. What was written under the old label stays part of the old epoch.
-    ///
-    /// # Errors
-    /// `Poisoned`, if the clock was shut meanwhile.
-    #[cold]
-    pub fn renew(&mut self) -> Result<()> {
-        self.epoch = self.clock.announce(self.seat)?;
-        Ok(())
-    }
-}
-
-impl Drop for Stay<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        // Release: the one who raises the clock sees every store and mark of this operation.
-        self.seat.epoch().store(IDLE, Ordering::Release);
     }
 }

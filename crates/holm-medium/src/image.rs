@@ -99,6 +99,10 @@ impl Image {
     #[inline]
     pub fn lines_of<T: Persistent>(&self, what: &T) -> (u64, u64) {
         let first = self.locate_any(what);
+        if size_of::<T>() <= align_of::<T>().min(LINE as usize) {
+            // Known to whoever compiles: a word, which is what most operations mark a line by.
+            return (first / LINE, 1);
+        }
         let last = first + (size_of::<T>() as u64).max(1) - 1;
         (first / LINE, last / LINE - first / LINE + 1)
     }

@@ -41,7 +41,7 @@ pub mod vfs;
 mod word;
 
 pub use counters::Counts;
-pub use dirty::Marks;
+pub use dirty::{MASK_BYTES, Marks};
 pub use epoch::{Clock, Epoch, FIRST_EPOCH, Hold, LAST_EPOCH, Stay};
 pub use error::{MediumError, Result};
 pub use flush::Flush;

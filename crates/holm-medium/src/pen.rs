@@ -60,7 +60,8 @@ pub struct Pen<'a, M: Medium> {
 }
 
 impl<M: Medium> Drop for Pen<'_, M> {
-    /// Before the operation checks out, which is what makes its marks count.
+    /// Before the operation lets go of the latch of the last block it wrote, and before it checks out: the first makes
+    /// it the only one to mark that block, the second makes its marks count.
     #[inline]
     fn drop(&mut self) {
         self.clock.mark(self.epoch, [self.marks]);
@@ -147,6 +148,15 @@ impl<M: Medium> Pen<'_, M> {
     /// read-modify-write, and the stores just made would be waited for by each of them.
     #[inline]
     fn defer_lines(&mut self, first: u64, count: u64) {
+        match Marks::within(first, count) {
+            Some(marks) if self.marks.join(marks) => {}
+            _ => self.defer_apart(first, count),
+        }
+    }
+
+    /// The same where they do not join what is kept.
+    #[inline(never)]
+    fn defer_apart(&mut self, first: u64, count: u64) {
         for marks in Marks::of(first, count) {
             if !self.marks.join(marks) {
                 self.clock.mark(self.epoch, [std::mem::replace(&mut self.marks, marks)]);

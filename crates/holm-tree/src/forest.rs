@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 use crate::spine::{Reached, Spine};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{spin_loop, yield_now};
-use holm_medium::{Area, Epoch, Loc, Medium, MediumError, Pen, Quill, Result, Stay};
+use holm_medium::{Area, Epoch, Image, Loc, MASK_BYTES, Medium, MediumError, Pen, Quill, Result, Stay};
 use holm_search::{Search, prefetch_lines};
 use std::sync::Arc;
 
@@ -30,6 +30,8 @@ const GROUP: usize = 16;
 /// The trees of one design over one medium.
 pub struct Forest<M: Medium, D: Design, K: Keys> {
     pub(crate) quill: Arc<Quill<M>>,
+    /// The medium's, three steps nearer.
+    image: Arc<Image>,
     pub(crate) keys: K,
     pub(crate) spine: Spine<D>,
     pub(crate) berths: Slab<BerthOf<D>>,
@@ -61,7 +63,11 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     pub fn new(quill: Arc<Quill<M>>, keys: K, search: Search) -> Self {
         assert!(D::CARD.suits::<K>(), "{} is only for slots that hold whole keys", D::NAME);
         quill.pool().space.measure(size_of::<D::Leaf>() as u64);
-        Forest { quill, keys, spine: Spine::new(search), berths: Slab::default() }
+        if !size_of::<D::Leaf>().is_multiple_of(MASK_BYTES) {
+            quill.pool().clock.share_masks();
+        }
+        let image = quill.pool().medium.image().clone();
+        Forest { quill, image, keys, spine: Spine::new(search), berths: Slab::default() }
     }
 
     /// Bytes of the volatile nodes above the leaves, and of what lies in memory beside each leaf. Free nodes count:
@@ -73,18 +79,18 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 
     #[inline]
     pub(crate) fn lens(&self) -> Lens<'_, K> {
-        Lens { keys: &self.keys, search: self.spine.search, image: Some(self.quill.pool().medium.image()) }
+        Lens { keys: &self.keys, search: self.spine.search, image: Some(&self.image) }
     }
 
     /// The block of a number.
     #[inline]
     pub(crate) fn leaf(&self, number: u32) -> Option<&D::Leaf> {
         let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
-        self.quill.pool().medium.image().at(Loc::new(Area::Leaves, offset))
+        self.image.at(Loc::new(Area::Leaves, offset))
     }
 
     /// The payload of a key, if nobody is writing to its leaf: [`Index::get`] at one instant, without waiting.
-    #[inline]
+    #[inline(always)]
     pub fn try_get(&self, root: &Root, probe: K::Probe<'_>) -> Option<Sighting> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
@@ -101,7 +107,21 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         latch.still(version).then_some(Sighting { payload, seen: at.seen(at.leaf, version), stamp })
     }
 
+    /// The same, waiting for whoever is.
+    #[cold]
+    #[inline(never)]
+    fn get_again(&self, root: &Root, probe: K::Probe<'_>) -> Sighting {
+        let mut turn = 0;
+        loop {
+            back_off(&mut turn);
+            if let Some(sighting) = self.try_get(root, probe) {
+                return sighting;
+            }
+        }
+    }
+
     /// Takes the probe's leaf, if nobody else has it.
+    #[inline(always)]
     fn try_take(&self, root: &Root, probe: K::Probe<'_>) -> Option<Taken<'_, D>> {
         let at = self.spine.seek::<K>(root, probe)?;
         let leaf = self.leaf(at.leaf)?;
@@ -116,10 +136,27 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Takes the probe's leaf for an operation whose label is then valid: its linearization point.
+    #[inline]
     fn take(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) -> Result<Taken<'_, D>> {
+        match self.try_take(root, probe) {
+            Some(taken) if stay.valid() => Ok(taken),
+            missed => self.take_again(root, stay, probe, missed),
+        }
+    }
+
+    /// The same for whoever came too soon or too late, with what he took.
+    #[cold]
+    #[inline(never)]
+    fn take_again<'a>(
+        &'a self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        mut taken: Option<Taken<'a, D>>,
+    ) -> Result<Taken<'a, D>> {
         let mut turn = 0;
         loop {
-            match self.try_take(root, probe) {
+            match taken {
                 Some(taken) if stay.valid() => return Ok(taken),
                 Some(taken) => {
                     taken.held.undo();
@@ -127,7 +164,64 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 }
                 None => back_off(&mut turn),
             }
+            taken = self.try_take(root, probe);
         }
+    }
+
+    /// Puts a payload, unless the leaf is full.
+    #[inline]
+    fn try_put(
+        &self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        payload: u64,
+        seal: Seal,
+    ) -> Result<std::result::Result<Option<Old>, Full>> {
+        let Taken { leaf, berth, held, .. } = self.take(root, stay, probe)?;
+        let old = {
+            // Let go before the latch: what it has marked is marked in a block of which we are the only writer.
+            let mut pen = self.quill.cut(stay);
+            let old = leaf.insert(&berth.beside, self.lens(), &mut pen, probe, payload);
+            if old.is_ok() {
+                self.seal(&mut pen, seal);
+            }
+            old
+        };
+        let Ok(old) = old else {
+            held.undo();
+            return Ok(Err(Full));
+        };
+        let shed = leaf.shed(&berth.beside);
+        drop(held);
+        self.retire(stay, shed);
+        if old.is_none() && D::Leaf::CARD.keeps {
+            root.pairs.add(1);
+        }
+        Ok(Ok(old))
+    }
+
+    /// The same where it is.
+    #[cold]
+    #[inline(never)]
+    fn put_with_room(
+        &self,
+        root: &Root,
+        stay: &mut Stay<'_>,
+        probe: K::Probe<'_>,
+        payload: u64,
+        seal: Seal,
+    ) -> Result<Option<Old>> {
+        for _ in 0..MOST_SPLITS {
+            if self.make_room(root, stay, probe, Some((payload, seal)))? {
+                root.pairs.add(1);
+                return Ok(None);
+            }
+            if let Ok(old) = self.try_put(root, stay, probe, payload, seal)? {
+                return Ok(old);
+            }
+        }
+        Err(never_roomy::<D::Leaf>())
     }
 
     /// Takes the probe's leaf, with room to take the probe's key away from it.
@@ -143,9 +237,10 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         Err(never_roomy::<D::Leaf>())
     }
 
+    #[inline]
     pub(crate) fn seal(&self, pen: &mut Pen<'_, M>, seal: Seal) {
         if let Some((loc, value)) = seal
-            && let Some([word]) = self.quill.pool().medium.image().words(loc, 1)
+            && let Some([word]) = self.image.words(loc, 1)
         {
             pen.write(word, value);
         }
@@ -310,14 +405,11 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         D::CARD
     }
 
-    #[inline]
+    /// The attempt is part of it: what a call gives back would be copied from memory, and the copy wait for its stores.
     fn get(&self, root: &Root, probe: K::Probe<'_>) -> Sighting {
-        let mut turn = 0;
-        loop {
-            match self.try_get(root, probe) {
-                Some(sighting) => return sighting,
-                None => back_off(&mut turn),
-            }
+        match self.try_get(root, probe) {
+            Some(sighting) => sighting,
+            None => self.get_again(root, probe),
         }
     }
 
@@ -340,42 +432,24 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         payload: u64,
         seal: Seal,
     ) -> Result<Option<Old>> {
-        for _ in 0..MOST_SPLITS {
-            let taken = self.take(root, stay, probe)?;
-            let mut pen = self.quill.cut(stay);
-            match taken.leaf.insert(&taken.berth.beside, self.lens(), &mut pen, probe, payload) {
-                Ok(old) => {
-                    self.seal(&mut pen, seal);
-                    let shed = taken.leaf.shed(&taken.berth.beside);
-                    drop(taken.held);
-                    self.retire(stay, shed);
-                    if old.is_none() && D::Leaf::CARD.keeps {
-                        root.pairs.add(1);
-                    }
-                    return Ok(old);
-                }
-                Err(Full) => {
-                    taken.held.undo();
-                    drop(pen);
-                    if self.make_room(root, stay, probe, Some((payload, seal)))? {
-                        root.pairs.add(1);
-                        return Ok(None);
-                    }
-                }
-            }
+        match self.try_put(root, stay, probe, payload, seal)? {
+            Ok(old) => Ok(old),
+            Err(Full) => self.put_with_room(root, stay, probe, payload, seal),
         }
-        Err(never_roomy::<D::Leaf>())
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let taken = self.take_uncrowded(root, stay, probe)?;
-        let mut pen = self.quill.cut(stay);
-        let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
-        self.seal(&mut pen, seal);
-        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside, self.lens());
-        let shed = taken.leaf.shed(&taken.berth.beside);
-        drop(taken.held);
-        drop(pen);
+        let Taken { leaf, berth, held, .. } = self.take_uncrowded(root, stay, probe)?;
+        let old = {
+            // Let go before the latch, as by a put.
+            let mut pen = self.quill.cut(stay);
+            let old = leaf.remove(&berth.beside, self.lens(), &mut pen, probe);
+            self.seal(&mut pen, seal);
+            old
+        };
+        let sparse = old.is_some() && leaf.sparse(&berth.beside, self.lens());
+        let shed = leaf.shed(&berth.beside);
+        drop(held);
         self.retire(stay, shed);
         if old.is_some() {
             root.pairs.add(-1);

@@ -219,8 +219,9 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
 
     #[inline]
     fn stamp<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> Epoch {
-        let tag = |(place, block): (Place, &Self)| F::Prints::now(&block.versions, roll.copy(place)).tag;
-        self.segments(roll, lens).map(tag).max().unwrap_or(0)
+        let tag = |place: Place, block: &Self| F::Prints::now(&block.versions, roll.copy(place)).tag;
+        let latest = tag(0, self);
+        Self::followers(roll, lens).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
     }
 
     fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
@@ -248,22 +249,24 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         {
             // Stored in this epoch and named by no older state: the payload itself is the commit word.
             pen.write(&block.pairs[index].payload, payload);
-            pen.defer(&block.pairs[index]);
+            pen.defer(&block.pairs[index].payload);
             let young = !roll.has_moved(place, index);
             roll.stored(place, index);
             return Ok(Some(Old { payload: old, young }));
         }
         // The first one that has room: so a leaf that has lost pairs draws in what is left, and gives blocks up.
-        let roomy = self.segments(roll, lens).find_map(|(place, block)| {
+        let room = |(place, block): (Place, &'_ Self)| {
             let now = block.now().bits;
             let free = !(now | older(place, block)) & ALL;
-            (free != 0).then(|| (place, block, now, free.trailing_zeros() as usize))
-        });
-        let (place, block, now, index) = roomy.ok_or(Full)?;
+            (free != 0).then(|| (place, now, free.trailing_zeros() as usize))
+        };
+        let behind = || Self::followers(roll, lens).find_map(|follower| Some((room(follower)?, follower.1)));
+        let ((place, now, index), block) = room((0, self)).map(|room| (room, self)).or_else(behind).ok_or(Full)?;
         let pair = &block.pairs[index];
         pen.write(&pair.payload, payload);
         pen.write(&pair.head, K::head(probe, self.skip()));
-        pen.defer(pair);
+        // A pair lies in one line.
+        pen.defer(&pair.payload);
         F::Prints::set(&block.prints, pen, index, K::print(probe));
         roll.stored(place, index);
         let gone = present.as_ref().filter(|found| found.place == place).map_or(0, |found| 1 << found.index);

@@ -55,7 +55,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub(super) fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
         let tag = pen.epoch();
         self.versions.put(pen, State { tag, bits });
-        pen.defer(&self.versions);
+        // The first line, by one of its words.
+        pen.defer(&self.home);
     }
 
     #[inline]

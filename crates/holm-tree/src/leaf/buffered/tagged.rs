@@ -2,6 +2,7 @@
 //! was at the ends of the two epochs before.
 
 use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Word};
+use std::hint::select_unpredictable;
 
 /// Bits of what a word says.
 const BITS: u32 = 28;
@@ -47,11 +48,16 @@ impl<'a> Tagged<'a> {
     /// The word of an epoch that is no earlier than the present's, or else the oldest.
     #[inline]
     fn word_for(self, epoch: Epoch) -> &'a Word {
-        let words = self.read();
-        let (oldest, newest) =
-            words.into_iter().fold((u64::MAX, 0), |(low, high), word| (low.min(word), high.max(word)));
-        let wanted = if State::unpack(newest).tag == epoch { newest } else { oldest };
-        &self.0[words.iter().position(|word| *word == wanted).unwrap_or(0)]
+        // Without a branch: which of the three it is nobody could guess.
+        let of_two = |chosen: bool, [(a, at), (b, bt)]: [(u64, usize); 2]| {
+            (select_unpredictable(chosen, b, a), select_unpredictable(chosen, bt, at))
+        };
+        let [a, b, c] = self.read();
+        let oldest = of_two(b < a, [(a, 0), (b, 1)]);
+        let oldest = of_two(c < oldest.0, [oldest, (c, 2)]);
+        let newest = of_two(b > a, [(a, 0), (b, 1)]);
+        let newest = of_two(c > newest.0, [newest, (c, 2)]);
+        &self.0[select_unpredictable(State::unpack(newest.0).tag == epoch, newest.1, oldest.1)]
     }
 
     /// The present. Tags are distinct, so comparing whole words compares tags.
@@ -66,6 +72,18 @@ impl<'a> Tagged<'a> {
         let last = State { tag: cut.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
         let until = self.read().map(|word| if word <= last { word } else { 0 });
         State::unpack(until.into_iter().max().unwrap_or(0))
+    }
+
+    /// What the states at the ends of the two epochs before say, together; no tag is greater than the epoch.
+    #[inline]
+    pub(super) fn before(self, epoch: Epoch) -> u32 {
+        let [a, b, c] = self.read();
+        let (low, high) = (a.min(b), a.max(b));
+        let (newest, middle, oldest) = (high.max(c), low.max(high.min(c)), low.min(c));
+        let (last, other) = if State::unpack(newest).tag < epoch { (newest, middle) } else { (middle, oldest) };
+        let (last, other) = (State::unpack(last), State::unpack(other));
+        // That of one epoch before is that of two before, too, unless it is from that very epoch.
+        last.bits | if last.tag + 1 == epoch { other.bits } else { 0 }
     }
 
     /// Makes a state the present, in one store. The oldest of three distinct tags is no state that a crash may choose
@@ -97,5 +115,54 @@ impl<'a> Tagged<'a> {
     /// The present's tag in a copy of the words.
     pub(super) fn latest(words: &[u64; 3]) -> Epoch {
         words.iter().map(|word| State::unpack(*word).tag).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Mapped, MappedOptions, Pool};
+
+    /// Every three tags up to 6, two of which are equal only where nothing was stored yet, and every epoch from the
+    /// greatest on.
+    fn each(check: impl Fn(&[Word; 3], Epoch)) {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        let words: &[Word; 3] = image.words(Area::Leaves.at(512), 3).expect("inside").try_into().expect("three");
+        for tags in 0..7_u64.pow(3) {
+            let tags = [tags % 7, tags / 7 % 7, tags / 49];
+            if (0..3).any(|at| tags[at] != 0 && tags[at] == tags[(at + 1) % 3]) {
+                continue;
+            }
+            for (word, (tag, bits)) in words.iter().zip(tags.into_iter().zip([1, 2, 4])) {
+                quill.cut_at(FIRST_EPOCH).write(word, if tag == 0 { 0 } else { State { tag, bits }.pack() });
+            }
+            let latest = tags.into_iter().max().unwrap_or(0);
+            (latest.max(1)..latest + 4).for_each(|epoch| check(words, epoch));
+        }
+    }
+
+    #[test]
+    fn what_was_before_is_what_was_at_the_two_ends() {
+        each(|words, epoch| {
+            let words = Tagged(words);
+            let ends = [epoch - 1, epoch.saturating_sub(2)].map(|end| words.at(end).bits);
+            assert_eq!(words.before(epoch), ends[0] | ends[1], "{:?} in {epoch}", words.states().collect::<Vec<_>>());
+        });
+    }
+
+    #[test]
+    fn a_change_overwrites_the_word_of_its_epoch_or_the_oldest() {
+        each(|words, epoch| {
+            let tags = || Tagged(words).states().map(|state| state.tag);
+            let wanted = if tags().any(|tag| tag == epoch) { epoch } else { tags().min().unwrap_or(0) };
+            assert_eq!(
+                State::unpack(Tagged(words).word_for(epoch).read()).tag,
+                wanted,
+                "of {:?}",
+                tags().collect::<Vec<_>>()
+            );
+        });
     }
 }

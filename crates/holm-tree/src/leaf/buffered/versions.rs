@@ -69,6 +69,11 @@ impl Versions for Triple {
     }
 
     #[inline]
+    fn pinned(&self, epoch: Epoch) -> u32 {
+        self.tagged().before(epoch)
+    }
+
+    #[inline]
     fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
         self.tagged().put(pen, state);
     }
