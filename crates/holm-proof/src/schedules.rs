@@ -13,6 +13,7 @@ mod explore;
 mod bugs;
 mod crowd;
 mod judge;
+mod marks;
 
 use crate::subject::Subject;
 use crate::subjects::{self, canaries, chained, locked};

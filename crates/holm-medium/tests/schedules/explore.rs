@@ -41,11 +41,16 @@ pub fn explore(iterations: usize, model: impl Fn() + Send + Sync + 'static) {
 
 /// Asserts that exploring a model with a seeded bug fails, and for the reason given.
 pub fn caught(iterations: usize, reason: &str, model: impl Fn() + Send + Sync + 'static) {
+    caught_for_any(iterations, &[reason], model);
+}
+
+/// The same of a bug that shows in more than one way.
+pub fn caught_for_any(iterations: usize, reasons: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let Err(failure) = catch_unwind(AssertUnwindSafe(|| explore(iterations, model))) else {
-        panic!("the seeded bug was not caught: {reason}");
+        panic!("the seeded bug was not caught: {reasons:?}");
     };
     let said = failure.downcast_ref::<String>().map(String::as_str).or(failure.downcast_ref::<&str>().copied());
-    if !said.is_some_and(|said| said.contains(reason)) {
+    if !said.is_some_and(|said| reasons.iter().any(|reason| said.contains(reason))) {
         resume_unwind(failure);
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};
-use holm_medium::{Clock, Epoch, Marks};
+use holm_medium::{Area, Clock, Epoch, LINE, Marks};
 use shuttle::thread;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -23,6 +23,11 @@ enum Writer {
     LabelsAsBefore,
 }
 
+/// Where lines of different writers share masks.
+fn records() -> u64 {
+    Area::Records.at(0) / LINE
+}
+
 fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
     let stay = clock.check_in().expect("sound");
     let epoch = stay.epoch();
@@ -31,7 +36,7 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
         let line = {
             let mut ledger = note(ledger);
             ledger.next += 1;
-            let line = ledger.next * 3;
+            let line = records() + ledger.next * 3;
             ledger.marked.entry(epoch).or_default().insert(line);
             line
         };
@@ -44,7 +49,7 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
     *note(ledger).inside.entry(epoch).or_default() -= 1;
     drop(stay);
     if writer == Writer::MarksAfterCheckingOut {
-        let line = note(ledger).next * 3;
+        let line = records() + note(ledger).next * 3;
         clock.mark(epoch, Marks::of(line, 1));
     }
 }
@@ -85,6 +90,34 @@ fn a_mark_made_after_checking_out_is_caught() {
 #[test]
 fn a_mark_under_another_label_is_caught() {
     caught(1_500, "the marks of epoch", || marks(Writer::LabelsAsBefore));
+}
+
+/// Two writers of one leaf, whose lines share a mask: nothing but the latch keeps them apart. Here it is a lock.
+fn leaf(lets_go_first: bool) {
+    let clock = clock();
+    let latch = shuttle::sync::Mutex::new(());
+    let write = |line| {
+        let stay = clock.check_in().expect("sound");
+        let held = latch.lock().expect("no panic");
+        if lets_go_first {
+            drop(held);
+        }
+        clock.mark(stay.epoch(), Marks::of(line, 1));
+    };
+    thread::scope(|scope| [5, 6].into_iter().for_each(|line| _ = scope.spawn(move || write(line))));
+    let mut drained = vec![];
+    clock.drain(clock.raise(), |first, count| drained.extend(first..first + count));
+    assert_eq!(drained, [5, 6], "the marks of a leaf");
+}
+
+#[test]
+fn a_leaf_is_marked_under_its_latch() {
+    explore(1_500, || leaf(false));
+}
+
+#[test]
+fn a_pen_that_outlives_the_latch_is_caught() {
+    caught(1_500, "the marks of a leaf", || leaf(true));
 }
 
 /// Lock, then validate: the order of the labels in which a latch was taken. Here the latch is a lock.

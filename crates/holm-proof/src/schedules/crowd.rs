@@ -51,7 +51,7 @@ impl Shape {
     fn keys(self, capacity: u64) -> (Vec<u64>, Vec<u64>) {
         let upto = |count: u64| (1..=count).map(|index| index * 10).collect();
         match self {
-            Shape::Few => (upto(4), vec![]),
+            Shape::Few => (upto(3), vec![]),
             Shape::Full => (upto(capacity - 1), vec![]),
             Shape::Sparse => (upto(capacity + 1), (LOW + 1..=capacity - 8).map(|index| index * 10).collect()),
         }
