@@ -4,10 +4,10 @@
 //! marked. A put marks two or three lines; marking a line twice costs two loads. There is no list to overflow: an
 //! epoch's end walks the flags, 4 KiB of them for each 16 MiB of image that was touched.
 //!
-//! *Nobody locks the bus.* A locked instruction lets no later load begin before every store so far is done: an
-//! operation would wait for the line that it has just written, and the next one with it. A leaf is marked by whoever
-//! holds its latch, who is alone, and a flag by all alike. Only records share a mask with those of other writers, and
-//! leaves of some sizes do.
+//! *A put locks no bus.* A locked instruction lets no later load begin before every store so far is done: an operation
+//! would wait for the line that it has just written, and the next one with it. A leaf is marked by whoever holds its
+//! latch, who is alone, and a flag by all alike. Only records share a mask with those of other writers, and leaves of
+//! some sizes do: these masks are changed by locked instructions.
 
 use crate::loc::{Area, LINE, parts};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};

@@ -61,7 +61,8 @@ pub struct Pen<'a, M: Medium> {
 
 impl<M: Medium> Drop for Pen<'_, M> {
     /// Before the operation lets go of the latch of the last block it wrote, and before it checks out: the first makes
-    /// it the only one to mark that block, the second makes its marks count.
+    /// it the only one to mark that block, the second makes its marks count. A block that is given back unused ends
+    /// being ours as a latch let go does.
     #[inline]
     fn drop(&mut self) {
         self.clock.mark(self.epoch, [self.marks]);
@@ -144,8 +145,7 @@ impl<M: Medium> Pen<'_, M> {
         self.defer_lines(first, count);
     }
 
-    /// Kept until the pen moves on to another block: the lines of a leaf cost one marking, which is an atomic
-    /// read-modify-write, and the stores just made would be waited for by each of them.
+    /// Kept until the pen moves on to another block or is let go: the lines of a leaf cost one marking.
     #[inline]
     fn defer_lines(&mut self, first: u64, count: u64) {
         match Marks::within(first, count) {

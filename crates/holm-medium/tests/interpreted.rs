@@ -1,6 +1,6 @@
 //! The clock on real threads, for Miri: which of its orderings are too weak shows only where stores may arrive late.
 
-use holm_medium::{Clock, FIRST_EPOCH, Marks};
+use holm_medium::{Area, Clock, FIRST_EPOCH, LINE, Marks};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
@@ -38,7 +38,7 @@ fn a_new_seat_is_seen_by_whoever_raises() {
 /// Marks are relaxed; the check-out and the seat are what carries them to the one who drains.
 #[test]
 fn marks_arrive_with_the_check_out() {
-    let clock = clock();
+    let (clock, records) = (clock(), Area::Records.at(0) / LINE);
     let ticks = if cfg!(miri) { 12 } else { 300 };
     let marked: Vec<AtomicU64> = (0..ticks + FIRST_EPOCH + 2).map(|_| AtomicU64::new(0)).collect();
     thread::scope(|scope| {
@@ -47,7 +47,8 @@ fn marks_arrive_with_the_check_out() {
             scope.spawn(move || {
                 while clock.active() < FIRST_EPOCH + ticks {
                     let stay = clock.check_in().expect("sound");
-                    clock.mark(stay.epoch(), Marks::of(thread * 2, 1));
+                    // In the area where lines of different writers share a mask.
+                    clock.mark(stay.epoch(), Marks::of(records + thread * 2, 1));
                     marked[stay.epoch() as usize].fetch_or(1 << thread, Relaxed);
                     drop(stay);
                     thread::yield_now();
@@ -58,7 +59,7 @@ fn marks_arrive_with_the_check_out() {
             for _ in 0..ticks {
                 let ended = clock.raise();
                 let mut drained = 0;
-                clock.drain(ended, |first, _| drained |= 1 << (first / 2));
+                clock.drain(ended, |first, _| drained |= 1 << ((first - records) / 2));
                 assert_eq!(drained, marked[ended as usize].load(Relaxed), "the marks of epoch {ended}");
                 clock.publish(ended);
             }

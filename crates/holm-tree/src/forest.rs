@@ -212,7 +212,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         payload: u64,
         seal: Seal,
     ) -> Result<Option<Old>> {
-        for _ in 0..MOST_SPLITS {
+        for _ in 1..MOST_SPLITS {
             if self.make_room(root, stay, probe, Some((payload, seal)))? {
                 root.pairs.add(1);
                 return Ok(None);

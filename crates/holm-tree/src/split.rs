@@ -207,6 +207,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
             leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
         };
+        // What it wrote to a block that nobody uses is marked while the block is still ours.
+        drop(pen);
         raw.into_iter().chain(spare).filter(|raw| !is_used(raw.number)).for_each(unused);
         let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| space.retire_block(stay.epoch(), number));

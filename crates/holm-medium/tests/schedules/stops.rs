@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::explore::{caught, explore};
-use holm_medium::{Clock, Marks};
+use holm_medium::{Area, Clock, LINE, Marks};
 use shuttle::thread;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -66,14 +66,14 @@ fn pauses(kind: Look) {
                 for _ in 0..2 {
                     let mut stay = clock.check_in().expect("sound");
                     inside.fetch_add(1, Relaxed);
-                    clock.mark(stay.epoch(), Marks::of(1, 1));
+                    clock.mark(stay.epoch(), Marks::of(Area::Records.at(64) / LINE, 1));
                     while !stay.valid() {
                         // Who renews has let go of everything.
                         inside.fetch_sub(1, Relaxed);
                         stay.renew().expect("an open clock");
                         inside.fetch_add(1, Relaxed);
                     }
-                    clock.mark(stay.epoch(), Marks::of(2, 1));
+                    clock.mark(stay.epoch(), Marks::of(Area::Records.at(128) / LINE, 1));
                     inside.fetch_sub(1, Relaxed);
                 }
             });
