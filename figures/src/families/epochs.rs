@@ -61,11 +61,11 @@ const TRACES: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
-        // Long beside the two epochs that are waited for at the end.
-        let operations = setting.count(5_000_000);
-        Cell::by_threads(setting, FOUR, near + far + 2 * operations, move |design, threads| {
-            let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), threads)?;
-            let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), threads)?;
+        // The local one is long beside the two epochs that are waited for at its end.
+        let (long, short) = (setting.count(5_000_000), setting.count(2_000_000));
+        Cell::by_threads(setting, FOUR, near + far + long + short, move |design, threads| {
+            let t1 = mixed(design, soil(near, LATENCY), &zipf(long, near, 3), threads)?;
+            let t2 = mixed(design, soil(far, LATENCY), &uniform(short, far, 3), threads)?;
             Ok(vec![t1, t2])
         })
     },
