@@ -160,7 +160,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 Some(taken) if stay.valid() => return Ok(taken),
                 Some(taken) => {
                     taken.held.undo();
-                    stay.renew()?;
+                    root.renew(stay)?;
                 }
                 None => back_off(&mut turn),
             }

@@ -8,9 +8,9 @@ use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Card, Cut, Old, Pairs};
 use crate::snapshot::Snapshot;
-use crate::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::tally::Tally;
-use holm_medium::{Epoch, Result, Stay};
+use holm_medium::{Epoch, MediumError, Result, Stay};
 
 /// The top of one keyspace's tree.
 pub struct Root {
@@ -21,6 +21,7 @@ pub struct Root {
     pub(crate) pairs: Tally,
     /// How often the levels above the leaves have been made anew.
     pub(crate) renewals: AtomicU64,
+    given_up: AtomicBool,
 }
 
 impl Root {
@@ -31,12 +32,32 @@ impl Root {
             top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
             pairs: Tally::of(pairs),
             renewals: AtomicU64::new(0),
+            given_up: AtomicBool::new(false),
         }
     }
 
     /// The keyspace it is the root of.
     pub fn keyspace(&self) -> u32 {
         self.keyspace
+    }
+
+    /// Says that the tree is going to be given up: before the wait for the epoch in which somebody may not know it yet.
+    pub fn give_up(&self) {
+        self.given_up.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether that was said. A writer asks once it has checked in, and again each time that it has renewed its stay:
+    /// else the epoch that is waited for ends, and he is on his way still, into blocks that are somebody else's.
+    #[inline]
+    pub fn is_given_up(&self) -> bool {
+        self.given_up.load(Ordering::SeqCst)
+    }
+
+    /// For a writer who goes on under another label.
+    pub(crate) fn renew(&self, stay: &mut Stay<'_>) -> Result<()> {
+        stay.renew()?;
+        let what = "writing to a tree that is given up";
+        if self.is_given_up() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
     }
 
     /// Pairs now. O(threads that ever wrote to it); exact while nobody writes.

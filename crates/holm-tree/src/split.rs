@@ -67,7 +67,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 return Ok(put);
             }
             if !stay.valid() {
-                stay.renew()?;
+                root.renew(stay)?;
             }
             back_off(&mut turn);
         }

@@ -9,7 +9,6 @@ use crate::record;
 use holm_medium::{MediumError, parts};
 use holm_tree::Root;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
 
 /// The keyspace that is always there.
@@ -152,7 +151,7 @@ impl Engine {
         let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
         let mut stay = self.check_in()?;
         self.remove(&own, &mut stay, name.as_bytes(), None)?;
-        tree.dropped.store(true, Ordering::SeqCst);
+        tree.root.give_up();
         drop(stay);
         // Read after the mark was set, and not the label of the removal: the clock may have been raised in between, and
         // a writer of the next epoch may have missed the mark.

@@ -16,8 +16,6 @@ use holm_search::Search;
 use holm_tree::leaf::{Card, Cut, Old};
 use holm_tree::{Index, Root, Seal, designs};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 
 /// The kind of keys that the superblock names: byte strings with records.
@@ -27,12 +25,11 @@ const KEYS_RECORDS: u32 = 1;
 pub(crate) struct Tree {
     pub(crate) name: String,
     pub(crate) root: Root,
-    pub(crate) dropped: AtomicBool,
 }
 
 impl Tree {
     pub(crate) fn new(name: &str, root: Root) -> Arc<Self> {
-        Arc::new(Tree { name: name.into(), root, dropped: AtomicBool::new(false) })
+        Arc::new(Tree { name: name.into(), root })
     }
 
     /// Refuses a keyspace that has been dropped. A writer asks once it has checked in: dropping sets the mark and then
@@ -40,7 +37,7 @@ impl Tree {
     /// it tells: leaves that are given up may be another keyspace's by then.
     #[inline]
     pub(crate) fn alive(&self) -> Result<()> {
-        if self.dropped.load(SeqCst) {
+        if self.root.is_given_up() {
             return Err(Error::Dropped { keyspace: self.name.clone() });
         }
         Ok(())
@@ -329,13 +326,15 @@ impl Engine {
             }
             Err(error) => {
                 self.unlay(payload);
+                tree.alive()?;
                 Err(error.into())
             }
         }
     }
 
     pub(crate) fn remove(&self, tree: &Tree, stay: &mut Stay<'_>, key: &[u8], seal: Seal) -> Result<bool> {
-        let old = self.index.remove(&tree.root, stay, Probe::new(key), seal)?;
+        let old = self.index.remove(&tree.root, stay, Probe::new(key), seal);
+        let old = old.or_else(|error| tree.alive().and(Err(error.into())))?;
         if let Some(old) = old {
             self.free(stay, old);
         }
