@@ -10,8 +10,10 @@
 #[path = "../../holm-medium/tests/schedules/explore.rs"]
 mod explore;
 
+mod bare;
 mod bugs;
 mod crowd;
+mod drops;
 mod judge;
 mod marks;
 

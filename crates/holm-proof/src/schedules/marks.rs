@@ -1,30 +1,24 @@
 //! What is marked of a leaf is marked by its only writer, without a locked instruction: so a pen must not outlive the
 //! latch. What that would lose is a line that is never written back, which few schedules of a whole crowd show.
 
+use super::bare::Bare;
 use super::explore::explore;
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool};
-use holm_search::Search;
-use holm_tree::{Forest, Index, Words, designs};
+use holm_medium::Ground;
+use holm_tree::Index;
 use shuttle::thread;
-use std::sync::Arc;
 
 /// Two puts at once into one leaf, whose pairs go into different lines, or two removals.
 fn two_writers(put: bool) {
-    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-    let quill = Arc::new(Pool::open(Mapped::heap(16 * 512, 64, options), FIRST_EPOCH).expect("memory"));
-    let forest = Forest::<Mapped, designs::buffered, Words>::new(quill.clone(), Words, Search::portable());
-    let stay = || quill.clock().check_in().expect("sound");
-    let root = forest.plant(&mut stay(), 1).expect("room");
-    let write = |key: u64, put: bool| match put {
-        true => forest.put(&root, &mut stay(), key, key, None).expect("room"),
-        false => forest.remove(&root, &mut stay(), key, None).expect("sound"),
-    };
-    (1..=3).for_each(|key| _ = write(key, true));
+    let bare = Bare::plant(3);
+    let Bare { quill, forest, root } = &bare;
     quill.advance().expect("sound");
     thread::scope(|scope| {
         for key in if put { [10, 20] } else { [1, 2] } {
-            let write = &write;
-            scope.spawn(move || write(key, put));
+            let bare = &bare;
+            scope.spawn(move || match put {
+                true => forest.put(root, &mut bare.stay(), key, key, None).expect("room"),
+                false => forest.remove(root, &mut bare.stay(), key, None).expect("sound"),
+            });
         }
     });
     let mut lines = 0;

@@ -1,0 +1,67 @@
+//! A tree that is given up beside a writer who may move on to another label: whoever gives it up says so, waits for the
+//! epoch of then, and gives its leaves to others. Nobody may be on his way into them by then.
+
+use super::bare::Bare;
+use super::explore::{caught, explore};
+use holm_medium::Ground;
+use holm_tree::leaf::Leaf;
+use holm_tree::{Design, Index, designs};
+use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use shuttle::thread;
+
+/// One leaf with room, and one that has to be split.
+const SHAPES: [u64; 2] = [3, <designs::buffered as Design>::Leaf::CAPACITY as u64];
+
+/// What the writer does when its label is not the active one any more.
+#[derive(Clone, Copy, PartialEq)]
+enum Moves {
+    /// Leaves it to the tree to move on, and to ask.
+    WithTree,
+    /// The same, and begins only then.
+    WithTreeLate,
+    /// Moves on by itself, and asks nobody.
+    Alone,
+}
+
+fn give_up(pairs: u64, moves: Moves) {
+    let bare = Bare::plant(pairs);
+    let Bare { quill, forest, root } = &bare;
+    let gone = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stay = bare.stay();
+            if root.is_given_up() {
+                return;
+            }
+            while moves != Moves::WithTree && stay.valid() {
+                thread::yield_now();
+            }
+            if moves == Moves::Alone {
+                stay.renew().expect("an open clock");
+            }
+            match forest.put(root, &mut stay, pairs + 1, 0, None) {
+                Ok(_) => assert!(!gone.load(SeqCst), "written to a tree whose leaves are given to others"),
+                Err(error) => assert!(root.is_given_up(), "{error}"),
+            }
+        });
+        root.give_up();
+        let label = quill.clock().active();
+        while quill.clock().durable() < label {
+            quill.advance().expect("sound");
+        }
+        gone.store(true, SeqCst);
+        forest.uproot(root, &mut bare.stay(), &mut |_| ()).expect("sound");
+    });
+}
+
+#[test]
+fn nobody_writes_to_a_tree_that_is_given_up() {
+    for moves in [Moves::WithTree, Moves::WithTreeLate] {
+        SHAPES.into_iter().for_each(|pairs| explore(400, move || give_up(pairs, moves)));
+    }
+}
+
+#[test]
+fn a_writer_who_moves_on_and_asks_nobody_is_caught() {
+    SHAPES.into_iter().for_each(|pairs| caught(400, "written to a tree", move || give_up(pairs, Moves::Alone)));
+}
