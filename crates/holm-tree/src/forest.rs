@@ -9,7 +9,7 @@ use crate::design::{BerthOf, Design, LocksOf};
 use crate::index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
 use crate::inner::{Inner, Station, unused};
 use crate::keys::Keys;
-use crate::latch::{Held, Version};
+use crate::latch::{Held, Latch, Version};
 use crate::leaf::{Card, Cut, Full, Home, Leaf, Lens, Old, damaged};
 use crate::locks::Locks;
 use crate::slab::Slab;
@@ -37,6 +37,12 @@ pub struct Forest<M: Medium, D: Design, K: Keys> {
     pub(crate) berths: Slab<BerthOf<D>>,
 }
 
+/// The payload of a put, and what its operation writes beside it.
+pub(crate) type Put = (u64, Seal);
+
+/// What was there before a put, or that the leaf is full.
+type Tried = std::result::Result<Option<Old>, Full>;
+
 /// A leaf whose latch a writer holds.
 pub(crate) struct Taken<'a, D: Design> {
     pub(crate) number: u32,
@@ -49,6 +55,17 @@ pub(crate) struct Taken<'a, D: Design> {
 pub(crate) fn back_off(turn: &mut u32) {
     *turn += 1;
     if *turn < 32 { spin_loop() } else { yield_now() }
+}
+
+/// A latch, however long it takes: for whoever holds none that its holder may want.
+pub(crate) fn wait(latch: &Latch) -> Held<'_> {
+    let mut turn = 0;
+    loop {
+        match latch.read().and_then(|version| latch.hold(version)) {
+            Some(held) => return held,
+            None => back_off(&mut turn),
+        }
+    }
 }
 
 fn never_roomy<L>() -> MediumError {
@@ -170,58 +187,52 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 
     /// Puts a payload, unless the leaf is full.
     #[inline]
-    fn try_put(
-        &self,
-        root: &Root,
-        stay: &mut Stay<'_>,
-        probe: K::Probe<'_>,
-        payload: u64,
-        seal: Seal,
-    ) -> Result<std::result::Result<Option<Old>, Full>> {
-        let Taken { leaf, berth, held, .. } = self.take(root, stay, probe)?;
+    fn try_put(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, put: Put) -> Result<Tried> {
+        let taken = self.take(root, stay, probe)?;
         let old = {
             // Let go before the latch: what it has marked is marked in a block of which we are the only writer.
             let mut pen = self.quill.cut(stay);
-            let old = leaf.insert(&berth.beside, self.lens(), &mut pen, probe, payload);
+            let old = taken.leaf.insert(&taken.berth.beside, self.lens(), &mut pen, probe, put.0);
             if old.is_ok() {
-                self.seal(&mut pen, seal);
+                self.seal(&mut pen, put.1);
             }
             old
         };
         let Ok(old) = old else {
-            held.undo();
+            taken.held.undo();
             return Ok(Err(Full));
         };
-        let shed = leaf.shed(&berth.beside);
-        drop(held);
-        self.retire(stay, shed);
+        self.let_go(stay, taken);
         if old.is_none() && D::Leaf::CARD.keeps {
             root.pairs.add(1);
         }
         Ok(Ok(old))
     }
 
-    /// The same where it is.
+    /// The same where the leaf is full.
     #[cold]
     #[inline(never)]
-    fn put_with_room(
-        &self,
-        root: &Root,
-        stay: &mut Stay<'_>,
-        probe: K::Probe<'_>,
-        payload: u64,
-        seal: Seal,
-    ) -> Result<Option<Old>> {
+    fn put_with_room(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, put: Put) -> Result<Option<Old>> {
         for _ in 1..MOST_SPLITS {
-            if self.make_room(root, stay, probe, Some((payload, seal)))? {
+            if self.make_room(root, stay, probe, Some(put))? {
                 root.pairs.add(1);
                 return Ok(None);
             }
-            if let Ok(old) = self.try_put(root, stay, probe, payload, seal)? {
+            if let Ok(old) = self.try_put(root, stay, probe, put)? {
                 return Ok(old);
             }
         }
         Err(never_roomy::<D::Leaf>())
+    }
+
+    /// Lets go of a leaf that has been written, and frees a block that it has given up, if it has.
+    #[inline]
+    fn let_go(&self, stay: &Stay<'_>, Taken { leaf, berth, held, .. }: Taken<'_, D>) {
+        let shed = leaf.shed(&berth.beside);
+        drop(held);
+        if shed != 0 {
+            self.quill.pool().space.retire_block(stay.epoch(), shed);
+        }
     }
 
     /// Takes the probe's leaf, with room to take the probe's key away from it.
@@ -277,13 +288,6 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let pair = block.and_then(|leaf| Some((leaf, self.berths.reach(number)?)));
         let limit = D::Leaf::NUMBERS.into();
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit })
-    }
-
-    /// Frees a block that a leaf has given up, if it has.
-    fn retire(&self, stay: &Stay<'_>, shed: u32) {
-        if shed != 0 {
-            self.quill.pool().space.retire_block(stay.epoch(), shed);
-        }
     }
 
     /// The numbers of a leaf's blocks, from its own on: as many as there are said to be, whatever lies in them.
@@ -432,25 +436,24 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         payload: u64,
         seal: Seal,
     ) -> Result<Option<Old>> {
-        match self.try_put(root, stay, probe, payload, seal)? {
+        let put = (payload, seal);
+        match self.try_put(root, stay, probe, put)? {
             Ok(old) => Ok(old),
-            Err(Full) => self.put_with_room(root, stay, probe, payload, seal),
+            Err(Full) => self.put_with_room(root, stay, probe, put),
         }
     }
 
     fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>> {
-        let Taken { leaf, berth, held, .. } = self.take_uncrowded(root, stay, probe)?;
+        let taken = self.take_uncrowded(root, stay, probe)?;
         let old = {
             // Let go before the latch, as by a put.
             let mut pen = self.quill.cut(stay);
-            let old = leaf.remove(&berth.beside, self.lens(), &mut pen, probe);
+            let old = taken.leaf.remove(&taken.berth.beside, self.lens(), &mut pen, probe);
             self.seal(&mut pen, seal);
             old
         };
-        let sparse = old.is_some() && leaf.sparse(&berth.beside, self.lens());
-        let shed = leaf.shed(&berth.beside);
-        drop(held);
-        self.retire(stay, shed);
+        let sparse = old.is_some() && taken.leaf.sparse(&taken.berth.beside, self.lens());
+        self.let_go(stay, taken);
         if old.is_some() {
             root.pairs.add(-1);
         }

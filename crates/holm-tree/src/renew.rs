@@ -5,27 +5,15 @@
 //! place.
 
 use crate::design::Design;
-use crate::forest::back_off;
+use crate::forest::wait;
 use crate::index::Root;
 use crate::inner::{Inner, Station};
 use crate::keys::Keys;
-use crate::latch::{Held, Latch};
 use crate::load::Placed;
 use crate::locks::Locks;
 use crate::spine::{Path, Spine};
 use crate::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Medium, Pen};
-
-/// A latch, however long it takes: of whoever holds one below the root nobody waits for another.
-fn wait(latch: &Latch) -> Held<'_> {
-    let mut turn = 0;
-    loop {
-        match latch.read().and_then(|version| latch.hold(version)) {
-            Some(held) => return held,
-            None => back_off(&mut turn),
-        }
-    }
-}
 
 impl<D: Design> Spine<D> {
     /// Makes all twigs anew and what is above them, unless the twig of the path has changed since.
@@ -36,7 +24,8 @@ impl<D: Design> Spine<D> {
         }
         let top = root.top.load(Relaxed) as u32;
         let above = path.branches.first().map(|_| self.branches.get(top).expect("the root's own"));
-        // The one branch first, and then from left to right; nobody else takes more than a twig and its leaves.
+        // The one branch first, and then from left to right; nobody else takes more than a twig and its leaves, and of
+        // whoever holds one below the root nobody waits for another.
         let mut held: Vec<_> = above.iter().map(|branch| wait(branch.latch())).collect();
         let numbers: Vec<u32> = match above {
             Some(branch) => (0..=branch.len()).map(|index| branch.child(index)).collect(),

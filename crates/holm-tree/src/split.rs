@@ -1,8 +1,8 @@
 //! A full leaf and its parent: split, and for a sparse one, merge. Each is an operation of its own under its own label.
 
 use crate::design::{BerthOf, Design, LocksOf};
-use crate::forest::{Forest, Taken, back_off};
-use crate::index::{Root, Seal, Toward};
+use crate::forest::{Forest, Put, Taken, back_off, wait};
+use crate::index::{Root, Toward};
 use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::{Held, Latch};
@@ -26,8 +26,8 @@ type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
 /// The leaf before a full one, if there is one and it is needed, and its latch unless the full one's is the same.
 type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
 
-/// The payload that found no room, and what its operation writes beside it; `None` where room alone is wanted.
-type Pending = Option<(u64, Seal)>;
+/// The one that found no room; `None` where room alone is wanted.
+type Pending = Option<Put>;
 
 /// Blocks for a split: those that every design may use, and its spare ones.
 type Raws<'a, D> = ([Raw<'a, D>; 2], Vec<Raw<'a, D>>);
@@ -80,14 +80,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let Some(latch) = LocksOf::<D>::own(&berth.latch) else {
             return Ok(Raw { number, leaf, berth, held: None });
         };
-        let mut turn = 0;
-        loop {
-            // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
-            if let Some(held) = latch.read().and_then(|version| latch.hold(version)) {
-                return Ok(Raw { number, leaf, berth, held: Some(held) });
-            }
-            back_off(&mut turn);
-        }
+        // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
+        Ok(Raw { number, leaf, berth, held: Some(wait(latch)) })
     }
 
     /// The leaf at a position of the path's twig, whose latch is held.

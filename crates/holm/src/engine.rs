@@ -42,6 +42,11 @@ impl Tree {
         }
         Ok(())
     }
+
+    /// Why a change of it was refused: that it has been dropped, if it has, or else what was said.
+    fn explain(&self, error: MediumError) -> Error {
+        self.alive().err().unwrap_or_else(|| error.into())
+    }
 }
 
 /// An open database.
@@ -317,27 +322,16 @@ impl Engine {
 
     /// Puts a laid record under its key and frees what was there.
     pub(crate) fn put(&self, tree: &Tree, stay: &mut Stay<'_>, key: &[u8], payload: u64, seal: Seal) -> Result<()> {
-        match self.index.put(&tree.root, stay, Probe::new(key), payload, seal) {
-            Ok(old) => {
-                if let Some(old) = old {
-                    self.free(stay, old);
-                }
-                Ok(())
-            }
-            Err(error) => {
-                self.unlay(payload);
-                tree.alive()?;
-                Err(error.into())
-            }
-        }
+        let old = self.index.put(&tree.root, stay, Probe::new(key), payload, seal);
+        let old = old.inspect_err(|_| self.unlay(payload)).map_err(|error| tree.explain(error))?;
+        old.into_iter().for_each(|old| self.free(stay, old));
+        Ok(())
     }
 
     pub(crate) fn remove(&self, tree: &Tree, stay: &mut Stay<'_>, key: &[u8], seal: Seal) -> Result<bool> {
         let old = self.index.remove(&tree.root, stay, Probe::new(key), seal);
-        let old = old.or_else(|error| tree.alive().and(Err(error.into())))?;
-        if let Some(old) = old {
-            self.free(stay, old);
-        }
+        let old = old.map_err(|error| tree.explain(error))?;
+        old.into_iter().for_each(|old| self.free(stay, old));
         Ok(old.is_some())
     }
 
