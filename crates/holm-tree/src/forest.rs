@@ -134,6 +134,9 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             if let Some(sighting) = self.try_get(root, probe) {
                 return sighting;
             }
+            if root.is_given_up() {
+                return Sighting::default();
+            }
         }
     }
 
@@ -467,6 +470,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
     fn look(&self, root: &Root, toward: Toward<'_, K>, wanted: usize, view: &mut View<K>) {
         let mut turn = 0;
         while self.try_look(root, &toward, wanted, view).is_none() {
+            if root.is_given_up() {
+                return *view = View::default();
+            }
             back_off(&mut turn);
         }
     }

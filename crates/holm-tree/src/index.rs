@@ -47,7 +47,9 @@ impl Root {
     }
 
     /// Whether that was said. A writer asks once it has checked in, and again each time that it has renewed its stay:
-    /// else the epoch that is waited for ends, and he is on his way still, into blocks that are somebody else's.
+    /// else the epoch that is waited for ends, and he is on his way still, into blocks that are somebody else's. A
+    /// reader asks once it knows its answer, and wherever it would look again: what it finds may be of other trees, and
+    /// in no order.
     #[inline]
     pub fn is_given_up(&self) -> bool {
         self.given_up.load(Ordering::SeqCst)
@@ -88,7 +90,7 @@ impl Seen {
 }
 
 /// The answer of a leaf, and when it gave it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sighting {
     /// The payload, if the key is there.
     pub payload: Option<u64>,

@@ -36,6 +36,7 @@ mod split;
 mod sync;
 mod tally;
 mod texts;
+mod uproot;
 pub mod variants;
 
 pub use audit::Audit;

@@ -58,7 +58,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             let mut view = View::default();
             self.look(root, Toward::Holding(K::probe(&low)), 0, &mut view);
             leaves.push(view.here);
-            match view.edge.filter(|edge| high.is_none_or(|high| edge < high)) {
+            match view.edge.filter(|edge| high.is_none_or(|high| edge < high) && !root.is_given_up()) {
                 Some(edge) => low = edge,
                 None => return leaves,
             }
@@ -74,7 +74,11 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     ) -> (Vec<Glimpse>, Vec<(Held<'_>, Version)>) {
         let (mut leaves, mut held, mut low, mut turn) = (Vec::new(), Vec::new(), low.clone(), 0);
         loop {
-            let Some((leaf, edge)) = self.try_latch(root, &low, &mut held) else {
+            let found = self.try_latch(root, &low, &mut held);
+            if root.is_given_up() {
+                return (leaves, held);
+            }
+            let Some((leaf, edge)) = found else {
                 back_off(&mut turn);
                 continue;
             };

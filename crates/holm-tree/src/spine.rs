@@ -83,7 +83,7 @@ impl<D: Design> Spine<D> {
 
     /// Bytes of its nodes.
     pub(crate) fn bytes(&self) -> u64 {
-        self.branches.bytes() + self.twigs.bytes()
+        self.branches.bytes() + self.twigs.bytes() + self.texts.bytes()
     }
 
     /// The way down to a probe's leaf.

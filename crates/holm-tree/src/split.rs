@@ -6,7 +6,7 @@ use crate::index::{Root, Toward};
 use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::{Held, Latch};
-use crate::leaf::{Fresh, Leaf, Pairs, Room};
+use crate::leaf::{Fresh, Leaf, Room};
 use crate::locks::Locks;
 use crate::spine::Path;
 use holm_medium::{Medium, Result, Stay};
@@ -92,7 +92,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Latches it.
-    fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Taken<'a, D>> {
+    pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Taken<'a, D>> {
         let (number, leaf, berth, latch) = self.child(path, position)?;
         Some(Taken { number, leaf, berth, held: latch.hold(latch.read()?)? })
     }
@@ -264,57 +264,5 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             twig.set_child(&mut pen, position, raw.number);
         }
         Some(merged)
-    }
-
-    /// Gives up every leaf of a tree that nobody uses any more.
-    pub(crate) fn abandon(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
-        let space = &self.quill.pool().space;
-        let mut edge = K::Fence::default();
-        let mut turn = 0;
-        loop {
-            let path = self.spine.walk::<K>(root, &Toward::Holding(K::probe(&edge)));
-            let taken = path.as_ref().and_then(|path| self.take_at(path, path.twig.position));
-            let (Some(path), Some(taken)) = (path, taken) else {
-                back_off(&mut turn);
-                continue;
-            };
-            if !stay.valid() {
-                taken.held.undo();
-                stay.renew()?;
-                continue;
-            }
-            let mut pairs = Pairs::default();
-            taken.leaf.gather(&taken.berth.beside, self.lens(), &mut pairs);
-            let blocks: Vec<_> = self.blocks_of(taken.number).collect();
-            for number in blocks.into_iter().rev() {
-                if let Some(block) = self.leaf(number) {
-                    block.abandon(&mut self.quill.cut(stay));
-                }
-                space.retire_block(stay.epoch(), number);
-            }
-            pairs.iter().for_each(|slot| freed(slot.payload));
-            match path.leaf.1 {
-                Some(high) => edge = high,
-                None => break,
-            }
-        }
-        self.fell(root, stay)
-    }
-
-    /// Gives up the durable nodes above the leaves of a tree, from the top down; till then a crash finds a tree without
-    /// leaves, which is none.
-    fn fell(&self, root: &Root, stay: &mut Stay<'_>) -> Result<()> {
-        for (level, number) in self.spine.nodes(root) {
-            while !stay.valid() {
-                stay.renew()?;
-            }
-            let mut pen = self.quill.cut(stay);
-            match level {
-                1 => self.spine.twigs.get(number).into_iter().for_each(|node| node.end(&mut pen)),
-                _ => self.spine.branches.get(number).into_iter().for_each(|node| node.end(&mut pen)),
-            }
-            self.quill.pool().space.retire_block(stay.epoch(), number);
-        }
-        Ok(())
     }
 }

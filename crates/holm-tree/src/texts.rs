@@ -32,6 +32,11 @@ impl Default for Texts {
 }
 
 impl Texts {
+    /// Bytes of the links that were ever taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+
     /// Keeps a text.
     pub fn keep(&self, text: &[u8]) -> u32 {
         let mut next = 0;

@@ -256,9 +256,10 @@ fn take(
             None => Toward::Last,
         };
         engine.index.look(&tree.root, toward, ahead, view);
-        if let Some(rest) = share.refill(engine, view, wanted)? {
-            // Asked after copying: see `Tree::alive`.
-            tree.alive()?;
+        let rest = share.refill(engine, view, wanted);
+        // Asked after copying, and before looking again: see `Tree::alive`.
+        tree.alive()?;
+        if let Some(rest) = rest? {
             return Ok(rest);
         }
     }

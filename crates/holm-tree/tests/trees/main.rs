@@ -5,6 +5,7 @@ mod borders;
 mod contiguous;
 mod fills;
 mod fronts;
+mod given_up;
 mod grove;
 mod levels;
 mod linked;
