@@ -365,6 +365,9 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let enough = view.here.pairs.len() / 2;
         if let Some((number, (leaf, berth))) = next.filter(|_| wanted > enough)
             && let Some(version) = at.latch(number, berth).read()
+            // Asked now that the version is known: a leaf that has gone meanwhile is a block that somebody fills, and
+            // where latches are the twig's nobody holds the one it had.
+            && at.twig.latch().still(at.version)
             && self.glimpse(&at, (number, version), (leaf, berth), &mut view.ahead).is_some()
             && wanted > enough + view.ahead.pairs.len()
         {

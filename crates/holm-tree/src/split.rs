@@ -44,9 +44,6 @@ impl<D: Design> Raw<'_, D> {
     fn fresh(&self) -> Fresh<'_, D::Leaf> {
         Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
     }
-    fn undo(self) {
-        self.held.into_iter().for_each(Held::undo);
-    }
 }
 
 impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
@@ -61,9 +58,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let mut turn = 0;
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
-            let raw = [self.raw(stay)?, self.raw(stay)?];
-            let spare = (0..D::Leaf::SPARE).map(|_| self.raw(stay)).collect::<Result<_>>()?;
-            if let Some(put) = self.try_split(root, stay, probe, pending, (raw, spare))? {
+            let raws = self.raws(stay)?;
+            if let Some(put) = self.try_split(root, stay, probe, pending, raws)? {
                 return Ok(put);
             }
             if !stay.valid() {
@@ -71,6 +67,29 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
             }
             back_off(&mut turn);
         }
+    }
+
+    /// All that a split may use, or none.
+    fn raws(&self, stay: &Stay<'_>) -> Result<Raws<'_, D>> {
+        let mut taken = Vec::with_capacity(2 + D::Leaf::SPARE);
+        for _ in 0..2 + D::Leaf::SPARE {
+            match self.raw(stay) {
+                Ok(raw) => taken.push(raw),
+                Err(error) => {
+                    taken.into_iter().for_each(|raw| self.unused(raw));
+                    return Err(error);
+                }
+            }
+        }
+        let spare = taken.split_off(2);
+        Ok((taken.try_into().unwrap_or_else(|_| unreachable!("two are left")), spare))
+    }
+
+    /// Gives a block back that nothing was put into.
+    fn unused(&self, raw: Raw<'_, D>) {
+        let number = raw.number;
+        raw.held.into_iter().for_each(Held::undo);
+        self.quill.pool().space.return_block(number);
     }
 
     fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D>> {
@@ -147,12 +166,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         pending: Pending,
         (raw, spare): Raws<'_, D>,
     ) -> Result<Option<bool>> {
-        let space = &self.quill.pool().space;
-        let unused = |raw: Raw<'_, D>| {
-            let number = raw.number;
-            raw.undo();
-            space.return_block(number);
-        };
+        let unused = |raw| self.unused(raw);
         let all_unused = |raw: [_; 2], spare: Vec<_>| raw.into_iter().chain(spare).for_each(unused);
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
         let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
@@ -205,7 +219,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         drop(pen);
         raw.into_iter().chain(spare).filter(|raw| !is_used(raw.number)).for_each(unused);
         let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
-        given_up.for_each(|number| space.retire_block(stay.epoch(), number));
+        given_up.for_each(|number| self.quill.pool().space.retire_block(stay.epoch(), number));
         Ok(Some(put))
     }
 
@@ -216,9 +230,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let space = &self.quill.pool().space;
         let merged = self.try_merge(root, stay, probe, &raw);
         if !matches!(merged, Some(Merged::Anew(_))) {
-            let number = raw.number;
-            raw.undo();
-            space.return_block(number);
+            self.unused(raw);
         }
         let retire = |number: u32| space.retire_block(stay.epoch(), number);
         match merged {
@@ -253,6 +265,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         } else if valid && left.leaf.merge(own, right.1, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
             Merged::Anew(own.map(|leaf| leaf.0))
         } else {
+            // As ever before the latches, whatever it was handed to may have done.
+            drop(pen);
             right_held.into_iter().for_each(Held::undo);
             left.held.undo();
             twig_held.undo();

@@ -48,8 +48,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         self.fell(root, stay)
     }
 
-    /// Gives up the nodes above the leaves of a tree, the durable ones from the top down; till then a crash finds a tree
-    /// without leaves, which is none.
+    /// Gives up the nodes above the leaves of a tree, the durable ones from the top down; till then a crash finds a
+    /// tree without leaves, which is none.
     fn fell(&self, root: &Root, stay: &mut Stay<'_>) -> Result<()> {
         let nodes = self.spine.nodes(root);
         self.spine.give_back(root);

@@ -11,6 +11,7 @@ mod levels;
 mod linked;
 mod locks;
 mod names;
+mod no_room;
 mod recorded;
 mod shifting;
 mod snapshot;
