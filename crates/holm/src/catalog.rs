@@ -6,7 +6,7 @@
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::record;
-use holm_medium::{MediumError, parts};
+use holm_medium::{Epoch, MediumError, parts};
 use holm_tree::Root;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
@@ -30,6 +30,16 @@ pub(crate) struct Catalog {
     trees: RwLock<BTreeMap<String, Arc<Tree>>>,
     /// Creation and dropping, one at a time; the greatest number ever given.
     numbers: Mutex<u32>,
+    /// Those that have been dropped, and not yet taken away.
+    leaving: Mutex<Vec<Arc<Leaving>>>,
+}
+
+/// A tree that has been given up.
+struct Leaving {
+    tree: Arc<Tree>,
+    /// Once this epoch is over, every writer that had not seen the mark is out.
+    label: Epoch,
+    gone: Mutex<bool>,
 }
 
 impl Catalog {
@@ -51,12 +61,16 @@ impl Catalog {
     }
 
     fn lock(&self) -> MutexGuard<'_, u32> {
-        self.numbers.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.numbers)
     }
 
     fn add(&self, tree: Arc<Tree>) {
         self.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(tree.name.clone(), tree);
     }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl Engine {
@@ -144,24 +158,41 @@ impl Engine {
         Ok(tree)
     }
 
-    /// Takes a keyspace away with all it holds. Returns when that is durable: nothing of it may be reused before.
+    /// Takes a keyspace away with all it holds, and those that an earlier call could not. Returns when that is durable:
+    /// nothing of it may be reused before.
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let numbers = self.catalog.lock();
-        let Some(tree) = self.catalog.find(name) else { return Ok(false) };
-        let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
-        let mut stay = self.check_in()?;
-        self.remove(&own, &mut stay, name.as_bytes(), None)?;
-        tree.root.give_up();
-        drop(stay);
-        // Read after the mark was set, and not the label of the removal: the clock may have been raised in between, and
-        // a writer of the next epoch may have missed the mark.
-        let label = self.clock().active();
-        self.catalog.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(name);
+        let found = self.catalog.find(name);
+        if let Some(tree) = &found {
+            let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
+            let mut stay = self.check_in()?;
+            self.remove(&own, &mut stay, name.as_bytes(), None)?;
+            tree.root.give_up();
+            drop(stay);
+            // Read after the mark was set, and not the label of the removal: the clock may have been raised in between,
+            // and a writer of the next epoch may have missed the mark.
+            let leaving = Leaving { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
+            lock(&self.catalog.leaving).push(Arc::new(leaving));
+            self.catalog.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(name);
+        }
         drop(numbers);
-        // Once this epoch is over, every writer that had not seen the mark is out.
-        self.clock().wait_durable(label)?;
-        self.uproot(&tree.root)?;
-        Ok(true)
+        self.see_out()?;
+        Ok(found.is_some())
+    }
+
+    /// Takes away what has been dropped. What it could not for want of space stays on the list.
+    fn see_out(&self) -> Result<()> {
+        let all = lock(&self.catalog.leaving).clone();
+        for leaving in all {
+            let mut gone = lock(&leaving.gone);
+            if !*gone {
+                self.clock().wait_durable(leaving.label)?;
+                self.uproot(&leaving.tree.root)?;
+                *gone = true;
+                lock(&self.catalog.leaving).retain(|other| !Arc::ptr_eq(other, &leaving));
+            }
+        }
+        Ok(())
     }
 
     fn uproot(&self, root: &Root) -> Result<()> {

@@ -82,7 +82,8 @@ impl Database {
     /// held refuse everything from then on.
     ///
     /// # Errors
-    /// `Poisoned`, `NoSpace`.
+    /// `Poisoned`, `NoSpace`. If it is gone by then and what it held could not be freed, the next call does it, of
+    /// whichever name; so does opening the database again.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine.drop_keyspace(name)
     }

@@ -383,7 +383,8 @@ impl Engine {
                     self.admit(sighting.stamp)?;
                     return Ok(Some(value));
                 }
-                Some(_) => std::hint::spin_loop(),
+                // What is looked at again may be another keyspace's, and change for ever.
+                Some(_) => tree.alive()?,
             }
         }
     }

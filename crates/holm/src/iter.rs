@@ -256,10 +256,7 @@ fn take(
             None => Toward::Last,
         };
         engine.index.look(&tree.root, toward, ahead, view);
-        let rest = share.refill(engine, view, wanted);
-        // Asked after copying, and before looking again: see `Tree::alive`.
-        tree.alive()?;
-        if let Some(rest) = rest? {
+        if let Some(rest) = share.refill(engine, (tree, view), wanted)? {
             return Ok(rest);
         }
     }

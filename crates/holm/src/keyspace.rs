@@ -114,12 +114,14 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        self.tree.alive()?;
         let probes: Vec<_> = keys.iter().map(|key| Probe::new(key.as_ref())).collect();
         let mut sightings = Vec::with_capacity(keys.len());
         self.engine.index.get_many(&self.tree.root, &probes, &mut sightings);
         let image = self.engine.ground.image();
         let found = keys.iter().zip(sightings).map(|(key, sighting)| {
             let value = sighting.payload.map(|payload| record::copy_value(image, payload));
+            self.tree.alive()?;
             match value {
                 Some(Some(value)) if self.engine.index.still(sighting.seen) => {
                     self.engine.admit(sighting.stamp)?;
@@ -133,9 +135,7 @@ impl Keyspace {
                 Some(_) => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
             }
         });
-        let found = found.collect();
-        self.tree.alive()?;
-        found
+        found.collect()
     }
 
     /// Whether the key is there.

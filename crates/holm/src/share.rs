@@ -1,6 +1,6 @@
 //! A leaf's share of a scan: the records of a view that lie in a range, in one buffer, in the order of their keys.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Tree};
 use crate::error::Result;
 use crate::keys::Records;
 use crate::record;
@@ -49,8 +49,14 @@ pub(crate) enum Rest {
 }
 
 impl Share {
-    /// Copies the share of a view; `None` if the view no longer stands, and then the share is good for nothing.
-    pub(crate) fn refill(&mut self, engine: &Engine, view: &View<Records>, wanted: Wanted<'_>) -> Result<Option<Rest>> {
+    /// Copies the share of a view of a tree; `None` if the view no longer stands, and then the share is good for
+    /// nothing.
+    pub(crate) fn refill(
+        &mut self,
+        engine: &Engine,
+        (tree, view): (&Tree, &View<Records>),
+        wanted: Wanted<'_>,
+    ) -> Result<Option<Rest>> {
         let keys = &engine.keys;
         if !view.foreseen {
             keys.approach(view, wanted.low, wanted.forward, wanted.most);
@@ -66,6 +72,8 @@ impl Share {
         };
         let slots = &view.pairs[part];
         let copied = self.copy(keys, slots, ahead_of(view, &rest, slots.len(), wanted), total);
+        // Asked after copying, and before waiting or looking again for what may be another keyspace's.
+        tree.alive()?;
         // A record is freed only by changing its leaf: an unchanged leaf vouches for the copies.
         if !engine.index.still(view.seen) {
             return Ok(None);

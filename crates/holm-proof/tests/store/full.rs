@@ -142,3 +142,28 @@ fn a_record_without_room_in_a_half_that_has_room() {
         }
     }
 }
+
+/// Dropped, it is gone; what it held is freed when the disk has room, by whoever drops anything next.
+#[test]
+fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
+    for private in [false, true] {
+        let mode = Mode { private, durability: Durability::OnSync };
+        let (disk, before) = roomy(mode);
+        let session = open_and_fill(&disk, mode, before);
+        let db = &session.db;
+        let (north, south) = (db.keyspace("north").expect("it is there"), db.keyspace("gone").expect("room"));
+        (0..200_u32).for_each(|key| south.insert(key.to_be_bytes(), "of a keyspace that goes").expect("room"));
+        db.sync().expect("room");
+        north.insert("large", vec![1; LARGE]).expect("the epoch is open");
+        let told = db.drop_keyspace("gone");
+        assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+        let refused = south.get("x");
+        assert!(matches!(refused, Err(Error::Dropped { .. })), "{refused:?}");
+        disk.heal();
+        db.sync().expect("there is room");
+        let held = db.stats().record_bytes;
+        assert!(!db.drop_keyspace("gone").expect("there is room"), "{mode:?}: it was gone by then");
+        assert!(db.stats().record_bytes + 200 * 40 <= held, "{mode:?}: {held} bytes, {}", db.stats().record_bytes);
+        assert!(db.check().expect("a database").faults.is_empty());
+    }
+}
