@@ -323,8 +323,13 @@ pub trait Inner: Default + Send + Sync + 'static {
         let len = self.len();
         let fences = (0..len).map(|index| self.fence::<K>(texts, index, probe)).collect();
         let children = (0..=len).map(|index| self.child(index)).collect();
-        (0..len).for_each(|index| texts.forget(self.mark(index).text));
+        self.forget_texts(texts);
         (fences, children)
+    }
+
+    /// Of a node that others are going to use, or that is written anew.
+    fn forget_texts(&self, texts: &Texts) {
+        (0..self.len()).for_each(|index| texts.forget(self.mark(index).text));
     }
 
     /// A separator as a fence; the probe was routed here, so its first bytes are the separator's.

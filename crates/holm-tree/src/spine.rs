@@ -358,15 +358,23 @@ impl<D: Design> Spine<D> {
         root.top.store(u64::from(level) << 32 | u64::from(number), Relaxed);
     }
 
+    /// Numbers of a tree's branches, from the top down, and of its twigs, from left to right; nobody may write to it
+    /// meanwhile.
+    pub(crate) fn numbers(&self, root: &Root) -> (Vec<u32>, Vec<u32>) {
+        let top = root.top.load(Relaxed);
+        let (mut branches, mut row) = (vec![], vec![top as u32]);
+        for _ in 1..top >> 32 {
+            branches.extend_from_slice(&row);
+            let nodes = row.iter().filter_map(|number| self.branches.get(*number));
+            row = nodes.flat_map(|node| (0..=node.len()).map(|index| node.child(index))).collect();
+        }
+        (branches, row)
+    }
+
     /// Children of each twig of a tree, from left to right; nobody may write to it meanwhile.
     pub(crate) fn fills(&self, root: &Root) -> Vec<usize> {
-        let top = root.top.load(Relaxed);
-        let mut numbers = vec![top as u32];
-        for _ in 1..top >> 32 {
-            let nodes = numbers.iter().filter_map(|number| self.branches.get(*number));
-            numbers = nodes.flat_map(|node| (0..=node.len()).map(|index| node.child(index))).collect();
-        }
-        numbers.iter().filter_map(|number| Some(self.twigs.get(*number)?.len() + 1)).collect()
+        let twigs = self.numbers(root).1;
+        twigs.into_iter().filter_map(|number| Some(self.twigs.get(number)?.len() + 1)).collect()
     }
 
     /// Level and number of every durable node of a tree, from the top down; nobody may write to it meanwhile.

@@ -29,9 +29,6 @@ type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
 /// The one that found no room; `None` where room alone is wanted.
 type Pending = Option<Put>;
 
-/// Blocks for a split: those that every design may use, and its spare ones.
-type Raws<'a, D> = ([Raw<'a, D>; 2], Vec<Raw<'a, D>>);
-
 /// How two leaves became one, and which are free now.
 enum Merged {
     /// In a fresh leaf.
@@ -69,8 +66,8 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    /// All that a split may use, or none.
-    fn raws(&self, stay: &Stay<'_>) -> Result<Raws<'_, D>> {
+    /// The two blocks that a split of any design may use, and its design's spare ones: all, or none.
+    fn raws(&self, stay: &Stay<'_>) -> Result<Vec<Raw<'_, D>>> {
         let mut taken = Vec::with_capacity(2 + D::Leaf::SPARE);
         for _ in 0..2 + D::Leaf::SPARE {
             match self.raw(stay) {
@@ -81,8 +78,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 }
             }
         }
-        let spare = taken.split_off(2);
-        Ok((taken.try_into().unwrap_or_else(|_| unreachable!("two are left")), spare))
+        Ok(taken)
     }
 
     /// Gives a block back that nothing was put into.
@@ -164,20 +160,19 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         stay: &Stay<'_>,
         probe: K::Probe<'_>,
         pending: Pending,
-        (raw, spare): Raws<'_, D>,
+        raws: Vec<Raw<'_, D>>,
     ) -> Result<Option<bool>> {
-        let unused = |raw| self.unused(raw);
-        let all_unused = |raw: [_; 2], spare: Vec<_>| raw.into_iter().chain(spare).for_each(unused);
+        let all_unused = |raws: Vec<_>| raws.into_iter().for_each(|raw| self.unused(raw));
         let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
         let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
         let (Some(path), Ok(false)) = (path, &full) else {
-            all_unused(raw, spare);
+            all_unused(raws);
             return full.map(|_| None);
         };
         let held = path.twig.node.latch().hold(path.twig.version);
         let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
         let (Some(twig_held), Some(taken)) = (held, taken) else {
-            all_unused(raw, spare);
+            all_unused(raws);
             return Ok(None);
         };
         let (before, _before_held) = match self.take_before(root, &path, &taken) {
@@ -186,13 +181,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 other.and_then(|(_, held)| held).into_iter().for_each(Held::undo);
                 taken.held.undo();
                 twig_held.undo();
-                all_unused(raw, spare);
+                all_unused(raws);
                 return Ok(None);
             }
         };
         let low = path.leaf.0.clone().unwrap_or_default();
-        let fresh = [raw[0].fresh(), raw[1].fresh()];
-        let more: Vec<_> = spare.iter().map(Raw::fresh).collect();
+        let fresh = [raws[0].fresh(), raws[1].fresh()];
+        let more: Vec<_> = raws[2..].iter().map(Raw::fresh).collect();
         let mut pen = self.quill.cut(stay);
         let room = Room { own: taken.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()), before };
         let beside = &taken.berth.beside;
@@ -217,7 +212,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         };
         // What it wrote to a block that nobody uses is marked while the block is still ours.
         drop(pen);
-        raw.into_iter().chain(spare).filter(|raw| !is_used(raw.number)).for_each(unused);
+        raws.into_iter().filter(|raw| !is_used(raw.number)).for_each(|raw| self.unused(raw));
         let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| self.quill.pool().space.retire_block(stay.epoch(), number));
         Ok(Some(put))

@@ -8,7 +8,6 @@ use crate::keys::Keys;
 use crate::leaf::{Leaf, Pairs};
 use crate::slab::Slab;
 use crate::spine::Spine;
-use crate::sync::atomic::Ordering::Relaxed;
 use crate::texts::Texts;
 use holm_medium::{Medium, Result, Stay};
 
@@ -71,24 +70,18 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
 impl<D: Design> Spine<D> {
     /// Has others use the volatile nodes of a tree.
     fn give_back(&self, root: &Root) {
-        let top = root.top.load(Relaxed);
-        let mut level = vec![top as u32];
-        for _ in 1..top >> 32 {
-            level = level.into_iter().flat_map(|number| give_back(&self.branches, &self.texts, number)).collect();
-        }
-        level.into_iter().for_each(|number| _ = give_back(&self.twigs, &self.texts, number));
+        let (branches, twigs) = self.numbers(root);
+        branches.into_iter().for_each(|number| give_back(&self.branches, &self.texts, number));
+        twigs.into_iter().for_each(|number| give_back(&self.twigs, &self.texts, number));
     }
 }
 
-/// The same with one node; its children.
-fn give_back<I: Inner>(slab: &Slab<I>, texts: &Texts, number: u32) -> Vec<u32> {
-    let Some(node) = slab.get(number) else { return vec![] };
-    let children = (0..=node.len()).map(|index| node.child(index)).collect();
-    if !I::DURABLE {
+/// The same with one node.
+fn give_back<I: Inner>(slab: &Slab<I>, texts: &Texts, number: u32) {
+    if let Some(node) = slab.get(number).filter(|_| !I::DURABLE) {
         // Whoever is in it knows from then on that it has changed.
         drop(wait(node.latch()));
-        (0..node.len()).for_each(|index| texts.forget(node.mark(index).text));
+        node.forget_texts(texts);
         slab.give(number);
     }
-    children
 }
