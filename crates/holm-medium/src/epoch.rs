@@ -448,7 +448,7 @@ impl Clock {
     /// # Errors
     /// As [`Clock::wait_durable`]; [`MediumError::Late`], which says what it has waited for.
     pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
-        self.wait_until(epoch, Some((Instant::now() + at_most, at_most)))
+        self.wait_until(epoch, Instant::now().checked_add(at_most).map(|until| (until, at_most)))
     }
 
     fn wait_until(&self, epoch: Epoch, deadline: Option<(Instant, Duration)>) -> Result<()> {

@@ -178,7 +178,7 @@ impl Conductor {
         let clock = ground.clock();
         let mut last = Instant::now();
         loop {
-            let stopped = clock.sleep(self.pace.interval().map(|interval| last + interval));
+            let stopped = clock.sleep(self.pace.interval().and_then(|interval| last.checked_add(interval)));
             last = Instant::now();
             if clock.poisoned().is_some() {
                 return Ok(());

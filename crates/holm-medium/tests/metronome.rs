@@ -279,3 +279,11 @@ fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
     quill.clock().publish(LAST_EPOCH);
     assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
 }
+
+#[test]
+fn an_interval_that_no_clock_can_add_is_none() {
+    let quill = pool(FIRST_EPOCH);
+    let metronome = Metronome::start(quill.clone(), Pace::every(Duration::MAX), threads(1)).expect("threads");
+    let epoch = write(&quill, 3);
+    assert!(metronome.sync_within(Duration::MAX).expect("it ends when asked") >= epoch);
+}

@@ -24,7 +24,8 @@ pub(super) fn run(shared: &Shared) {
     let mut usual = 0;
     let mut last = Instant::now();
     loop {
-        let stopped = shared.pool().clock.sleep(shared.pace().interval().map(|interval| last + interval));
+        let stopped =
+            shared.pool().clock.sleep(shared.pace().interval().and_then(|interval| last.checked_add(interval)));
         last = Instant::now();
         if shared.refuse_if_failed().is_err() {
             // Another thread has met a failure: nothing is acknowledged after it.
