@@ -7,8 +7,9 @@ use crate::threads::together;
 use crate::traces::part;
 use anyhow::{Context, Result, bail, ensure};
 pub(crate) use holm_bench::grove::Soil;
+use holm_designs::{designs, variants};
 use holm_medium::Counts;
-use holm_tree::{Design, designs, variants};
+use holm_tree::Design;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

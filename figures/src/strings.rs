@@ -1,9 +1,10 @@
 //! Keys that are strings, values of a kilobyte: the store over plain memory, each record flushed before a leaf leads
 //! there.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use holm::{Database, Durability};
 use holm_bench::{Engine, Plan, Store, Workload, run};
+use holm_designs::store::over_mapped;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Pool};
 use std::sync::Arc;
 
@@ -12,7 +13,9 @@ pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: 
     let options = MappedOptions { flush_ns, ..MappedOptions::default() };
     let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
     // Designs that are durable when an operation returns wait for no epoch, and none ends.
-    let database = Database::over(quill, design, Durability::OnSync)?;
+    let entry = over_mapped().into_iter().find(|entry| entry.name == design);
+    let entry = entry.with_context(|| format!("there is no design named {design:?}"))?;
+    let database = Database::over(quill, &entry, Durability::OnSync)?;
     let store = Store::new("holm", database, "figures")?;
     let plan = Plan { records, value_bytes: 1_000, threads, seconds, ..Plan::default() };
     let ran = |workload| run(&store as &dyn Engine, &plan, workload).map_err(|error| anyhow!("{workload}: {error}"));

@@ -4,7 +4,7 @@
 #![allow(non_upper_case_globals, reason = "a design is spelled as its name in reports")]
 
 use crate::subject::Subject;
-use holm_tree::{designs, variants};
+use holm_designs::{designs, variants};
 
 macro_rules! subjects {
     ($all:ident, $list:ident: $($name:ident)*) => {
@@ -20,7 +20,7 @@ macro_rules! subjects {
 macro_rules! of_designs {
     ($($name:ident)*) => { subjects! { DESIGNS, designs: $($name)* } };
 }
-holm_tree::for_each_design!(of_designs);
+holm_designs::for_each_design!(of_designs);
 
 /// With durable nodes, which have scripts of their own.
 pub mod durable {
@@ -58,7 +58,7 @@ pub static APART: &[&[&Subject]] = &[durable::ALL, locked::ALL, subnodes::ALL, m
 /// With known bugs, but for the first.
 pub mod canaries {
     use super::Subject;
-    use holm_tree::designs::canaries;
+    use holm_designs::designs::canaries;
     subjects! { ALL, canaries:
         canary_0 canary_1 canary_2 canary_3 canary_4 canary_5 canary_6 canary_7 canary_8 canary_9 canary_10 canary_11
         canary_12 canary_13 canary_14 canary_15 canary_16 canary_17 canary_18 canary_19 canary_20 canary_21 canary_22
@@ -73,7 +73,7 @@ mod every {
     macro_rules! of_variants {
         ($($name:ident)*) => { subjects! { ALL, variants: $($name)* } };
     }
-    holm_tree::for_each_variant!(of_variants);
+    holm_designs::for_each_variant!(of_variants);
 }
 
 /// The variants all together; none in a program that is built without them.

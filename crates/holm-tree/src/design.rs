@@ -1,9 +1,15 @@
 //! A design: one choice of leaf, twig (level 1) and branch (levels 2 and up). A row in every report.
 
 use crate::berth::Berth;
+use crate::forest::Forest;
+use crate::index::Index;
 use crate::inner::Inner;
+use crate::keys::Keys;
 use crate::leaf::{Card, Leaf};
 use crate::locks::Locks;
+use holm_medium::{Medium, Quill};
+use holm_search::Search;
+use std::sync::Arc;
 
 /// One choice of modules for the three roles.
 pub trait Design: Send + Sync + 'static {
@@ -28,3 +34,33 @@ pub(crate) type LocksOf<D> = <<D as Design>::Twig as Inner>::Locks;
 
 /// The volatile side of a design's leaf.
 pub(crate) type BerthOf<D> = Berth<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
+
+/// Whether of two images of a block's first line (logged, found) the second is as late as the first.
+pub type Newer = fn(&[u64; 8], &[u64; 8]) -> bool;
+
+/// A design over a medium and for a kind of keys, without its type: a row of the table that a store is given.
+pub struct Entry<M: Medium, K: Keys> {
+    /// The name in reports, on command lines and in superblocks.
+    pub name: &'static str,
+    /// What it assumes and offers.
+    pub card: Card,
+    /// Bytes of a leaf block.
+    pub block_bytes: u32,
+    /// Which of two images of a block is the later one.
+    pub newer: Newer,
+    /// Opens a tree, empty until it is rebuilt. Only for keys that the card suits.
+    pub open: fn(Arc<Quill<M>>, K, Search) -> Box<dyn Index<K>>,
+}
+
+impl<M: Medium, K: Keys> Entry<M, K> {
+    /// The entry of a design.
+    pub fn of<D: Design>() -> Self {
+        Entry {
+            name: D::NAME,
+            card: D::CARD,
+            block_bytes: size_of::<D::Leaf>() as u32,
+            newer: D::Leaf::newer,
+            open: |quill, keys, search| Box::new(Forest::<M, D, K>::new(quill, keys, search)),
+        }
+    }
+}

@@ -7,14 +7,10 @@
 //! prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through:
 //! readers race with the one who holds the latch.
 
-pub mod contiguous;
-pub mod durable;
-mod lined;
+pub mod lined;
 pub mod sorted;
 pub mod way;
 
-pub use contiguous::Contiguous;
-pub use durable::Durable;
 pub use sorted::Sorted;
 pub use way::{Compared, Halved, Interpolated, Way};
 

@@ -4,20 +4,7 @@
 //! answers count only after the caller has validated the latch. **Writers are alone**: the forest holds the latch and
 //! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
-pub mod blackhole;
-pub mod borders;
 pub mod buffered;
-#[cfg(feature = "canary")]
-pub mod canary;
-pub mod circ;
-pub mod fast_fair;
-pub mod fp_tree;
-pub mod holm_strict;
-pub mod isle;
-pub mod lb_tree;
-pub mod nv_tree;
-pub mod ss_tree;
-pub mod wb_tree;
 
 use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
@@ -163,7 +150,7 @@ pub enum Fate {
 }
 
 /// Something that no crash can have left in a block, given by its number and a byte within it.
-pub(crate) fn damaged<L>(
+pub fn damaged<L>(
     place: (u32, u64),
     what: &'static str,
     found: impl Into<String>,

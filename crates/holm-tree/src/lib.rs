@@ -1,8 +1,8 @@
 //! Persistent B+-trees whose leaves are exchangeable designs.
 //!
 //! A tree maps probes to payloads, both one word wide where it matters, over any medium of `holm-medium`. Leaves are
-//! durable, everything above them is derived at open. A design is one line in `designs.rs`; a new leaf is one file in
-//! `leaf/` and that line. This crate hears of byte strings only through [`Keys`], and of stores not at all.
+//! durable, everything above them is derived at open. Here are the traits, the forest, the nodes and the leaf that the
+//! store uses; the leaves of the literature are in `holm-designs`. This crate hears of byte strings only through [`Keys`], and of stores not at all.
 #![forbid(unsafe_code)]
 
 mod audit;
@@ -10,37 +10,31 @@ mod berth;
 mod design;
 pub mod designs;
 mod forest;
-pub mod guide;
 pub mod head;
 mod index;
 pub mod inner;
-mod keys;
-mod latch;
+pub mod keys;
+pub mod latch;
 pub mod leaf;
-mod lineage;
 mod load;
 pub mod locks;
-mod pair;
-mod pairs;
-mod printed;
+pub mod pair;
+pub mod pairs;
 mod reach;
 mod rebuild;
 mod renew;
 mod restore;
-mod roster;
-mod row;
 mod slab;
 mod snapshot;
 mod spine;
 mod split;
-mod sync;
+pub mod sync;
 mod tally;
-mod texts;
+pub mod texts;
 mod uproot;
-pub mod variants;
 
 pub use audit::Audit;
-pub use design::Design;
+pub use design::{Design, Entry, Newer};
 pub use forest::Forest;
 pub use index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
 pub use keys::{Keys, Role, Slot, Words};

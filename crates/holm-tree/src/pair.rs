@@ -55,3 +55,13 @@ pub fn mark_and_mate<K: Keys>(slot: Slot) -> (u64, u64) {
         Role::Payload => (slot.payload, slot.head),
     }
 }
+
+/// The slots of a bitmap, from the lowest.
+pub fn slots(bits: u32) -> impl Iterator<Item = usize> {
+    let mut rest = bits;
+    std::iter::from_fn(move || {
+        let slot = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        rest &= rest - 1;
+        Some(slot)
+    })
+}

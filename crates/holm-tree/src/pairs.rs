@@ -30,7 +30,7 @@ impl Pairs {
     }
 
     /// Forgets them all, and makes room for those of a leaf at once.
-    pub(crate) fn begin(&mut self, capacity: usize) {
+    pub fn begin(&mut self, capacity: usize) {
         self.0.clear();
         self.0.reserve(capacity.min(MOST_PAIRS));
     }
@@ -147,7 +147,7 @@ fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
 
 /// Sorts a few things by a comparison that may contradict itself: a reader compares through records that a writer
 /// changes under it, and will throw the answer away, but must come to one. The library's sorts may panic there.
-pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
+pub fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     for end in 1..things.len() {
         let thing = things[end];
         let at = things[..end].partition_point(|before| order(before, &thing) != Ordering::Greater);
@@ -157,12 +157,12 @@ pub(crate) fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Order
 }
 
 /// A pair and the slot that it has.
-pub(crate) type Placed = (Slot, usize);
+pub type Placed = (Slot, usize);
 
 /// How a leaf of pairs without order is divided: the separator, and the pairs from there on, in order. `None` where
 /// there are fewer than `full`, so that there is room by now; and where a record is gone, which only damage could bring
 /// about: the forest reports a leaf that stays full.
-pub(crate) fn upper_half<K: Keys>(
+pub fn upper_half<K: Keys>(
     keys: &K,
     pairs: impl Iterator<Item = Placed>,
     full: usize,
@@ -178,7 +178,7 @@ pub(crate) fn upper_half<K: Keys>(
 }
 
 /// Pairs whose heads leave out `from` bytes, with heads that leave out `to`.
-pub(crate) fn reheaded<K: Keys>(keys: &K, pairs: &[Slot], from: usize, to: usize) -> Vec<Slot> {
+pub fn reheaded<K: Keys>(keys: &K, pairs: &[Slot], from: usize, to: usize) -> Vec<Slot> {
     let head = |slot: Slot| if from == to { None } else { keys.rehead(slot, to) };
     // As it was where a record is gone: what opens it next reports that.
     pairs.iter().map(|slot| Slot { head: head(*slot).unwrap_or(slot.head), ..*slot }).collect()

@@ -8,14 +8,14 @@ use holm_search::Search;
 use std::sync::atomic::AtomicU64 as Raced;
 
 #[cfg(not(shuttle))]
-pub(crate) use std::{
+pub use std::{
     hint::spin_loop,
     sync::{Mutex, atomic},
     thread::yield_now,
 };
 
 #[cfg(shuttle)]
-pub(crate) use shuttle::{
+pub use shuttle::{
     hint::spin_loop,
     sync::{Mutex, atomic},
     thread::yield_now,
@@ -24,7 +24,7 @@ pub(crate) use shuttle::{
 /// How many of the first `count` heads are at most `head`, by one of the kernels that say so.
 #[cfg(not(shuttle))]
 #[inline(always)]
-pub(crate) fn rank(
+pub fn rank(
     kernel: impl Fn(Search, &[Raced], usize, u64) -> usize,
     search: Search,
     heads: &[atomic::AtomicU64],
@@ -36,7 +36,7 @@ pub(crate) fn rank(
 
 /// The same one by one: kernels read std's atomics, and with each load the schedule may change.
 #[cfg(shuttle)]
-pub(crate) fn rank(
+pub fn rank(
     _: impl Fn(Search, &[Raced], usize, u64) -> usize,
     _: Search,
     heads: &[atomic::AtomicU64],

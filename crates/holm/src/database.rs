@@ -5,11 +5,13 @@ use crate::check::{self, Report};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::keys::Records;
 use crate::keyspace::Keyspace;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::stats::Stats;
 use holm_medium::{Medium, Quill, Recovery};
+use holm_tree::Entry;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -44,13 +46,13 @@ impl Database {
     /// # Errors
     /// [`Error::NotClean`](crate::Error::NotClean) if it was not closed; otherwise as [`Builder::open`].
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
-        Engine::open_read_only(path.as_ref(), Builder::default()).map(ReadOnlyDatabase::new)
+        Builder::default().open_read_only(path)
     }
 
     /// For whoever measures designs: an empty database over a medium that flushes, which is neither opened again nor
     /// recovered. Its owner ends the epochs, and outlives it.
     #[doc(hidden)]
-    pub fn over<M: Medium>(quill: Arc<Quill<M>>, design: &str, durability: Durability) -> Result<Self> {
+    pub fn over<M: Medium>(quill: Arc<Quill<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
         Engine::over(quill, design, durability).map(Database::new)
     }
 

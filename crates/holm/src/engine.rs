@@ -1,6 +1,7 @@
 //! An open database: the tree behind its door, the ground it stands on, the threads that keep it, the catalog.
 
 use crate::catalog::Catalog;
+use crate::designs;
 use crate::durability::Durability;
 use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
@@ -10,11 +11,12 @@ use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Image, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Recovery, Stay,
+    Area, Clock, Found, Ground, Image, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
+    Recovery, Stay,
 };
 use holm_search::Search;
-use holm_tree::leaf::{Card, Cut, Old};
-use holm_tree::{Index, Root, Seal, designs};
+use holm_tree::leaf::{Cut, Old};
+use holm_tree::{Entry, Index, Newer, Root, Seal};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -77,8 +79,13 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// Where the threads of a rebuild come from.
-fn options_of(builder: &Builder, newer: fn(&[u64; 8], &[u64; 8]) -> bool) -> JournaledOptions {
+/// What the superblock says of a database of this design.
+fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
+    Geometry { leaf_block: design.block_bytes, design: design.name.into(), keys: KEYS_RECORDS }
+}
+
+/// What a builder's options mean for the files and the log.
+fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
     // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
     // blocks at the default, which is all the numbers there are.
     let leaves = (builder.capacity).clamp(1 << 20, 1 << 40) as usize;
@@ -92,31 +99,17 @@ fn options_of(builder: &Builder, newer: fn(&[u64; 8], &[u64; 8]) -> bool) -> Jou
     }
 }
 
-/// The card of a design, if the store's keys are for it.
-fn suitable(design: &str) -> Result<Option<Card>> {
-    let card = designs::CARDS.iter().find(|(name, _)| *name == design).map(|(_, card)| *card);
-    if card.is_some_and(|card| !card.suits::<Records>()) {
-        let what = format!("the design {design:?} needs whole keys in its slots, and the store's are byte strings");
-        return Err(Error::Unsupported { what });
-    }
-    Ok(card)
-}
-
 impl Engine {
     pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Self>> {
-        let (newer, leaf_block) = designs::newer(&builder.design)
-            .zip(designs::block_bytes(&builder.design))
-            .ok_or_else(|| Error::Invalid { what: format!("there is no design named {:?}", builder.design) })?;
-        let card = suitable(&builder.design)?;
-        let defers = card.is_some_and(|card| card.defers);
-        if !defers && !builder.memory {
+        let design = designs::chosen(builder.designs, &builder.design)?;
+        if !design.card.defers && !builder.memory {
             let what = format!("the design {:?} cannot defer: it needs the private image (memory)", builder.design);
             return Err(Error::Unsupported { what });
         }
-        let geometry = Geometry { leaf_block, design: builder.design.clone(), keys: KEYS_RECORDS };
-        match Self::raise(path, &builder, &geometry, newer, defers)? {
+        let geometry = geometry_of(&design);
+        match Self::raise(path, &builder, &geometry, &design)? {
             Raised::Up(engine) => Ok(engine),
-            Raised::Distrusted => match Self::raise(path, &builder, &geometry, newer, defers)? {
+            Raised::Distrusted => match Self::raise(path, &builder, &geometry, &design)? {
                 Raised::Up(engine) => Ok(engine),
                 Raised::Distrusted => unreachable!("a marked database is cut, not kept"),
             },
@@ -127,11 +120,10 @@ impl Engine {
         path: &Path,
         builder: &Builder,
         geometry: &Geometry,
-        newer: fn(&[u64; 8], &[u64; 8]) -> bool,
-        defers: bool,
+        design: &Entry<Journaled, Records>,
     ) -> Result<Raised> {
         let opening = |error| Error::opening(path, builder.create, error);
-        let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, newer));
+        let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, design.newer));
         let mut opened = opened.map_err(opening)?;
         let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
         let doubted = std::mem::take(&mut opened.logged).into();
@@ -141,8 +133,8 @@ impl Engine {
         let pool = quill.pool().clone();
         let search = Search::detect();
         let keys = Records { image: pool.medium_image(), search, doubted, looking: false };
-        let index =
-            designs::open(&builder.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
+        let index = (design.open)(quill.clone(), keys.clone(), search);
+        let defers = design.card.defers;
         if recovery.found == Found::Kept {
             let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
             pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
@@ -199,13 +191,16 @@ impl Engine {
     }
 
     /// Over a medium that flushes, is empty, and whose epochs its owner ends: no files, no log, nothing to recover.
-    pub(crate) fn over<M: Medium>(quill: Arc<Quill<M>>, design: &str, durability: Durability) -> Result<Arc<Self>> {
-        let card = suitable(design)?;
+    pub(crate) fn over<M: Medium>(
+        quill: Arc<Quill<M>>,
+        design: &Entry<M, Records>,
+        durability: Durability,
+    ) -> Result<Arc<Self>> {
+        designs::suitable(design)?;
         let search = Search::detect();
         let image = quill.pool().medium_image();
         let keys = Records { image, search, doubted: Arc::default(), looking: false };
-        let index = designs::open(design, quill.clone(), keys.clone(), search)
-            .ok_or_else(|| Error::Invalid { what: format!("there is no design named {design:?}") })?;
+        let index = (design.open)(quill.clone(), keys.clone(), search);
         let epoch = quill.pool().clock.durable();
         let mut engine = Engine {
             index,
@@ -218,7 +213,7 @@ impl Engine {
             path: PathBuf::new(),
             keys,
             keeper: Mutex::new(None),
-            lay: if card.is_some_and(|card| card.defers) { Lay::Deferred } else { Lay::Flushed },
+            lay: if design.card.defers { Lay::Deferred } else { Lay::Flushed },
             read_only: false,
         };
         engine.read_catalog(Vec::new())?;
@@ -231,15 +226,10 @@ impl Engine {
         let opening = |error| Error::opening(path, false, error);
         // Whoever only looks need not know the design. The lock is held until the second one is: no writer between.
         let (design, _pool) = design_of(&*builder.vfs, path).map_err(opening)?;
-        let Some((newer, leaf_block)) = designs::newer(&design).zip(designs::block_bytes(&design)) else {
-            let suits = |(name, card): &(&'static str, Card)| card.suits::<Records>().then_some(*name);
-            let names: Vec<_> = designs::CARDS.iter().filter_map(suits).collect();
-            let expected = format!("one of {}", names.join(", "));
-            return Err(MediumError::Geometry { what: "design", found: design, expected }.into());
-        };
-        suitable(&design)?;
-        let geometry = Geometry { leaf_block, design, keys: KEYS_RECORDS };
-        let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, newer));
+        let design = designs::found(builder.designs, &design)?;
+        let geometry = geometry_of(&design);
+        let opened =
+            holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, design.newer));
         let opened = opened.map_err(opening)?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
@@ -252,8 +242,7 @@ impl Engine {
         let search = Search::detect();
         let image = quill.pool().medium_image();
         let keys = Records { image, search, doubted: Arc::default(), looking: true };
-        let index =
-            designs::open(&geometry.design, quill.clone(), keys.clone(), search).expect("the name was looked up above");
+        let index = (design.open)(quill.clone(), keys.clone(), search);
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.
         let keeper = Keeper::looking(remains);

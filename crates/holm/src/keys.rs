@@ -17,7 +17,7 @@ const SMALL_WORDS: u32 = 512;
 
 /// A key that is looked for, hashed once.
 #[derive(Clone, Copy)]
-pub(crate) struct Probe<'a> {
+pub struct Probe<'a> {
     pub(crate) bytes: &'a [u8],
     print: u8,
 }
@@ -31,7 +31,7 @@ impl<'a> Probe<'a> {
 
 /// Slots hold heads and lead to records of an image.
 #[derive(Clone)]
-pub(crate) struct Records {
+pub struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
     /// Runs of the record area (offset, bytes), in order, whose records are verified when they are found at open.

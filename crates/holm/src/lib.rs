@@ -33,6 +33,7 @@ mod batch;
 mod catalog;
 mod check;
 mod database;
+mod designs;
 mod durability;
 mod engine;
 mod error;
@@ -58,6 +59,13 @@ pub use options::Builder;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
 pub use slice::Slice;
 pub use stats::Stats;
+
+/// For whoever measures designs: what a table of them is made of. Not part of the interface that versions promise.
+#[doc(hidden)]
+pub mod laboratory {
+    pub use crate::designs::Table;
+    pub use crate::keys::Records;
+}
 
 /// The longest key, in bytes.
 pub const MAX_KEY: usize = 64 << 10;

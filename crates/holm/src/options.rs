@@ -1,9 +1,11 @@
 //! How a database is opened. Each option names the room that reads it; none changes an algorithm.
 
 use crate::database::Database;
+use crate::designs::{self, Table};
 use crate::durability::Durability;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::read_only::ReadOnlyDatabase;
 use holm_medium::vfs::{RealFs, Vfs};
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ pub struct Builder {
     pub(crate) durability: Durability,
     pub(crate) memory: bool,
     pub(crate) design: String,
+    pub(crate) designs: Table,
     pub(crate) create: bool,
     pub(crate) capacity: u64,
     pub(crate) log_bytes: u64,
@@ -42,6 +45,7 @@ impl Default for Builder {
             durability: Durability::default(),
             memory: false,
             design: "buffered".into(),
+            designs: designs::shipped,
             create: true,
             capacity: 1 << 40,
             log_bytes: 256 << 20,
@@ -70,6 +74,13 @@ impl Builder {
     /// The leaf design, `buffered` unless chosen. Fixed when the database is made.
     pub fn design(mut self, name: &str) -> Self {
         self.design = name.into();
+        self
+    }
+
+    /// For whoever measures designs: the table that names are looked up in, in place of the designs that ship.
+    #[doc(hidden)]
+    pub fn designs(mut self, table: Table) -> Self {
+        self.designs = table;
         self
     }
 
@@ -112,5 +123,14 @@ impl Builder {
     /// needs whole keys in its slots.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         Engine::open(path.as_ref(), self).map(Database::new)
+    }
+
+    /// Opens a cleanly closed database to look at, with these options as far as they matter there: see
+    /// [`Database::open_read_only`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
+        Engine::open_read_only(path.as_ref(), self).map(ReadOnlyDatabase::new)
     }
 }

@@ -4,7 +4,7 @@ use super::section::class;
 use crate::catalog::Missing;
 use crate::outcome::Verdict;
 use crate::plot::escaped;
-use holm_tree::designs::CARDS;
+use holm_designs::designs::CARDS;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use holm::Durability;
-use holm_tree::designs;
+use holm_designs::designs;
 use std::env::{self, VarError};
 use std::time::Duration;
 

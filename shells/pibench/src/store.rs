@@ -4,8 +4,9 @@ use crate::bed::{Bed, folder_in};
 use crate::settings::{Kind, Settings};
 use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use holm::{Database, Durability, Keyspace};
+use holm_designs::store::{Laboratory, over_mapped};
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -44,14 +45,16 @@ impl Store {
         let about = format!("{} on {}, {:?}", settings.design, settings.kind.name(), settings.durability);
         let (bed, folder, database) = if settings.kind == Kind::File {
             let folder = folder_in(path)?;
-            let options = Database::builder().design(&settings.design).memory(!settings.defers);
+            let options = Database::builder().laboratory().design(&settings.design).memory(!settings.defers);
             let database = options.durability(settings.durability).open(folder.path().join("pibench.holm"))?;
             (None, Some(folder), database)
         } else {
             let bed = Bed::open(path, &settings)?;
             // The rest are durable when an operation returns, and there is nothing to wait for.
             let durability = if settings.defers { settings.durability } else { Durability::OnSync };
-            let database = Database::over(bed.quill.clone(), &settings.design, durability)?;
+            let entry = over_mapped().into_iter().find(|entry| entry.name == settings.design);
+            let entry = entry.with_context(|| format!("there is no design named {:?}", settings.design))?;
+            let database = Database::over(bed.quill.clone(), &entry, durability)?;
             (Some(bed), None, database)
         };
         let keyspace = database.keyspace("pibench")?;

@@ -6,9 +6,10 @@ use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
 use anyhow::{Context, Result};
 use holm::Durability;
+use holm_designs::designs;
 use holm_medium::{Ground, Mapped, Stay};
 use holm_search::Search;
-use holm_tree::{Index, Root, Toward, View, designs};
+use holm_tree::{Index, Root, Toward, View};
 use std::path::Path;
 
 /// The tree of a design, and the one root in it.

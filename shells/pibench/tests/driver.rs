@@ -54,7 +54,7 @@ fn well(sizes: [usize; 2], variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn words_in_memory_of_every_design() {
-    let designs = holm_tree::designs::CARDS.iter().filter(|(_, card)| card.keeps);
+    let designs = holm_designs::designs::CARDS.iter().filter(|(_, card)| card.keeps);
     for (design, _) in designs {
         well([8, 8], &[("HOLM_DESIGN", design)]);
     }

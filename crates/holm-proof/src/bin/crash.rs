@@ -64,7 +64,7 @@ fn named(name: &str) -> Result<&'static Subject, String> {
     let apart = APART.iter().copied().flatten();
     let mut all = DESIGNS.iter().chain(VARIANTS).chain(apart).chain(canaries::ALL).copied();
     let known = |(it, _): &(&str, _)| *it == name;
-    all.find(|subject| subject.name == name).ok_or_else(|| match holm_tree::variants::CARDS.iter().any(known) {
+    all.find(|subject| subject.name == name).ok_or_else(|| match holm_designs::variants::CARDS.iter().any(known) {
         true => format!("{name} is a variant, and this program was built without them"),
         false => format!("no design is called {name}"),
     })

@@ -13,7 +13,7 @@ macro_rules! designs {
     };
 }
 
-holm_tree::for_each_design!(designs);
+holm_designs::for_each_design!(designs);
 
 mod canary_0 {
     use super::scenarios;

@@ -23,7 +23,7 @@ macro_rules! every_cell_was_looked_at_or_is_excused {
     };
 }
 
-holm_tree::for_each_design!(every_cell_was_looked_at_or_is_excused);
+holm_designs::for_each_design!(every_cell_was_looked_at_or_is_excused);
 
 #[test]
 fn excuses_are_the_card_s_and_the_leaf_s_own() {

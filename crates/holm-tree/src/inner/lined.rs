@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 /// At the beginning of a line.
 #[repr(align(64))]
-pub(super) struct Lined<T>(pub(super) T);
+pub struct Lined<T>(pub T);
 
 impl<T> Deref for Lined<T> {
     type Target = T;
@@ -17,6 +17,6 @@ impl<T> Deref for Lined<T> {
 }
 
 /// So many lines of heads, all of them the greatest.
-pub(super) fn lines_of_heads<const LINES: usize>() -> Lined<[[AtomicU64; 8]; LINES]> {
+pub fn lines_of_heads<const LINES: usize>() -> Lined<[[AtomicU64; 8]; LINES]> {
     Lined(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))))
 }

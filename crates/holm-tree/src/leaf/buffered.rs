@@ -22,26 +22,18 @@
 //! the word of versions or, for a pair stored in this very epoch, the payload; for an update that goes into another
 //! block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
 
-mod block;
-mod chained;
-#[cfg(feature = "canary")]
-mod forgetful;
-mod literal;
+pub mod block;
 mod order;
 mod owner;
 mod prints;
-mod recovery;
-mod replace;
+pub mod recovery;
+pub mod replace;
 mod roll;
-mod tagged;
-mod versions;
+pub mod tagged;
+pub mod versions;
 
-pub use chained::Chained;
-#[cfg(feature = "canary")]
-pub use forgetful::Forgetful;
-pub use literal::Literal;
 pub use order::{AsFound, Ascending, Order};
-pub use prints::{Fingerprints, Mirrored, Prints, Unprinted};
+pub use prints::{Fingerprints, Line, Prints, Unprinted};
 pub use roll::Roll;
 pub use tagged::State;
 pub use versions::{Triple, Versions};
@@ -49,14 +41,15 @@ pub use versions::{Triple, Versions};
 use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
 use crate::keys::Keys;
 use crate::pair::Pair;
-use crate::roster::slots;
+use crate::pair::slots;
 use holm_medium::{Epoch, Medium, Pen, Result, Word, persistent};
 use replace::MERGE_UP_TO;
 use roll::Place;
 
 /// Pairs of a block.
-const SLOTS: usize = 28;
-const ALL: u32 = (1 << SLOTS) - 1;
+pub const SLOTS: usize = 28;
+/// A bit for each slot.
+pub const ALL: u32 = (1 << SLOTS) - 1;
 
 /// What a leaf is put together from.
 pub trait Form: Send + Sync + 'static {
@@ -84,10 +77,14 @@ persistent! {
     /// 512 bytes: a metadata line and seven lines of pairs.
     #[repr(align(64))]
     pub struct Buffered<const SEGMENTS: usize; F: Form> {
-        versions: F::Versions,
-        prints: prints::Line,
-        home: Word,
-        pairs: [Pair; 28],
+        /// Which slots counted at the end of which epoch.
+        pub versions: F::Versions,
+        /// Fingerprints, and the number of the leaf's first block.
+        pub prints: Line,
+        /// Whose leaf the block is: see [`Buffered::home`].
+        pub home: Word,
+        /// The slots.
+        pub pairs: [Pair; 28],
     }
 }
 

@@ -2,9 +2,10 @@
 //! and roots, and through merges. Whatever a finished put has put, later gets see, and the audit at the end is clean.
 
 use crate::explore::{caught, explore};
+use holm_designs::inner::Contiguous;
 use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay, Word};
 use holm_search::Search;
-use holm_tree::inner::{Contiguous, Sorted};
+use holm_tree::inner::Sorted;
 use holm_tree::leaf::Cut;
 use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::locks::{LockArray, Locks};

@@ -62,31 +62,6 @@ fn what_was_not_closed_is_refused() {
     assert_eq!(space.get("k").expect("sound").as_deref(), Some(&b"v"[..]));
 }
 
-/// A strict design is made over the private image alone, but closed it is looked at as any other.
-#[test]
-fn whatever_the_design() {
-    let shifting = ["fast_fair", "fast_fair_sentinels", "circ", "isle"];
-    let others = ["buffered", "wb_tree", "fp_tree", "nv_tree", "lb_tree", "holm_strict", "ss_tree"];
-    for design in shifting.into_iter().chain(others) {
-        let folder = folder();
-        let db = Database::builder().design(design).memory(true).open(folder.path()).expect("a new database");
-        let space = db.keyspace("s").expect("a name");
-        (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
-        (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
-        drop(space);
-        db.close().expect("a sound close");
-        let before = contents(folder.path());
-        let looking = Database::open_read_only(folder.path()).expect(design);
-        assert_eq!((looking.stats().design.as_str(), looking.stats().records), (design, 2000));
-        let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
-        let keys: Vec<_> = space.iter().map(|pair| pair.expect("sound").0.to_vec()).collect();
-        assert!(keys.into_iter().eq((1000..3000u32).map(|number| number.to_be_bytes().to_vec())), "{design}");
-        assert_eq!(space.get(1017u32.to_be_bytes()).expect("sound").as_deref(), Some(&1017u32.to_le_bytes()[..]));
-        assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new(), "{design}");
-        assert_eq!(contents(folder.path()), before, "{design}");
-    }
-}
-
 /// A database whose superblock names another design.
 fn renamed(design: &[u8; 8]) -> TempDir {
     let folder = folder();
@@ -101,20 +76,6 @@ fn renamed(design: &[u8; 8]) -> TempDir {
     }
     std::fs::write(&path, bytes).expect("a file");
     folder
-}
-
-#[test]
-fn a_design_that_does_not_suit_byte_strings() {
-    let made = folder();
-    let written = Database::builder().design("borders").memory(true).open(made.path());
-    assert_eq!(std::fs::read_dir(made.path()).expect("a folder").count(), 0, "nothing was made");
-    let folder = renamed(b"borders\0");
-    for error in [written.err(), Database::open_read_only(folder.path()).err()] {
-        match error {
-            Some(Error::Unsupported { what }) => assert!(what.contains("borders") && what.contains("whole keys")),
-            other => panic!("{other:?}"),
-        }
-    }
 }
 
 /// The superblock may name a design that only another program has.

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use holm_bench::grove::{Grove, Soil, word};
+use holm_designs::{designs, for_each_design, for_each_variant, variants};
 use holm_medium::Counts;
+use holm_tree::Design;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, designs, for_each_design, for_each_variant, variants};
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;

@@ -7,19 +7,21 @@ use super::versions::Versions;
 use super::{ALL, Buffered, Form, Roll, SLOTS};
 use crate::keys::{Keys, Slot};
 use crate::leaf::{Home, Lens};
-use crate::roster::slots;
+use crate::pair::slots;
 use holm_medium::{Epoch, Medium, Pen};
 
 /// In the lower half of a home word: this block gives way to the leaf of that number, once that one is committed.
-pub(super) const HEIR: u32 = 1 << 31;
+pub const HEIR: u32 = 1 << 31;
 
 /// What is known of a block beside it.
 type Copied<F> = <<F as Form>::Prints as Prints>::Beside;
 
 /// A pair on its way into another block.
 #[derive(Clone, Copy)]
-pub(super) struct Moving {
+pub struct Moving {
+    /// Its two words.
     pub slot: Slot,
+    /// Its fingerprint, where the design keeps one.
     pub print: Option<u8>,
     /// What its head leaves out as yet.
     pub skip: usize,
@@ -39,46 +41,43 @@ impl Moving {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+    /// Which slots count now, and since which epoch.
     #[inline]
-    pub(super) fn now(&self) -> State {
+    pub fn now(&self) -> State {
         self.versions.now()
     }
 
     /// Slots named by the states at the ends of the two epochs before.
     #[inline]
-    pub(super) fn older(&self, epoch: Epoch) -> u32 {
+    pub fn older(&self, epoch: Epoch) -> u32 {
         self.versions.pinned(epoch)
     }
 
     /// Other slots count from now on: the commit word of most operations.
     #[inline]
-    pub(super) fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
+    pub fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
         let tag = pen.epoch();
         self.versions.put(pen, State { tag, bits });
         // The first line, by one of its words.
         pen.defer(&self.home);
     }
 
+    /// The pair of a slot. Total over any bits.
     #[inline]
-    pub(super) fn slot(&self, index: usize) -> Slot {
+    pub fn slot(&self, index: usize) -> Slot {
         self.pairs[index].slot()
     }
 
     /// The slots that may hold the probe's key, by what is known beside the block if anything is.
     #[inline]
-    pub(super) fn candidates<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
+    pub fn candidates<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
         let alike = F::Prints::look(&self.prints, copy, lens.search, K::print(probe));
         alike & F::Prints::now(&self.versions, copy).bits
     }
 
     /// The slot with the probe's key, and its payload.
     #[inline]
-    pub(super) fn find<K: Keys>(
-        &self,
-        copy: &Copied<F>,
-        lens: Lens<'_, K>,
-        probe: K::Probe<'_>,
-    ) -> Option<(usize, u64)> {
+    pub fn find<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
         let mut candidates = self.candidates(copy, lens, probe);
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
@@ -95,31 +94,34 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// The block at a place of the leaf has changed: what is known of it beside is made anew.
     #[inline]
-    pub(super) fn copied(&self, roll: &Roll<SEGMENTS, F::Prints>, place: Place) {
+    pub fn copied(&self, roll: &Roll<SEGMENTS, F::Prints>, place: Place) {
         F::Prints::derive(&self.prints, &self.versions, roll.copy(place));
     }
 
     /// The same of all blocks of the leaf of which this one is the first.
-    pub(super) fn derive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
+    pub fn derive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
         self.segments(roll, lens).for_each(|(place, block)| block.copied(roll, place));
     }
 
-    pub(super) fn set_home<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, kin: u32) {
+    /// Writes whose leaf the block is, what its range shares, and its origin or heir. The caller flushes.
+    pub fn set_home<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, kin: u32) {
         pen.write(&self.home, u64::from(home.skip) << 56 | u64::from(home.keyspace) << 32 | u64::from(kin));
         pen.defer(&self.home);
     }
 
-    pub(super) fn set_kin<M: Medium>(&self, pen: &mut Pen<'_, M>, kin: u32) {
+    /// Writes the origin or heir alone. The caller flushes.
+    pub fn set_kin<M: Medium>(&self, pen: &mut Pen<'_, M>, kin: u32) {
         pen.write(&self.home, self.home.read() & !0xffff_ffff | u64::from(kin));
         pen.defer(&self.home);
     }
 
     /// Zero, or which leaf this one stems from, or to which it gives way.
-    pub(super) fn kin(&self) -> u32 {
+    pub fn kin(&self) -> u32 {
         self.home.read() as u32
     }
 
-    pub(super) fn home(&self) -> Home {
+    /// Whose leaf the block is, and what its range shares.
+    pub fn home(&self) -> Home {
         let word = self.home.read();
         Home { keyspace: (word >> 32) as u32 & 0xff_ffff, skip: (word >> 56) as u8, first: false }
     }
@@ -132,7 +134,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// The blocks behind this one, the first of a leaf, with their places.
     #[inline]
-    pub(super) fn followers<'a, K: Keys>(
+    pub fn followers<'a, K: Keys>(
         roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'a, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
@@ -141,7 +143,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// This block, the first of a leaf, and those behind it.
     #[inline]
-    pub(super) fn segments<'a, K: Keys>(
+    pub fn segments<'a, K: Keys>(
         &'a self,
         roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'a, K>,
@@ -150,14 +152,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// Its live pairs, in any order.
-    pub(super) fn moving(&self) -> impl Iterator<Item = Moving> {
+    pub fn moving(&self) -> impl Iterator<Item = Moving> {
         let skip = self.home().skip.into();
         let print = |index| F::Prints::of(&self.prints, index);
         slots(self.now().bits).map(move |index| Moving { slot: self.slot(index), print: print(index), skip })
     }
 
     /// Writes pairs into the first slots of a fresh block, which nothing says yet to count. Gives the slots.
-    pub(super) fn lay<M: Medium, K: Keys>(
+    pub fn lay<M: Medium, K: Keys>(
         &self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,
@@ -174,7 +176,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Fills a fresh block of the leaf that `owner` says with pairs and publishes them, uncommitted: `kin` names the
     /// leaf it stems from. Gives the slots.
-    pub(super) fn settle<M: Medium, K: Keys>(
+    pub fn settle<M: Medium, K: Keys>(
         &self,
         lens: Lens<'_, K>,
         pen: &mut Pen<'_, M>,

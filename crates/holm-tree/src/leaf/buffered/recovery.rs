@@ -7,11 +7,11 @@ use super::versions::Versions;
 use super::{Buffered, Form, Roll};
 use crate::keys::Keys;
 use crate::leaf::{Cut, Fate, Leaf, Lens, damaged};
-use crate::roster::slots;
+use crate::pair::slots;
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Pen, Result};
 
 /// A tag that no crash which has cut history there can have left.
-pub(super) fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, cut: Epoch) -> MediumError {
+pub fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, cut: Epoch) -> MediumError {
     let expected = format!("at most {cut}, for only two epochs with changes go without a record");
     damaged::<L>(place, what, tag.to_string(), expected)
 }

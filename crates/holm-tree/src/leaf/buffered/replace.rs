@@ -14,7 +14,7 @@ use crate::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
 use holm_medium::{Medium, Pen};
 
 /// Two neighbours become one leaf if they hold no more than this together; half of it is left for versions.
-pub(super) const MERGE_UP_TO: usize = 14;
+pub const MERGE_UP_TO: usize = 14;
 
 /// Whether each of these leads to a record of its own.
 fn own_keys<K: Keys>(lens: Lens<'_, K>, pairs: &[Moving]) -> bool {
@@ -37,15 +37,10 @@ type Leaving<'a, L> = Vec<(u32, &'a L)>;
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// With fewer live pairs than this a leaf without a free slot is full of old versions, not of pairs: it is
     /// refreshed and not split.
-    pub(super) const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
+    pub const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Live pairs, for one fresh leaf if they are fewer than `many`, for two otherwise.
-    pub(super) fn ordered<K: Keys>(
-        &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        many: usize,
-    ) -> Vec<Moving> {
+    pub fn ordered<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, many: usize) -> Vec<Moving> {
         let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
         let order = |a: &Moving, b: &Moving| lens.keys.order(a.slot, b.slot);
         let count = pairs.len();
@@ -132,7 +127,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// Between the last pair and a key that comes behind it, if one does.
-    pub(super) fn behind_all<K: Keys>(
+    pub fn behind_all<K: Keys>(
         &self,
         lens: Lens<'_, K>,
         last: &Moving,
@@ -145,7 +140,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// What these pairs are divided by. Not where a record is not the slot's own, which only damage could bring about:
     /// what is derived from its key would be damage, too.
-    pub(super) fn divided<K: Keys>(lens: Lens<'_, K>, (lower, upper): (&[Moving], &[Moving])) -> Option<K::Fence> {
+    pub fn divided<K: Keys>(lens: Lens<'_, K>, (lower, upper): (&[Moving], &[Moving])) -> Option<K::Fence> {
         let ends = [*lower.last()?, *upper.first()?];
         let own = own_keys(lens, &ends);
         let (last, first) = own.then(|| lens.keys.key(ends[0].slot).zip(lens.keys.key(ends[1].slot)))??;
@@ -167,7 +162,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
-    pub(super) fn make_room<M: Medium, K: Keys>(
+    pub fn make_room<M: Medium, K: Keys>(
         &self,
         roll: &Roll<SEGMENTS, F::Prints>,
         lens: Lens<'_, K>,
@@ -215,7 +210,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// See [`crate::leaf::Leaf::merge`].
-    pub(super) fn unite<M: Medium, K: Keys>(
+    pub fn unite<M: Medium, K: Keys>(
         &self,
         own: [(u32, &Roll<SEGMENTS, F::Prints>); 2],
         other: &Self,

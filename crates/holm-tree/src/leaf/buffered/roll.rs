@@ -9,7 +9,7 @@ use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A block's place in a leaf: 0 for the first one.
-pub(super) type Place = usize;
+pub type Place = usize;
 
 /// The volatile side of a leaf's first block.
 pub struct Roll<const SEGMENTS: usize, P: Prints> {
@@ -36,18 +36,18 @@ impl<const SEGMENTS: usize, P: Prints> Default for Roll<SEGMENTS, P> {
 impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     /// The number of the block at a place behind the first one; 0 is none.
     #[inline]
-    pub(super) fn number(&self, place: Place) -> u32 {
+    pub fn number(&self, place: Place) -> u32 {
         self.numbers.get(place).map_or(0, |number| number.load(Relaxed))
     }
 
     /// How many blocks the leaf has.
-    pub(super) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         1 + (1..SEGMENTS).take_while(|place| self.number(*place) != 0).count()
     }
 
     /// What is known of the block at a place.
     #[inline]
-    pub(super) fn copy(&self, place: Place) -> &P::Beside {
+    pub fn copy(&self, place: Place) -> &P::Beside {
         &self.copies[place]
     }
 
@@ -58,12 +58,12 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     }
 
     /// One block, and nothing moved to it.
-    pub(super) fn begin(&self) {
+    pub fn begin(&self) {
         (0..SEGMENTS).for_each(|place| self.set(place, 0, 0));
     }
 
     /// Another block behind the last one, if there may be one more.
-    pub(super) fn add(&self, number: u32) -> bool {
+    pub fn add(&self, number: u32) -> bool {
         let place = self.len();
         if place < SEGMENTS {
             self.set(place, number, 0);
@@ -72,7 +72,7 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     }
 
     /// The block at a place behind the first one is given up, which `shed` tells of; the last one takes its place.
-    pub(super) fn give_up(&self, place: Place) {
+    pub fn give_up(&self, place: Place) {
         let (number, last) = (self.number(place), self.len() - 1);
         self.set(place, self.number(last), self.moved[last].load(Relaxed));
         self.set(last, 0, 0);
@@ -80,7 +80,7 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     }
 
     /// The number of the block that has just been given up, once.
-    pub(super) fn shed(&self) -> u32 {
+    pub fn shed(&self) -> u32 {
         let number = self.number(0);
         if number != 0 {
             self.numbers[0].store(0, Relaxed);
@@ -89,22 +89,22 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     }
 
     /// Whether the slot's pair came from another leaf.
-    pub(super) fn has_moved(&self, place: Place, slot: usize) -> bool {
+    pub fn has_moved(&self, place: Place, slot: usize) -> bool {
         self.moved[place].load(Relaxed) >> slot & 1 == 1
     }
 
     /// The slots of a place whose pairs came from another leaf.
-    pub(super) fn set_moved(&self, place: Place, slots: u32) {
+    pub fn set_moved(&self, place: Place, slots: u32) {
         self.moved[place].store(slots, Relaxed);
     }
 
     /// The pairs of these slots of a place have come from another leaf.
-    pub(super) fn add_moved(&self, place: Place, slots: u32) {
+    pub fn add_moved(&self, place: Place, slots: u32) {
         self.set_moved(place, self.moved[place].load(Relaxed) | slots);
     }
 
     /// The slot's pair is stored here now.
-    pub(super) fn stored(&self, place: Place, slot: usize) {
+    pub fn stored(&self, place: Place, slot: usize) {
         self.set_moved(place, self.moved[place].load(Relaxed) & !(1 << slot));
     }
 }

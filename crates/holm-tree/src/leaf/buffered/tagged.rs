@@ -33,7 +33,7 @@ impl State {
 /// oldest, so *one eight-byte store both rolls the versions over and publishes the change*, and survives any tearing
 /// down to words.
 #[derive(Clone, Copy)]
-pub(super) struct Tagged<'a>(pub(super) &'a [Word; 3]);
+pub struct Tagged<'a>(pub &'a [Word; 3]);
 
 impl<'a> Tagged<'a> {
     fn states(self) -> impl Iterator<Item = State> + use<'a> {
@@ -62,13 +62,13 @@ impl<'a> Tagged<'a> {
 
     /// The present. Tags are distinct, so comparing whole words compares tags.
     #[inline]
-    pub(super) fn now(self) -> State {
+    pub fn now(self) -> State {
         State::unpack(self.read().into_iter().max().unwrap_or(0))
     }
 
     /// The state at the end of an epoch that a crash may choose; zero if there was none yet.
     #[inline]
-    pub(super) fn at(self, cut: Epoch) -> State {
+    pub fn at(self, cut: Epoch) -> State {
         let last = State { tag: cut.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
         let until = self.read().map(|word| if word <= last { word } else { 0 });
         State::unpack(until.into_iter().max().unwrap_or(0))
@@ -76,7 +76,7 @@ impl<'a> Tagged<'a> {
 
     /// What the states at the ends of the two epochs before say, together; no tag is greater than the epoch.
     #[inline]
-    pub(super) fn before(self, epoch: Epoch) -> u32 {
+    pub fn before(self, epoch: Epoch) -> u32 {
         let [a, b, c] = self.read();
         let (low, high) = (a.min(b), a.max(b));
         let (newest, middle, oldest) = (high.max(c), low.max(high.min(c)), low.min(c));
@@ -90,20 +90,20 @@ impl<'a> Tagged<'a> {
     /// while an operation of the epoch runs: two epochs back is the second-oldest at the furthest. The caller flushes.
     #[inline]
     #[track_caller]
-    pub(super) fn put<M: Medium>(self, pen: &mut Pen<'_, M>, state: State) {
+    pub fn put<M: Medium>(self, pen: &mut Pen<'_, M>, state: State) {
         pen.write(self.word_for(state.tag), state.pack());
     }
 
     /// The least tag, if it is beyond any that can be here once a crash has cut history there. Not by how much they are
     /// beyond: epochs in which nothing changed leave no record, however many pass. But only two with changes go without
     /// one.
-    pub(super) fn beyond(self, cut: Epoch) -> Option<Epoch> {
+    pub fn beyond(self, cut: Epoch) -> Option<Epoch> {
         self.states().map(|state| state.tag).min().filter(|least| *least > cut)
     }
 
     /// Takes away what is later than the cut, each word by itself: a crash in between finds the rest. Tells whether
     /// there was anything. The caller flushes.
-    pub(super) fn scrub<M: Medium>(self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
+    pub fn scrub<M: Medium>(self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
         let mut any = false;
         for word in self.0.iter().filter(|word| State::unpack(word.read()).tag > cut) {
             pen.write(word, 0);
@@ -113,7 +113,7 @@ impl<'a> Tagged<'a> {
     }
 
     /// The present's tag in a copy of the words.
-    pub(super) fn latest(words: &[u64; 3]) -> Epoch {
+    pub fn latest(words: &[u64; 3]) -> Epoch {
         words.iter().map(|word| State::unpack(*word).tag).max().unwrap_or(0)
     }
 }

@@ -43,9 +43,8 @@ persistent! {
 }
 
 impl Triple {
-    /// The words, for who tears them.
-    #[cfg(test)]
-    pub(super) fn words(&self) -> &[Word; 3] {
+    /// The words, for a test that tears them.
+    pub fn words(&self) -> &[Word; 3] {
         &self.words
     }
 

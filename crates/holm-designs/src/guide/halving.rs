@@ -1,0 +1,24 @@
+//! No signs: binary search, which the sentinel paper compares the scan with.
+
+use super::{Board, Guide};
+use crate::row::Row;
+use holm_search::Search;
+use holm_tree::keys::Keys;
+
+/// Half of the slots at a time.
+pub struct Halving;
+
+impl Guide for Halving {
+    type Inlaid = ();
+    type Beside = ();
+
+    #[inline]
+    fn rank<K: Keys>(_: Board<'_, Self>, row: Row<'_>, _: Search, head: u64) -> usize {
+        let (mut low, mut high) = (0, row.count());
+        while low < high {
+            let middle = low.midpoint(high);
+            if row.head(middle) < head { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+}

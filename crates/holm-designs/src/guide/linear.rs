@@ -1,0 +1,21 @@
+//! No signs: the papers' scan, slot by slot from the least one.
+
+use super::{Board, Guide};
+use crate::row::Row;
+use holm_search::Search;
+use holm_tree::keys::Keys;
+
+/// Slot by slot.
+pub struct Linear;
+
+impl Guide for Linear {
+    type Inlaid = ();
+    type Beside = ();
+
+    #[inline]
+    fn rank<K: Keys>(_: Board<'_, Self>, row: Row<'_>, _: Search, head: u64) -> usize {
+        let [front, rest] = row.parts();
+        let scan = |part: &[super::Pair]| part.iter().position(|pair| pair.head.read() >= head);
+        scan(front).or_else(|| scan(rest).map(|index| front.len() + index)).unwrap_or(row.count())
+    }
+}

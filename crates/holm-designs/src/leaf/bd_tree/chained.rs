@@ -1,0 +1,386 @@
+//! BD+Tree's leaf in a chain, as the paper's recovery has it: which blocks are leaves is known by following links from
+//! the first one.
+//!
+//! A link is part of what a leaf was at the end of an epoch, so it is kept as bitmaps are: three tagged words, in the
+//! place that others have for fingerprints. Nothing is flushed in a split, nothing ordered by a fence, and at every cut
+//! the chain leads through the leaves of that cut. A leaf that gives way needs one store to the leaf *before* it, which
+//! is latched with it; but the first one has none and never moves: it hands all its pairs on, and remains as the head.
+//!
+//! ```text
+//! bytes 24-47   three tagged links {epoch tag 36 | first leaf of its tree 1 | number of the next leaf 27}
+//!       48-55   zero
+//! ```
+//!
+//! Of a link, zero says that the block is no leaf, and 27 ones that there is no next one. A block that no link leads to
+//! does not exist, whatever it says: so what gives way needs no store, and the link to what comes in its place commits.
+
+mod link;
+mod room;
+
+use holm_medium::{Epoch, Medium, Pen, Result, Word, persistent};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::buffered::recovery::beyond;
+use holm_tree::leaf::buffered::replace::MERGE_UP_TO;
+use holm_tree::leaf::buffered::tagged::{State, Tagged};
+use holm_tree::leaf::buffered::versions::Versions;
+use holm_tree::leaf::buffered::{ALL, Buffered, Roll, Triple, Unprinted};
+use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
+use holm_tree::pair::slots;
+use link::{FIRST, Link, NONE};
+
+type Block = Buffered<1, (Triple, Unprinted)>;
+type Beside = Roll<1, Unprinted>;
+
+/// Slots of a first leaf that only the lowest key may take: its versions are three at most.
+const KEPT: u32 = 3;
+
+persistent! {
+    /// A block with links in the place of fingerprints.
+    pub struct Chained {
+        block: Block,
+    }
+}
+
+impl Chained {
+    fn words(&self) -> &[Word; 3] {
+        self.block.prints.first_chunk().expect("three of four words")
+    }
+
+    #[inline]
+    fn links(&self) -> Tagged<'_> {
+        Tagged(self.words())
+    }
+
+    #[inline]
+    fn link(&self) -> Option<Link> {
+        Link::unpack(self.links().now().bits)
+    }
+
+    #[inline]
+    fn is_first(&self) -> bool {
+        self.links().now().bits & FIRST != 0
+    }
+
+    /// Leads elsewhere from now on. Known by its caller to who leaves it out.
+    #[track_caller]
+    fn lead<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+        let bits = Link { next, first: self.is_first() }.pack();
+        self.links().put(pen, State { tag: pen.epoch(), bits });
+        pen.defer(self.words());
+    }
+
+    /// Slots that may be written.
+    fn free(&self, epoch: Epoch) -> u32 {
+        !(self.block.now().bits | self.block.older(epoch)) & ALL
+    }
+
+    /// Those of the slots that count whose pairs compare so with another one.
+    fn among(&self, suits: impl Fn(Slot) -> bool) -> u32 {
+        let suiting = slots(self.block.now().bits).filter(|index| suits(self.block.slot(*index)));
+        suiting.fold(0, |bits, index| bits | 1 << index)
+    }
+}
+
+impl Leaf for Chained {
+    const CARD: Card = Card { linked: true, ..Block::CARD };
+    const CAPACITY: usize = Block::CAPACITY;
+    const NEEDS_BEFORE: bool = true;
+    const NUMBERS: u32 = NONE;
+    type Beside = Beside;
+
+    #[inline]
+    fn get<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        self.block.get(roll, lens, probe)
+    }
+
+    #[inline]
+    fn aim<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) {
+        self.block.aim(roll, lens, probe);
+    }
+
+    #[inline]
+    fn glance<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        self.block.glance(roll, lens, probe)
+    }
+
+    fn live(&self, roll: &Beside, out: &mut Pairs) {
+        self.block.live(roll, out);
+    }
+
+    fn sparse<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>) -> bool {
+        self.block.sparse(roll, lens)
+    }
+
+    /// Of pairs or link: the clock that goes on must be beyond both.
+    #[inline]
+    fn stamp<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>) -> Epoch {
+        self.block.stamp(roll, lens).max(self.links().now().tag)
+    }
+
+    fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
+        let link = |line: &[u64; 8]| Tagged::latest(&[line[3], line[4], line[5]]);
+        Block::newer(logged, found) && link(found) >= link(logged)
+    }
+
+    fn next(&self) -> u32 {
+        self.link().map_or(0, |link| link.next)
+    }
+
+    fn format<M: Medium>(&self, roll: &Beside, pen: &mut Pen<'_, M>, home: Home) {
+        self.begin(roll, pen, 0, home, 0);
+    }
+
+    fn insert<M: Medium, K: Keys>(
+        &self,
+        roll: &Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> std::result::Result<Option<Old>, Full> {
+        // What is handed on stays pinned for two epochs: without room for the lowest key nobody could make some.
+        let scarce = self.is_first() && self.free(pen.epoch()).count_ones() <= KEPT;
+        if scarce && K::fence(probe) != K::Fence::default() {
+            return Err(Full);
+        }
+        self.block.insert(roll, lens, pen, probe, payload)
+    }
+
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        roll: &Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+    ) -> Option<Old> {
+        self.block.remove(roll, lens, pen, probe)
+    }
+
+    fn split<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        roll: &Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        fresh: [Fresh<'_, Self>; 2],
+        range: (&K::Fence, Option<&K::Fence>),
+    ) -> Split<K::Fence> {
+        self.make_room(roll, lens, pen, Room { own, fresh, spare: &[], range, before: None }, None)
+    }
+
+    fn split_and_put<M: Medium, K: Keys>(
+        &self,
+        roll: &Beside,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        room: Room<'_, Self, K::Fence>,
+        probe: K::Probe<'_>,
+        _: u64,
+    ) -> (Split<K::Fence>, bool) {
+        (self.make_room(roll, lens, pen, room, Some(probe)), false)
+    }
+
+    fn absorb<M: Medium, K: Keys>(
+        &self,
+        roll: &Beside,
+        (right, _): (&Self, &Beside),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> bool {
+        let (now, coming, free) = (self.block.now().bits, right.block.now().bits, self.free(pen.epoch()));
+        let (comes, kept) = (coming.count_ones(), if self.is_first() { KEPT } else { 0 });
+        if (now.count_ones() + comes) as usize > MERGE_UP_TO || comes + kept > free.count_ones() {
+            return false;
+        }
+        let mut arrived = 0;
+        for (to, from) in slots(free).zip(slots(coming)) {
+            let (pair, slot) = (&self.block.pairs[to], right.block.slot(from));
+            pen.write(&pair.payload, slot.payload);
+            pen.write(&pair.head, slot.head);
+            pen.defer(pair);
+            arrived |= 1 << to;
+        }
+        roll.add_moved(0, arrived);
+        // After the pairs, and before the link: dying in between, a process leaves the pairs in both leaves.
+        self.block.publish(pen, now | arrived);
+        self.lead(pen, right.next());
+        true
+    }
+
+    /// Of a tree's leaves the first one is all that is found by itself, and the first one to be given up.
+    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        if self.is_first() {
+            self.links().put(pen, State { tag: pen.epoch(), bits: 0 });
+            pen.defer(self.words());
+        }
+    }
+
+    fn recover<'a, M: Medium>(
+        &'a self,
+        own: u32,
+        roll: &Beside,
+        pen: &mut Pen<'_, M>,
+        cut: Cut,
+        _: &dyn Fn(u32) -> Option<&'a Self>,
+    ) -> Result<Fate> {
+        // Nothing names an origin or an heir.
+        self.block.recover(own, roll, pen, cut, &|_| None)?;
+        if let Cut::At(cut) = cut {
+            if let Some(tag) = self.links().beyond(cut) {
+                return Err(beyond::<Self>((own, 24), "a link's tag", tag, cut));
+            }
+            // As with bitmaps: the clock goes on from the cut, and comes to the tag of a lost link again.
+            if self.links().scrub(pen, cut) {
+                pen.flush(self.words());
+            }
+        }
+        let live = |link: Link| Fate::Live { keyspace: self.block.home().keyspace, first: link.first };
+        Ok(self.link().map_or(Fate::Free, live))
+    }
+
+    /// What the death of the process left of a first leaf's handing on, or of taking over a right neighbour, is pairs
+    /// of that one here as well. It was the leaf's last change, so it is taken back or finished in the epoch of that:
+    /// in one of its own, a power cut during this recovery could find more epochs than there are words.
+    fn mend<M: Medium, K: Keys>(&self, _: &Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
+        let theirs = right.into_iter().flat_map(|right| slots(right.block.now().bits).map(|it| right.block.slot(it)));
+        let Some(low) = theirs.min_by(|a, b| lens.keys.order(*a, *b)) else { return };
+        let now = self.block.now();
+        let bits = self.among(|slot| lens.keys.order(slot, low).is_lt());
+        if bits != now.bits {
+            self.block.versions.put(pen, State { tag: now.tag.max(self.links().now().tag), bits });
+            pen.flush(&self.block.versions);
+        }
+    }
+
+    /// In the latest epoch of all that is passed over, which is no later than any that a crash has kept: before that
+    /// one a cut may find pairs in it, from that one on it finds none.
+    fn relink<M: Medium, K: Keys>(&self, _: &Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
+        let behind = |leaf: &Self| Some(leaf.next()).filter(|number| *number != 0 && *number != next);
+        let passed = std::iter::successors(Some(self), |leaf| lens.block::<Self>(behind(leaf)?)).skip(1);
+        let latest = |leaf: &Self| leaf.block.now().tag.max(leaf.links().now().tag);
+        let own = self.links().now().tag;
+        let tag = passed.map(latest).fold(own, Epoch::max);
+        let bits = Link { next, first: self.is_first() }.pack();
+        self.links().put(pen, State { tag, bits });
+        pen.flush(self.words());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Pool, Quill};
+    use holm_search::Search;
+    use holm_tree::keys::Words;
+    use std::sync::Arc;
+
+    const HEAD: Home = Home { keyspace: 5, skip: 0, first: true };
+
+    fn pool() -> (Quill<Mapped>, Arc<Image>) {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        (quill, image)
+    }
+
+    fn block(image: &Image, number: u64) -> &Chained {
+        image.at(Loc::new(Area::Leaves, number * 512)).expect("as many blocks")
+    }
+
+    fn recovered(quill: &Quill<Mapped>, leaf: &Chained, cut: Cut) -> Result<Fate> {
+        leaf.recover(1, &Beside::default(), &mut quill.cut_at(FIRST_EPOCH + 9), cut, &|_| None)
+    }
+
+    /// The first line of a block, whose words a crash keeps or loses one by one.
+    fn line(leaf: &Chained) -> [&Word; 8] {
+        let versions = leaf.block.versions.words();
+        let (prints, home) = (&leaf.block.prints, &leaf.block.home);
+        [&versions[0], &versions[1], &versions[2], &prints[0], &prints[1], &prints[2], &prints[3], home]
+    }
+
+    /// A first leaf is given up, two epochs later its block is a leaf of another tree, and that is lost but for some
+    /// words: none of them brings the old tree back, nor an end of the new one.
+    #[test]
+    fn a_tree_that_was_given_up_does_not_come_back_by_a_lost_reuse() {
+        for (first, keep) in [false, true].into_iter().flat_map(|first| (0..256).map(move |keep| (first, keep))) {
+            let (quill, image) = pool();
+            let (leaf, roll) = (block(&image, 1), Beside::default());
+            let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&*image) };
+            leaf.format(&roll, &mut quill.cut_at(FIRST_EPOCH), HEAD);
+            leaf.insert(&roll, lens, &mut quill.cut_at(FIRST_EPOCH), 7, 7).expect("room");
+            leaf.lead(&mut quill.cut_at(FIRST_EPOCH + 1), 3);
+            leaf.abandon(&mut quill.cut_at(FIRST_EPOCH + 2));
+            let old = line(leaf).map(Word::read);
+            leaf.begin(&roll, &mut quill.cut_at(FIRST_EPOCH + 4), 0, Home { keyspace: 6, first, ..HEAD }, 2);
+            let mut pen = quill.cut_at(FIRST_EPOCH + 4);
+            for (at, word) in line(leaf).into_iter().enumerate().filter(|(at, _)| keep >> at & 1 == 0) {
+                pen.write(word, old[at]);
+            }
+            for cut in [FIRST_EPOCH + 2, FIRST_EPOCH + 3] {
+                assert_eq!(recovered(&quill, leaf, Cut::At(cut)).expect("no damage"), Fate::Free, "{keep:#b}");
+            }
+        }
+    }
+
+    /// At each cut that a crash may choose, a leaf leads to where it led at the end of that epoch.
+    #[test]
+    fn a_link_is_as_old_as_the_cut() {
+        let changes = [(0, 2), (1, 3), (1, 4), (2, 5)];
+        for (cut, next) in [(0, 2), (1, 4), (2, 5)] {
+            let (quill, image) = pool();
+            let leaf = block(&image, 1);
+            leaf.format(&Beside::default(), &mut quill.cut_at(FIRST_EPOCH), HEAD);
+            changes.iter().for_each(|(epoch, next)| leaf.lead(&mut quill.cut_at(FIRST_EPOCH + epoch), *next));
+            assert_eq!(leaf.stamp(&Beside::default(), lens()), FIRST_EPOCH + 2);
+            let live = Fate::Live { keyspace: 5, first: true };
+            assert_eq!(recovered(&quill, leaf, Cut::At(FIRST_EPOCH + cut)).expect("no damage"), live);
+            assert_eq!((leaf.next(), recovered(&quill, leaf, Cut::Visible).expect("no damage")), (next, live));
+        }
+    }
+
+    fn lens<'a>() -> Lens<'a, Words> {
+        Lens { keys: &Words, search: Search::portable(), image: None }
+    }
+
+    /// What came along is in a state of another leaf, which a crash may choose: its record must wait to be freed. And
+    /// what its block held before pins nothing.
+    #[test]
+    fn what_came_along_is_not_young_and_finds_all_slots() {
+        let (quill, image) = pool();
+        let (leaf, fresh) = (block(&image, 1), block(&image, 2));
+        let rolls = <[Beside; 2]>::default();
+        for at in 0..3 {
+            let mut pen = quill.cut_at(FIRST_EPOCH + at);
+            fresh.begin(&rolls[1], &mut pen, ALL, Home { keyspace: 9, ..HEAD }, 3);
+            fresh.lead(&mut pen, 4);
+        }
+        fresh.abandon(&mut quill.cut_at(FIRST_EPOCH + 3));
+        assert_eq!(fresh.stamp(&rolls[1], lens()), FIRST_EPOCH + 3, "the clock goes on behind it");
+        let mut pen = quill.cut_at(FIRST_EPOCH + 5);
+        leaf.format(&rolls[0], &mut pen, HEAD);
+        for key in 1..=6 {
+            assert_eq!(leaf.insert(&rolls[0], lens(), &mut pen, key, key), Ok(None));
+        }
+        let pairs: Vec<_> = leaf.block.moving().collect();
+        let right = Fresh { number: 2, leaf: fresh, beside: &rolls[1] };
+        Chained::fill(&right, lens(), &mut pen, &pairs, Home { first: false, ..HEAD }, 0);
+        leaf.block.publish(&mut pen, 0);
+        assert_eq!(fresh.free(FIRST_EPOCH + 5).count_ones(), 22);
+        assert_eq!(fresh.remove(&rolls[1], lens(), &mut pen, 1), Some(Old { payload: 1, young: false }));
+        assert!(leaf.absorb(&rolls[0], (fresh, &rolls[1]), lens(), &mut pen));
+        assert_eq!(leaf.remove(&rolls[0], lens(), &mut pen, 2), Some(Old { payload: 2, young: false }));
+        assert_eq!((leaf.next(), leaf.block.now().bits.count_ones()), (0, 4));
+    }
+
+    #[test]
+    fn tags_that_no_crash_can_leave_are_damage() {
+        let (quill, image) = pool();
+        let leaf = block(&image, 1);
+        leaf.format(&Beside::default(), &mut quill.cut_at(FIRST_EPOCH), HEAD);
+        for (epoch, next) in [(3, 2), (4, 3), (5, 4)] {
+            leaf.lead(&mut quill.cut_at(FIRST_EPOCH + epoch), next);
+        }
+        let beyond = recovered(&quill, leaf, Cut::At(FIRST_EPOCH + 2)).expect_err("three epochs beyond the cut");
+        assert!(beyond.to_string().contains("a link's tag"), "{beyond}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Versions with a known bug, which the proof must catch: a slot is used again an epoch early, while the state of two
+//! epochs before still names it. In no build that ships.
+
+use holm_medium::{Epoch, Medium, Pen, persistent};
+use holm_tree::leaf::buffered::tagged::State;
+use holm_tree::leaf::buffered::versions::{Triple, Versions};
+
+persistent! {
+    /// As three tagged bitmaps, of which one is not respected.
+    pub struct Forgetful {
+        triple: Triple,
+    }
+}
+
+impl Versions for Forgetful {
+    const NEEDS_LINE_ORDER: bool = Triple::NEEDS_LINE_ORDER;
+
+    fn now(&self) -> State {
+        self.triple.now()
+    }
+
+    fn at(&self, cut: Epoch) -> State {
+        self.triple.at(cut)
+    }
+
+    /// The bug.
+    fn pinned(&self, epoch: Epoch) -> u32 {
+        self.at(epoch.saturating_sub(1)).bits
+    }
+
+    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
+        self.triple.put(pen, state);
+    }
+
+    fn beyond(&self, cut: Epoch) -> Option<Epoch> {
+        self.triple.beyond(cut)
+    }
+
+    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
+        self.triple.scrub(pen, cut)
+    }
+
+    fn latest(words: &[u64; 3]) -> Epoch {
+        Triple::latest(words)
+    }
+}

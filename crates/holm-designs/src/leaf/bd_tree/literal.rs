@@ -1,0 +1,229 @@
+//! The versions as the paper has them: a bitmap for the epoch of the last change, and beside it one word with the
+//! epoch's number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
+//!
+//! Two words cannot change in one store, so a rollover has two, and a crash may come between; and what fits beside two
+//! bitmaps of 28 slots are eight bits of the epoch. Both are made good by a whole tag beside the present's bitmap: the
+//! word behind is stored first, and one whose eight bits are not the tag's was rolled over and the present was not.
+//! This rests on the order of stores to one line, which `Triple` does without.
+//!
+//! ```text
+//! word 0   tag 36 | bitmap of the tag's epoch 28                          the present, stored last
+//!      1   bitmap of one epoch before 28 | of two before 28 | epoch 8     stored first
+//!      2   zero
+//! ```
+
+use holm_medium::{Epoch, Medium, Pen, Word, persistent};
+use holm_tree::leaf::buffered::tagged::State;
+use holm_tree::leaf::buffered::versions::Versions;
+use holm_tree::leaf::buffered::{ALL, SLOTS};
+
+persistent! {
+    /// The present, and what the two epochs before ended with.
+    pub struct Literal {
+        present: Word,
+        past: Word,
+        rest: Word,
+    }
+}
+
+/// The word of the past, unpacked.
+#[derive(Clone, Copy)]
+struct Past {
+    one_before: u32,
+    two_before: u32,
+    /// The lower bits of the epoch that these are before.
+    low: u8,
+}
+
+impl Past {
+    fn unpack(word: u64) -> Self {
+        Past { one_before: (word >> (SLOTS + 8)) as u32 & ALL, two_before: (word >> 8) as u32 & ALL, low: word as u8 }
+    }
+
+    fn pack(self) -> u64 {
+        u64::from(self.one_before) << (SLOTS + 8) | u64::from(self.two_before) << 8 | u64::from(self.low)
+    }
+
+    /// Whether it is the past of an epoch, of those that it can be of.
+    fn is_of(self, epoch: Epoch) -> bool {
+        self.low == epoch as u8
+    }
+}
+
+impl Literal {
+    fn past(&self) -> Past {
+        Past::unpack(self.past.read())
+    }
+
+    /// What the past becomes when the present is about to be of a later epoch; nothing if it is that already: a process
+    /// died before it had changed the present, and what it stored may be needed still.
+    fn rolled_over(&self, epoch: Epoch) -> Option<Past> {
+        let (now, past) = (self.now(), self.past());
+        let next = now.tag + 1 == epoch;
+        let two_before = if next && past.is_of(now.tag) { past.one_before } else { now.bits };
+        let rolled = Past { one_before: now.bits, two_before, low: epoch as u8 };
+        Some(rolled).filter(|_| !(next && past.is_of(epoch)))
+    }
+}
+
+impl Versions for Literal {
+    const NEEDS_LINE_ORDER: bool = true;
+
+    #[inline]
+    fn now(&self) -> State {
+        State::unpack(self.present.read())
+    }
+
+    /// The past counts only if the present is of a later epoch, and then it is the past of that epoch, or of the one
+    /// behind it if the rollover was cut short. Eight bits tell these two apart, and no others can be.
+    #[inline]
+    fn at(&self, cut: Epoch) -> State {
+        let (now, past) = (self.now(), self.past());
+        if now.tag <= cut {
+            return now;
+        }
+        let one = now.tag == cut + 1 && past.is_of(now.tag);
+        State { tag: cut, bits: if one { past.one_before } else { past.two_before } }
+    }
+
+    /// The commit word is the present's. The past before it: else a crash finds a new present beside an old past, and
+    /// takes the state of one epoch for that of another.
+    #[inline]
+    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
+        if let Some(past) = Some(state.tag).filter(|tag| *tag > self.now().tag).and_then(|tag| self.rolled_over(tag)) {
+            pen.write(&self.past, past.pack());
+            pen.order();
+        }
+        pen.write(&self.present, state.pack());
+    }
+
+    /// Only two epochs with changes go without a record, so the past of one that does is its own or that of the next.
+    fn beyond(&self, cut: Epoch) -> Option<Epoch> {
+        let (tag, past) = (self.now().tag, self.past());
+        Some(tag).filter(|tag| *tag > cut && !past.is_of(*tag) && !past.is_of(*tag + 1))
+    }
+
+    /// In one store. The past may stay: no crash can choose what was before the cut any more.
+    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
+        let lost = self.now().tag > cut;
+        if lost {
+            pen.write(&self.present, self.at(cut).pack());
+        }
+        lost
+    }
+
+    fn latest(words: &[u64; 3]) -> Epoch {
+        State::unpack(words[0]).tag
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, LAST_EPOCH, Loc, Mapped, MappedOptions, Pool, Quill};
+    use holm_tree::leaf::buffered::Triple;
+    use std::sync::Arc;
+
+    fn pool() -> (Quill<Mapped>, Arc<Image>) {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        (quill, image)
+    }
+
+    fn place<V: Versions>(image: &Image) -> &V {
+        image.at(Loc::new(Area::Leaves, 512)).expect("within the area")
+    }
+
+    fn of(slots: &[u32]) -> u32 {
+        slots.iter().fold(0, |bits, slot| bits | 1 << slot)
+    }
+
+    /// The node of the paper's figure 1, with the epoch of its last change, after a crash in epoch 5: what is there at
+    /// the end of epoch 3, before and after recovery.
+    fn figure_one<V: Versions>(last_change: Epoch) -> [u32; 2] {
+        let (quill, image) = pool();
+        let node = place::<V>(&image);
+        let before = [of(&[27]), of(&[0]), of(&[0, 1])];
+        for (bits, tag) in before.into_iter().zip(last_change - 2..) {
+            node.put(&mut quill.cut_at(tag), State { tag, bits });
+        }
+        let found = node.at(3).bits;
+        assert_eq!(node.beyond(3), None);
+        assert_eq!(node.scrub(&mut quill.cut_at(4), 3), last_change > 3);
+        [found, node.now().bits]
+    }
+
+    #[test]
+    fn the_three_examples_of_the_paper() {
+        for (last_change, recovered) in [(5, of(&[27])), (4, of(&[0])), (3, of(&[0, 1]))] {
+            assert_eq!(figure_one::<Literal>(last_change), [recovered; 2], "node epoch {last_change}, literally");
+            assert_eq!(figure_one::<Triple>(last_change), [recovered; 2], "node epoch {last_change}, in three words");
+        }
+    }
+
+    /// Numbers that look drawn.
+    fn draw(seed: &mut u64) -> u64 {
+        *seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        *seed >> 33
+    }
+
+    /// States by epoch, as a list tells them.
+    fn told(history: &[State], cut: Epoch) -> u32 {
+        history.iter().rfind(|state| state.tag <= cut).map_or(0, |state| state.bits)
+    }
+
+    /// Any change, in any later epoch, torn behind each of its stores, recovered to each cut that a crash may choose
+    /// and gone on with; also where the lower bits of the epochs come round, and at the end of them all.
+    #[test]
+    fn every_change_torn_anywhere_reads_as_history_has_it() {
+        for (round, start) in
+            (0..60).flat_map(|round| [4, 250, (1 << 20) - 5, LAST_EPOCH - 20_000].map(|at| (round, at)))
+        {
+            let (mut seed, (quill, image)) = (round, pool());
+            let node = place::<Literal>(&image);
+            let (mut history, mut epoch) = (vec![], start);
+            for _ in 0..60 {
+                epoch += [0, 0, 0, 1, 1, 1, 2, 3, 255, 256, 257][draw(&mut seed) as usize % 11];
+                let bits = draw(&mut seed) as u32 & ALL;
+                let old = [node.present.read(), node.past.read()];
+                let mut pen = quill.cut_at(epoch);
+                node.put(&mut pen, State { tag: epoch, bits });
+                let new = [node.present.read(), node.past.read()];
+                for (torn, cut) in [[old[0], new[1]], new].into_iter().flat_map(|torn| [(torn, 1), (torn, 2)]) {
+                    let cut = epoch - cut;
+                    pen.write(&node.present, torn[0]);
+                    pen.write(&node.past, torn[1]);
+                    assert_eq!(node.at(cut).bits, told(&history, cut), "round {round}, epoch {epoch}, cut {cut}");
+                    assert_eq!(node.beyond(cut), None, "round {round}, epoch {epoch}, cut {cut}");
+                    // The same change by a recovery after the death of the process, before which power may fail yet.
+                    node.put(&mut pen, State { tag: epoch, bits: !bits & ALL });
+                    assert_eq!(node.at(cut).bits, told(&history, cut), "done again, epoch {epoch}, cut {cut}");
+                    node.scrub(&mut pen, cut);
+                    assert_eq!((node.now().bits, node.scrub(&mut pen, cut)), (told(&history, cut), false));
+                    // The next epoch but one in the new order of things, after the one that was lost.
+                    for (again, tag) in (cut + 1..cut + 3).enumerate() {
+                        node.put(&mut pen, State { tag, bits: again as u32 + 1 });
+                    }
+                    assert_eq!((node.at(cut).bits, node.at(cut + 1).bits), (told(&history, cut), 1));
+                }
+                pen.write(&node.present, new[0]);
+                pen.write(&node.past, new[1]);
+                history.push(State { tag: epoch, bits });
+                let pinned = [1, 2].map(|before| told(&history, epoch - before));
+                assert_eq!([1, 2].map(|before| node.at(epoch - before).bits), pinned, "round {round}, epoch {epoch}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_past_of_no_such_epoch_is_damage() {
+        let (quill, image) = pool();
+        let node = place::<Literal>(&image);
+        let mut pen = quill.cut_at(9);
+        node.put(&mut pen, State { tag: 9, bits: 1 });
+        assert_eq!(node.beyond(7), None);
+        pen.write(&node.past, Past { low: 12, ..node.past() }.pack());
+        assert_eq!((node.beyond(7), node.beyond(9)), (Some(9), None));
+    }
+}

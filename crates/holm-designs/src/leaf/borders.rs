@@ -1,0 +1,518 @@
+//! Borders: the ends of a leaf's range are its bitmap. A pair counts if and only if its key lies within them.
+//!
+//! Durable when an operation returns. An insert is a value and then a key, stored into a slot whose key lies outside
+//! the borders: one line, one fence. A split moves the upper border, and what it moved to the right is dead on the left
+//! in that same store. What is fast is beside the block: which slots count, and a fingerprint of each.
+//!
+//! ```text
+//! bytes 0-7     low: where the range starts, written once
+//!       8-15    LEAF, FIRST | zero | keyspace 24 | next leaf 32: the commit word of split and merge
+//!       16-511  31 pairs {key, value} in any order; slot i lies in line (i + 1) / 4
+//! ```
+//!
+//! **A pair counts** if `low <= key < high`, where `high` is the `low` of the next leaf, and there is no high end where
+//! there is no next leaf. Any other key is dead. Zero is, wherever `low` is greater; in the first leaf the greatest key
+//! of all is, for it belongs to the last one. So every range leaves a key out that says "no pair", and every key has a
+//! leaf, if there are two: a leaf that is alone has no place for the greatest key, and splits to make one, however
+//! little it holds.
+//!
+//! **A range that grows** wakes keys that lay beyond it, so whoever passes over a right neighbour first writes over
+//! them, durably. A range that shrinks needs nothing. A block that no leaf ever used is zero, and so is ready to become
+//! a right leaf; one that was used is written over whole.
+//!
+//! Borders are keys, so slots must hold whole keys: not for keys that lie in records. Assumed of the medium: what
+//! persists of a line is a prefix of the stores to it.
+
+use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
+use holm_tree::pair::Pair;
+use holm_tree::pair::slots;
+use holm_tree::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+
+const SLOTS: usize = 31;
+const ALL: u32 = (1 << SLOTS) - 1;
+
+/// What a split moves of 32 pairs: with the header, four lines.
+const MOVED: usize = 15;
+
+/// With fewer pairs, a leaf looks for a neighbour to merge with,
+const SPARSE: usize = 6;
+
+/// and does so if they hold no more than this together, or one of them nothing.
+const MERGE_UP_TO: usize = 15;
+
+/// The block is a leaf.
+const LEAF: u64 = 1 << 63;
+/// The first leaf of its keyspace.
+const FIRST: u64 = 1 << 62;
+/// Where the keyspace lies in the link word, and how many there may be.
+const KEYSPACE: u32 = 32;
+const KEYSPACES: u64 = 1 << 24;
+const NEXT: u64 = u32::MAX as u64;
+
+persistent! {
+    /// 512 bytes: two words of header and 31 pairs.
+    #[repr(align(64))]
+    pub struct Borders {
+        low: Word,
+        link: Word,
+        pairs: [Pair; 31],
+    }
+}
+
+const _: () = assert!(size_of::<Borders>() == 512 && SLOTS <= MOST_PAIRS);
+
+/// What is known of a leaf's slots: derived from its keys and borders by recovery, and what is searched.
+#[derive(Default)]
+pub struct Known {
+    /// A bit for each slot that counts.
+    counts: AtomicU32,
+    /// The block has been written to since it was zero.
+    used: AtomicBool,
+    prints: [AtomicU64; 4],
+}
+
+impl Known {
+    #[inline]
+    fn counts(&self) -> u32 {
+        self.counts.load(Relaxed)
+    }
+
+    fn print(&self, slot: usize) -> u8 {
+        (self.prints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
+    }
+
+    fn admit(&self, slot: usize, print: u8) {
+        let (word, shift) = (&self.prints[slot / 8], slot % 8 * 8);
+        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(print) << shift, Relaxed);
+        self.counts.store(self.counts() | 1 << slot, Relaxed);
+    }
+
+    fn dismiss(&self, slots: u32) {
+        self.counts.store(self.counts() & !slots, Relaxed);
+    }
+}
+
+/// A pair on its way, with its fingerprint.
+#[derive(Clone, Copy, Default)]
+struct Traveller {
+    slot: Slot,
+    print: u8,
+    /// The slot that it leaves; none for a pair that is new.
+    from: Option<u8>,
+}
+
+/// What is divided in a split: the pairs of a full leaf and one more, without a place in memory of their own.
+struct Halves {
+    pairs: [Traveller; SLOTS + 1],
+    count: usize,
+    middle: usize,
+}
+
+impl Halves {
+    /// In any order.
+    fn lower(&self) -> &[Traveller] {
+        &self.pairs[..self.middle]
+    }
+
+    /// Ascending.
+    fn upper(&self) -> &[Traveller] {
+        &self.pairs[self.middle..self.count]
+    }
+}
+
+impl Borders {
+    #[inline]
+    fn slot(&self, index: usize) -> Slot {
+        let pair = &self.pairs[index];
+        Slot { head: pair.head.read(), payload: pair.payload.read() }
+    }
+
+    /// The slots whose fingerprint is the probe's.
+    #[inline]
+    fn candidates<K: Keys>(known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
+        lens.search.bytes_equal(&known.prints, K::print(probe)) & known.counts()
+    }
+
+    #[inline]
+    fn find<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
+        let mut candidates = Self::candidates(known, lens, probe);
+        while candidates != 0 {
+            let index = candidates.trailing_zeros() as usize;
+            let slot = self.slot(index);
+            if lens.keys.is(slot, probe) {
+                return Some((index, slot.payload));
+            }
+            candidates &= candidates - 1;
+        }
+        None
+    }
+
+    /// A key outside the borders, wherever the upper one lies.
+    fn dead(&self) -> u64 {
+        if self.low.read() > 0 { 0 } else { u64::MAX }
+    }
+
+    /// Whether there is no place for a key though slots are free: the greatest one, in a leaf that is alone.
+    #[inline]
+    fn shuns(&self, key: u64) -> bool {
+        key == u64::MAX && self.low.read() == 0 && self.next() == 0
+    }
+
+    fn link_to(&self, next: u32) -> u64 {
+        self.link.read() & !NEXT | u64::from(next)
+    }
+
+    /// Into a dead slot, the key last: it is what makes the pair count, and the value must be there by then.
+    fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, pair: Slot) {
+        pen.write(&self.pairs[slot].payload, pair.payload);
+        pen.write(&self.pairs[slot].head, pair.head);
+    }
+
+    /// Flushes the lines of these slots, each once.
+    fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, changed: u32) {
+        let mut last = None;
+        for slot in slots(changed) {
+            let line = (slot + 1) / 4;
+            if last.replace(line) != Some(line) {
+                pen.flush(&self.pairs[slot]);
+            }
+        }
+    }
+
+    fn travellers<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = Traveller> {
+        let of = |slot| Traveller { slot: self.slot(slot), print: known.print(slot), from: Some(slot as u8) };
+        slots(known.counts()).map(of)
+    }
+
+    /// Makes a block that nobody can reach the right half of a split.
+    fn settle<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, header: [u64; 2], pairs: &[Traveller]) {
+        // Before anything else, so that a process that dies in between leaves no block that looks unused.
+        pen.write(&self.low, header[0]);
+        pen.write(&self.link, header[1]);
+        // The greatest first: the next split moves them, and who waits for it finds a slot in the link's line.
+        let placed = || pairs.iter().rev().enumerate();
+        for (slot, pair) in placed() {
+            self.store(pen, slot, pair.slot);
+        }
+        let filled: u32 = (1 << pairs.len()) - 1;
+        // The header's line in any case.
+        let mut changed = 1 | filled;
+        if known.used.swap(true, Relaxed) {
+            changed = ALL;
+            slots(ALL & !filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
+        }
+        self.flush(pen, changed);
+        known.dismiss(ALL);
+        placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
+    }
+
+    /// The halves of a full leaf and the pair that found no room; nothing if there is room by now. Who does not say
+    /// what found none is believed of a leaf that is alone.
+    fn halves<K: Keys>(
+        &self,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pending: Option<(K::Probe<'_>, u64)>,
+    ) -> Option<Halves> {
+        let key = pending.map_or(u64::MAX, |(probe, _)| K::head(probe, 0));
+        if known.counts() != ALL && !self.shuns(key) {
+            return None;
+        }
+        let new = match pending {
+            Some((probe, _)) if self.find(known, lens, probe).is_some() => return None,
+            Some((probe, payload)) => {
+                Some(Traveller { slot: Slot { head: key, payload }, print: K::print(probe), from: None })
+            }
+            None => None,
+        };
+        let mut halves = Halves { pairs: [Traveller::default(); SLOTS + 1], count: 0, middle: 0 };
+        for (place, pair) in halves.pairs.iter_mut().zip(self.travellers(known).chain(new)) {
+            *place = pair;
+            halves.count += 1;
+        }
+        // The greatest key of all, if that is what found no room, is in the upper half though there be nothing else.
+        let moved = (halves.count + usize::from(new.is_some())) / 2;
+        halves.middle = halves.count - moved.min(MOVED);
+        let (key, middle) = (|pair: &Traveller| pair.slot.head, halves.middle);
+        // Copies, which no writer changes: the library may sort them. Of the lower half nobody asks the order.
+        let all = &mut halves.pairs[..halves.count];
+        if middle < all.len() {
+            all.select_nth_unstable_by_key(middle, key);
+            all[middle..].sort_unstable_by_key(key);
+        }
+        Some(halves)
+    }
+
+    /// One fresh block, and one commit word for the split and, if it can be, the pair that found no room.
+    fn part<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        own: u32,
+        right: &Fresh<'_, Self>,
+        pending: Option<(K::Probe<'_>, u64)>,
+    ) -> (Split<K::Fence>, bool) {
+        let stays = (Split { left: own, right: None }, false);
+        let Some(halves) = self.halves(known, lens, pending) else { return stays };
+        let (lower, upper) = (halves.lower(), halves.upper());
+        let key = |pair: &Traveller| pair.slot.head;
+        let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
+        // Halfway between the halves; of all keys, where both are empty. Between equal keys, which only damage could
+        // bring about, there is nothing: the forest reports a leaf that stays full.
+        let low = last.midpoint(first).saturating_add(1);
+        let separator = lens.keys.key(Slot { head: low, payload: 0 });
+        let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
+        right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], upper);
+        // Before the link: else a crash keeps the link and finds noise behind it.
+        pen.fence();
+        // The commit word: the upper border of this leaf is now the lower one of the right leaf.
+        pen.write(&self.link, self.link_to(right.number));
+        let gone = upper.iter().filter_map(|pair| pair.from).fold(0, |gone, slot| gone | 1 << slot);
+        known.dismiss(gone);
+        let new = lower.iter().find(|pair| pair.from.is_none());
+        // What was moved away is dead only once the link is durable. In the link's own line that comes first anyway.
+        let place = slots(gone & 0b111).next();
+        if let Some((pair, place)) = new.zip(place) {
+            // The commit word of the insert is the key.
+            self.store(pen, place, pair.slot);
+            known.admit(place, pair.print);
+        }
+        // Before the split is seen: else a crash finds what later went to the right leaf in none.
+        pen.persist(&self.link);
+        let took = pending.is_some() && (new.is_none() || place.is_some());
+        (Split { left: own, right: Some((separator, right.number)) }, took)
+    }
+
+    /// Passes over the right neighbour, whose pairs come along, and leaves the last flush to be fenced.
+    fn widen<M: Medium>(
+        &self,
+        known: &Known,
+        pen: &mut Pen<'_, M>,
+        mut coming: impl Iterator<Item = Traveller>,
+        next: u32,
+    ) {
+        let dead = self.dead();
+        let mut changed = 0;
+        for slot in slots(ALL & !known.counts()) {
+            if let Some(pair) = coming.next() {
+                // Still beyond the upper border.
+                self.store(pen, slot, pair.slot);
+                known.admit(slot, pair.print);
+            } else if self.pairs[slot].head.read() != dead {
+                pen.write(&self.pairs[slot].head, dead);
+            } else {
+                continue;
+            }
+            changed |= 1 << slot;
+        }
+        if changed != 0 {
+            self.flush(pen, changed);
+            // Before the border moves: else a crash keeps that, and wakes keys of long ago or misses those that come.
+            pen.fence();
+        }
+        // The commit word: what lay between the two upper borders is this leaf's.
+        pen.write(&self.link, self.link_to(next));
+        pen.flush(&self.link);
+    }
+}
+
+impl Leaf for Borders {
+    const CARD: Card = Card {
+        source: "none: our own",
+        defers: false,
+        needs_line_order: true,
+        needs_whole_keys: true,
+        linked: true,
+        keeps: true,
+    };
+    const CAPACITY: usize = SLOTS;
+    type Beside = Known;
+
+    #[inline]
+    fn get<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        self.find(known, lens, probe).map(|(_, payload)| payload)
+    }
+
+    /// Fingerprints are not in the block.
+    #[inline]
+    fn approach(&self) {}
+
+    #[inline]
+    fn aim<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) {
+        let candidates = Self::candidates(known, lens, probe);
+        if candidates != 0 {
+            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
+        }
+    }
+
+    fn live(&self, known: &Known, out: &mut Pairs) {
+        slots(known.counts()).for_each(|slot| out.push(self.slot(slot)));
+    }
+
+    fn sparse<K: Keys>(&self, known: &Known, _: Lens<'_, K>) -> bool {
+        (known.counts().count_ones() as usize) < SPARSE
+    }
+
+    fn next(&self) -> u32 {
+        self.link.read() as u32
+    }
+
+    fn low<K: Keys>(&self, lens: Lens<'_, K>) -> Option<K::Fence> {
+        lens.keys.key(Slot { head: self.low.read(), payload: 0 })
+    }
+
+    fn format<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, home: Home) {
+        assert!(home.first, "where another leaf starts, only a split can say");
+        assert!(u64::from(home.keyspace) < KEYSPACES, "keyspaces are numbered below 2^24");
+        // Zero is a key here.
+        self.pairs.iter().for_each(|pair| pen.write(&pair.head, u64::MAX));
+        self.flush(pen, ALL & !0b111);
+        // Before the block is a leaf: else a crash finds in it what its last owner left.
+        pen.fence();
+        pen.write(&self.low, 0);
+        // The commit word, last in its line.
+        pen.write(&self.link, LEAF | FIRST | u64::from(home.keyspace) << KEYSPACE);
+        pen.persist(&self.link);
+        known.used.store(true, Relaxed);
+        known.dismiss(ALL);
+    }
+
+    fn insert<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> std::result::Result<Option<Old>, Full> {
+        if let Some((slot, old)) = self.find(known, lens, probe) {
+            // The commit word.
+            pen.write(&self.pairs[slot].payload, payload);
+            // Before the new value is acknowledged or seen.
+            pen.persist(&self.pairs[slot]);
+            return Ok(Some(Old { payload: old, young: false }));
+        }
+        let (free, head) = (!known.counts() & ALL, K::head(probe, 0));
+        if free == 0 || self.shuns(head) {
+            return Err(Full);
+        }
+        let slot = free.trailing_zeros() as usize;
+        // The commit word is the key.
+        self.store(pen, slot, Slot { head, payload });
+        // Before the pair is acknowledged or seen.
+        pen.persist(&self.pairs[slot]);
+        known.admit(slot, K::print(probe));
+        Ok(None)
+    }
+
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+    ) -> Option<Old> {
+        let (slot, payload) = self.find(known, lens, probe)?;
+        // The commit word.
+        pen.write(&self.pairs[slot].head, self.dead());
+        // Before the removal is acknowledged or seen.
+        pen.persist(&self.pairs[slot]);
+        known.dismiss(1 << slot);
+        Some(Old { payload, young: false })
+    }
+
+    fn split<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        [right, _]: [Fresh<'_, Self>; 2],
+        _: (&K::Fence, Option<&K::Fence>),
+    ) -> Split<K::Fence> {
+        self.part(known, lens, pen, own, &right, None).0
+    }
+
+    fn split_and_put<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        room: Room<'_, Self, K::Fence>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> (Split<K::Fence>, bool) {
+        self.part(known, lens, pen, room.own, &room.fresh[0], Some((probe, payload)))
+    }
+
+    fn absorb<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        (right, theirs): (&Self, &Known),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> bool {
+        let [own, other] = [known.counts(), theirs.counts()].map(|counts| counts.count_ones() as usize);
+        let next = right.next();
+        let alone = self.low.read() == 0 && next == 0;
+        let homeless = alone && right.travellers(theirs).any(|pair| pair.slot.head == u64::MAX);
+        if homeless || own.min(other) > 0 && own + other > MERGE_UP_TO {
+            return false;
+        }
+        self.widen(known, pen, right.travellers(theirs), next);
+        // Before the merge is seen, and the right block used for something else: else a crash finds that in the chain.
+        pen.fence();
+        true
+    }
+
+    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        pen.write(&self.link, 0);
+        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        pen.persist(&self.link);
+    }
+
+    fn recover<'a, M: Medium>(
+        &'a self,
+        own: u32,
+        known: &Known,
+        _: &mut Pen<'_, M>,
+        _: Cut,
+        _: &dyn Fn(u32) -> Option<&'a Self>,
+    ) -> Result<Fate> {
+        let (low, link) = (self.low.read(), self.link.read());
+        if link == 0 {
+            let noise = |pair: &Pair| pair.head.read() | pair.payload.read() != 0;
+            known.used.store(low != 0 || self.pairs.iter().any(noise), Relaxed);
+            return Ok(Fate::Free);
+        }
+        known.used.store(true, Relaxed);
+        let (first, keyspace) = (link & FIRST != 0, (link & !(LEAF | FIRST)) >> KEYSPACE);
+        if link & LEAF == 0 || keyspace >= KEYSPACES || first != (low == 0) {
+            let expected = "a keyspace below 2^24, the mark of a leaf, and zero as the lower border of the first alone";
+            return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{low:#x}, {link:#x}"), expected));
+        }
+        Ok(Fate::Live { keyspace: keyspace as u32, first })
+    }
+
+    /// Nothing is ever under way: the borders alone say what counts.
+    fn mend<M: Medium, K: Keys>(&self, known: &Known, lens: Lens<'_, K>, _: &mut Pen<'_, M>, right: Option<&Self>) {
+        let low = self.low.read();
+        let high = right.map(|right| right.low.read());
+        known.dismiss(ALL);
+        for slot in 0..SLOTS {
+            let key = self.pairs[slot].head.read();
+            let within = low <= key && high.is_none_or(|high| key < high) && !self.shuns(key);
+            if let Some(fence) = lens.keys.key(self.slot(slot)).filter(|_| within) {
+                known.admit(slot, K::print(K::probe(&fence)));
+            }
+        }
+    }
+
+    fn relink<M: Medium, K: Keys>(&self, known: &Known, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
+        self.widen(known, pen, std::iter::empty(), next);
+    }
+}

@@ -1,0 +1,269 @@
+//! NV-Tree's leaf: a log of records, of which the last one of a key decides (Yang, Wei, Chen, Wang, Yong, He, FAST
+//! 2015).
+//!
+//! Durable when an operation returns. A record is appended and made durable, then counted. A removal appends a record
+//! that strikes another out; an update appends such a one and the new pair, and counts both at once. A full leaf is
+//! replaced, by one leaf if the pairs that count fill half of it at most and else by two: see `lineage`.
+//!
+//! ```text
+//! bytes 0-23    lineage
+//!       24-31   count 32 | bit r of 30: record r strikes out; zero 2
+//!       32-511  30 records {head, payload}; of one that strikes out, the payload is the number of the other
+//! ```
+
+use crate::lineage::Lineage;
+use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
+use holm_tree::pair::Pair;
+use holm_tree::pairs::{arrange, reheaded};
+
+const RECORDS: usize = 30;
+
+persistent! {
+    /// 512 bytes: half a line of header, and 30 records.
+    #[repr(align(64))]
+    pub struct NvTree {
+        lineage: Lineage,
+        log: Word,
+        records: [Pair; 30],
+    }
+}
+
+const _: () = assert!(size_of::<NvTree>() == 512 && RECORDS <= MOST_PAIRS);
+
+/// How many records count, and which of them strike others out.
+#[derive(Clone, Copy)]
+struct Log {
+    count: usize,
+    strikes: u32,
+}
+
+impl Log {
+    /// Total over any bits: a racing reader may meet any.
+    fn unpack(word: u64) -> Self {
+        Log { count: (word as u32 as usize).min(RECORDS), strikes: (word >> 32) as u32 }
+    }
+
+    fn pack(self) -> u64 {
+        u64::from(self.strikes) << 32 | self.count as u64
+    }
+
+    fn strikes(self, record: usize) -> bool {
+        self.strikes >> record & 1 == 1
+    }
+}
+
+impl NvTree {
+    fn log(&self) -> Log {
+        Log::unpack(self.log.read())
+    }
+
+    /// Records that are pairs and have not been struck out, from the last one to the first: the paper's search.
+    fn standing(&self) -> impl Iterator<Item = (usize, Slot)> {
+        let log = self.log();
+        let mut struck = 0u32;
+        (0..log.count).rev().filter_map(move |at| {
+            let slot = self.records[at].slot();
+            if log.strikes(at) {
+                struck |= 1 << (slot.payload % 32);
+                return None;
+            }
+            (struck >> at & 1 == 0).then_some((at, slot))
+        })
+    }
+
+    #[inline]
+    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, Slot)> {
+        let head = K::head(probe, self.skip());
+        self.standing().find(|(_, slot)| slot.head == head && lens.keys.is(*slot, probe))
+    }
+
+    /// Appends up to two records: one that strikes out, one that is a pair.
+    fn append<M: Medium>(&self, pen: &mut Pen<'_, M>, struck: Option<usize>, pair: Option<Slot>) {
+        let Log { mut count, mut strikes } = self.log();
+        let from = count;
+        if let Some(struck) = struck {
+            pen.write(&self.records[count].payload, struck as u64);
+            strikes |= 1 << count;
+            count += 1;
+        }
+        if let Some(pair) = pair {
+            self.records[count].write(pen, pair);
+            count += 1;
+        }
+        self.flush_records(pen, from, count);
+        // Before they count: else a crash keeps the count and finds what lay there before.
+        pen.fence();
+        // The commit word.
+        pen.write(&self.log, Log { count, strikes }.pack());
+        // Before the operation is acknowledged.
+        pen.persist(&self.log);
+    }
+
+    /// Each line of these records once.
+    fn flush_records<M: Medium>(&self, pen: &mut Pen<'_, M>, from: usize, to: usize) {
+        // Two records of the header's line come before the first whole line of four.
+        let line = |at: usize| (at + 2) / 4;
+        let starts = (from..to).filter(|at| *at == from || line(*at) != line(*at - 1));
+        starts.for_each(|at| pen.flush(&self.records[at]));
+    }
+
+    /// Fills a block with these pairs. The caller flushes what has been written.
+    fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
+        pen.write(&self.log, Log { count: pairs.len(), strikes: 0 }.pack());
+        self.records.iter().zip(pairs).for_each(|(record, slot)| record.write(pen, *slot));
+    }
+}
+
+impl Leaf for NvTree {
+    const CARD: Card = Card {
+        source: "NV-Tree: Yang et al., FAST 2015",
+        defers: false,
+        needs_line_order: false,
+        needs_whole_keys: false,
+        linked: false,
+        keeps: true,
+    };
+    const CAPACITY: usize = RECORDS;
+    type Beside = ();
+
+    #[inline]
+    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        self.find(lens, probe).map(|(_, slot)| slot.payload)
+    }
+
+    fn live(&self, _: &(), out: &mut Pairs) {
+        self.standing().for_each(|(_, slot)| out.push(slot));
+    }
+
+    fn skip(&self) -> usize {
+        self.lineage.home().skip.into()
+    }
+
+    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+        self.fill(pen, &[]);
+        // Before the block is a leaf: else a crash finds as many records as its last owner left.
+        pen.persist(&self.log);
+        self.lineage.begin(pen, home, None);
+        // Before the first pair: else a crash finds no leaf around it.
+        pen.persist(&self.lineage);
+    }
+
+    fn insert<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> std::result::Result<Option<Old>, Full> {
+        let found = self.find(lens, probe);
+        let needs = 1 + usize::from(found.is_some());
+        if self.log().count + needs > RECORDS {
+            return Err(Full);
+        }
+        let pair = Slot { head: K::head(probe, self.skip()), payload };
+        self.append(pen, found.map(|(at, _)| at), Some(pair));
+        Ok(found.map(|(_, old)| Old { payload: old.payload, young: false }))
+    }
+
+    fn crowded(&self) -> bool {
+        self.log().count == RECORDS
+    }
+
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+    ) -> Option<Old> {
+        let (at, old) = self.find(lens, probe)?;
+        assert!(!self.crowded(), "room for one record more has been made");
+        self.append(pen, Some(at), None);
+        Some(Old { payload: old.payload, young: false })
+    }
+
+    /// By replacement: one compact leaf where half of one is enough, else two.
+    fn split<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        fresh: [Fresh<'_, Self>; 2],
+        range: (&K::Fence, Option<&K::Fence>),
+    ) -> Split<K::Fence> {
+        let as_it_is = Split { left: own, right: None };
+        if self.log().count + 2 <= RECORDS {
+            // There is room by now, also for an update.
+            return as_it_is;
+        }
+        let mut pairs: Vec<_> = self.standing().map(|(_, slot)| slot).collect();
+        arrange(&mut pairs, |a, b| lens.keys.order(*a, *b));
+        let (home, middle) = (self.lineage.home(), pairs.len() / 2);
+        let replace = |pen: &mut Pen<'_, M>, fresh: &Fresh<'_, Self>, pairs: &[Slot], home: Home| {
+            fresh.leaf.lineage.begin(pen, home, Some((own, &self.lineage)));
+            fresh.leaf.fill(pen, &reheaded(lens.keys, pairs, self.skip(), home.skip.into()));
+            pen.flush(&fresh.leaf.lineage);
+            fresh.leaf.flush_records(pen, 2, pairs.len());
+        };
+        let [left, right] = &fresh;
+        let mut split = Split { left: left.number, right: None };
+        if pairs.len() <= RECORDS / 2 {
+            replace(pen, left, &pairs, home);
+        } else {
+            let key = |at: usize| lens.keys.key(pairs[at]);
+            // No key where a record is gone, which only damage could bring about: the forest reports a leaf that stays
+            // full.
+            let Some((last, first)) = key(middle - 1).zip(key(middle)) else { return as_it_is };
+            let separator = K::separator(&last, &first);
+            let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
+            replace(pen, left, &pairs[..middle], at(range.0, Some(&separator)));
+            replace(pen, right, &pairs[middle..], at(&separator, range.1));
+            split.right = Some((separator, right.number));
+        }
+        // Before the old leaf ends: else a crash finds neither it nor what it held.
+        pen.fence();
+        self.lineage.end(pen);
+        split
+    }
+
+    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        self.lineage.end(pen);
+    }
+
+    fn recover<'a, M: Medium>(
+        &'a self,
+        own: u32,
+        _: &(),
+        pen: &mut Pen<'_, M>,
+        _: Cut,
+        peer: &dyn Fn(u32) -> Option<&'a Self>,
+    ) -> Result<Fate> {
+        let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
+        let Log { count, strikes } = self.log();
+        let word = self.log.read();
+        if fate != Fate::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
+            let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond");
+            return Err(damaged::<Self>((own, 24), "a leaf's log", found, expected));
+        }
+        Ok(fate)
+    }
+
+    fn normalise<M: Medium, K: Keys>(
+        &self,
+        _: u32,
+        _: &(),
+        _: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        placed: bool,
+    ) -> Result<bool> {
+        let stays = placed || self.standing().next().is_some();
+        if !stays {
+            self.lineage.give_up(pen);
+        }
+        Ok(stays)
+    }
+}

@@ -1,0 +1,108 @@
+//! Proactive compaction: pairs behind the head move into it when they are updated, and an empty subnode at the end of
+//! the list is given up by whoever takes its last pair.
+//!
+//! A subnode is given up in three steps: it is tagged free; the bitmap takes its last pair away, which commits; the one
+//! before it forgets the way. Between the first two a crash leaves a free subnode with bits in its region, and that
+//! still counts. **The last step is fenced**, where the paper only flushes it: else the subnode, or its region, could
+//! be used again while a crash may still find the old way to it.
+
+#[cfg(feature = "canary")]
+use super::HASTY;
+use super::subnode::{bit, line, lines_behind, part};
+use super::{Beside, Place, SsTree};
+use holm_medium::{Medium, Pen};
+use holm_tree::keys::Slot;
+use holm_tree::pair::slots;
+use holm_tree::sync::atomic::Ordering::Relaxed;
+
+impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
+    /// Updates a pair behind the head by moving it into the head, and with it those of its own line, while there is
+    /// room.
+    pub(super) fn draw_in<M: Medium>(
+        &self,
+        beside: &Beside,
+        pen: &mut Pen<'_, M>,
+        place: &Place<'_, Self>,
+        payload: u64,
+    ) {
+        let Some(before) = place.before else { return };
+        let known = beside.known();
+        let beyond = |slot: &usize| *slot != place.at && line(*slot) == line(place.at);
+        let coming = std::iter::once(place.at).chain(slots(part(known.bitmap(), place.region)).filter(beyond));
+        let (mut bitmap, mut taken) = (known.bitmap(), 0);
+        for (to, from) in slots(known.free()).zip(coming) {
+            let slot = place.node.slot(from);
+            self.store(pen, to, if from == place.at { Slot { payload, ..slot } } else { slot });
+            bitmap = bitmap & !bit(place.region, from) | bit(known.region(), to);
+            taken |= 1 << to;
+            // Its bit is not set yet: no search asks for it.
+            beside.set_print(to, before.delegated_print(from));
+        }
+        lines_behind(taken).for_each(|line| self.flush(pen, line));
+        let emptied = self.tag_if_empty(pen, place, bitmap);
+        if emptied || lines_behind(taken).next().is_some() {
+            // Before the bitmap: else a crash keeps the bits and loses pairs, or finds an empty subnode that nothing
+            // leads to and that is no free one.
+            pen.fence();
+        }
+        self.conclude(beside, pen, place, bitmap, emptied);
+    }
+
+    /// Takes a pair away.
+    pub(super) fn drop_from<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, place: &Place<'_, Self>) {
+        let bitmap = beside.known().bitmap() & !bit(place.region, place.at);
+        let emptied = self.tag_if_empty(pen, place, bitmap);
+        if emptied {
+            // As above.
+            pen.fence();
+        }
+        self.conclude(beside, pen, place, bitmap, emptied);
+    }
+
+    /// Tags the subnode free, if it is the last one and holds nothing by this bitmap; flushed, and not fenced.
+    fn tag_if_empty<M: Medium>(&self, pen: &mut Pen<'_, M>, place: &Place<'_, Self>, bitmap: u64) -> bool {
+        // From the end of the list only: else what comes after would be lost.
+        let empty = place.before.is_some() && part(bitmap, place.region) == 0 && place.node.next() == 0;
+        if empty {
+            place.node.untag(pen);
+            place.node.flush(pen, 0);
+        }
+        empty
+    }
+
+    /// The bitmap, and the way to a subnode that was tagged free.
+    fn conclude<M: Medium>(
+        &self,
+        beside: &Beside,
+        pen: &mut Pen<'_, M>,
+        place: &Place<'_, Self>,
+        bitmap: u64,
+        emptied: bool,
+    ) {
+        let known = beside.known();
+        let Some(before) = place.before.filter(|_| emptied) else {
+            self.commit(pen, bitmap);
+            return beside.know(bitmap, known.region(), known.more());
+        };
+        beside.shed.store(before.next(), Relaxed);
+        if std::ptr::eq(before, self) {
+            // The commit word; the way is in its line, and comes after it.
+            pen.write(&self.words[1], bitmap);
+            self.end(pen);
+            // Before the operation returns, and before the subnode or its region is used again.
+            pen.persist(&self.words[1]);
+            return beside.know(bitmap, known.region(), false);
+        }
+        self.commit(pen, bitmap);
+        before.end(pen);
+        before.flush(pen, 0);
+        #[cfg(feature = "canary")]
+        if COURSE == HASTY {
+            return beside.know(bitmap, known.region(), true);
+        }
+        // Before the subnode or its region is used again: else a crash finds two ways into one subnode, or takes the
+        // pairs of another for those of this one.
+        pen.fence();
+        beside.know(bitmap, known.region(), true);
+    }
+}

@@ -1,0 +1,116 @@
+//! What a crash may have left of a list, and how it is mended.
+//!
+//! | image | recovery |
+//! |---|---|
+//! | a way to a free subnode in whose region bits are set | none: it counts, and its tag says nothing |
+//! | a way to a free subnode without such bits | it had been given up: the way is forgotten |
+//! | bits in regions of no subnode | the leaf was being given up with its keyspace: the bits are cleared |
+//! | no bit at all | the leaf is given up, its last subnode first |
+//! | pairs of a leaf that its right neighbour has, too | a split had begun: they are the neighbour's |
+//!
+//! The paper finishes what had begun, for which the head needs free slots; a removal promises none. Here the tag is
+//! asked only of subnodes that nothing leads to, which it keeps from being taken for heads, so nothing need be done.
+
+use super::subnode::{bit, part};
+use super::{Beside, SsTree};
+use holm_medium::{Medium, Pen, Result};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::{Fate, Leaf, Lens, damaged};
+use holm_tree::pair::slots;
+use std::cmp::Ordering;
+
+impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
+    /// Whether the subnode is part of a leaf; whether it is the head of one, no block can say by itself.
+    pub(super) fn fate(&self, own: u32) -> Result<Fate> {
+        if !self.is_sound() {
+            let found = format!("{:#x}, {:#x}", self.words[0].read(), self.words[1].read());
+            let expected = "a keyspace, a region, the next subnode's number and a bitmap of as many regions";
+            return Err(damaged::<Self>((own, 0), "a subnode's header", found, expected));
+        }
+        let live = Fate::Live { keyspace: self.keyspace(), first: false };
+        Ok(if self.is_used() { live } else { Fate::Free })
+    }
+
+    /// Mends the list of which this is the head; tells whether it still is a leaf.
+    pub(super) fn mend_list<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+    ) -> Result<bool> {
+        let mut list: Vec<(u32, &Self)> = vec![(own, self)];
+        let mut regions = 1u32 << self.region();
+        let mut node = self;
+        while node.next() != 0 {
+            let number = node.next();
+            let next = lens.block::<Self>(number).filter(|next| regions >> next.region() & 1 == 0);
+            let Some(next) = next.filter(|_| list.len() < SUBNODES) else {
+                let expected = "at most as many as a leaf may have, each with a region of its own";
+                return Err(damaged::<Self>(
+                    (own, 0),
+                    "a list of subnodes",
+                    format!("{regions:#b}, {number}"),
+                    expected,
+                ));
+            };
+            if !next.is_used() && part(self.bitmap(), next.region()) == 0 {
+                // Before the subnode is used again: the rebuild fences.
+                node.end(pen);
+                node.flush(pen, 0);
+                break;
+            }
+            regions |= 1 << next.region();
+            list.push((number, next));
+            node = next;
+        }
+        let owned = (0..SUBNODES).filter(|region| regions >> region & 1 == 1);
+        let mask = owned.fold(0, |mask, region| mask | (bit(region, super::SLOTS) - bit(region, 0)));
+        let bitmap = self.bitmap() & mask;
+        if bitmap == 0 {
+            list.iter().rev().for_each(|(_, node)| node.abandon(pen));
+            return Ok(false);
+        }
+        if bitmap != self.bitmap() {
+            // Before one of those regions is another subnode's: the rebuild fences.
+            pen.write(&self.words[1], bitmap);
+            self.flush(pen, 0);
+        }
+        Ok(true)
+    }
+
+    /// Takes away what the right neighbour has, too. Anything else that overlaps is damage, and left for the rebuild to
+    /// report.
+    pub(super) fn cut_off<M: Medium, K: Keys>(&self, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: &Self) {
+        let theirs: Vec<Slot> = right.every(lens).map(|(_, slot)| slot).collect();
+        let Some(lowest) = theirs.iter().copied().reduce(|a, b| if lens.keys.order(a, b).is_le() { a } else { b })
+        else {
+            return;
+        };
+        let at_or_above = |slot: Slot| lens.keys.order(slot, lowest) != Ordering::Less;
+        let shared: Vec<_> = self.every(lens).filter(|(_, slot)| at_or_above(*slot)).collect();
+        if shared.iter().all(|(_, slot)| theirs.contains(slot)) {
+            pen.write(&self.words[1], self.bitmap() & !shared.iter().fold(0, |bits, (bit, _)| bits | bit));
+            // The rebuild fences before either leaf changes.
+            self.flush(pen, 0);
+        }
+    }
+
+    /// Every pair that counts, with its bit, by what is durable.
+    fn every<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (u64, Slot)> {
+        let nodes = std::iter::once(self).chain(self.followers(lens).map(|(_, node)| node));
+        nodes.flat_map(|node| {
+            let region = node.region();
+            slots(part(self.bitmap(), region)).map(move |at| (bit(region, at), node.slot(at)))
+        })
+    }
+
+    /// What DRAM knows, from what is durable.
+    pub(super) fn derive<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) {
+        let region = self.region();
+        for at in slots(part(self.bitmap(), region)) {
+            let print = lens.keys.key(self.slot(at)).map_or(0, |key| K::print(K::probe(&key)));
+            beside.set_print(at, print);
+        }
+        beside.know(self.bitmap(), region, self.next() != 0);
+    }
+}

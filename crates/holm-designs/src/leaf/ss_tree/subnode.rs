@@ -1,0 +1,178 @@
+//! A subnode: the words of one block, and how a leaf's subnodes are found.
+//!
+//! ```text
+//! bytes 0-7     number of the next subnode 32 | keyspace 24 | region 2 | USED | zero 5
+//!       8-15    bitmap of the leaf: region r has bits 15r to 15r + 14; of the head's alone
+//!       16-31   slot 0, or of the next subnode 15 fingerprints and the region
+//!       32-255  slots 1 to 14 {head, payload}; slot s lies in line (s + 1) / 4
+//! ```
+//!
+//! The last subnode of a leaf has 15 slots, any other 14: its slot 0 is where the next one's fingerprints are delegated
+//! to. A region is a subnode's part of the bitmap, its own until it is free. **Free** is a subnode without `USED`: the
+//! paper has ones there, but fresh memory is zero, so no block has to be made free before it is first used. The region
+//! stays in the word of a subnode that is being given up: as long as the head leads to it and its bits are set, it
+//! counts.
+
+use super::SsTree;
+use holm_medium::{Medium, Pen, atomics};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::Lens;
+use holm_tree::pair::slots;
+use std::sync::atomic::AtomicU64;
+
+/// Slots of a region.
+pub const SLOTS: usize = 15;
+/// The bits of one region.
+pub const ALL: u32 = (1 << SLOTS) - 1;
+
+/// In the first word: where the keyspace lies.
+const KEYSPACE: u32 = 32;
+/// In the first word: where the region lies.
+const REGION: u32 = 56;
+/// In the first word: the subnode is part of a leaf.
+const USED: u64 = 1 << 58;
+/// In the first word: number of the next subnode.
+const NUMBER: u64 = 0xffff_ffff;
+
+/// The bitmap's bit of a slot.
+pub const fn bit(region: usize, slot: usize) -> u64 {
+    1 << (region * SLOTS + slot)
+}
+
+/// A region's part of the bitmap.
+#[inline]
+pub fn part(bitmap: u64, region: usize) -> u32 {
+    (bitmap >> (region * SLOTS)) as u32 & ALL
+}
+
+/// The line of a slot.
+pub const fn line(slot: usize) -> usize {
+    (slot + 1) / 4
+}
+
+/// The lines, behind the first one, in which these slots lie.
+pub fn lines_behind(taken: u32) -> impl Iterator<Item = usize> {
+    (1..4).filter(move |at| slots(taken).any(|slot| line(slot) == *at))
+}
+
+/// The slots that a subnode has, by whether another one is behind it.
+#[inline]
+pub const fn places(followed: bool) -> u32 {
+    if followed { ALL & !1 } else { ALL }
+}
+
+/// The first word of a subnode that is used.
+pub fn used(keyspace: u32, region: usize, next: u32) -> u64 {
+    USED | u64::from(keyspace & 0xff_ffff) << KEYSPACE | u64::from(next) | spare(region)
+}
+
+/// The first word of a subnode that is free unless something leads to it.
+pub fn spare(region: usize) -> u64 {
+    (region as u64) << REGION
+}
+
+impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
+    /// The next subnode's number; 0 is none.
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        self.words[0].read() as u32
+    }
+
+    /// Which part of the bitmap is this subnode's.
+    #[inline]
+    pub(super) fn region(&self) -> usize {
+        (self.words[0].read() >> REGION) as usize & 3
+    }
+
+    pub(super) fn keyspace(&self) -> u32 {
+        (self.words[0].read() >> KEYSPACE) as u32 & 0xff_ffff
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.words[0].read() & USED != 0
+    }
+
+    /// Whether any operation can have left this first word, and this bitmap.
+    pub(super) fn is_sound(&self) -> bool {
+        let (word, bitmap) = (self.words[0].read(), self.words[1].read());
+        if word & USED == 0 {
+            return word & NUMBER == 0 && word < USED;
+        }
+        word < USED << 1 && self.region() < SUBNODES && bitmap < 1 << (SUBNODES * SLOTS)
+    }
+
+    /// The leaf's bitmap, if this is its head.
+    #[inline]
+    pub(super) fn bitmap(&self) -> u64 {
+        self.words[1].read() & ((1 << (SUBNODES * SLOTS)) - 1)
+    }
+
+    #[inline]
+    pub(super) fn slot(&self, at: usize) -> Slot {
+        Slot { head: self.words[2 + 2 * at].read(), payload: self.words[3 + 2 * at].read() }
+    }
+
+    /// Both words of a slot, which nothing says yet that it counts.
+    pub(super) fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, slot: Slot) {
+        pen.write(&self.words[2 + 2 * at], slot.head);
+        pen.write(&self.words[3 + 2 * at], slot.payload);
+    }
+
+    /// Flushes a line; one of the first kind is 0.
+    pub(super) fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, line: usize) {
+        pen.flush(&self.words[line * 8]);
+    }
+
+    /// The subnode is free; the caller flushes.
+    pub(super) fn untag<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        pen.write(&self.words[0], self.words[0].read() & !(USED | NUMBER));
+    }
+
+    /// Nothing is behind the subnode any more; the caller flushes.
+    pub(super) fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        pen.write(&self.words[0], self.words[0].read() & !NUMBER);
+    }
+
+    /// The fingerprints of the next subnode, and what lies behind them.
+    #[inline]
+    pub(super) fn delegated(&self) -> &[AtomicU64; 4] {
+        atomics(&self.words[2..6]).try_into().expect("four words")
+    }
+
+    /// The region of the next subnode: a search need not go there to learn it.
+    #[inline]
+    pub(super) fn delegated_region(&self) -> usize {
+        (self.words[3].read() >> 56) as usize & 3
+    }
+
+    /// One fingerprint of the next subnode.
+    pub(super) fn delegated_print(&self, slot: usize) -> u8 {
+        (self.words[2 + slot / 8].read() >> (slot % 8 * 8)) as u8
+    }
+
+    /// Writes one of them; the caller flushes.
+    pub(super) fn delegate<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, print: u8) {
+        let (word, shift) = (&self.words[2 + slot / 8], slot % 8 * 8);
+        pen.write(word, word.read() & !(0xff << shift) | u64::from(print) << shift);
+    }
+
+    /// Writes all of them, and the region; the caller flushes.
+    pub(super) fn delegate_all<M: Medium>(&self, pen: &mut Pen<'_, M>, prints: [u64; 2], region: usize) {
+        pen.write(&self.words[2], prints[0]);
+        pen.write(&self.words[3], prints[1] & !(0xff << 56) | (region as u64) << 56);
+    }
+
+    /// The subnode behind this one.
+    #[inline]
+    pub(super) fn after<'a, K: Keys>(&self, lens: Lens<'a, K>) -> Option<&'a Self> {
+        let number = self.next();
+        if number == 0 { None } else { lens.block(number) }
+    }
+
+    /// The subnodes behind this one, each with the one before it.
+    pub(super) fn followers<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (&'a Self, &'a Self)> {
+        let step = move |(_, node): &(&'a Self, &'a Self)| node.after(lens).map(|next| (*node, next));
+        // A racing reader may meet a circle.
+        std::iter::successors(self.after(lens).map(|next| (self, next)), step).take(SUBNODES - 1)
+    }
+}

@@ -1,0 +1,311 @@
+//! wB+-Tree's leaf: unsorted pairs under a bitmap, and an array of their slots in order (Chen and Jin, VLDB 2015).
+//!
+//! Durable when an operation returns. A lookup halves the slot array, which says for each rank where the pair lies. It
+//! is more than a word, so a bit of the bitmap says whether it counts: a change takes the bit away, writes pair and
+//! array, and admits both with one store. Found without the bit after a crash, the array is made anew from the pairs. A
+//! split is written to a redo log first.
+//!
+//! ```text
+//! bytes 0-15    roster: bit s of the bitmap admits slot s; bit 31: the slot array counts
+//!       16-47   slot array: the number of pairs, then their slots in order, a byte each
+//!       48-63   unused
+//!       64-511  28 pairs {head, payload}
+//! ```
+//!
+//! As a log: the roster names the leaf; the first line of pairs is what its roster and slot array become.
+
+use crate::roster::Roster;
+use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use holm_tree::pair::Pair;
+use holm_tree::pair::slots;
+use holm_tree::pairs::arrange;
+use std::cmp::Ordering;
+
+const SLOTS: usize = 28;
+const ALL: u32 = (1 << SLOTS) - 1;
+/// The slot array counts.
+const VALID: u32 = 1 << 31;
+
+persistent! {
+    /// 512 bytes: a line of header and seven lines of pairs.
+    #[repr(align(64))]
+    pub struct WbTree {
+        roster: Roster,
+        array: [Word; 4],
+        unused: [Word; 2],
+        pairs: [Pair; 28],
+    }
+}
+
+const _: () = assert!(size_of::<WbTree>() == 512 && SLOTS <= MOST_PAIRS);
+
+/// Slots in the order of their keys.
+#[derive(Clone, Copy)]
+struct Array {
+    bytes: [u8; 32],
+}
+
+impl Array {
+    fn new(order: impl Iterator<Item = usize>) -> Self {
+        let mut array = Array { bytes: [0; 32] };
+        order.take(SLOTS).for_each(|slot| array.insert(array.len(), slot));
+        array
+    }
+
+    fn from_words(words: [u64; 4]) -> Self {
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(words.iter().flat_map(|word| word.to_le_bytes())).for_each(|(to, from)| *to = from);
+        Array { bytes }
+    }
+
+    fn words(self) -> [u64; 4] {
+        let bytes = |word: usize| std::array::from_fn(|at| self.bytes[word * 8 + at]);
+        std::array::from_fn(|word| u64::from_le_bytes(bytes(word)))
+    }
+
+    /// Total over any bits: a racing reader may meet any.
+    fn len(self) -> usize {
+        usize::from(self.bytes[0]).min(SLOTS)
+    }
+
+    fn slot(self, rank: usize) -> usize {
+        usize::from(self.bytes[1 + rank]) % SLOTS
+    }
+
+    fn insert(&mut self, rank: usize, slot: usize) {
+        let end = 1 + self.len();
+        self.bytes.copy_within(1 + rank..end, 2 + rank);
+        self.bytes[1 + rank] = slot as u8;
+        self.bytes[0] = end as u8;
+    }
+
+    fn remove(&mut self, rank: usize) {
+        let end = 1 + self.len();
+        self.bytes.copy_within(2 + rank..end, 1 + rank);
+        self.bytes[0] = end as u8 - 2;
+    }
+}
+
+impl WbTree {
+    fn bits(&self) -> u32 {
+        self.roster.bits() & ALL
+    }
+
+    fn array(&self) -> Array {
+        Array::from_words(self.array.each_ref().map(Word::read))
+    }
+
+    fn set_array<M: Medium>(&self, pen: &mut Pen<'_, M>, array: Array) {
+        self.array.iter().zip(array.words()).for_each(|(word, value)| pen.write(word, value));
+    }
+
+    /// The rank of a key, or else the rank that it would have.
+    #[inline]
+    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> std::result::Result<usize, usize> {
+        let (head, array) = (K::head(probe, 0), self.array());
+        let (mut low, mut high) = (0, array.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let slot = self.pairs[array.slot(middle)].slot();
+            match slot.head.cmp(&head).then_with(|| lens.keys.compare(slot, 0, probe)) {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => return Ok(middle),
+                Ordering::Greater => high = middle,
+            }
+        }
+        Err(low)
+    }
+
+    /// From here on until the next commit, the slot array does not count.
+    fn invalidate<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        // Before the array changes: else a crash finds one that counts and names pairs that do not.
+        self.roster.commit(pen, self.bits());
+    }
+
+    /// The words of a log: what the leaf's roster and slot array become, in the first line of pairs.
+    fn record(&self) -> [&Word; 6] {
+        let [first, second, third, ..] = &self.pairs;
+        [&first.head, &first.payload, &second.head, &second.payload, &third.head, &third.payload]
+    }
+
+    /// Bits, next leaf and slot array from a log.
+    fn apply<M: Medium>(&self, pen: &mut Pen<'_, M>, record: [u64; 6]) {
+        let [bits, next, array @ ..] = record;
+        self.roster.set(pen, bits as u32);
+        self.roster.link(pen, next as u32);
+        self.set_array(pen, Array::from_words(array));
+        // Before the log ends: else a crash finds some of these words old, and nothing that says what to make of it.
+        pen.persist(&self.array);
+    }
+}
+
+impl Leaf for WbTree {
+    const CARD: Card = Card {
+        source: "wB+-Tree: Chen and Jin, VLDB 2015",
+        defers: false,
+        needs_line_order: false,
+        needs_whole_keys: false,
+        linked: true,
+        keeps: true,
+    };
+    const CAPACITY: usize = SLOTS;
+    type Beside = ();
+
+    #[inline]
+    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+        let rank = self.find(lens, probe).ok()?;
+        Some(self.pairs[self.array().slot(rank)].payload.read())
+    }
+
+    fn live(&self, _: &(), out: &mut Pairs) {
+        slots(self.bits()).for_each(|at| out.push(self.pairs[at].slot()));
+    }
+
+    fn next(&self) -> u32 {
+        self.roster.next()
+    }
+
+    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+        self.set_array(pen, Array::new(std::iter::empty()));
+        self.roster.link(pen, 0);
+        // Before the block is a leaf: else a crash finds a chain that leads to where its last owner's did, and an array
+        // that names his pairs.
+        pen.persist(&self.roster);
+        self.roster.begin(pen, home, VALID);
+    }
+
+    fn insert<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+        payload: u64,
+    ) -> std::result::Result<Option<Old>, Full> {
+        let (mut array, bits) = (self.array(), self.bits());
+        let rank = match self.find(lens, probe) {
+            Ok(rank) => {
+                let word = &self.pairs[array.slot(rank)].payload;
+                let old = word.read();
+                // The commit word.
+                pen.write(word, payload);
+                // Before the update is acknowledged.
+                pen.persist(word);
+                return Ok(Some(Old { payload: old, young: false }));
+            }
+            Err(rank) => rank,
+        };
+        let at = slots(!bits & ALL).next().ok_or(Full)?;
+        self.invalidate(pen);
+        self.pairs[at].write(pen, Slot { head: K::head(probe, 0), payload });
+        pen.flush(&self.pairs[at]);
+        array.insert(rank, at);
+        self.set_array(pen, array);
+        pen.flush(&self.array);
+        // Before the bitmap: else a crash keeps the bits and loses the pair or the array that they admit.
+        pen.fence();
+        // The commit word.
+        self.roster.commit(pen, bits | 1 << at | VALID);
+        Ok(None)
+    }
+
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        probe: K::Probe<'_>,
+    ) -> Option<Old> {
+        let rank = self.find(lens, probe).ok()?;
+        let mut array = self.array();
+        let at = array.slot(rank);
+        let payload = self.pairs[at].payload.read();
+        self.invalidate(pen);
+        array.remove(rank);
+        self.set_array(pen, array);
+        // Before the bitmap: else a crash keeps its bit for the array, and of the array what was there before.
+        pen.persist(&self.array);
+        // The commit word.
+        self.roster.commit(pen, self.bits() & !(1 << at) | VALID);
+        Some(Old { payload, young: false })
+    }
+
+    fn split<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        _: &(),
+        lens: Lens<'_, K>,
+        pen: &mut Pen<'_, M>,
+        fresh: [Fresh<'_, Self>; 2],
+        _: (&K::Fence, Option<&K::Fence>),
+    ) -> Split<K::Fence> {
+        let array = self.array();
+        let order: Vec<_> = (0..array.len()).map(|rank| array.slot(rank)).collect();
+        let (lower, upper) = order.split_at(order.len() / 2);
+        let key = |at: &usize| lens.keys.key(self.pairs[*at].slot());
+        let ends = lower.last().zip(upper.first()).filter(|_| order.len() == SLOTS);
+        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
+        // reports a leaf that stays full.
+        let Some((last, first)) = ends.and_then(|(a, b)| key(a).zip(key(b))) else {
+            return Split { left: own, right: None };
+        };
+        let [right, log] = fresh;
+        right.leaf.roster.follow(pen, &self.roster, VALID | ((1 << upper.len()) - 1));
+        right.leaf.set_array(pen, Array::new(0..upper.len()));
+        pen.flush(&right.leaf.roster);
+        right.leaf.pairs.iter().zip(upper).for_each(|(pair, at)| pair.write(pen, self.pairs[*at].slot()));
+        right.leaf.pairs.chunks(4).take(upper.len().div_ceil(4)).for_each(|line| pen.flush(&line[0]));
+        let bits = lower.iter().fold(VALID, |bits, at| bits | 1 << at);
+        let [first_word, second, third, fourth] = Array::new(lower.iter().copied()).words();
+        let record = [bits.into(), right.number.into(), first_word, second, third, fourth];
+        log.leaf.record().into_iter().zip(record).for_each(|(word, value)| pen.write(word, value));
+        pen.flush(log.leaf.record()[0]);
+        // Before the log counts: else a crash finds noise to redo, or a right half of noise.
+        pen.fence();
+        // The commit word.
+        log.leaf.roster.log(pen, own);
+        self.apply(pen, record);
+        log.leaf.roster.end(pen);
+        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+    }
+
+    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        self.roster.end(pen);
+    }
+
+    fn recover<'a, M: Medium>(
+        &'a self,
+        own: u32,
+        _: &(),
+        pen: &mut Pen<'_, M>,
+        _: Cut,
+        peer: &dyn Fn(u32) -> Option<&'a Self>,
+    ) -> Result<Fate> {
+        let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
+        let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
+        leaf.apply(pen, self.record().map(Word::read));
+        self.roster.end(pen);
+        Ok(Fate::Free)
+    }
+
+    /// A slot array that does not count is made anew. One that counts is believed.
+    fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, _: Option<&Self>) {
+        if self.roster.bits() & VALID != 0 {
+            return;
+        }
+        let bits = self.bits();
+        let mut order: Vec<_> = slots(bits).map(|at| (self.pairs[at].slot(), at)).collect();
+        arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
+        self.set_array(pen, Array::new(order.into_iter().map(|(_, at)| at)));
+        // Before it counts, as in an insert.
+        pen.persist(&self.array);
+        self.roster.commit(pen, bits | VALID);
+    }
+
+    fn relink<M: Medium, K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
+        self.roster.link(pen, next);
+        pen.flush(&self.roster);
+    }
+}

@@ -1,0 +1,126 @@
+//! Which slots of a leaf count, whose leaf it is, and where the next one lies: what designs with a bitmap and a chain
+//! have in common.
+//!
+//! Bitmap and home share a word, so that each change of either is one store, and a block is a leaf and an empty one at
+//! once. A block may also be a *log* for as long as a split takes: it lies in the second of the two blocks that every
+//! split is given, and is free again afterwards.
+//!
+//! ```text
+//! state     bitmap 32 | keyspace 24 | LEAF, FIRST, LOG | zero 5
+//! next      number of the next leaf 32 | zero 32
+//! ```
+
+use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_tree::leaf::{Fate, Home, damaged};
+
+/// The block is a leaf.
+const LEAF: u64 = 1 << 56;
+/// The first leaf of its keyspace.
+const FIRST: u64 = 1 << 57;
+/// The block is a log.
+const LOG: u64 = 1 << 58;
+
+persistent! {
+    /// The two words.
+    pub struct Roster {
+        state: Word,
+        next: Word,
+    }
+}
+
+impl Roster {
+    /// Which slots count, and what else the design keeps in these 32 bits.
+    #[inline]
+    pub fn bits(&self) -> u32 {
+        self.state.read() as u32
+    }
+
+    /// Changes the bits. In one store, so it may commit; the caller flushes.
+    pub fn set<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
+        pen.write(&self.state, self.state.read() & !0xffff_ffff | u64::from(bits));
+    }
+
+    /// Changes the bits durably: the commit word of most operations.
+    pub fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
+        self.set(pen, bits);
+        // Before the operation returns, or its next step: else a crash takes it back.
+        pen.persist(&self.state);
+    }
+
+    /// The next leaf; 0 is none.
+    pub fn next(&self) -> u32 {
+        self.next.read() as u32
+    }
+
+    /// Makes `next` the next leaf; the caller flushes.
+    pub fn link<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
+        pen.write(&self.next, next.into());
+    }
+
+    /// Makes the block an empty leaf, of which all else must be durable.
+    pub fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, bits: u32) {
+        let first = if home.first { FIRST } else { 0 };
+        // The commit word: found as a leaf, the block is an empty one.
+        pen.write(&self.state, LEAF | first | u64::from(home.keyspace & 0xff_ffff) << 32 | u64::from(bits));
+        // Before the first pair: else a crash finds no leaf around it.
+        pen.persist(&self.state);
+    }
+
+    /// Makes a block that nobody can reach yet a leaf like another one, with bits of its own, and leading to where that
+    /// one leads. The caller flushes.
+    pub fn follow<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self, bits: u32) {
+        pen.write(&self.state, other.state.read() & !(FIRST | 0xffff_ffff) | u64::from(bits));
+        pen.write(&self.next, other.next.read());
+    }
+
+    /// Makes the block a log of 32 bits, durably.
+    pub fn log<M: Medium>(&self, pen: &mut Pen<'_, M>, entry: u32) {
+        pen.write(&self.state, LOG | u64::from(entry));
+        pen.persist(&self.state);
+    }
+
+    /// What the block is a log of, if it is one.
+    pub fn logged(&self) -> Option<u32> {
+        let state = self.state.read();
+        (state & LOG != 0 && state & LEAF == 0).then_some(state as u32)
+    }
+
+    /// The leaf that a log speaks of: the block of number `number`, found through `peer`.
+    ///
+    /// # Errors
+    /// `Corrupt`, if that is no leaf.
+    pub fn subject<'a, L>(
+        own: u32,
+        number: u32,
+        peer: &dyn Fn(u32) -> Option<&'a L>,
+        roster: fn(&L) -> &Self,
+    ) -> Result<&'a L> {
+        let leaf = peer(number).filter(|leaf| matches!(roster(leaf).fate::<L>(number), Ok(Fate::Live { .. })));
+        let found = || format!("the log of block {number}");
+        leaf.ok_or_else(|| damaged::<L>((own, 0), "a leaf's header", found(), "that of a leaf"))
+    }
+
+    /// The block is no leaf any more, and no log; durably.
+    pub fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+        pen.write(&self.state, 0);
+        // Before the block is used again, and before what a log speaks of changes again: else a crash finds the first
+        // leaf of a keyspace that has been dropped, or does once more what has been done long ago.
+        pen.persist(&self.state);
+    }
+
+    /// What a crash left of the block, if it is no log.
+    ///
+    /// # Errors
+    /// `Corrupt`, for bits that no crash can have left there.
+    pub fn fate<L>(&self, own: u32) -> Result<Fate> {
+        let (state, next) = (self.state.read(), self.next.read());
+        if state == 0 {
+            return Ok(Fate::Free);
+        }
+        if state & LEAF == 0 || state >= LOG || next > u64::from(u32::MAX) {
+            let expected = "a keyspace with one or two marks, of which one says leaf; a block's number";
+            return Err(damaged::<L>((own, 0), "a leaf's header", format!("{state:#x}, {next:#x}"), expected));
+        }
+        Ok(Fate::Live { keyspace: (state >> 32) as u32 & 0xff_ffff, first: state & FIRST != 0 })
+    }
+}

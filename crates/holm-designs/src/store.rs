@@ -1,0 +1,38 @@
+//! The designs for a store: the table that a builder is given to open a database of any design of the list.
+//!
+//! ```
+//! use holm_designs::store::Laboratory;
+//! let folder = tempfile::tempdir()?;
+//! let db = holm::Database::builder().laboratory().design("lb_tree").memory(true).open(folder.path())?;
+//! db.keyspace("reefs")?.insert("north", "coral")?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use crate::designs;
+use holm::Builder;
+use holm::laboratory::Records;
+use holm_medium::{Journaled, Mapped};
+use holm_tree::Entry;
+
+/// Opens databases of any design.
+pub trait Laboratory {
+    /// With every design of the list to choose from, in place of those that ship.
+    #[must_use = "options do nothing until `open`"]
+    fn laboratory(self) -> Self;
+}
+
+impl Laboratory for Builder {
+    fn laboratory(self) -> Self {
+        self.designs(over_files)
+    }
+}
+
+/// Every design over ordinary files, for byte strings.
+pub fn over_files() -> Vec<Entry<Journaled, Records>> {
+    designs::entries()
+}
+
+/// Every design over a medium that flushes, for byte strings.
+pub fn over_mapped() -> Vec<Entry<Mapped, Records>> {
+    designs::entries()
+}

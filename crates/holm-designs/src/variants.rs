@@ -1,0 +1,131 @@
+//! The second list: designs that differ from one of [`crate::designs`] in a size, a search, where signs or latches lie,
+//! or in the nodes above the leaves. They are measured and proved by whoever asks for them; the store knows none
+//! of them, and few tests instantiate them.
+
+use crate::guide::{Aside, Fingerprints, Halving, Inlaid, Linear, Scalar, Segments, Sentinels, Vector};
+use crate::inner::Durable;
+use crate::leaf::bd_tree::{Chained, Mirrored};
+use crate::leaf::isle::{Isle, node::IsleNode};
+use crate::leaf::nv_tree::NvTree;
+use crate::leaf::ss_tree::{MOVING, STAYING, SsTree};
+use crate::leaf::{circ::Circ, fast_fair::FastFair};
+use holm_tree::inner::{Halved, Interpolated, Sorted};
+use holm_tree::leaf::buffered::{AsFound, Buffered, Fingerprints as Prints, Triple};
+use holm_tree::locks::{InBerths, LockArray};
+
+holm_tree::designs! { $ for_each_variant:
+    /// FAST and FAIR in nodes of 1 KiB.
+    fast_fair_1k: leaf FastFair<63, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 2 KiB.
+    fast_fair_2k: leaf FastFair<127, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR in nodes of 4 KiB.
+    fast_fair_4k: leaf FastFair<255, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR, searched by halves.
+    fast_fair_halving: leaf FastFair<31, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_halving_4k: leaf FastFair<255, Halving>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels beside the block, in nodes of 1 KiB.
+    fast_fair_sentinels_1k: leaf FastFair<63, Sentinels<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_sentinels_2k: leaf FastFair<127, Sentinels<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_sentinels_4k: leaf FastFair<255, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_sentinels_scalar_4k: leaf FastFair<255, Sentinels<Aside<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with sentinels in the block, looked through one by one: the paper's.
+    fast_fair_sentinels_inlaid: leaf FastFair<31, Sentinels<Inlaid<8>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_sentinels_inlaid_1k: leaf FastFair<63, Sentinels<Inlaid<16>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_sentinels_inlaid_2k: leaf FastFair<127, Sentinels<Inlaid<32>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_sentinels_inlaid_4k: leaf FastFair<255, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with fingerprints beside the block, looked through by vectors.
+    fast_fair_fingerprints: leaf FastFair<31, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    fast_fair_fingerprints_1k: leaf FastFair<63, Fingerprints<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    fast_fair_fingerprints_2k: leaf FastFair<127, Fingerprints<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    fast_fair_fingerprints_4k: leaf FastFair<255, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same, looked through one by one.
+    fast_fair_fingerprints_scalar_4k: leaf FastFair<255, Fingerprints<Aside<32>, Scalar>>,
+        twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR with fingerprints in the block, looked through one by one, in nodes of 4 KiB.
+    fast_fair_fingerprints_inlaid_4k: leaf FastFair<255, Fingerprints<Inlaid<32>, Scalar>>,
+        twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree in nodes of 4 KiB, searched by segments.
+    circ_4k: leaf Circ<254, Segments>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree, searched from the base on.
+    circ_linear: leaf Circ<30, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_linear_1k: leaf Circ<62, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_linear_2k: leaf Circ<126, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_linear_4k: leaf Circ<254, Linear>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with sentinels beside the block, looked through by vectors.
+    circ_sentinels: leaf Circ<30, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_sentinels_1k: leaf Circ<62, Sentinels<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_sentinels_2k: leaf Circ<126, Sentinels<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_sentinels_4k: leaf Circ<254, Sentinels<Aside<64>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with sentinels in the block, looked through one by one, in nodes of 4 KiB: the paper's.
+    circ_sentinels_inlaid_4k: leaf Circ<254, Sentinels<Inlaid<64>, Scalar>>, twig Sorted<8>, branch Sorted<8>;
+    /// Circ-Tree with fingerprints beside the block, looked through by vectors.
+    circ_fingerprints: leaf Circ<30, Fingerprints<Aside<4>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 1 KiB.
+    circ_fingerprints_1k: leaf Circ<62, Fingerprints<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 2 KiB.
+    circ_fingerprints_2k: leaf Circ<126, Fingerprints<Aside<16>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// The same in nodes of 4 KiB.
+    circ_fingerprints_4k: leaf Circ<254, Fingerprints<Aside<32>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    /// FAST and FAIR throughout, the nodes above the leaves durable too: the paper's.
+    fast_fair_all: leaf FastFair<31, Linear>, twig Durable<FastFair<31, Linear>>, branch Durable<FastFair<31, Linear>>;
+    /// The same with six children a node: a tree grows high on few pairs.
+    fast_fair_all_narrow: leaf FastFair<31, Linear>,
+        twig Durable<FastFair<7, Linear>>, branch Durable<FastFair<7, Linear>>;
+    /// BD+Tree's leaf of up to three blocks.
+    holm_three: leaf Buffered<3, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf of up to four blocks.
+    holm_four: leaf Buffered<4, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8>;
+    /// NV-Tree's leaf below inner nodes that split, as those of the other designs.
+    nv_tree_splitting: leaf NvTree, twig Sorted<8>, branch Sorted<8>;
+    /// Isle-Tree with its leaves' latches in the nodes above them, as many as children: the paper's lock array.
+    isle_lock_array: leaf Isle, twig Sorted<8, LockArray<64>>, branch Sorted<8>;
+    /// Isle-Tree with the nodes above the leaves durable too: the paper's `Isle_all`.
+    isle_all: leaf Isle, twig Durable<IsleNode<7>>, branch Durable<IsleNode<7>>;
+    /// The same with five children a node.
+    isle_all_narrow: leaf Isle, twig Durable<IsleNode<1>>, branch Durable<IsleNode<1>>;
+    /// BD+Tree without fingerprints, and with links from leaf to leaf in their place, which recovery follows.
+    bd_tree_chained: leaf Chained, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf whose fingerprints are looked through in a copy beside the block: a key that is not there costs
+    /// no line of it.
+    buffered_prints_aside: leaf Buffered<1, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;
+    /// The same with another block behind it before it is split.
+    holm_prints_aside: leaf Buffered<2, (Triple, Mirrored)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf whose fresh blocks have pairs as they come, not in the order of their keys.
+    buffered_unsorted: leaf Buffered<1, (Triple, Prints, AsFound)>, twig Sorted<8>, branch Sorted<8>;
+    /// The same with another block behind it before it is split.
+    holm_unsorted: leaf Buffered<2, (Triple, Prints, AsFound)>, twig Sorted<8>, branch Sorted<8>;
+    /// BD+Tree's leaf below upper nodes searched by halving.
+    buffered_halved: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8, InBerths, Halved>;
+    /// The same below upper nodes searched by interpolation.
+    buffered_interpolated: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<8, InBerths, Interpolated>;
+    /// BD+Tree's leaf below upper nodes of 16 KiB of heads: a million pairs have one of them, the root.
+    buffered_wide: leaf Buffered<1, (Triple, Prints)>, twig Sorted<8>, branch Sorted<256>;
+    /// The same, searched by halving.
+    buffered_wide_halved: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<256, InBerths, Halved>;
+    /// The same, searched by interpolation.
+    buffered_wide_interpolated: leaf Buffered<1, (Triple, Prints)>,
+        twig Sorted<8>, branch Sorted<256, InBerths, Interpolated>;
+    /// SSTree, updates staying where the pair is.
+    ss_tree_staying: leaf SsTree<2, STAYING>, twig Sorted<8>, branch Sorted<8>;
+    /// SSTree of three subnodes.
+    ss_tree_three: leaf SsTree<3, MOVING>, twig Sorted<8>, branch Sorted<8>;
+    /// SSTree of four subnodes.
+    ss_tree_four: leaf SsTree<4, MOVING>, twig Sorted<8>, branch Sorted<8>;
+}

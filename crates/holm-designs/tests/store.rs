@@ -1,0 +1,95 @@
+//! The store over every design of the list: what the ones that ship promise holds of the others too, and what a design
+//! cannot do is refused before anything is made.
+
+#![forbid(unsafe_code)]
+
+use holm::{Builder, Database, Error};
+use holm_designs::store::Laboratory;
+use std::collections::BTreeMap;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn with(design: &str) -> Builder {
+    Database::builder().laboratory().design(design).capacity(1 << 30)
+}
+
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
+    files.map(|file| (file.file_name().to_string_lossy().into(), std::fs::read(file.path()).expect("a file"))).collect()
+}
+
+/// A strict design is made over the private image alone, but closed it is looked at as any other.
+#[test]
+fn whatever_the_design() {
+    let shifting = ["fast_fair", "fast_fair_sentinels", "circ", "isle"];
+    let others = ["buffered", "wb_tree", "fp_tree", "nv_tree", "lb_tree", "holm_strict", "ss_tree"];
+    for design in shifting.into_iter().chain(others) {
+        let folder = folder();
+        let db = with(design).memory(true).open(folder.path()).expect("a new database");
+        let space = db.keyspace("s").expect("a name");
+        (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
+        (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
+        drop(space);
+        db.close().expect("a sound close");
+        let before = contents(folder.path());
+        let looking = with(design).open_read_only(folder.path()).expect(design);
+        assert_eq!((looking.stats().design.as_str(), looking.stats().records), (design, 2000));
+        let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
+        let keys: Vec<_> = space.iter().map(|pair| pair.expect("sound").0.to_vec()).collect();
+        assert!(keys.into_iter().eq((1000..3000u32).map(|number| number.to_be_bytes().to_vec())), "{design}");
+        assert_eq!(space.get(1017u32.to_be_bytes()).expect("sound").as_deref(), Some(&1017u32.to_le_bytes()[..]));
+        assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new(), "{design}");
+        assert_eq!(contents(folder.path()), before, "{design}");
+    }
+}
+
+/// A database whose superblock names another design.
+fn renamed(design: &[u8; 8]) -> TempDir {
+    let folder = folder();
+    drop(with("buffered").open(folder.path()).expect("a new database"));
+    let path = folder.path().join("pool");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    for slot in bytes.chunks_mut(4096) {
+        slot[64..72].copy_from_slice(design);
+        slot[16..20].fill(0);
+        let crc = crc32c::crc32c(slot);
+        slot[16..20].copy_from_slice(&crc.to_le_bytes());
+    }
+    std::fs::write(&path, bytes).expect("a file");
+    folder
+}
+
+#[test]
+fn a_design_that_does_not_suit_byte_strings() {
+    let made = folder();
+    let written = with("borders").memory(true).open(made.path());
+    assert_eq!(std::fs::read_dir(made.path()).expect("a folder").count(), 0, "nothing was made");
+    let folder = renamed(b"borders\0");
+    for error in [written.err(), with("buffered").open_read_only(folder.path()).err()] {
+        match error {
+            Some(Error::Unsupported { what }) => assert!(what.contains("borders") && what.contains("whole keys")),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A strict design cannot defer, and the kernel may write a shared mapping back at any time.
+#[test]
+fn a_strict_design_on_a_shared_image() {
+    let folder = folder();
+    let error = with("blackhole").open(folder.path()).expect_err("a strict design on a shared image");
+    assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("blackhole"), "{error:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
+    drop(Database::open(folder.path()).expect("a new database"));
+    match with("blackhole").memory(true).open(folder.path()) {
+        Err(error @ Error::Geometry(_)) => {
+            let text = error.to_string();
+            assert!(text.contains("buffered") && text.contains("blackhole"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+}

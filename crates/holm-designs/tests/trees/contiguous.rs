@@ -1,0 +1,184 @@
+//! NV-Tree's inner nodes: one array that routes as a sorted list does, and when it is made anew.
+
+use crate::grove::mixed;
+use holm_designs::inner::Contiguous;
+use holm_designs::leaf::nv_tree::NvTree;
+use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_search::Search;
+use holm_tree::inner::{Inner, Sorted, Station};
+use holm_tree::leaf::Cut;
+use holm_tree::{Design, Forest, Index, Root, Texts, Toward, Words};
+use std::sync::Arc;
+
+fn memory() -> Arc<Quill<Mapped>> {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    Arc::new(Pool::open(Mapped::heap(1 << 20, 4 << 10, options), FIRST_EPOCH).expect("memory"))
+}
+
+/// What a node says of itself, and where it leads keys: against separators and children in order.
+fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]) {
+    let search = Search::detect();
+    assert_eq!(node.len(), separators.len());
+    assert_eq!((0..separators.len()).map(|index| node.mark(index).head).collect::<Vec<_>>(), separators);
+    assert_eq!((0..children.len()).map(|index| node.child(index)).collect::<Vec<_>>(), children);
+    for around in separators.iter().flat_map(|key| [key - 1, *key, key + 1]).chain([0, u64::MAX]) {
+        let place = separators.partition_point(|key| *key <= around);
+        assert_eq!(node.route::<Words>(search, texts, around), place, "{around} among {}", separators.len());
+        let below = separators.partition_point(|key| *key < around);
+        assert_eq!(node.route_below::<Words>(search, texts, around), below, "below {around}");
+    }
+}
+
+/// Around every count at which a level or a node more is needed, eight children a node; also in memory that held
+/// another number of them.
+#[test]
+fn the_array_leads_where_a_sorted_list_does() {
+    let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
+    let station = Station { keyspace: 1, level: 2, first: true };
+    let counts = [1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 72, 73, 511, 512, 513, 577, 40, 3];
+    for count in counts {
+        let separators: Vec<u64> = (1..count).map(|i| i * 10).collect();
+        let children: Vec<u32> = (0..count as u32).map(|i| i * 3 + 1).collect();
+        let mut pen = quill.cut_at(FIRST_EPOCH);
+        node.fill::<_, Words>(&mut pen, &texts, station, (&0, None), &separators, &children);
+        routes(&node, &texts, &separators, &children);
+    }
+}
+
+#[test]
+fn the_array_takes_in_and_lets_go_as_a_sorted_list_does() {
+    let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
+    let (mut separators, mut children) = (vec![], vec![7]);
+    let mut pen = quill.cut_at(FIRST_EPOCH);
+    let station = Station { keyspace: 1, level: 2, first: true };
+    node.fill::<_, Words>(&mut pen, &texts, station, (&0, None), &separators, &children);
+    for turn in 0..300u64 {
+        if mixed(turn).is_multiple_of(4) && !separators.is_empty() {
+            let index = mixed(turn + 1) as usize % separators.len();
+            separators.remove(index);
+            children.remove(index + 1);
+            node.disown(&mut pen, index);
+        } else {
+            let key = mixed(turn) >> 8 | 1;
+            let index = separators.partition_point(|it| *it < key);
+            separators.insert(index, key);
+            children.insert(index + 1, turn as u32);
+            node.adopt::<_, Words>(&mut pen, &texts, &(None, None), (index, &key, turn as u32), key);
+        }
+        let changed = mixed(turn + 2) as usize % children.len();
+        children[changed] = 1_000 + turn as u32;
+        node.set_child(&mut pen, changed, children[changed]);
+        routes(&node, &texts, &separators, &children);
+    }
+    assert!(separators.len() > 100);
+    let (right, middle) = (Contiguous::<1>::default(), separators.len() / 2);
+    let separator = node.split::<_, Words>(&mut pen, &texts, &(None, None), (0, &right), 0);
+    assert_eq!(separator, separators[middle]);
+    routes(&node, &texts, &separators[..middle], &children[..=middle]);
+    routes(&right, &texts, &separators[middle + 1..], &children[middle + 1..]);
+}
+
+/// Eight children a node, on every level.
+struct Narrow;
+
+impl Design for Narrow {
+    const NAME: &'static str = "narrow";
+    type Leaf = NvTree;
+    type Twig = Sorted<1>;
+    type Branch = Contiguous<1>;
+}
+
+struct Grown {
+    quill: Arc<Quill<Mapped>>,
+    forest: Forest<Mapped, Narrow, Words>,
+    root: Root,
+    /// Where each leaf's range starts, by twigs.
+    shadow: Vec<Vec<u64>>,
+    renewals: u64,
+}
+
+impl Grown {
+    fn new() -> Self {
+        let quill = memory();
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 1).expect("memory");
+        Grown { quill, forest, root, shadow: vec![vec![0]], renewals: 0 }
+    }
+
+    fn lows(&self) -> Vec<u64> {
+        let mut lows = vec![0];
+        while let Some(edge) = self.forest.view(&self.root, Toward::Holding(lows[lows.len() - 1])).edge {
+            lows.push(edge);
+        }
+        lows
+    }
+
+    /// Half full, as evenly as can be.
+    fn even(leaves: &[u64]) -> Vec<Vec<u64>> {
+        let (mut twigs, mut rest) = (vec![], leaves);
+        let nodes = leaves.len().div_ceil(4);
+        for index in 0..nodes {
+            let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
+            twigs.push(part.to_vec());
+            rest = tail;
+        }
+        twigs
+    }
+
+    /// Puts a key; where a leaf has split, its parent takes the upper half in, all of them anew if it has no room.
+    fn put(&mut self, key: u64) {
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        self.forest.put(&self.root, &mut stay, key, !key, None).expect("memory");
+        drop(stay);
+        let before = self.shadow.concat();
+        let after = self.lows();
+        let Some(new) = after.iter().find(|low| before.binary_search(low).is_err()) else { return };
+        let parent = |shadow: &[Vec<u64>]| shadow.partition_point(|twig| twig[0] <= *new) - 1;
+        if self.shadow[parent(&self.shadow)].len() == 8 {
+            self.shadow = Self::even(&before);
+            self.renewals += 1;
+        }
+        let at = parent(&self.shadow);
+        let place = self.shadow[at].partition_point(|low| low < new);
+        self.shadow[at].insert(place, *new);
+        assert_eq!(self.shadow.concat(), after);
+        assert_eq!(self.forest.fills(&self.root), self.shadow.iter().map(Vec::len).collect::<Vec<_>>());
+        assert_eq!(self.root.renewals(), self.renewals);
+        assert_eq!(self.forest.height(&self.root), if self.renewals == 0 { 1 } else { 2 }, "one branch, ever");
+    }
+}
+
+/// Every twig's fill and every renewal are those of a shadow that knows where leaves split, and nothing else.
+#[test]
+fn twigs_are_made_anew_when_one_of_them_is_full() {
+    let orders: [fn(u64) -> u64; 3] = [|i| i, |i| 5_000 - i, mixed];
+    for order in orders {
+        let mut grown = Grown::new();
+        (0..4_000).for_each(|i| grown.put(order(i)));
+        let Grown { forest, root, quill, .. } = grown;
+        assert_eq!(forest.audit(&root).faults, Vec::<String>::new());
+        // Opened again, twigs are half full, too.
+        let leaves: usize = forest.fills(&root).iter().sum();
+        let rebuilt = forest.rebuild(Cut::Visible, quill.clock().active(), 1).expect("sound leaves");
+        let root = &rebuilt.roots[0];
+        let fills = forest.fills(root);
+        assert_eq!((fills.iter().sum::<usize>(), fills.len()), (leaves, leaves.div_ceil(4)));
+        assert!(fills.iter().all(|fill| (3..=4).contains(fill)), "{fills:?}");
+        assert_eq!((root.renewals(), forest.height(root)), (0, 2));
+    }
+}
+
+/// Ascending keys leave leaves of 15 pairs behind. The last twig is full at 8 leaves, and from then on whenever four
+/// more have come; keys that are spread let all twigs fill together.
+#[test]
+fn ascending_keys_renew_after_half_a_twig_and_spread_keys_after_many() {
+    let renewals = |order: fn(u64) -> u64, many: u64| {
+        let mut grown = Grown::new();
+        (0..many).for_each(|i| grown.put(order(i)));
+        (grown.shadow.concat().len() as u64, grown.root.renewals())
+    };
+    let (leaves, ascending) = renewals(|i| i, 3_000);
+    assert_eq!((leaves, ascending), ((3_000 - 30u64).div_ceil(15) + 1, (leaves - 9) / 4 + 1));
+    let (leaves, spread) = renewals(mixed, 3_000);
+    assert!(spread * 4 < ascending && leaves > 100, "{spread} of {leaves} leaves");
+}

@@ -1,0 +1,91 @@
+//! Trees that are given up: what they took is used again, and who still looks into one, whatever has become of its
+//! nodes, comes back.
+
+use crate::grove::{Grove, mixed};
+use crate::names::Names;
+use holm_designs::{designs, variants};
+use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_search::Search;
+use holm_tree::{Design, Forest, Index, Keys, Root, Toward, Words};
+use std::sync::Arc;
+
+/// So many pairs that there are two levels of branches above the twigs of leaves of 512 bytes.
+const PAIRS: u64 = 120_000;
+
+impl<K: Keys> Grove<K> {
+    fn plant(&self, keyspace: u32) -> Root {
+        self.index.plant(&mut self.quill.clock().check_in().expect("sound"), keyspace).expect("memory")
+    }
+}
+
+fn fill(grove: &Grove<Words>, root: &Root, pairs: u64) {
+    let mut stay = grove.quill.clock().check_in().expect("sound");
+    for key in 0..pairs {
+        grove.index.put(root, &mut stay, mixed(key), key, None).expect("memory");
+    }
+}
+
+/// Gives a tree up that nobody writes to; two epochs later its blocks are others'.
+fn uproot<K: Keys>(quill: &Quill<Mapped>, index: &dyn Index<K>, root: &Root) {
+    root.give_up();
+    index.uproot(root, &mut quill.clock().check_in().expect("sound"), &mut |_| ()).expect("sound");
+    (0..3).for_each(|_| _ = quill.advance().expect("sound"));
+}
+
+/// Several trees in place of one: what was a node of an upper level is one of a lower, or a leaf.
+#[test]
+fn who_looks_into_a_tree_that_is_given_up_comes_back() {
+    for (design, _) in designs::CARDS.iter().filter(|(_, card)| card.keeps) {
+        let grove = Grove::new(design, Words);
+        fill(&grove, &grove.root, PAIRS);
+        uproot(&grove.quill, &*grove.index, &grove.root);
+        for keyspace in 8..12 {
+            let root = grove.plant(keyspace);
+            fill(&grove, &root, PAIRS / 4 + 1_000);
+            assert_eq!(grove.index.audit(&root).faults, Vec::<String>::new(), "{design}");
+        }
+        let (gone, probes) = (&grove.root, (0..500).map(mixed).collect::<Vec<_>>());
+        grove.index.get_many(gone, &probes, &mut vec![]);
+        for probe in probes {
+            grove.index.get(gone, probe);
+            grove.index.view(gone, Toward::Holding(probe));
+            grove.index.view(gone, Toward::Below(probe));
+        }
+        grove.index.view(gone, Toward::Last);
+        grove.index.snapshot(gone, (&0, None), &mut |_| ());
+    }
+}
+
+/// Bytes above the leaves after each of some trees, of keys whose heads say little, has come and gone.
+fn bytes_after_rounds<D: Design>() -> Vec<u64> {
+    let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+    let medium = Mapped::anonymous(options).expect("address space");
+    let (quill, names) = (Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory")), Names::default());
+    let forest = Forest::<Mapped, D, Names>::new(quill.clone(), names.clone(), Search::detect());
+    let round = |keyspace| {
+        let mut stay = quill.clock().check_in().expect("sound");
+        let root = forest.plant(&mut stay, keyspace).expect("memory");
+        for key in 0..20_000 {
+            let key = format!("{:04}, of which there are many: {:04}", key / 50, key % 50).into_bytes();
+            forest.put(&root, &mut stay, &key, names.lay(&key), None).expect("memory");
+        }
+        drop(stay);
+        uproot(&quill, &forest, &root);
+        forest.volatile_bytes()
+    };
+    (1..=4).map(round).collect()
+}
+
+#[test]
+fn nodes_and_texts_of_trees_that_are_given_up_are_used_again() {
+    let all = [
+        bytes_after_rounds::<designs::buffered>(),
+        bytes_after_rounds::<designs::fast_fair>(),
+        bytes_after_rounds::<designs::isle>(),
+        bytes_after_rounds::<designs::nv_tree>(),
+        bytes_after_rounds::<variants::isle_lock_array>(),
+    ];
+    for bytes in all {
+        assert!(bytes[1..].iter().all(|bytes_now| *bytes_now == bytes[1]), "{bytes:?}");
+    }
+}

@@ -1,0 +1,80 @@
+//! A tree of one design that counts its flushes, and keys in orders of their own.
+
+#![allow(dead_code, reason = "each program of tests uses its part")]
+
+use holm_designs::designs;
+use holm_medium::{Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_search::Search;
+use holm_tree::leaf::Cut;
+use holm_tree::{Index, Keys, Root};
+use std::sync::Arc;
+
+pub struct Grove<K: Keys> {
+    pub quill: Arc<Quill<Mapped>>,
+    pub index: Box<dyn Index<K>>,
+    pub root: Root,
+}
+
+impl<K: Keys> Grove<K> {
+    pub fn new(design: &str, keys: K) -> Self {
+        let index = |quill| designs::open(design, quill, keys, Search::detect()).expect("a design of that name");
+        Self::over(index)
+    }
+    /// Of a design from wherever.
+    pub fn over(index: impl FnOnce(Arc<Quill<Mapped>>) -> Box<dyn Index<K>>) -> Self {
+        let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill =
+            Arc::new(Pool::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
+        let index = index(quill.clone());
+        let root = index.plant(&mut quill.clock().check_in().expect("a sound pool"), 7).expect("memory");
+        Grove { quill, index, root }
+    }
+    pub fn put(&self, key: K::Probe<'_>, payload: u64) -> Option<u64> {
+        let mut stay = self.quill.clock().check_in().expect("a sound pool");
+        self.index.put(&self.root, &mut stay, key, payload, None).expect("memory").map(|old| old.payload)
+    }
+    pub fn remove(&self, key: K::Probe<'_>) -> Option<u64> {
+        let mut stay = self.quill.clock().check_in().expect("a sound pool");
+        self.index.remove(&self.root, &mut stay, key, None).expect("memory").map(|old| old.payload)
+    }
+    pub fn get(&self, key: K::Probe<'_>) -> Option<u64> {
+        self.index.get(&self.root, key).payload
+    }
+    pub fn payloads(&self) -> Vec<u64> {
+        let audit = self.index.audit(&self.root);
+        assert_eq!(audit.faults, Vec::<String>::new());
+        audit.payloads
+    }
+    /// As after the death of the process.
+    pub fn rebuild(&mut self) {
+        let rebuilt = self.index.rebuild(Cut::Visible, self.quill.clock().active(), 2).expect("sound leaves");
+        let mut roots = rebuilt.roots;
+        assert!(roots.len() < 2);
+        // A tree of nothing but an empty leaf may be found as none at all.
+        let mut stay = self.quill.clock().check_in().expect("a sound pool");
+        self.root = roots.pop().unwrap_or_else(|| self.index.plant(&mut stay, 7).expect("memory"));
+        assert_eq!(self.root.keyspace(), 7);
+    }
+    pub fn counts(&self) -> Counts {
+        self.quill.pool().medium.counts()
+    }
+}
+
+pub fn mixed(i: u64) -> u64 {
+    i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
+}
+
+/// The key of a turn.
+pub type Order = fn(u64) -> u64;
+
+/// Orders in which keys arrive, the least and the greatest among them.
+pub const ORDERS: [(&str, Order); 5] = [
+    ("ascending", |i| i),
+    ("descending", |i| u64::MAX - i),
+    ("random", mixed),
+    (
+        "clustered",
+        |i| if i.is_multiple_of(50) { [0, u64::MAX][i as usize / 50 % 2] } else { ((i % 7) << 60) | (i / 7) },
+    ),
+    ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
+];

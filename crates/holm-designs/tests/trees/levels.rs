@@ -1,0 +1,240 @@
+//! Designs whose nodes above the leaves are durable too: what each operation flushes and fences, splits of nodes and
+//! growth included, by a shadow of the tree that knows keys alone; and that a rebuild leaves the nodes as they were.
+
+use crate::grove::{Grove, ORDERS, mixed};
+use holm_designs::variants;
+use holm_search::Search;
+use holm_tree::Words;
+
+/// Flushes and fences.
+type Cost = (u64, u64);
+
+fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
+    costs.into_iter().fold((0, 0), |all, cost| (all.0 + cost.0, all.1 + cost.1))
+}
+
+/// What a kind of block costs.
+trait Prices {
+    /// The most pairs or children.
+    const MOST: usize;
+    /// One more, in place `at` of `count`.
+    fn insert(count: usize, at: usize) -> Cost;
+    /// One less.
+    fn remove(count: usize, at: usize) -> Cost;
+    /// The upper half into a fresh block, or both into two.
+    const SPLIT: Cost;
+    /// Of a split, what the parent does beside taking the new half in.
+    const INSTEAD: Cost = (0, 0);
+    /// A new top of two children.
+    const TOP: Cost = (1, 1);
+    /// Two leaves of so many pairs become one, if they do.
+    fn merge(left: usize, right: usize) -> Option<Cost> {
+        let _ = (left, right);
+        None
+    }
+}
+
+/// FAST and FAIR, of so many slots behind a header as long as one.
+struct Shifted<const SLOTS: usize>;
+
+impl<const SLOTS: usize> Prices for Shifted<SLOTS> {
+    const MOST: usize = SLOTS - 1;
+    fn insert(count: usize, at: usize) -> Cost {
+        let line = |slot: usize| (slot as u64 + 1) / 4;
+        let lines = line(count) - line(at) + 1 + u64::from((count + 2).is_multiple_of(4));
+        (lines, lines)
+    }
+    fn remove(count: usize, at: usize) -> Cost {
+        let line = |slot: usize| (slot as u64 + 1) / 4;
+        let lines = line(count - 1) - line(at) + 1;
+        (lines, lines)
+    }
+    const SPLIT: Cost = ((SLOTS as u64 + 1) / 4 + 2, 3);
+}
+
+/// Isle-Tree's leaf.
+struct Isle;
+
+impl Prices for Isle {
+    const MOST: usize = 28;
+    fn insert(_: usize, _: usize) -> Cost {
+        (2, 2)
+    }
+    fn remove(_: usize, _: usize) -> Cost {
+        (2, 2)
+    }
+    const SPLIT: Cost = (17, 2);
+    const INSTEAD: Cost = (1, 1);
+    fn merge(left: usize, right: usize) -> Option<Cost> {
+        (left + right <= 21).then_some(if left == 0 { (9, 2) } else { (10, 2) })
+    }
+}
+
+/// Isle-Tree's node, of so many lines behind its header.
+struct Row<const LINES: u64>;
+
+impl<const LINES: u64> Prices for Row<LINES> {
+    const MOST: usize = 1 + LINES as usize * 4;
+    fn insert(count: usize, at: usize) -> Cost {
+        // The first child lies in the header; the lines that are shifted, and the count.
+        let lines = ((count - 1) / 4 - (at - 1) / 4 + 2) as u64;
+        (lines, lines)
+    }
+    fn remove(count: usize, at: usize) -> Cost {
+        let lines = ((count - 2) / 4 - (at - 1) / 4 + 2) as u64;
+        (lines, lines)
+    }
+    const SPLIT: Cost = (LINES + 2, 2);
+    const TOP: Cost = (LINES + 1, 2);
+}
+
+/// A tree by its keys: of each level the nodes, of each node the least keys of its children; in level 0 the pairs.
+struct Shadow {
+    levels: Vec<Vec<Vec<u64>>>,
+    grown: usize,
+    split: usize,
+    merged: usize,
+    /// Merges since the last rebuild: of the two leaves that gave way only the next one ends the other.
+    given_up: u64,
+}
+
+impl Shadow {
+    fn new() -> Self {
+        Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0, merged: 0, given_up: 0 }
+    }
+
+    /// At each level from the top down, which node and which of its children a key leads to.
+    fn path(&self, key: u64) -> Vec<(usize, usize)> {
+        let (mut path, mut node) = (vec![], 0);
+        for level in self.levels[1..].iter().rev() {
+            let at = level[node].partition_point(|low| *low <= key) - 1;
+            path.push((node, at));
+            node = level[..node].iter().map(Vec::len).sum::<usize>() + at;
+        }
+        path.push((node, self.levels[0][node].partition_point(|it| *it < key)));
+        path
+    }
+
+    /// The upper half of a node goes, and its parent is told.
+    fn halve<N: Prices>(&mut self, level: usize, path: &[(usize, usize)]) -> Cost {
+        let index = path[path.len() - 1 - level].0;
+        let node = &mut self.levels[level][index];
+        let upper = node.split_off(node.len() / 2);
+        let separator = upper[0];
+        self.levels[level].insert(index + 1, upper);
+        self.split += usize::from(level > 0);
+        if level + 1 == self.levels.len() {
+            self.grown += 1;
+            self.levels.push(vec![vec![0, separator]]);
+            return N::TOP;
+        }
+        let (parent, at) = path[path.len() - 2 - level];
+        let parent = &mut self.levels[level + 1][parent];
+        parent.insert(at + 1, separator);
+        N::insert(parent.len() - 1, at + 1)
+    }
+
+    fn put<L: Prices, N: Prices>(&mut self, key: u64) -> Cost {
+        let mut costs = vec![];
+        loop {
+            let path = self.path(key);
+            let (leaf, at) = path[path.len() - 1];
+            let pairs = &mut self.levels[0][leaf];
+            if pairs.get(at) == Some(&key) {
+                return (1, 1);
+            }
+            if pairs.len() < L::MOST {
+                costs.push(L::insert(pairs.len(), at));
+                pairs.insert(at, key);
+                return sum(costs);
+            }
+            // From the top down, the first full node; a leaf only below nodes with room.
+            let full = (1..self.levels.len())
+                .rev()
+                .find(|level| self.levels[*level][path[path.len() - 1 - level].0].len() == N::MOST);
+            costs.extend(if full.is_some() { [N::SPLIT, (0, 0)] } else { [L::SPLIT, L::INSTEAD] });
+            costs.push(self.halve::<N>(full.unwrap_or(0), &path));
+        }
+    }
+
+    fn remove<L: Prices, N: Prices>(&mut self, key: u64) -> Cost {
+        let path = self.path(key);
+        let (leaf, at) = path[path.len() - 1];
+        let pairs = &mut self.levels[0][leaf];
+        if pairs.get(at) != Some(&key) {
+            return (0, 0);
+        }
+        let cost = L::remove(pairs.len(), at);
+        pairs.remove(at);
+        let sparse = pairs.len() < L::MOST / 2;
+        let (parent, at) = path[path.len() - 2];
+        let children = self.levels[1][parent].len();
+        if !sparse || children < 2 {
+            return cost;
+        }
+        // With the right neighbour, or the left one where there is no other under the same parent.
+        let place = at.min(children - 2);
+        let left = leaf - at + place;
+        let [some, more] = [left, left + 1].map(|leaf| self.levels[0][leaf].len());
+        let Some(merge) = L::merge(some, more) else { return cost };
+        let gone = N::remove(children, place + 1);
+        self.levels[1][parent].remove(place + 1);
+        let right = self.levels[0].remove(left + 1);
+        self.levels[0][left].extend(right);
+        self.merged += 1;
+        self.given_up += 1;
+        sum([cost, merge, gone, L::INSTEAD])
+    }
+}
+
+fn spent(grove: &Grove<Words>, operation: impl FnOnce()) -> Cost {
+    let before = grove.counts();
+    operation();
+    let spent = grove.counts() - before;
+    (spent.flushes, spent.fences)
+}
+
+/// Flushes and fences of a trace are those of the shadow; a rebuild in its midst changes nothing, and nothing durable.
+/// Gives how many leaves have merged.
+fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> usize {
+    let mut merged = 0;
+    for (name, order) in ORDERS {
+        let plant =
+            || Grove::over(|quill| variants::open(design, quill, Words, Search::detect()).expect("such a variant"));
+        let (mut grove, mut shadow) = (plant(), Shadow::new());
+        for turn in 0..turns {
+            // It grows, and then it shrinks.
+            let grows = turn < turns / 4 * 3;
+            let key = order(if grows { turn / 2 + mixed(turn) % 50 } else { mixed(turn) % (turns / 2) });
+            let (done, wanted) = if mixed(turn + 7) % 16 < if grows { 3 } else { 15 } {
+                (spent(&grove, || _ = grove.remove(key)), shadow.remove::<L, N>(key))
+            } else {
+                (spent(&grove, || _ = grove.put(key, turn)), shadow.put::<L, N>(key))
+            };
+            assert_eq!(done, wanted, "{design}, {name}: turn {turn}, key {key:#x}");
+            if turn % 1000 == 999 {
+                let before = grove.counts();
+                grove.rebuild();
+                let ended = std::mem::take(&mut shadow.given_up);
+                assert!((grove.counts() - before).flushes <= ended, "{design}, {name}: nothing else to repair");
+            }
+        }
+        let pairs: usize = shadow.levels[0].iter().map(Vec::len).sum();
+        assert_eq!(grove.payloads().len(), pairs);
+        assert!(shadow.grown >= growths && shadow.split > 2 * growths, "{name}: {} {}", shadow.grown, shadow.split);
+        merged += shadow.merged;
+    }
+    merged
+}
+
+#[test]
+fn fast_fair_throughout_flushes_what_the_page_says() {
+    follows::<Shifted<31>, Shifted<31>>("fast_fair_all", 25_000, 1);
+    follows::<Shifted<31>, Shifted<7>>("fast_fair_all_narrow", 8_000, 2);
+}
+
+#[test]
+fn isle_throughout_flushes_what_the_page_says() {
+    assert!(follows::<Isle, Row<7>>("isle_all", 25_000, 1) > 100);
+    assert!(follows::<Isle, Row<1>>("isle_all_narrow", 8_000, 2) > 20);
+}

@@ -1,0 +1,42 @@
+//! A pool without a block to be had: a split that finds only some of what it needs gives them back.
+
+use holm_designs::designs;
+use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool};
+use holm_search::Search;
+use holm_tree::Words;
+use std::sync::Arc;
+
+/// Of either parity: a split takes two.
+const BLOCKS: [u64; 4] = [24, 25, 26, 27];
+
+#[test]
+fn a_refused_split_takes_no_block() {
+    let mut partly = 0;
+    for (design, _) in designs::CARDS.iter().filter(|(_, card)| card.keeps) {
+        for blocks in BLOCKS {
+            let bytes = u64::from(designs::block_bytes(design).expect("a design of that name"));
+            let medium = Mapped::heap((blocks * bytes) as usize, 1 << 16, MappedOptions::default());
+            let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
+            let index = designs::open(design, quill.clone(), Words, Search::detect()).expect("a design of that name");
+            let mut stay = quill.clock().check_in().expect("sound");
+            let root = index.plant(&mut stay, 7).expect("room");
+            let space = quill.space();
+            let left = || blocks - u64::from(space.block_frontier()) + space.free_blocks();
+            let (mut key, mut before) = (0, left());
+            let refused = loop {
+                match index.put(&root, &mut stay, key, key, None) {
+                    Ok(_) => (key, before) = (key + 1, left()),
+                    Err(error) => break error,
+                }
+            };
+            assert!(refused.to_string().contains("growing"), "{design}: {refused}");
+            partly += u64::from(before > 0);
+            for _ in 0..3 {
+                assert_eq!(left(), before, "{design}, {blocks}: blocks after a split that was refused");
+                index.put(&root, &mut stay, key, key, None).expect_err("no room");
+            }
+            assert_eq!(index.audit(&root).pairs, key, "{design}");
+        }
+    }
+    assert!(partly > 5, "{partly} found a block, and not all they needed");
+}

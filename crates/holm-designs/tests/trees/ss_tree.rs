@@ -1,0 +1,204 @@
+//! SSTree's counts, by formula: what an operation flushes follows from the leaf's subnodes as it finds them. And its
+//! crashes with other parameters than the list's.
+
+use crate::grove::{Grove, ORDERS, mixed};
+use crate::names::Names;
+use crate::strict::crashes::every_operation;
+use holm_designs::leaf::ss_tree::{MOVING, STAYING, SsTree};
+use holm_designs::variants;
+use holm_medium::{Area, Ground};
+use holm_search::Search;
+use holm_tree::{Toward, Words};
+
+/// Flushes and fences.
+type Cost = (u64, u64);
+
+fn line(slot: usize) -> usize {
+    (slot + 1) / 4
+}
+
+/// Lines behind the first one in which these slots lie.
+fn lines_behind(slots: impl Iterator<Item = usize>) -> u64 {
+    let mut lines: Vec<_> = slots.map(line).filter(|line| *line > 0).collect();
+    lines.dedup();
+    lines.len() as u64
+}
+
+/// A subnode as the bitmap has it: the key of each slot.
+struct Subnode {
+    keys: [Option<u64>; 15],
+    last: bool,
+}
+
+impl Subnode {
+    fn free(&self) -> Vec<usize> {
+        (usize::from(!self.last)..15).filter(|slot| self.keys[*slot].is_none()).collect()
+    }
+}
+
+/// What an operation finds: the leaf's subnodes, from the head on.
+struct Shape(Vec<Subnode>);
+
+impl Shape {
+    fn of(grove: &Grove<Words>, key: u64) -> Self {
+        let mut number = u64::from(grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf());
+        let mut subnodes = vec![];
+        let mut bitmap = None;
+        while number != 0 {
+            let words = grove.quill.image().words(Area::Leaves.at(number * 256), 32).expect("a block of 256 bytes");
+            let bitmap = *bitmap.get_or_insert(words[1].read());
+            let region = words[0].read() >> 56 & 3;
+            number = words[0].read() & 0xffff_ffff;
+            let key = |slot: usize| (bitmap >> (15 * region) >> slot & 1 == 1).then(|| words[2 + 2 * slot].read());
+            subnodes.push(Subnode { keys: std::array::from_fn(key), last: number == 0 });
+        }
+        Shape(subnodes)
+    }
+
+    fn find(&self, key: u64) -> Option<(usize, usize)> {
+        let at = |(index, node): (usize, &Subnode)| Some((index, node.keys.iter().position(|it| *it == Some(key))?));
+        self.0.iter().enumerate().find_map(at)
+    }
+
+    fn pairs(&self) -> usize {
+        self.0.iter().map(|node| node.keys.iter().flatten().count()).sum()
+    }
+
+    /// The last subnode has but these pairs, and so goes with them: what that costs more, by where it is.
+    fn reclaims(&self, index: usize, gone: usize) -> Option<Cost> {
+        let goes = index > 0 && index + 1 == self.0.len() && self.0[index].keys.iter().flatten().count() == gone;
+        goes.then_some(if index == 1 { (1, 0) } else { (2, 1) })
+    }
+
+    /// An insert, where it does not split; `None` where it does.
+    fn insert(&self, most: usize) -> Option<Cost> {
+        if let Some(slot) = self.0[0].free().first() {
+            return Some(if line(*slot) == 0 { (1, 1) } else { (2, 2) });
+        }
+        if self.0.len() < most {
+            // Head replacement.
+            return Some((1, 1));
+        }
+        let room = self.0.iter().position(|node| !node.free().is_empty())?;
+        Some(if room == 1 { (2, 2) } else { (3, 2) })
+    }
+
+    fn update(&self, moves: bool, (index, slot): (usize, usize)) -> Cost {
+        let free = self.0[0].free();
+        if index == 0 || !moves || free.is_empty() {
+            return (1, 1);
+        }
+        let near = (0..15).filter(|at| line(*at) == line(slot) && self.0[index].keys[*at].is_some()).count();
+        let moved = near.min(free.len());
+        let copies = lines_behind(free.into_iter().take(moved));
+        let more = self.reclaims(index, moved);
+        let first = u64::from(copies > 0 || more.is_some());
+        let more = more.unwrap_or_default();
+        (copies + 1 + more.0, first + 1 + more.1)
+    }
+
+    fn remove(&self, (index, _): (usize, usize)) -> Cost {
+        // The tag by itself comes before the bitmap.
+        self.reclaims(index, 1).map_or((1, 1), |more| (1 + more.0, 2 + more.1))
+    }
+}
+
+/// A split that gives so many pairs to the new leaf: their lines, its head's first line, the old leaf's bitmap.
+fn split(pairs: usize) -> Cost {
+    let fresh = if pairs > 15 { 4 + lines_behind(1..=pairs - 15) } else { lines_behind(0..pairs) };
+    (fresh + 2, 3)
+}
+
+#[derive(Default, Debug)]
+struct Seen {
+    replaced: u64,
+    behind: u64,
+    splits: u64,
+    riders: u64,
+    moves: u64,
+    reclaimed: u64,
+}
+
+fn follows(design: &str, most: usize, moves: bool) {
+    for (name, order) in ORDERS {
+        let index = |quill| variants::open(design, quill, Words, Search::detect());
+        let index = |quill| match design {
+            "ss_tree" => holm_designs::designs::open(design, quill, Words, Search::detect()),
+            _ => index(quill),
+        };
+        let grove = Grove::over(|quill| index(quill).expect("a design of that name"));
+        let mut seen = Seen::default();
+        for i in 0..6_000 {
+            let key = order(mixed(i) % 300);
+            let removes = mixed(i + 7) % 16 < [3, 10, 6][i as usize / 500 % 3];
+            let shape = Shape::of(&grove, key);
+            let found = shape.find(key);
+            let counts = grove.counts();
+            if removes {
+                grove.remove(key)
+            } else {
+                grove.put(key, i)
+            };
+            let spent = grove.counts() - counts;
+            let wanted = match (removes, found) {
+                (true, None) => (0, 0),
+                (true, Some(at)) => {
+                    seen.reclaimed += u64::from(shape.reclaims(at.0, 1).is_some());
+                    shape.remove(at)
+                }
+                (false, Some(at)) => {
+                    seen.moves += u64::from(shape.update(moves, at) != (1, 1));
+                    shape.update(moves, at)
+                }
+                (false, None) => shape.insert(most).unwrap_or_else(|| {
+                    seen.splits += 1;
+                    let pairs = shape.pairs();
+                    let after = Shape::of(&grove, key);
+                    // A fresh leaf has no more subnodes than its pairs need; the old one has all it may.
+                    if after.0.len() < most || after.0[0].keys[1].is_some() && after.pairs() == pairs / 2 + 1 {
+                        seen.riders += 1;
+                        return split(pairs / 2 + 1);
+                    }
+                    let (parted, room) = (split(pairs / 2), after.find(key).expect("the key was put"));
+                    let insert = match room {
+                        (0, slot) if line(slot) == 0 => (1, 1),
+                        (0 | 1, _) => (2, 2),
+                        _ => (3, 2),
+                    };
+                    (parted.0 + insert.0, parted.1 + insert.1)
+                }),
+            };
+            if let (false, None, Some(cost)) = (removes, found, shape.insert(most)) {
+                let full = shape.0[0].free().is_empty();
+                seen.replaced += u64::from(full && cost == (1, 1));
+                seen.behind += u64::from(full && cost != (1, 1));
+            }
+            assert_eq!((spent.flushes, spent.fences), wanted, "{design}, {name}, {i}: {key}, removed: {removes}");
+        }
+        let rare = [seen.replaced, seen.behind, seen.splits, seen.reclaimed];
+        assert!(rare.iter().all(|count| *count > 3) && (seen.moves > 30) == moves, "{design}, {name}: {seen:?}");
+    }
+}
+
+#[test]
+fn flushes_and_fences_follow_from_the_list() {
+    follows("ss_tree", 2, true);
+    follows("ss_tree_staying", 2, false);
+}
+
+#[test]
+fn flushes_and_fences_follow_from_longer_lists() {
+    follows("ss_tree_three", 3, true);
+    follows("ss_tree_four", 4, true);
+}
+
+#[test]
+fn longer_lists_survive_every_crash() {
+    every_operation::<SsTree<3, MOVING>, _>(&Words, 2);
+    every_operation::<SsTree<4, MOVING>, _>(&Names::default(), 0);
+}
+
+#[test]
+fn updates_that_stay_survive_every_crash() {
+    every_operation::<SsTree<2, STAYING>, _>(&Words, 2);
+}

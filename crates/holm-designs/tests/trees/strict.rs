@@ -1,0 +1,103 @@
+//! What all designs share: every key and value against the standard library's map. And what those share that are
+//! durable when an operation returns: readers beside writers, flushes and fences by a table, every crash of every
+//! operation on one leaf.
+
+mod counts;
+pub mod crashes;
+
+use crate::agree;
+use crate::grove::{Grove, mixed};
+use crate::names::Names;
+use holm_designs::designs;
+use holm_tree::leaf::Leaf;
+use holm_tree::{Design, Toward, Words};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+macro_rules! tests {
+    ($($name:ident)*) => {
+        $(
+            mod $name {
+                use super::*;
+
+                const CARD: holm_tree::leaf::Card = <designs::$name as Design>::Leaf::CARD;
+                const STRICT: bool = CARD.keeps && !CARD.defers;
+
+                #[test]
+                fn words_agree_with_a_map_whatever_keys_and_values() {
+                    if CARD.keeps {
+                        agree::words(|| Grove::new(stringify!($name), Words), 1_500);
+                    }
+                }
+
+                #[test]
+                fn names_agree_with_a_map_though_heads_are_equal() {
+                    if CARD.keeps && !CARD.needs_whole_keys {
+                        agree::names(|names| Grove::new(stringify!($name), names));
+                    }
+                }
+
+                #[test]
+                fn readers_beside_writers_see_what_is_there() {
+                    if STRICT {
+                        readers_beside_writers(&Grove::new(stringify!($name), Words));
+                    }
+                }
+
+                #[test]
+                fn words_survive_every_crash_of_every_operation() {
+                    if STRICT {
+                        crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Words, 2);
+                    }
+                }
+
+                #[test]
+                fn names_of_few_heads_survive_every_crash() {
+                    if STRICT && !CARD.needs_whole_keys {
+                        crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
+                    }
+                }
+            }
+        )*
+    };
+}
+
+holm_designs::for_each_design!(tests);
+
+pub fn readers_beside_writers(grove: &Grove<Words>) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2u64)
+            .map(|thread| {
+                scope.spawn(move || {
+                    for i in 0..20_000 {
+                        assert_eq!(grove.put(mixed(i * 2 + thread), i), None);
+                        if i % 3 == 2 {
+                            assert_eq!(grove.remove(mixed((i - 1) * 2 + thread)), Some(i - 1));
+                        }
+                    }
+                })
+            })
+            .collect();
+        for thread in 0..2u64 {
+            let done = &done;
+            scope.spawn(move || {
+                // Pairs that never go: once seen, always seen.
+                let mut seen = 0;
+                while !done.load(Relaxed) {
+                    while grove.get(mixed(seen * 2 + thread)).is_some() {
+                        seen += 3;
+                    }
+                    for i in (0..seen).step_by(3) {
+                        assert_eq!(grove.get(mixed(i * 2 + thread)), Some(i));
+                    }
+                    let view = grove.index.view(&grove.root, Toward::Holding(mixed(seen)));
+                    assert!(view.pairs.is_sorted_by(|a, b| a.head < b.head));
+                }
+            });
+        }
+        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        done.store(true, Relaxed);
+    });
+    assert_eq!(grove.root.pairs(), 2 * (20_000 - 6_666));
+    assert_eq!(grove.payloads().len() as u64, grove.root.pairs());
+}

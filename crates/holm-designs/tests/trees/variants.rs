@@ -1,0 +1,130 @@
+//! The variants, lightly: each agrees with the standard library's map and costs what its base does, flush by flush and
+//! fence by fence; and each guide leads to what a crash has left of one leaf.
+
+use crate::agree;
+use crate::fills::every_operation;
+use crate::grove::{Grove, ORDERS, Order, mixed};
+use crate::names::Names;
+use holm_designs::guide::{Aside, Fingerprints, Guide, Halving, Linear, Sentinels, Vector};
+use holm_designs::leaf::circ::Circ;
+use holm_designs::leaf::fast_fair::FastFair;
+use holm_designs::variants::{
+    self, CARDS, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k, holm_prints_aside,
+};
+use holm_search::Search;
+use holm_tree::{Design, Forest, Words};
+use std::collections::BTreeMap;
+
+fn plant(variant: &str) -> Grove<Words> {
+    Grove::over(|quill| variants::open(variant, quill, Words, Search::detect()).expect("a variant of that name"))
+}
+
+#[test]
+fn words_agree_with_a_map_whatever_keys_and_values() {
+    CARDS.iter().for_each(|(name, _)| agree::words(|| plant(name), if is_long(name) { 700 } else { 400 }));
+}
+
+fn is_long(variant: &str) -> bool {
+    variants::block_bytes(variant).is_some_and(|bytes| bytes > 1024)
+}
+
+fn names_agree<D: Design>() {
+    agree::names(|names| Grove::over(|quill| Box::new(Forest::<_, D, _>::new(quill, names, Search::detect()))));
+}
+
+#[test]
+fn names_agree_with_a_map_though_heads_are_equal() {
+    names_agree::<fast_fair_sentinels_4k>();
+    names_agree::<fast_fair_fingerprints_4k>();
+    names_agree::<circ_sentinels>();
+    names_agree::<holm_prints_aside>();
+    names_agree::<bd_tree_chained>();
+}
+
+/// So many pairs that a node above twigs has several lines of separators; more than one above them where it is short.
+#[test]
+fn upper_nodes_lead_to_every_pair_however_they_are_searched() {
+    let ways = ["_halved", "_interpolated", "_wide"];
+    for (name, _) in CARDS.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
+        for (order_name, order) in ORDERS {
+            let mut keys: Vec<_> = (0..20_000).map(order).collect();
+            let grove = plant(name);
+            for key in &keys {
+                grove.put(*key, !key);
+            }
+            assert!(keys.iter().all(|key| grove.get(*key) == Some(!key)), "{name}, {order_name}");
+            keys.sort_unstable();
+            keys.dedup();
+            assert!(grove.payloads().into_iter().eq(keys.iter().map(|key| !key)), "{name}, {order_name}");
+        }
+    }
+}
+
+/// Flushes and fences of each operation of a trace.
+fn spent(grove: &Grove<Words>, order: Order) -> Vec<(u64, u64)> {
+    let operation = |i: u64| {
+        let key = order(mixed(i) % 900 + i / 4);
+        let before = grove.counts();
+        if mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 12 } {
+            grove.remove(key)
+        } else {
+            grove.put(key, i)
+        };
+        let spent = grove.counts() - before;
+        (spent.flushes, spent.fences)
+    };
+    (0..3_000).map(operation).collect()
+}
+
+/// Designs that variants differ from.
+const BASES: [&str; 7] = ["fast_fair", "circ", "isle", "nv_tree", "buffered", "holm", "bd_tree"];
+
+/// Which of them a variant's leaf is, and of what size.
+fn kin(variant: &str) -> (&str, Option<&str>) {
+    let size = variant.rsplit('_').next().filter(|last| ["1k", "2k", "4k"].contains(last));
+    let base = BASES.into_iter().find(|base| variant.starts_with(base));
+    (base.expect("a variant is named after its design"), size)
+}
+
+/// But where nodes above the leaves are durable too, and where there is no guide.
+#[test]
+fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
+    for (order_name, order) in ORDERS {
+        let mut bases = BTreeMap::new();
+        for base in BASES {
+            bases.insert(kin(base), spent(&Grove::new(base, Words), order));
+        }
+        let several = |name: &str| name.starts_with("ss_tree") || name.starts_with("holm");
+        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {
+            let spent = spent(&plant(name), order);
+            // Of the longer nodes the first one in the list is the plain one.
+            assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
+        }
+        assert_eq!(bases.len(), 13, "four sizes of two, and one of the others");
+    }
+}
+
+/// Signs are derived anew by every recovery: each pair is found by them, whatever the crash. What it leaves is what it
+/// leaves of the bases, so few fills will do.
+fn lead_to_what_survived<G: Guide>(most: usize) {
+    every_operation::<FastFair<31, G>, _>(&Words, &[0, 2, most], 2, true);
+    every_operation::<FastFair<31, G>, _>(&Names::default(), &[3, 9], 0, false);
+    every_operation::<Circ<30, G>, _>(&Words, &[0, 2, most - 1], 2, true);
+    every_operation::<Circ<30, G>, _>(&Names::default(), &[3, 9], 0, false);
+}
+
+#[test]
+fn searches_without_signs_lead_to_what_survived() {
+    lead_to_what_survived::<Halving>(14);
+    lead_to_what_survived::<Linear>(14);
+}
+
+#[test]
+fn sentinels_lead_to_what_survived() {
+    lead_to_what_survived::<Sentinels<Aside<8>, Vector>>(30);
+}
+
+#[test]
+fn fingerprints_lead_to_what_survived() {
+    lead_to_what_survived::<Fingerprints<Aside<4>, Vector>>(30);
+}

@@ -1,0 +1,57 @@
+//! Which leaf designs a database may be opened with: those that ship with the store, or a table that a builder is
+//! given. The papers' designs are in such a table, in a crate that no user of the store compiles.
+
+use crate::error::{Error, Result};
+use crate::keys::Records;
+use holm_medium::{Journaled, Medium, MediumError};
+use holm_tree::leaf::Card;
+use holm_tree::{Entry, designs};
+
+/// A table of designs over ordinary files.
+pub type Table = fn() -> Vec<Entry<Journaled, Records>>;
+
+/// The designs that ship with the store.
+pub(crate) fn shipped() -> Vec<Entry<Journaled, Records>> {
+    designs::entries()
+}
+
+/// The design of that name, asked for by a builder.
+///
+/// # Errors
+/// `Invalid`, if the table has none of that name; `Unsupported`, if its slots need whole keys.
+pub(crate) fn chosen(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
+    let entry = table().into_iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| Error::Invalid { what: format!("there is no design named {name:?}") })?;
+    suitable(&entry)?;
+    Ok(entry)
+}
+
+/// The design of that name, found in a database.
+///
+/// # Errors
+/// `Geometry`, if the table has none of that name; `Unsupported`, if its slots need whole keys.
+pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
+    let mut table = table();
+    if let Some(index) = table.iter().position(|entry| entry.name == name) {
+        let entry = table.swap_remove(index);
+        suitable(&entry)?;
+        return Ok(entry);
+    }
+    let suits = |card: Card| card.suits::<Records>();
+    let names: Vec<_> = table.iter().filter(|entry| suits(entry.card)).map(|entry| entry.name).collect();
+    let expected = format!("one of {}", names.join(", "));
+    Err(MediumError::Geometry { what: "design", found: name.into(), expected }.into())
+}
+
+/// Refuses a design that the store's keys are not for.
+///
+/// # Errors
+/// `Unsupported`.
+pub(crate) fn suitable<M: Medium>(entry: &Entry<M, Records>) -> Result<()> {
+    if entry.card.suits::<Records>() {
+        return Ok(());
+    }
+    let name = entry.name;
+    let what = format!("the design {name:?} needs whole keys in its slots, and the store's are byte strings");
+    Err(Error::Unsupported { what })
+}
