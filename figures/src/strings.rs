@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, anyhow};
 use holm::{Database, Durability};
 use holm_bench::{Engine, Plan, Store, Workload, run};
-use holm_designs::store::over_mapped;
+use holm_lab::store::over_mapped;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Pool};
 use std::sync::Arc;
 

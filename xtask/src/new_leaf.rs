@@ -12,8 +12,8 @@ use anyhow::{Context, Result, bail};
 
 const LEAF: &str = include_str!("../templates/leaf.rs.txt");
 const PAGE: &str = include_str!("../templates/design.md.txt");
-const MODULES: &str = "crates/holm-tree/src/leaf.rs";
-const DESIGNS: &str = "crates/holm-tree/src/designs.rs";
+const MODULES: &str = "crates/holm-designs/src/leaf.rs";
+const DESIGNS: &str = "crates/holm-designs/src/designs.rs";
 
 /// Plants a leaf in the workspace at `root`.
 ///
@@ -21,7 +21,7 @@ const DESIGNS: &str = "crates/holm-tree/src/designs.rs";
 /// A name that is not snake case or is taken, or lists that have lost their shape; the message says what to do.
 pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
     check_name(name)?;
-    let leaf = root.join(format!("crates/holm-tree/src/leaf/{name}.rs"));
+    let leaf = root.join(format!("crates/holm-designs/src/leaf/{name}.rs"));
     let page = root.join(format!("docs/designs/{name}.md"));
     if let Some(taken) = [&leaf, &page].into_iter().find(|path| path.exists()) {
         bail!("{} is there already", taken.display());
@@ -87,7 +87,7 @@ fn module(line: &str) -> Option<&str> {
 /// Adds a copy of the last line of `designs! { .. }`, the old leaf's name and type replaced, and a comment above it.
 fn add_design(text: &str, name: &str) -> Result<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    let opens = lines.iter().position(|line| line.starts_with("designs!")).context("no `designs!` at the margin")?;
+    let opens = lines.iter().position(|line| line.contains("designs!")).context("no `designs!` at the margin")?;
     let closes = (opens..lines.len()).find(|&index| lines[index].starts_with('}')).context("`designs!` never ends")?;
     let design = |line: &str| line.split_once(':').map(|(design, _)| design.trim().to_owned());
     let rows = opens + 1..closes;
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn designs_take_the_last_line_as_their_model() {
-        let text = "designs! { $\n    /// Sorted: shifts.\n    fast_fair: leaf FastFair<7>, twig T;\n}\n";
+        let text = "x::designs! { $ each:\n    /// Sorted: shifts.\n    fast_fair: leaf FastFair<7>, twig T;\n}\n";
         let planted = add_design(text, "coral_reef").unwrap();
         let row = "    coral_reef: leaf crate::leaf::coral_reef::CoralReef<7>, twig T;\n}\n";
         assert!(planted.ends_with(row), "{planted}");
@@ -148,7 +148,7 @@ mod tests {
         assert!(add_design(&planted, "coral_reef").is_err());
         let again = add_design(&planted, "atoll").unwrap();
         assert!(again.ends_with("    atoll: leaf crate::leaf::atoll::Atoll<7>, twig T;\n}\n"), "{again}");
-        assert!(add_design("designs! { $\n}\n", "reef").is_err());
+        assert!(add_design("x::designs! { $ each:\n}\n", "reef").is_err());
     }
 
     #[test]

@@ -41,8 +41,7 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }
 
-/// Designs with known bugs, which the proof must catch, and the one without. In no list, and in no build that ships.
-#[cfg(feature = "canary")]
+/// Designs with known bugs, which the proof must catch, and the one without. In no list.
 pub mod canaries {
     use crate::leaf::bd_tree::Forgetful;
     use crate::leaf::canary::Canary;

@@ -4,7 +4,6 @@
 pub mod bd_tree;
 pub mod blackhole;
 pub mod borders;
-#[cfg(feature = "canary")]
 pub mod canary;
 pub mod circ;
 pub mod fast_fair;

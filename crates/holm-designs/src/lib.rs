@@ -2,8 +2,8 @@
 //!
 //! A design is one line in `designs.rs`, a new leaf one file in `leaf/` and that line. What the store itself opens,
 //! `buffered` and `holm`, comes from `holm-tree`; this crate lists them with its own, so that every test, crash
-//! exploration, benchmark and report row starts from one list. The store hears of this crate by one door alone: a
-//! table of designs that is handed to its builder (feature `store`).
+//! exploration, benchmark and report row starts from one list. `holm-lab` compiles them for programs that measure, and hands
+//! them to a store.
 #![forbid(unsafe_code)]
 
 pub mod designs;
@@ -14,6 +14,4 @@ mod lineage;
 mod printed;
 mod roster;
 mod row;
-#[cfg(feature = "store")]
-pub mod store;
 pub mod variants;

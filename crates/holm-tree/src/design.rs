@@ -38,6 +38,9 @@ pub(crate) type BerthOf<D> = Berth<<D as Design>::Leaf, <LocksOf<D> as Locks>::O
 /// Whether of two images of a block's first line (logged, found) the second is as late as the first.
 pub type Newer = fn(&[u64; 8], &[u64; 8]) -> bool;
 
+/// Makes a design's tree over a medium, empty until it is rebuilt.
+pub type Open<M, K> = fn(Arc<Quill<M>>, K, Search) -> Box<dyn Index<K>>;
+
 /// A design over a medium and for a kind of keys, without its type: a row of the table that a store is given.
 pub struct Entry<M: Medium, K: Keys> {
     /// The name in reports, on command lines and in superblocks.
@@ -49,7 +52,7 @@ pub struct Entry<M: Medium, K: Keys> {
     /// Which of two images of a block is the later one.
     pub newer: Newer,
     /// Opens a tree, empty until it is rebuilt. Only for keys that the card suits.
-    pub open: fn(Arc<Quill<M>>, K, Search) -> Box<dyn Index<K>>,
+    pub open: Open<M, K>,
 }
 
 impl<M: Medium, K: Keys> Entry<M, K> {

@@ -6,7 +6,7 @@ use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
 use anyhow::{Context, Result, ensure};
 use holm::{Database, Durability, Keyspace};
-use holm_designs::store::{Laboratory, over_mapped};
+use holm_lab::store::{Laboratory, over_mapped};
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;

@@ -6,8 +6,7 @@ use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
 use anyhow::{Context, Result};
 use holm::Durability;
-use holm_designs::designs;
-use holm_medium::{Ground, Mapped, Stay};
+use holm_medium::{Ground, Stay};
 use holm_search::Search;
 use holm_tree::{Index, Root, Toward, View};
 use std::path::Path;
@@ -33,7 +32,7 @@ impl Words {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Self> {
         let bed = Bed::open(path, &settings)?;
         let search = Search::detect();
-        let index = designs::open::<Mapped, _>(&settings.design, bed.quill.clone(), holm_tree::Words, search);
+        let index = holm_lab::words::design(&settings.design, bed.quill.clone(), search);
         let index = index.context("a design that keeps words")?;
         let root = index.plant(&mut bed.quill.clock().check_in()?, 1)?;
         // The rest are durable when an operation returns, and there is nothing to wait for.

@@ -2,13 +2,11 @@
 //! leaves, fingerprints in a copy beside the block, and a known bug.
 
 pub mod chained;
-#[cfg(feature = "canary")]
 pub mod forgetful;
 pub mod literal;
 pub mod mirrored;
 
 pub use chained::Chained;
-#[cfg(feature = "canary")]
 pub use forgetful::Forgetful;
 pub use literal::Literal;
 pub use mirrored::Mirrored;

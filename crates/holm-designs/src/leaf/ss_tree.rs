@@ -29,7 +29,6 @@ pub const MOVING: usize = 0;
 /// Updates stay where the pair is.
 pub const STAYING: usize = 1;
 /// As the paper's, with the paper's fences: a subnode is given up before the way to it is durably gone. A known bug.
-#[cfg(feature = "canary")]
 pub const HASTY: usize = 2;
 
 persistent! {

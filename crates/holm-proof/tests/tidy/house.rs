@@ -2,7 +2,7 @@
 
 use crate::source::{Offence, Source};
 
-const LEAVES: &str = "crates/holm-tree/src/leaf/";
+const LEAVES: &str = "crates/holm-designs/src/leaf/";
 
 /// A leaf is a file or a folder of `leaf/`; its page is the one thing that no list can generate.
 pub(crate) fn designs_have_pages(sources: &[Source]) -> Vec<Offence> {

@@ -132,7 +132,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         let bits = found.block.now().bits & !(1 << found.index);
         found.block.publish(pen, bits);
         found.block.copied(roll, found.place);
-        if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.len() - 1) * SLOTS {
+        if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.blocks() - 1) * SLOTS {
             roll.give_up(found.place);
             self.derive(roll, lens);
             if self.stamp(roll, lens) != pen.epoch() {

@@ -6,7 +6,6 @@
 //! still counts. **The last step is fenced**, where the paper only flushes it: else the subnode, or its region, could
 //! be used again while a crash may still find the old way to it.
 
-#[cfg(feature = "canary")]
 use super::HASTY;
 use super::subnode::{bit, line, lines_behind, part};
 use super::{Beside, Place, SsTree};
@@ -96,7 +95,6 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         self.commit(pen, bitmap);
         before.end(pen);
         before.flush(pen, 0);
-        #[cfg(feature = "canary")]
         if COURSE == HASTY {
             return beside.know(bitmap, known.region(), true);
         }

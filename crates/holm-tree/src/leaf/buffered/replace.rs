@@ -89,12 +89,12 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         pen: &mut Pen<'_, M>,
         fresh: &Fresh<'_, Self>,
     ) -> bool {
-        let may = roll.len() < SEGMENTS;
+        let may = roll.blocks() < SEGMENTS;
         if may {
             // Nothing to order: a block of an epoch that is lost is an empty one, and so is one without its first pair.
             fresh.leaf.blank(fresh.beside, pen, self.home(), own);
             roll.add(fresh.number);
-            fresh.leaf.copied(roll, roll.len() - 1);
+            fresh.leaf.copied(roll, roll.blocks() - 1);
         }
         may
     }

@@ -41,7 +41,7 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
     }
 
     /// How many blocks the leaf has.
-    pub fn len(&self) -> usize {
+    pub fn blocks(&self) -> usize {
         1 + (1..SEGMENTS).take_while(|place| self.number(*place) != 0).count()
     }
 
@@ -64,7 +64,7 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
 
     /// Another block behind the last one, if there may be one more.
     pub fn add(&self, number: u32) -> bool {
-        let place = self.len();
+        let place = self.blocks();
         if place < SEGMENTS {
             self.set(place, number, 0);
         }
@@ -73,7 +73,7 @@ impl<const SEGMENTS: usize, P: Prints> Roll<SEGMENTS, P> {
 
     /// The block at a place behind the first one is given up, which `shed` tells of; the last one takes its place.
     pub fn give_up(&self, place: Place) {
-        let (number, last) = (self.number(place), self.len() - 1);
+        let (number, last) = (self.number(place), self.blocks() - 1);
         self.set(place, self.number(last), self.moved[last].load(Relaxed));
         self.set(last, 0, 0);
         self.numbers[0].store(number, Relaxed);

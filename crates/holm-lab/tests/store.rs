@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use holm::{Builder, Database, Error};
-use holm_designs::store::Laboratory;
+use holm_lab::store::Laboratory;
 use std::collections::BTreeMap;
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,16 +1,16 @@
 //! The designs for a store: the table that a builder is given to open a database of any design of the list.
 //!
 //! ```
-//! use holm_designs::store::Laboratory;
+//! use holm_lab::store::Laboratory;
 //! let folder = tempfile::tempdir()?;
 //! let db = holm::Database::builder().laboratory().design("lb_tree").memory(true).open(folder.path())?;
 //! db.keyspace("reefs")?.insert("north", "coral")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::designs;
 use holm::Builder;
 use holm::laboratory::Records;
+use holm_designs::designs;
 use holm_medium::{Journaled, Mapped};
 use holm_tree::Entry;
 
