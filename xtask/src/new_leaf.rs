@@ -39,7 +39,7 @@ pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         println!("wrote {}", path.strip_prefix(root).unwrap_or(&path).display());
     }
-    println!("next: cargo test -p holm-proof {name}");
+    println!("next: HOLM_DESIGN={name} cargo test -p holm-proof --test explorer {name}");
     Ok(())
 }
 

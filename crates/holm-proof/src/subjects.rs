@@ -1,5 +1,8 @@
 //! Every design under proof: those of the list, by name and all together; the canaries; and such variants as have tests
 //! of their own. With the feature `variants`, the variants all together as well.
+//!
+//! Each subject compiles the trees of its design. With `HOLM_DESIGN=reef` in the environment of the build there is that
+//! one alone, and of the tests those of its scenarios and of its row in the table of coverage.
 
 #![allow(non_upper_case_globals, reason = "a design is spelled as its name in reports")]
 
@@ -9,11 +12,12 @@ use holm_designs::{designs, variants};
 macro_rules! subjects {
     ($all:ident, $list:ident: $($name:ident)*) => {
         $(
+            #[cfg(any(not(one_design), $name))]
             #[doc = concat!("`", stringify!($name), "`.")]
             pub static $name: Subject = Subject::of::<$list::$name>();
         )*
         /// All of these.
-        pub static $all: &[&Subject] = &[$(&$name),*];
+        pub static $all: &[&Subject] = &[$(#[cfg(any(not(one_design), $name))] &$name),*];
     };
 }
 

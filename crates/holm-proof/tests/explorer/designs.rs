@@ -5,6 +5,7 @@ use holm_proof::scenarios;
 macro_rules! designs {
     ($($name:ident)*) => {
         $(
+            #[cfg(any(not(one_design), $name))]
             mod $name {
                 use super::scenarios;
                 holm_proof::for_each_scenario!(tests, holm_proof::subjects::$name);
@@ -15,11 +16,13 @@ macro_rules! designs {
 
 holm_designs::for_each_design!(designs);
 
+#[cfg(not(one_design))]
 mod canary_0 {
     use super::scenarios;
     holm_proof::for_each_scenario!(tests, holm_proof::subjects::canaries::canary_0);
 }
 
+#[cfg(not(one_design))]
 mod isle_lock_array {
     use super::scenarios;
     holm_proof::for_each_scenario!(tests, holm_proof::subjects::locked::isle_lock_array);
