@@ -33,6 +33,9 @@ pub(crate) const COLOURS: usize = 8;
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(1, 2, 4);
 
+/// The size of most texts, which the page's style says.
+const FONT_SIZE: &str = " font-size=\"13.709677419354838\"";
+
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a, 'b> = ChartContext<'b, SVGBackend<'a>, Cartesian2d<Flat, Flat>>;
@@ -53,7 +56,23 @@ pub(crate) fn drawn(outcome: &Outcome) -> Result<String> {
     // As wide as the page lets it be.
     let size = format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\"");
     let about = format!("<svg role=\"img\" aria-label=\"{} {}\"", outcome.id, escaped(&outcome.title));
-    Ok(svg.replacen(&size, &about, 1))
+    Ok(slim(&svg.replacen(&size, &about, 1)))
+}
+
+/// Removes what the page's style says once for all drawings, and what is the default of SVG: a third of the page.
+fn slim(svg: &str) -> String {
+    let mut slim = String::with_capacity(svg.len());
+    for line in svg.lines() {
+        let is_text = slim.ends_with('>') && slim.rsplit('\n').next().is_some_and(|last| last.starts_with("<text "));
+        if !slim.is_empty() && !is_text && line != "</text>" {
+            slim.push('\n');
+        }
+        slim.push_str(line);
+    }
+    for default in [" opacity=\"1\"", " stroke-width=\"1\"", " font-family=\"sans-serif\"", FONT_SIZE] {
+        slim = slim.replace(default, "");
+    }
+    slim + "\n"
 }
 
 pub(crate) fn escaped(text: &str) -> String {

@@ -8,10 +8,11 @@ use crate::outcome::{Judged, Outcome, Verdict};
 use crate::plot::escaped;
 use anyhow::{Context, Result, ensure};
 use section::{class, section};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A scale below this says nothing of the papers' sizes.
 const SMALL: f64 = 0.1;
@@ -21,25 +22,40 @@ const STYLE: &str = include_str!("report.css");
 const VERDICTS: [Verdict; 5] =
     [Verdict::Reproduced, Verdict::Stronger, Verdict::Weaker, Verdict::Contradicted, Verdict::Unmeasured];
 
-/// Reads what is in the folder and writes the page there.
+/// All outcomes in one file, a line each; a figure that was run since has a file of its own beside it.
+const RESULTS: &str = "results.json";
+
+/// Reads what is in the folder, writes the page there, and packs the outcomes into one file.
 pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
-    let mut outcomes = Vec::new();
     let listing = fs::read_dir(out).with_context(|| format!("reading {}: nothing has been run", out.display()))?;
-    for path in listing.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()? {
-        if path.extension().is_some_and(|extension| extension == "json") {
-            let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-            let outcome: Outcome = serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-            outcomes.push(outcome);
-        }
+    let paths = listing.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+    let results = out.join(RESULTS);
+    let mut outcomes: Vec<Outcome> = if results.exists() { parsed(&results)? } else { Vec::new() };
+    let single = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "json") && **path != results;
+    let single: Vec<_> = paths.iter().filter(single).collect();
+    for path in &single {
+        let outcome: Outcome = parsed(path)?;
+        outcomes.retain(|other| other.id != outcome.id);
+        outcomes.push(outcome);
     }
     ensure!(!outcomes.is_empty(), "there is no figure in {}: run some first", out.display());
     outcomes.sort_by_key(|outcome| order(&outcome.id));
+    let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    fs::write(&results, format!("[\n{}\n]\n", lines.join(",\n")))
+        .with_context(|| format!("writing {}", results.display()))?;
+    // They are in the one file now.
+    single.into_iter().try_for_each(|path| fs::remove_file(path).with_context(|| path.display().to_string()))?;
     let crashes = crashes.map(|path| fs::read_to_string(path).with_context(|| format!("reading {}", path.display())));
     let page = page(&outcomes, crashes.transpose()?.as_deref())?;
     let path = out.join("report.html");
     fs::write(&path, page).with_context(|| format!("writing {}", path.display()))?;
     println!("{} figures in {}", outcomes.len(), path.display());
     Ok(())
+}
+
+fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
 }
 
 /// Numbers in a name count as numbers: 7 before 13.
