@@ -8,7 +8,8 @@
 //!
 //! Hysteresis: a merged leaf is at most half full, or keeps a quarter of its room where it takes over the range of an
 //! empty one, so filling and emptying a leaf in turns does not split and merge each time. An empty leaf between two
-//! full ones stays until one of them is sparse. So removals leave at most one empty leaf beside each that is not.
+//! full ones stays until one of them is sparse. So of a run of leaves that removals have emptied one is left, or two
+//! where a twig ends within it.
 
 use crate::design::Design;
 use crate::forest::{Forest, Taken, back_off};
@@ -86,18 +87,17 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// Merges the probe's leaf with a neighbour and then the nodes above, where they are sparse. Worth an attempt, not
     /// a wait, and no error: the removal before it is complete.
     pub(crate) fn merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>) {
-        let mut pending = Vec::new();
         match self.merge_leaf(root, stay, probe) {
-            Attempt::Merged(sparse_twig) => self.go_on(&mut pending, sparse_twig, K::fence(probe)),
-            Attempt::Alone => pending.push((1, K::fence(probe))),
-            Attempt::Apart | Attempt::Missed => return,
+            Attempt::Merged(true) | Attempt::Alone => {}
+            Attempt::Merged(false) | Attempt::Apart | Attempt::Missed => return,
         }
+        let mut pending = vec![(1, K::fence(probe))];
         for _ in 0..MOST_MERGES {
             let Some((level, key)) = pending.pop() else { return };
             let probe = K::probe(&key);
             if level == 0 {
-                if let Attempt::Merged(sparse_twig) = self.merge_leaf(root, stay, probe) {
-                    self.go_on(&mut pending, sparse_twig, key);
+                if let Attempt::Merged(true) = self.merge_leaf(root, stay, probe) {
+                    pending.push((1, key));
                 }
                 continue;
             }
@@ -109,14 +109,6 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
                 Attempt::Apart | Attempt::Missed => {}
             }
         }
-    }
-
-    /// After a merge of leaves: the other neighbour, and the twig if it is sparse.
-    fn go_on(&self, pending: &mut Vec<(u32, K::Fence)>, sparse_twig: bool, key: K::Fence) {
-        if sparse_twig {
-            pending.push((1, key.clone()));
-        }
-        pending.push((0, key));
     }
 
     /// Merges the probe's leaf with its right neighbour or its left one. Tells whether the twig is sparse afterwards.
