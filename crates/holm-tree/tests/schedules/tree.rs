@@ -298,18 +298,18 @@ fn leaves_and_then_twigs_merge_until_the_root_has_one_level_less() {
         assert_eq!((grove.forest.fills(&grove.root), grove.forest.height(&grove.root)), (vec![6], 1));
         grove.end();
     });
-    explore(600, shrink::<Tiny>);
+    explore(300, shrink::<Tiny>);
 }
 
 #[test]
 fn twigs_of_lock_arrays_merge() {
-    explore(400, shrink::<Locked<LockArray<2>>>);
+    explore(200, shrink::<Locked<LockArray<2>>>);
 }
 
 /// A block of an emptied leaf, whose range its neighbour has by then, is needed by a cut before its last removal.
 #[test]
 fn power_is_lost_while_leaves_and_twigs_merge() {
-    explore(400, || {
+    explore(200, || {
         let grove = shrunk::<Tiny>();
         thread::scope(|scope| {
             scope.spawn(|| {
