@@ -223,8 +223,8 @@ fn a_range_that_was_handed_over_is_written_to_and_recovered() {
     }
 }
 
-/// The neighbour that takes a range over may have changed epochs ago. Its answer about a key of that range must wait for
-/// the epoch of the removal: a crash can bring the key back until then.
+/// The neighbour that takes a range over may have changed epochs ago. Its answer about a key of that range must wait
+/// for the epoch of the removal: a crash can bring the key back until then.
 #[test]
 fn an_answer_about_a_range_that_was_handed_over_is_as_late_as_the_removal() {
     for roomy in [0..10, 60..70] {
@@ -238,8 +238,9 @@ fn an_answer_about_a_range_that_was_handed_over_is_as_late_as_the_removal() {
     }
 }
 
-/// Two threads pop the front and one pushes to the back, one scans and one ends epochs, in a tree whose leaves and twigs
-/// merge all the time. What a scan sees is in order, never a key that was gone before it began, and all that stays.
+/// Two threads pop the front and one pushes to the back, one scans and one ends epochs, in a tree whose leaves and
+/// twigs merge all the time. What a scan sees is in order, never a key that was gone before it began, and all that
+/// stays.
 #[test]
 fn scans_beside_a_queue_see_what_is_there() {
     const JOBS: u64 = 8_000;

@@ -258,9 +258,9 @@ fn leaves_merge_among_writers_a_reader_and_a_tick() {
     explore(1_500, merge::<Tiny>);
 }
 
-/// A twig of three leaves, of which the first is empty, the second holds seven pairs and the third six, and one of four:
-/// with the next pair of the second leaf that goes, two leaves become one, then the two twigs, and the root one level
-/// less.
+/// A twig of three leaves, of which the first is empty, the second holds seven pairs and the third six, and one of
+/// four: with the next pair of the second leaf that goes, two leaves become one, then the two twigs, and the root one
+/// level less.
 fn shrunk<D: Design>() -> GroveOf<D> {
     let grove = GroveOf::<D>::new((0..28 * 9).map(|key| key * 10));
     let gone = (0..49).chain(28 * 3..28 * 4).chain(56..78).chain(28 * 7..28 * 9 - 6);

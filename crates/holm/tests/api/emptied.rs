@@ -4,8 +4,8 @@
 use crate::tools::Chance;
 use crate::twin::Twin;
 
-const GROUPS: usize = 60;
-const MEMBERS: usize = 100;
+const GROUPS: usize = 40;
+const MEMBERS: usize = 60;
 
 /// A key of a group; groups share from none to forty bytes with their neighbours, and their members more than that.
 fn key(index: usize) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn what_is_left_of_many_keys_is_found_in_few_leaves() {
         let keys = ordered(order, &twin, &mut chance);
         for (turn, key) in keys[..keys.len() - 3].iter().enumerate() {
             twin.remove(key);
-            if turn % 1_000 == 999 {
+            if turn % 800 == 799 {
                 twin.db().sync().expect("sound");
                 twin.assert_equal();
             }
