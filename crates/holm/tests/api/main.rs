@@ -9,6 +9,7 @@ mod batches;
 mod children;
 mod dropping;
 mod durability;
+mod emptied;
 mod errors;
 mod families;
 mod full;
