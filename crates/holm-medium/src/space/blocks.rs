@@ -5,7 +5,9 @@ use crate::epoch::Epoch;
 use crate::error::Result;
 use crate::loc::Area;
 use crate::medium::Medium;
+use crate::retention::Retention;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The leaf area's blocks; number 0 is the pool's own, or more of them where they are shorter than that.
 pub(super) struct Blocks {
@@ -19,11 +21,12 @@ pub(super) struct Blocks {
     retired: VecDeque<(Epoch, u32)>,
     /// Of those that can be had without growing, so many are for those alone for whom they were set aside.
     aside: u64,
+    retention: Arc<Retention>,
 }
 
 impl Blocks {
     /// None but the pool's own.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(retention: Arc<Retention>) -> Self {
         Blocks {
             size: BLOCK,
             withheld: None,
@@ -32,6 +35,7 @@ impl Blocks {
             cold: Vec::new(),
             retired: VecDeque::new(),
             aside: 0,
+            retention,
         }
     }
 
@@ -120,7 +124,7 @@ impl Blocks {
     /// What was retired in an epoch that this label may forget is free.
     fn ripen(&mut self, label: Epoch) {
         while let Some(&(epoch, block)) = self.retired.front()
-            && epoch + 2 <= label
+            && self.retention.may_reuse(epoch, label)
         {
             self.retired.pop_front();
             self.free.push(block);
