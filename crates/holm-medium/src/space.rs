@@ -9,6 +9,7 @@
 mod blocks;
 mod free_map;
 mod heap;
+mod life;
 mod local;
 mod runs;
 
