@@ -303,7 +303,7 @@ impl Engine {
     pub(crate) fn free(&self, stay: &Stay<'_>, old: Old) {
         let (offset, words) = record::extent(old.payload);
         if old.young {
-            self.ground.space().free_record(offset, words);
+            self.ground.space().retire_young_record(stay.epoch(), offset, words);
         } else {
             self.ground.space().retire_record(stay.epoch(), offset, words);
         }

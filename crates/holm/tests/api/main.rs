@@ -14,6 +14,7 @@ mod errors;
 mod families;
 mod full;
 mod gaps;
+mod growth;
 mod histories;
 mod limits;
 mod model;
