@@ -13,6 +13,7 @@ mod checkpoint;
 mod due;
 mod keeper;
 mod open;
+mod reserve;
 mod ticker;
 mod touched;
 

@@ -23,6 +23,9 @@ use std::sync::{Arc, Mutex};
 /// The kind of keys that the superblock names: byte strings with records.
 const KEYS_RECORDS: u32 = 1;
 
+/// The most that is reserved where no capacity was chosen.
+const DEFAULT_CAPACITY: u64 = 1 << 40;
+
 /// One keyspace's tree.
 pub(crate) struct Tree {
     pub(crate) name: String,
@@ -88,11 +91,13 @@ fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
 fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
     // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
     // blocks at the default, which is all the numbers there are.
-    let leaves = (builder.capacity).clamp(1 << 20, 1 << 40) as usize;
+    let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
+    let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
         create: builder.create,
         private: builder.memory,
-        reserve: [leaves, builder.capacity.clamp(1 << 20, 1 << 43) as usize],
+        reserve: [leaves, capacity.clamp(1 << 20, 1 << 43) as usize],
+        adaptive: builder.capacity.is_none(),
         heap: builder.heap,
         log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
         newer,
