@@ -17,6 +17,9 @@ use std::sync::Arc;
 
 /// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells
 /// what dropping cannot.
+///
+/// The database stays locked, for this process alone, until its last handle is dropped: of databases, keyspaces,
+/// iterators and batches.
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) engine: Arc<Engine>,
@@ -128,7 +131,9 @@ impl Database {
         check::check(&self.engine)
     }
 
-    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on.
+    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on, and go on
+    /// reading. The database stays locked until the last of them is dropped: to open it again before that, in this
+    /// process or another one, is refused with [`Error::Locked`](crate::Error::Locked).
     ///
     /// # Errors
     /// The first failure of the session, or of closing itself.

@@ -396,16 +396,18 @@ impl Engine {
         })
     }
 
-    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
+    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing. The
+    /// files stay locked until the engine is dropped: whoever still reads sees nobody else's changes.
     pub(crate) fn close(&self) -> Result<()> {
-        let keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        keeper.map_or(Ok(()), Keeper::close).map_err(Error::from)
+        let mut keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        keeper.as_mut().map_or(Ok(()), Keeper::close).map_err(Error::from)
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        let closed = self.with_keeper(|keeper| keeper.is_none_or(Keeper::is_closed));
+        if !closed && let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.path.display());
         }
     }
