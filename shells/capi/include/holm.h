@@ -204,8 +204,9 @@ int holm_contains(const holm_keyspace *keyspace, const void *key, size_t key_siz
 int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size);
 
 /*
- * The number of pairs in `count`; exact while nobody writes; of a keyspace that was dropped, what it had. Any thread.
- * Errors: INVALID.
+ * The number of pairs in `count`; exact while nobody writes. In strict mode it waits until all that it counts is durable.
+ * Any thread.
+ * Errors: INVALID, DROPPED; in strict mode POISONED, NO_SPACE.
  */
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
 

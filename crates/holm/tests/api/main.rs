@@ -7,12 +7,14 @@
 
 mod batches;
 mod children;
+mod disks;
 mod dropping;
 mod durability;
 mod errors;
 mod families;
 mod full;
 mod gaps;
+mod handles;
 mod histories;
 mod limits;
 mod model;
