@@ -169,15 +169,14 @@ impl Keyspace {
         self.iter().limit(1).next_back().transpose()
     }
 
-    /// The number of pairs. Exact while nobody writes; O(threads that have written to the keyspace). In strict mode it
-    /// waits until every operation that it may have counted is durable.
+    /// The number of pairs; of a keyspace that was dropped, what it had. Exact while nobody writes; O(threads that have
+    /// written to the keyspace). In strict mode it waits until every operation that it may have counted is durable.
     ///
     /// # Errors
-    /// As [`Keyspace::get`].
+    /// In strict mode `Poisoned` or `NoSpace`, if what was counted cannot be made durable.
     pub fn len(&self) -> Result<u64> {
         // An operation counts before it leaves its epoch, so the active epoch, read afterwards, is the last it can have.
         let pairs = self.tree.root.pairs();
-        self.tree.alive()?;
         self.engine.admit_all()?;
         Ok(pairs)
     }
@@ -185,7 +184,7 @@ impl Keyspace {
     /// Whether there is no pair, as [`Keyspace::len`] counts them.
     ///
     /// # Errors
-    /// As [`Keyspace::get`].
+    /// As [`Keyspace::len`].
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }

@@ -83,15 +83,15 @@ fn many_threads_commit_at_once() {
 /// Two batches that write the same keys used to interleave for good: some keys kept one's value, some the other's.
 #[test]
 fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
+    const KEYS: u16 = 512;
     let folder = tools::folder();
     let db = relaxed(folder.path());
     let space = db.keyspace("s").expect("a name");
     let barrier = std::sync::Barrier::new(2);
     let commit = |writer: u8, round: u32| {
-        let batch = (0..64_u8).fold(db.batch(), |batch, key| {
-            // Scattered over several leaves.
-            let key = [key.wrapping_mul(37), key];
-            batch.insert(&space, key, [&[writer][..], &round.to_be_bytes()].concat())
+        // Enough to last longer than the two threads take to get going.
+        let batch = (0..KEYS).fold(db.batch(), |batch, key| {
+            batch.insert(&space, key.to_le_bytes(), [&[writer][..], &round.to_be_bytes()].concat())
         });
         barrier.wait();
         batch.commit().expect("room");
@@ -103,7 +103,7 @@ fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
         for round in 0..300 {
             commit(2, round);
             let mut values: Vec<_> = space.iter().map(|pair| pair.expect("sound").1.to_vec()).collect();
-            let complete = values.len() == 64;
+            let complete = values.len() == usize::from(KEYS);
             values.dedup();
             if values.len() > 1 || !complete {
                 mixtures.push(round);
