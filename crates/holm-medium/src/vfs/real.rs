@@ -281,7 +281,7 @@ mod tests {
 
     impl Scratch {
         fn new(name: &str) -> Scratch {
-            let path = std::env::temp_dir().join(format!("holm-real-{}-{name}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("holm-real-{}-{name}", process::id()));
             RealFs.create_dir(&path).expect("a directory for the test");
             Scratch(path)
         }

@@ -200,6 +200,7 @@ fn a_disk_too_full_to_grow() {
         north.insert(key(90_000), [9; 500]).expect("there is room again");
         db.sync().expect("nothing is poisoned");
         assert_eq!(db.check().expect("checking").faults, Vec::<String>::new());
+        drop(north);
         db.close().expect("nothing is poisoned");
         let db = mode.open(&disk).expect("no faults");
         assert_eq!(db.keyspace("north").and_then(|space| space.len()).expect("no faults"), u64::from(count));
