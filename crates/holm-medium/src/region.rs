@@ -101,8 +101,8 @@ impl Region {
         Ok(region)
     }
 
-    /// Reserves `most` bytes of address space, or half as often as need be: as many as leave as much again for everything
-    /// else that the process maps. `least` bytes need not leave anything.
+    /// Reserves `most` bytes of address space, halved until as much again is left to everything else that the process
+    /// maps. `least` bytes need not leave anything.
     ///
     /// # Errors
     /// The kernel's, where there is no address space for `least`.

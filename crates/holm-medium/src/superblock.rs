@@ -162,8 +162,8 @@ pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>
     Ok(pool)
 }
 
-/// Locks a file, with a little patience: a process that is dying holds its lock until it is gone, and so does a child that
-/// it has just forked, until that runs its own program.
+/// Locks a file, with a little patience: a process that is dying holds its lock until it is gone, and so does a child
+/// that it has just forked, until that runs its own program.
 fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
     for _ in 0..PATIENCE {
         if file.lock(exclusive)? {

@@ -34,8 +34,8 @@ struct Entry {
 }
 
 /// Operations that a crash leaves all done or all undone. Batches of one database are applied one after another, so of
-/// two that write the same keys one overwrites the other; readers and single writes may fall in between. At most 64 MiB of keys and values, each operation counting 64
-/// bytes more.
+/// two that write the same keys one overwrites the other; readers and single writes may fall in between. At most 64 MiB
+/// of keys and values, each operation counting 64 bytes more.
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,

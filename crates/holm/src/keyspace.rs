@@ -175,7 +175,7 @@ impl Keyspace {
     /// # Errors
     /// In strict mode `Poisoned` or `NoSpace`, if what was counted cannot be made durable.
     pub fn len(&self) -> Result<u64> {
-        // An operation counts before it leaves its epoch, so the active epoch, read afterwards, is the last it can have.
+        // An operation counts before it leaves its epoch: the active epoch, read afterwards, is the last it can have.
         let pairs = self.tree.root.pairs();
         self.engine.admit_all()?;
         Ok(pairs)

@@ -16,7 +16,7 @@ impl<'a> Hold<'a> {
         Hold { clock, _kept: kept }
     }
 
-    /// Checks in to the epoch that is held, without waiting for the disk. To be checked out before the hold is released.
+    /// Checks in to the epoch that is held, without waiting for the disk. Checked out before the hold is released.
     ///
     /// # Errors
     /// [`crate::MediumError::Poisoned`].
