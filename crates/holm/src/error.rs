@@ -33,7 +33,8 @@ pub enum Error {
     Version(MediumError),
     /// The database is of another shape than asked for: another design, say.
     Geometry(MediumError),
-    /// Another process, or another handle of this one, has the database open.
+    /// Another process, or another handle of this one, has the database open; the message names the process. Every
+    /// handle has to be dropped there, those that have outlived `close` included.
     Locked(MediumError),
     /// A write was asked of something that may only be read.
     ReadOnly(MediumError),

@@ -65,11 +65,10 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     // After the data: written first, a crash would start the replay behind lines that no file has.
     next.write(&*journal.pool, &path)?;
     journal.superblock = next;
-    // And only now may the old half be overwritten, and what is not in use be given back: a file shorter than noted is
-    // damaged.
+    // And only now may the old half be overwritten.
     journal.log.release();
     if state == State::Clean {
-        medium.shrink(lengths);
+        // The data files are cut when the keeper goes: until then readers may look at any byte of the mapping.
         let initial = journal.log.initial();
         journal.log.trim(initial)?;
     } else {

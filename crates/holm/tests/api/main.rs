@@ -7,6 +7,7 @@
 
 mod batches;
 mod children;
+mod disks;
 mod dropping;
 mod durability;
 mod emptied;
@@ -15,6 +16,7 @@ mod families;
 mod full;
 mod gaps;
 mod growth;
+mod handles;
 mod histories;
 mod limits;
 mod model;
