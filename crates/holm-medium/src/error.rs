@@ -51,6 +51,8 @@ pub enum MediumError {
     Locked {
         /// The file that carries the lock.
         path: PathBuf,
+        /// The process that holds the lock, where the system tells.
+        holder: Option<u32>,
     },
     /// The file is not one of Holm's.
     Foreign {
@@ -213,7 +215,7 @@ impl fmt::Display for MediumError {
                 let path = path.display();
                 write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")
             }
-            MediumError::Locked { path } => write!(f, "{} is in use by another process or handle", path.display()),
+            MediumError::Locked { path, holder } => locked(f, path, *holder),
             MediumError::Foreign { path, found, expected } => {
                 write!(f, "{} is not one of Holm's: found {found}, expected {expected}", path.display())
             }
@@ -246,6 +248,28 @@ impl fmt::Display for MediumError {
             }
             MediumError::Died { thread, why } => write!(f, "{thread} has died: {why}"),
         }
+    }
+}
+
+/// Who has the database open, and what to do about it.
+fn locked(f: &mut fmt::Formatter<'_>, path: &Path, holder: Option<u32>) -> fmt::Result {
+    let path = path.display();
+    match holder {
+        Some(id) if id == std::process::id() => write!(
+            f,
+            "{path} is in use by this process ({id}): drop every handle to the database, its keyspaces, iterators and \
+             batches included; calling close alone keeps it locked"
+        ),
+        Some(id) => write!(
+            f,
+            "{path} is in use by process {id}: close the database there, or end that process; once it is closed, any \
+             number of processes may open it read-only"
+        ),
+        None => write!(
+            f,
+            "{path} is in use by another process or handle: drop every handle to the database, or close it in the other \
+             process; once it is closed, any number of processes may open it read-only"
+        ),
     }
 }
 

@@ -157,7 +157,7 @@ pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>
     }
     let pool = opened.map_err(|error| MediumError::opening(&path, how.write, error))?;
     if !lock(&*pool, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path });
+        return Err(MediumError::Locked { path, holder: None });
     }
     Ok(pool)
 }
@@ -207,7 +207,7 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
     let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(CREATING, &fresh, e))?;
     if !lock(&*file, true).map_err(io)? {
-        return Err(MediumError::Locked { path });
+        return Err(MediumError::Locked { path, holder: None });
     }
     // Looked for under the lock: whoever made one in the meantime held it.
     if vfs.exists(&path).map_err(io)? {

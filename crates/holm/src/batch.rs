@@ -129,7 +129,7 @@ impl Batch {
                 // logged. The intent stays, and whoever opens next does the rest.
                 let why = format!("a batch was cut short: {error}");
                 engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
-                return Err(Error::Poisoned(MediumError::Poisoned { why }));
+                return Err(Error::Poisoned { reason: why });
             }
         }
         intent.clear(engine, &stay);
@@ -255,14 +255,12 @@ pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>
             ground.mark(&ground.clock().check_in()?, slot_loc(slot), 0);
             continue;
         }
-        let operations = read(ground, loc).ok_or_else(|| {
-            Error::Corrupt(MediumError::Corrupt {
-                path: "leaves".into(),
-                offset: slot_loc(slot),
-                what: "the intent of a batch",
-                found: format!("{loc:#x}, which leads to none"),
-                expected: "operations".into(),
-            })
+        let operations = read(ground, loc).ok_or_else(|| Error::Corrupt {
+            path: "leaves".into(),
+            offset: slot_loc(slot),
+            what: "the intent of a batch",
+            found: format!("{loc:#x}, which leads to none"),
+            expected: "operations".into(),
         })?;
         all.push(Pending { slot, operations });
     }
@@ -338,9 +336,9 @@ mod tests {
         space.insert("half", "of it").unwrap();
         db.engine.clock().poison(&MediumError::Poisoned { why: "a batch was cut short".into() });
         let refused = db.sync();
-        assert!(matches!(refused, Err(Error::Poisoned(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
         let closed = db.close();
-        assert!(matches!(closed, Err(Error::Poisoned(_))), "{closed:?}");
+        assert!(matches!(closed, Err(Error::Poisoned { .. })), "{closed:?}");
         drop(space);
         fs::create_dir(&two).unwrap();
         for entry in fs::read_dir(&one).unwrap().map(|entry| entry.unwrap()) {

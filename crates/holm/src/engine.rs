@@ -382,13 +382,13 @@ impl Engine {
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {
         let (offset, words) = record::extent(payload);
-        Error::Corrupt(MediumError::Corrupt {
+        Error::Corrupt {
             path: self.path.join("records"),
             offset,
             what: "a record",
             found: "lengths that do not fit".into(),
             expected: format!("a key and a value in {words} words"),
-        })
+        }
     }
 
     /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.

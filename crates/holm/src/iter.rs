@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
 use crate::share::{Rest, Share, Wanted};
 use crate::slice::{Slice, show};
-use holm_medium::MediumError;
 use holm_tree::{Toward, View};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -104,13 +103,13 @@ fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
 
 #[cold]
 fn circle(engine: &Engine, key: &[u8]) -> Error {
-    Error::Corrupt(MediumError::Corrupt {
+    Error::Corrupt {
         path: engine.path.join("records"),
         offset: 0,
         what: "the key where a scan goes on",
         found: format!("\"{}\"", key.escape_ascii()),
         expected: "one where it has not been".into(),
-    })
+    }
 }
 
 impl Iter {

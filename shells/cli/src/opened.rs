@@ -37,7 +37,7 @@ pub(crate) fn told<T>(
 /// A database that was closed; `None`, and a line on standard error, for one that was not.
 fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
     match Database::open_read_only(path) {
-        Err(Error::NotClean(_)) => {
+        Err(Error::NotClean { .. }) => {
             note(&format!("{} was not closed: opening it for writing, to recover it", path.display()));
             Ok(None)
         }

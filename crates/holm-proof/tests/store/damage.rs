@@ -47,7 +47,10 @@ fn a_flip_in_the_middle_of_the_log_is_damage() {
                 let damaged = disk.kill();
                 assert!(damaged.flip(&file("log.0"), byte, 4), "the log is longer than that");
                 let opened = mode.open(&damaged).map(|db| db.recovery().clone());
-                assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, byte {byte}, killed {killed}: {opened:?}");
+                assert!(
+                    matches!(opened, Err(Error::Corrupt { .. })),
+                    "{mode:?}, byte {byte}, killed {killed}: {opened:?}"
+                );
             }
         }
         drop(session);
@@ -210,7 +213,7 @@ fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {
             let damaged = disk.kill();
             assert!(damaged.flip(&file("leaves"), byte, (byte % 8) as u8));
             let opened = mode.open(&damaged).map(drop);
-            assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, byte {byte}: {opened:?}");
+            assert!(matches!(opened, Err(Error::Corrupt { .. })), "{mode:?}, byte {byte}: {opened:?}");
         }
     }
 }
@@ -218,7 +221,7 @@ fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {
 fn told(disk: &SimDisk, whole: &History, context: &str) {
     let db = match SHARED.open(disk) {
         Ok(db) => db,
-        Err(Error::Corrupt(_) | Error::Foreign(_) | Error::NotClean(_) | Error::Io(_)) => return,
+        Err(Error::Corrupt { .. } | Error::Foreign { .. } | Error::NotClean { .. } | Error::Io { .. }) => return,
         Err(error) => panic!("{context}: {error:?}"),
     };
     if db.check().expect("checking").faults.is_empty() {
@@ -243,8 +246,8 @@ fn a_record_with_impossible_lengths_is_damage() {
     assert!(disk.flip(&file("records"), at + 2, 0), "64 KiB more of key than there is record");
     let db = SHARED.open(&disk).expect("nothing is verified at open");
     let north = db.keyspace("north").expect("it is there");
-    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt(_))));
-    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt(_)))));
+    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt { .. })));
+    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt { .. }))));
     assert_eq!(north.get(8_u32.to_be_bytes()).expect("its neighbour is sound").as_deref(), Some(&[0xAB; 40][..]));
     assert!(!db.check().expect("checking").faults.is_empty());
 }
@@ -283,7 +286,7 @@ fn damaged_keys_at_the_ends_of_leaves() {
             assert!(!looking.check().expect("checking").faults.is_empty(), "{context}");
             drop((north, looking));
             match holm::Database::builder().create(false).capacity(1 << 30).open(&path).map(drop) {
-                Err(Error::Corrupt(_)) => refused += 1,
+                Err(Error::Corrupt { .. }) => refused += 1,
                 Ok(()) => accepted += 1,
                 Err(error) => panic!("{context}: {error}"),
             }
@@ -328,7 +331,7 @@ fn files_of_a_killed_database_cut_short() {
                 for len in [0, len - 4096, len - 1] {
                     assert!(damaged.truncate(&file(name), len));
                     let opened = mode.open(&damaged).map(drop);
-                    assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, {left}, {name}: {opened:?}");
+                    assert!(matches!(opened, Err(Error::Corrupt { .. })), "{mode:?}, {left}, {name}: {opened:?}");
                 }
             }
         }

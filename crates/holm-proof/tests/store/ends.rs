@@ -175,7 +175,7 @@ fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
     killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
     for _ in 0..2 {
         let refused = on_sync(false).open(&killed).map(drop);
-        assert!(matches!(refused, Err(Error::NoSpace(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::NoSpace { .. })), "{refused:?}");
     }
     killed.heal();
     reopened(&killed, on_sync(false), &history);
@@ -198,7 +198,7 @@ fn a_batch_on_a_full_disk_is_done_or_refused() {
                 |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
             match changes.iter().fold(session.db.batch(), insert).commit() {
                 Ok(()) => session.steps.push(changes),
-                Err(Error::NoSpace(_)) => refused += 1,
+                Err(Error::NoSpace { .. }) => refused += 1,
                 Err(error) => panic!("growth {growths}: {error}"),
             }
         }

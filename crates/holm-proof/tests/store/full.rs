@@ -44,7 +44,7 @@ fn put_too_much(session: &mut Session) {
     let first = keyspace.insert(&large[0].1, vec![40; LARGE]);
     session.steps.push(large);
     let told = first.and_then(|()| session.db.sync());
-    assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+    assert!(matches!(told, Err(Error::NoSpace { .. })), "{told:?}");
     let refusals = [
         session.db.sync().err(),
         keyspace.insert("more", "of it").err(),
@@ -52,12 +52,12 @@ fn put_too_much(session: &mut Session) {
         session.db.batch().insert(&keyspace, "more", "of it").commit().err(),
     ];
     for refusal in refusals {
-        assert!(matches!(refusal, Some(Error::NoSpace(_))), "{refusal:?}");
+        assert!(matches!(refusal, Some(Error::NoSpace { .. })), "{refusal:?}");
     }
     match keyspace.get("more") {
         Ok(found) => assert_eq!(found, None),
         // Its leaf has changed in the epoch that waits.
-        Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace(_)), "{error:?}"),
+        Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace { .. }), "{error:?}"),
     }
 }
 
@@ -110,7 +110,7 @@ fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
         let closed = session.db.clone().close();
         match closed {
             Ok(()) => assert!(!mode.private),
-            Err(error) => assert!(mode.private && matches!(error, Error::NoSpace(_)), "{error:?}"),
+            Err(error) => assert!(mode.private && matches!(error, Error::NoSpace { .. }), "{error:?}"),
         }
         let mut whole = session.history();
         whole.floor = whole.steps.len();
@@ -156,7 +156,7 @@ fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
         db.sync().expect("room");
         north.insert("large", vec![1; LARGE]).expect("the epoch is open");
         let told = db.drop_keyspace("gone");
-        assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+        assert!(matches!(told, Err(Error::NoSpace { .. })), "{told:?}");
         let refused = south.get("x");
         assert!(matches!(refused, Err(Error::Dropped { .. })), "{refused:?}");
         disk.heal();

@@ -89,7 +89,7 @@ impl Session {
             Ok(()) if self.mode.durability == Durability::Strict => self.floor = self.steps.len(),
             Ok(()) => {}
             // Growth was refused: nothing has been done, and nothing is wrong.
-            Err(Error::NoSpace(_) | Error::Io(_)) if self.db.sync().is_ok() => {
+            Err(Error::NoSpace { .. } | Error::Io { .. }) if self.db.sync().is_ok() => {
                 self.steps.pop();
                 self.floor = self.steps.len();
             }

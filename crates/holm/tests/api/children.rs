@@ -63,7 +63,7 @@ fn the_other_process() {
             drop(db);
         }
         "try" => match Database::open(path) {
-            Err(Error::Locked(_)) => say("locked"),
+            Err(Error::Locked { .. }) => say("locked"),
             other => say(&format!("{other:?}")),
         },
         "look" => {
@@ -87,8 +87,8 @@ fn one_process_at_a_time_writes() {
     let folder = folder();
     let holder = Other::start("hold", folder.path());
     assert_eq!(holder.said, "open");
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
-    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked { .. })));
     holder.finish();
     let db = Database::open(folder.path()).expect("let go");
     let other = Other::start("try", folder.path());
@@ -106,7 +106,7 @@ fn any_number_of_processes_look() {
     let looking = Database::open_read_only(folder.path()).expect("closed");
     let others = [Other::start("look", folder.path()), Other::start("look", folder.path())];
     others.iter().for_each(|other| assert_eq!(other.said, "1"));
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "nobody writes beside one who looks");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "nobody writes beside one who looks");
     others.into_iter().for_each(Other::finish);
     drop(looking);
     Database::open(folder.path()).expect("let go");
@@ -119,7 +119,7 @@ fn what_a_killed_process_did_is_there() {
     let writer = Other::start("write", folder.path());
     assert_eq!(writer.said, "acknowledged");
     writer.kill();
-    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean(_))));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean { .. })));
     let db = Database::open(folder.path()).expect("it recovers");
     assert!(db.recovery().found != Found::Clean && db.recovery().found != Found::New, "{:?}", db.recovery());
     if db.recovery().found != Found::Kept {
