@@ -3,7 +3,7 @@
 //! ```
 //! use holm_lab::store::Laboratory;
 //! let folder = tempfile::tempdir()?;
-//! let db = holm::Database::builder().laboratory().design("lb_tree").memory(true).open(folder.path())?;
+//! let db = holm::Database::builder().laboratory().design("lb_tree").image(holm::ImageMode::Private).open(folder.path())?;
 //! db.keyspace("reefs")?.insert("north", "coral")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

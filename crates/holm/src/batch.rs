@@ -311,8 +311,7 @@ pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Database, Durability};
-    use holm_medium::Found;
+    use crate::{Database, Durability, RecoveredFrom};
     use std::fs;
     use std::path::Path;
     use std::time::Duration;
@@ -346,7 +345,7 @@ mod tests {
         }
         for (path, kept) in [(one, true), (two, false)] {
             let db = open(&path).unwrap();
-            assert_eq!(db.recovery().found == Found::Kept, kept, "{:?}", db.recovery());
+            assert_eq!(db.recovery().source == RecoveredFrom::PageCache, kept, "{:?}", db.recovery());
             let space = db.keyspace("default").unwrap();
             assert!(space.contains_key("before").unwrap());
             assert_eq!(space.contains_key("half").unwrap(), kept);

@@ -38,3 +38,30 @@ impl Durability {
         }
     }
 }
+
+/// Where an open database keeps its data: [`Builder::image`](crate::Builder::image). The files are the same either way.
+///
+/// | | [`Shared`](ImageMode::Shared) | [`Private`](ImageMode::Private) |
+/// |---|---|---|
+/// | data | may exceed memory: the kernel pages it in and out | must fit in memory, as a copy of its own |
+/// | open | maps the files | reads the files |
+/// | the process dies | no write is lost | as after a power cut: see [`Durability`] |
+/// | a damaged sector | ends the process when it is read | is an error of open |
+///
+/// ```
+/// use holm::{Database, ImageMode};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// let db = Database::builder().image(ImageMode::Private).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ImageMode {
+    /// A shared mapping of the data files: what a process has written stays in the kernel's page cache when it dies.
+    #[default]
+    Shared,
+    /// Memory of this process alone, filled from the data files at open. Reads and writes never wait for the kernel's
+    /// paging; data reaches the files by the log and by checkpoints.
+    Private,
+}

@@ -2,17 +2,17 @@
 
 use crate::catalog::Catalog;
 use crate::designs;
-use crate::durability::Durability;
+use crate::durability::{Durability, ImageMode};
 use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
 use crate::options::Builder;
+use crate::recovery::Recovery;
 use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Image, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
-    Recovery, Stay,
+    Area, Clock, Found, Ground, Image, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Stay,
 };
 use holm_search::Search;
 use holm_tree::leaf::{Cut, Old};
@@ -91,7 +91,7 @@ fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
     let leaves = (builder.capacity).clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
         create: builder.create,
-        private: builder.memory,
+        private: builder.image == ImageMode::Private,
         reserve: [leaves, builder.capacity.clamp(1 << 20, 1 << 43) as usize],
         heap: builder.heap,
         log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
@@ -102,8 +102,8 @@ fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
 impl Engine {
     pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let design = designs::chosen(builder.designs, &builder.design)?;
-        if !design.card.defers && !builder.memory {
-            let what = format!("the design {:?} cannot defer: it needs the private image (memory)", builder.design);
+        if !design.card.defers && builder.image == ImageMode::Shared {
+            let what = format!("the design {:?} cannot defer: it needs ImageMode::Private", builder.design);
             return Err(Error::Unsupported { what });
         }
         let geometry = geometry_of(&design);
@@ -156,7 +156,7 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: builder.durability,
-            recovery,
+            recovery: recovery.into(),
             intents: batch::Intents::default(),
             path: path.into(),
             keys,
@@ -208,7 +208,7 @@ impl Engine {
             catalog: Catalog::default(),
             // Nobody is told anything yet, and nothing is waited for.
             durability: Durability::OnSync,
-            recovery: Recovery { found: Found::New, epoch, records: 0, bytes: 0, damaged: Vec::new() },
+            recovery: Recovery { epoch, ..Recovery::default() },
             intents: batch::Intents::default(),
             path: PathBuf::new(),
             keys,
@@ -251,7 +251,7 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: Durability::OnSync,
-            recovery,
+            recovery: recovery.into(),
             intents: batch::Intents::default(),
             path: path.into(),
             keys,

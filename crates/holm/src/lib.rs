@@ -43,6 +43,7 @@ mod keyspace;
 mod options;
 mod read_only;
 mod record;
+mod recovery;
 mod share;
 mod slice;
 mod stats;
@@ -50,15 +51,15 @@ mod stats;
 pub use batch::Batch;
 pub use check::Report;
 pub use database::Database;
-pub use durability::Durability;
+pub use durability::{Durability, ImageMode};
 pub use error::{Error, Result};
-pub use holm_medium::{Found, Recovery};
 pub use iter::Iter;
 pub use keyspace::Keyspace;
 pub use options::Builder;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
+pub use recovery::{RecoveredFrom, Recovery};
 pub use slice::Slice;
-pub use stats::Stats;
+pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
 
 /// For whoever measures designs: what a table of them is made of. Not part of the interface that versions promise.
 #[doc(hidden)]

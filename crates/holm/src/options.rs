@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::designs::{self, Table};
-use crate::durability::Durability;
+use crate::durability::{Durability, ImageMode};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::read_only::ReadOnlyDatabase;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[must_use = "options do nothing until `open`"]
 pub struct Builder {
     pub(crate) durability: Durability,
-    pub(crate) memory: bool,
+    pub(crate) image: ImageMode,
     pub(crate) design: String,
     pub(crate) designs: Table,
     pub(crate) create: bool,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Builder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
             .field("durability", &self.durability)
-            .field("memory", &self.memory)
+            .field("image", &self.image)
             .field("design", &self.design)
             .field("create", &self.create)
             .field("capacity", &self.capacity)
@@ -43,7 +43,7 @@ impl Default for Builder {
     fn default() -> Self {
         Builder {
             durability: Durability::default(),
-            memory: false,
+            image: ImageMode::default(),
             design: "buffered".into(),
             designs: designs::shipped,
             create: true,
@@ -63,11 +63,10 @@ impl Builder {
         self
     }
 
-    /// Keeps the image in memory of this process instead of a shared mapping: reads and writes never wait for the
-    /// kernel's paging, and any design may be used that suits byte strings; in exchange the data must fit into memory,
-    /// and the death of the process costs what a power cut costs.
-    pub fn memory(mut self, private: bool) -> Self {
-        self.memory = private;
+    /// Where this session keeps the data while the database is open: [`ImageMode::Shared`] unless chosen. Each open may
+    /// choose anew.
+    pub fn image(mut self, image: ImageMode) -> Self {
+        self.image = image;
         self
     }
 

@@ -5,9 +5,9 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::iter::Iter;
 use crate::keyspace::Keyspace;
+use crate::recovery::Recovery;
 use crate::slice::Slice;
 use crate::stats::Stats;
-use holm_medium::Recovery;
 use std::ops::RangeBounds;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -52,7 +52,9 @@ impl ReadOnlyDatabase {
 
     /// Numbers about this database. Those that count what a session did are 0.
     pub fn stats(&self) -> Stats {
-        Stats { disk_bytes: disk_bytes(&self.engine.path), ..Stats::of(&self.engine) }
+        let mut stats = Stats::of(&self.engine);
+        stats.space.disk_bytes = disk_bytes(&self.engine.path);
+        stats
     }
 
     /// As [`Database::check`](crate::Database::check).

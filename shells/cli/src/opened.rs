@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use holm::{Database, Error, ReadOnlyDatabase};
+use holm::{Database, Error, ImageMode, ReadOnlyDatabase};
 
 use crate::args::Writing;
 use crate::exit::{Exit, note};
@@ -62,7 +62,8 @@ pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
 
 /// A database to write to, as the options say; created if `create` and it is absent.
 pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::Result<Database> {
-    let mut builder = Database::builder().create(create).memory(writing.memory);
+    let image = if writing.memory { ImageMode::Private } else { ImageMode::Shared };
+    let mut builder = Database::builder().create(create).image(image);
     if let Some(durability) = writing.durability {
         builder = builder.durability(durability);
     }

@@ -1,7 +1,7 @@
 //! Damage at rest, and page caches that are not what they seem: found and named, never believed.
 
 use crate::history::{Contents, History, Mode, Session, contents};
-use holm::{Durability, Error, Found};
+use holm::{Durability, Error, RecoveredFrom};
 use holm_medium::superblock::{State, Superblock, pool_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
@@ -32,8 +32,8 @@ fn file(name: &str) -> PathBuf {
 /// Opens, and asserts a cut whose reason has such a word and which lost nothing synced.
 fn expect_cut(disk: &SimDisk, mode: Mode, history: &History, word: &str) {
     let db = mode.open(disk).expect("a cut is no error");
-    let Found::Cut { why } = &db.recovery().found else { panic!("{word}: {:?}", db.recovery()) };
-    assert!(why.contains(word), "{word}: {why}");
+    let RecoveredFrom::Log { reason, .. } = &db.recovery().source else { panic!("{word}: {:?}", db.recovery()) };
+    assert!(reason.contains(word), "{word}: {reason}");
     history.expect(&contents(&db, word), word);
 }
 
@@ -83,7 +83,7 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
             session.step(vec![(0, vec![round], Some(vec![round; 100_000]))]);
             session.sync();
         }
-        assert!(session.db.stats().checkpoints > 1, "{mode:?}");
+        assert!(session.db.stats().log.checkpoints > 1, "{mode:?}");
         let history = session.history();
         let (killed, cut) = (disk.kill(), disk.crash_to_durable());
         session.db.clone().close().expect("a sound disk");
@@ -98,7 +98,11 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
                 let db = mode.open(&damaged).unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert_eq!(db.recovery().damaged.len(), 1, "{context}: {:?}", db.recovery());
                 let closed = matches!(left, "closed" | "moved");
-                assert!(!closed || db.recovery().found == Found::Clean, "{context}: {:?}", db.recovery());
+                assert!(
+                    !closed || db.recovery().source == RecoveredFrom::CleanShutdown,
+                    "{context}: {:?}",
+                    db.recovery()
+                );
                 history.expect(&contents(&db, &context), &context);
             }
         }
@@ -124,7 +128,7 @@ fn a_leaf_gone_back_in_time_is_noticed() {
         assert!(lost.overwrite(&file("leaves"), at, &old[at..at + 512]));
         expect_cut(&lost, SHARED, &history, "lost writes");
         let again = SHARED.open(&lost).expect("it was mended and closed");
-        assert_eq!(again.recovery().found, Found::Clean);
+        assert_eq!(again.recovery().source, RecoveredFrom::CleanShutdown);
     }
 }
 
@@ -163,7 +167,11 @@ fn a_copy_of_a_dirty_database_is_no_page_cache() {
         std::fs::copy(entry.path(), two.join(entry.file_name())).expect("copying");
     }
     let copy = builder().open(&two).expect("a copy is a database too");
-    assert!(matches!(&copy.recovery().found, Found::Cut { why } if why.contains("copies")), "{:?}", copy.recovery());
+    assert!(
+        matches!(&copy.recovery().source, RecoveredFrom::Log { reason, .. } if reason.contains("copies")),
+        "{:?}",
+        copy.recovery()
+    );
     assert_eq!(copy.keyspace("north").expect("it was synced").len(), 500);
     assert_eq!(copy.check().expect("checking").faults, Vec::<String>::new());
 }

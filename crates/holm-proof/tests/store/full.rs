@@ -71,7 +71,7 @@ fn what_fits_goes_on() {
             session.sync();
         }
         assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
-        assert!(session.db.stats().checkpoints > 3);
+        assert!(session.db.stats().log.checkpoints > 3);
         session.db.clone().close().expect("closing needs no room");
         session.history().expect(&contents(&mode.open(&disk).expect("sound"), "full"), "full");
     }
@@ -161,9 +161,13 @@ fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
         assert!(matches!(refused, Err(Error::Dropped { .. })), "{refused:?}");
         disk.heal();
         db.sync().expect("there is room");
-        let held = db.stats().record_bytes;
+        let held = db.stats().space.record_bytes;
         assert!(!db.drop_keyspace("gone").expect("there is room"), "{mode:?}: it was gone by then");
-        assert!(db.stats().record_bytes + 200 * 40 <= held, "{mode:?}: {held} bytes, {}", db.stats().record_bytes);
+        assert!(
+            db.stats().space.record_bytes + 200 * 40 <= held,
+            "{mode:?}: {held} bytes, {}",
+            db.stats().space.record_bytes
+        );
         assert!(db.check().expect("a database").faults.is_empty());
     }
 }

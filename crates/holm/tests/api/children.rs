@@ -1,7 +1,7 @@
 //! Other processes: this very program, started once more to be one of them.
 
 use crate::tools::{assert_sound, folder};
-use holm::{Database, Durability, Error, Found};
+use holm::{Database, Durability, Error, RecoveredFrom};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -121,8 +121,12 @@ fn what_a_killed_process_did_is_there() {
     writer.kill();
     assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean { .. })));
     let db = Database::open(folder.path()).expect("it recovers");
-    assert!(db.recovery().found != Found::Clean && db.recovery().found != Found::New, "{:?}", db.recovery());
-    if db.recovery().found != Found::Kept {
+    assert!(
+        db.recovery().source != RecoveredFrom::CleanShutdown && db.recovery().source != RecoveredFrom::Created,
+        "{:?}",
+        db.recovery()
+    );
+    if db.recovery().source != RecoveredFrom::PageCache {
         println!("skipped: this file system's page cache is not trusted ({:?})", db.recovery());
         return;
     }

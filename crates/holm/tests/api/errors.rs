@@ -200,7 +200,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         // What was refused has not reached the files either.
         drop(space);
         let db = relaxed(folder.path());
-        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
         assert_eq!(db.keyspace("s").expect("a name").len(), 150);
         assert_eq!(db.keyspaces().expect("a catalog"), ["default", "s"]);
         assert_sound(&db);

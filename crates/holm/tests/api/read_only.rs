@@ -37,7 +37,7 @@ fn everything_is_seen_and_nothing_changes() {
         assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new());
         let stats = looking.stats();
         assert_eq!(stats.records, 3000);
-        assert!(stats.disk_bytes >= stats.leaf_bytes + stats.record_bytes, "{stats:?}");
+        assert!(stats.space.disk_bytes >= stats.space.leaf_bytes + stats.space.record_bytes, "{stats:?}");
     }
     assert_eq!(contents(folder.path()), before);
 }
