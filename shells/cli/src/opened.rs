@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow};
 use holm::{Database, Error, ImageMode, ReadOnlyDatabase};
 
 use crate::args::Writing;
-use crate::exit::{Exit, note};
+use crate::exit::{Exit, chain, note};
 
 /// A database to look at: many processes may at once, and in a folder that nobody may write to. Only one that was not
 /// closed must be recovered first, which is writing; that is told.
@@ -77,7 +77,7 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
     let closed = database.close().context("cannot close the database");
     if let (Err(_), Err(error)) = (&worked, &closed) {
         // It may take back what had been done.
-        note(&format!("{error:#}"));
+        note(&chain(error));
     }
     let value = worked?;
     closed?;

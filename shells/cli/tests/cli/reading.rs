@@ -14,7 +14,7 @@ const READING: [(&str, &str); 6] = [
     ("scan db --prefix n", "north\tcoral\n"),
     ("export db", "north\tcoral\nsouth\tsand\n"),
     ("keyspaces db --records", "default\t2\n"),
-    ("stat db", "active_epoch"),
+    ("stat db", "design"),
     ("check db", "keyspaces"),
 ];
 
