@@ -31,8 +31,28 @@ struct Operation {
     value: Option<Vec<u8>>,
 }
 
-/// Operations that a crash leaves all done or all undone. At most 64 MiB of keys and values, each operation counting 64
-/// bytes more.
+/// Writes to any keyspaces of one database that a crash leaves all done or all undone: [`Database::batch`].
+///
+/// A batch is not isolated: a reader may see some of its writes before the others. It has at most 64 MiB of keys and
+/// values, each write counting 64 bytes more. It keeps copies of them until it is committed.
+///
+/// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
+/// return:
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
+/// let mut batch = db.batch();
+/// for name in ["north", "south", "east"] {
+///     batch = batch.insert(&reefs, name, "coral");
+/// }
+/// batch.insert(&count, "reefs", "3").commit()?;
+/// assert_eq!(count.get("reefs")?.as_deref(), Some(&b"3"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Database::batch`]: crate::Database::batch
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
@@ -65,33 +85,38 @@ impl Batch {
         self
     }
 
-    /// Puts a value under a key, after the operations before it.
+    /// Adds a write that stores a value under a key, after the writes before it. What is wrong with it, such as a key
+    /// over the limit, is an error of [`Batch::commit`].
     pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), Some(value.as_ref()))
     }
 
-    /// Takes a key away, after the operations before it.
+    /// Adds a write that removes a key, if it is there, after the writes before it.
     pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), None)
     }
 
-    /// Operations so far.
+    /// The number of writes so far.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no write yet. To commit an empty batch does nothing.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Does them all, in order. Durable as the database's mode says.
+    /// Does all writes, in order. It returns when they are as durable as the [`Durability`](crate::Durability) of the
+    /// database says. Other writers wait meanwhile.
     ///
     /// # Errors
-    /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database,
-    /// `Dropped`, `Capacity`, `NoSpace`: nothing has been done (of `Strict`: done, perhaps, and durable once there is
-    /// space).
-    /// `Poisoned`: opening the database anew does all of it or nothing.
+    /// With all but the last, nothing has been done (in [`Strict`](crate::Durability::Strict), `NoSpace` may come of a
+    /// batch that is done, and that is durable once there is space).
+    /// - [`TooLarge`](Error::TooLarge): a write or the whole batch is over its limit.
+    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database.
+    /// - [`Dropped`](Error::Dropped): a keyspace has been dropped.
+    /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): there is no room for it.
+    /// - [`Poisoned`](Error::Poisoned): the next open does all of it or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);

@@ -3,20 +3,38 @@
 use holm_medium::Pace;
 use std::time::Duration;
 
-/// What an acknowledged operation survives. In every mode the death of the *process* loses nothing (with the default,
-/// shared image), and a power cut leaves a prefix of history; the modes differ in how long a prefix.
+/// What an acknowledged operation survives: [`Builder::durability`](crate::Builder::durability).
+///
+/// In every mode the death of the *process* loses nothing (with the default [`ImageMode::Shared`]), and a power cut
+/// leaves a prefix of what was written. The modes differ in how long a prefix. Each open may choose anew.
+///
+/// ```
+/// use holm::{Database, Durability};
+/// use std::time::Duration;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// // At most 200 ms and one sync are lost.
+/// let durability = Durability::Buffered { interval: Duration::from_millis(100) };
+/// let db = Database::builder().durability(durability).open(&path)?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?; // nothing up to here is lost, in any mode
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// An operation returns once its epoch's record is synced; all threads share one sync. A read does not return what
-    /// a power cut could still take back.
+    /// A write returns when it is synced: a power cut loses nothing. All threads share one sync, so throughput grows
+    /// with their number; a single thread waits for a sync with each write, and is faster with a
+    /// [`Batch`](crate::Batch). A read does not return what a power cut could still take back.
     Strict,
-    /// At most two intervals plus one sync are lost.
+    /// A write returns at once. A power cut takes at most the writes of two intervals and of one sync.
     Buffered {
-        /// How often epochs end. 10 ms unless chosen; 1 ms at least.
+        /// The time between two syncs: 10 ms unless chosen; less than 1 ms counts as 1 ms.
         interval: Duration,
     },
-    /// A prefix as of the last completed [`sync`](crate::Database::sync), or a later one.
+    /// A write returns at once. A power cut takes at most what came after the last completed
+    /// [`sync`](crate::Database::sync).
     OnSync,
 }
 

@@ -20,11 +20,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// | what to do | variants |
 /// |---|---|
-/// | change the call | [`NotFound`](Error::NotFound), [`TooLarge`](Error::TooLarge), [`Invalid`](Error::Invalid), [`Unsupported`](Error::Unsupported), [`Geometry`](Error::Geometry), [`Dropped`](Error::Dropped), [`ReadOnly`](Error::ReadOnly) |
-/// | make room, then call again | [`NoSpace`](Error::NoSpace); [`Capacity`](Error::Capacity) needs a new open |
-/// | wait for another process | [`Locked`](Error::Locked) |
-/// | open the database anew | [`Poisoned`](Error::Poisoned), [`NotClean`](Error::NotClean), most of [`Io`](Error::Io) |
-/// | restore from a copy | [`Corrupt`](Error::Corrupt), [`Foreign`](Error::Foreign), [`Version`](Error::Version), [`OutOfEpochs`](Error::OutOfEpochs) |
+/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Unsupported`, `Geometry`, `Dropped`, `ReadOnly` |
+/// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
+/// | close another handle | `Locked` |
+/// | open the database anew | `Poisoned`, `NotClean`, `Io` |
+/// | copy or restore the data | `Corrupt`, `Foreign`, `Version`, `OutOfEpochs` |
 ///
 /// ```
 /// use holm::{Database, Error};

@@ -13,13 +13,29 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A database that may only be read; see [`Database::open_read_only`](crate::Database::open_read_only).
+/// A database that may only be read: [`Database::open_read_only`](crate::Database::open_read_only).
+///
+/// Writes do not compile. The handle is cheap to clone, and keeps writers out until the last one is dropped.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use holm::Database;
+/// let path = folder.path().join("sea.holm");
+/// let db = Database::open(&path)?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.close()?;
+///
+/// let db = Database::open_read_only(&path)?;
+/// let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+/// assert_eq!(reefs.get("north")?.as_deref(), Some(&b"coral"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyDatabase {
     engine: Arc<Engine>,
 }
 
-/// A keyspace of it.
+/// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`].
 #[derive(Clone, Debug)]
 pub struct ReadOnlyKeyspace(Keyspace);
 
@@ -45,12 +61,12 @@ impl ReadOnlyDatabase {
         Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
     }
 
-    /// What opening found: that it had been closed, and what is damaged.
+    /// What opening found: a clean shutdown, and what is damaged.
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
 
-    /// Numbers about this database. Those that count what a session did are 0.
+    /// Statistics of this database. Those that count what a session did are 0.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::of(&self.engine);
         stats.space.disk_bytes = disk_bytes(&self.engine.path);
@@ -60,7 +76,7 @@ impl ReadOnlyDatabase {
     /// As [`Database::check`](crate::Database::check).
     ///
     /// # Errors
-    /// None for faults, which the report lists.
+    /// A fault is no error, but a line of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }
