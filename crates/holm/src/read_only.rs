@@ -36,6 +36,22 @@ pub struct ReadOnlyDatabase {
 }
 
 /// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use holm::{Database, ReadOnlyKeyspace};
+///
+/// # let path = folder.path().join("sea.holm");
+/// # Database::open(&path)?.close()?;
+/// fn count(pairs: &ReadOnlyKeyspace, prefix: &str) -> usize {
+///     pairs.prefix(prefix).filter(|pair| pair.is_ok()).count()
+/// }
+///
+/// let db = Database::open_read_only(&path)?;
+/// let default = db.existing_keyspace("default")?.ok_or("it is always there")?;
+/// assert_eq!(count(&default, "north"), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyKeyspace(Keyspace);
 

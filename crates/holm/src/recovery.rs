@@ -39,7 +39,21 @@ pub struct Recovery {
     pub damaged: Vec<String>,
 }
 
-/// Where the contents of an opened database come from.
+/// Where the contents of an opened database come from: [`Recovery::source`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// use holm::RecoveredFrom;
+///
+/// let complete = match db.recovery().source {
+///     RecoveredFrom::Created | RecoveredFrom::CleanShutdown | RecoveredFrom::PageCache => true,
+///     RecoveredFrom::Log { .. } => false, // complete in `Strict` alone
+///     _ => false,
+/// };
+/// assert!(complete);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]

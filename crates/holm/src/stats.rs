@@ -42,6 +42,15 @@ pub struct Stats {
 }
 
 /// Space in the data files: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let space = db.stats().space;
+/// let overhead = space.disk_bytes.saturating_sub(space.leaf_bytes + space.record_bytes);
+/// println!("{overhead} bytes are the log, free space and the superblock");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -59,6 +68,16 @@ pub struct SpaceStats {
 }
 
 /// Epochs and the writes that wait for them: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let before = db.stats().epochs.active;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?;
+/// assert!(db.stats().epochs.durable >= before); // the insert's epoch, or a later one
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -79,6 +98,16 @@ pub struct EpochStats {
 }
 
 /// The epoch log and the checkpoints that empty it: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?;
+/// let log = db.stats().log;
+/// assert!(log.entries >= 1 && log.bytes >= log.largest_entry_bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -99,6 +128,14 @@ pub struct LogStats {
 }
 
 /// Memory and page faults: a part of [`Stats`]. All are 0 where the kernel does not tell.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let memory = db.stats().memory;
+/// println!("{} of {} mapped bytes in large pages", memory.huge_page_bytes, memory.resident_bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
