@@ -141,6 +141,19 @@ fn figures(verb: &str, arguments: &[String]) -> Result<()> {
 }
 
 /// The same steps as continuous integration, in the order of their patience.
+/// The crates for users, each a whole package: licences, README, versions of what it depends on.
+const PACKAGES: &[&str] = &[
+    "holm",
+    "holm-bench",
+    "holm-capi",
+    "holm-cli",
+    "holm-designs",
+    "holm-map",
+    "holm-medium",
+    "holm-search",
+    "holm-tree",
+];
+
 fn check() -> Result<()> {
     cargo(&["fmt", "--all", "--check"], &[])?;
     cargo(&["clippy", "--all-targets", "--", "-D", "warnings"], &[])?;
@@ -150,7 +163,11 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-figures", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-fuzz", "--all-features", "--", "-D", "warnings"], &[])?;
+    // By itself: with the command line, which wants `serde`, its features are always on.
+    cargo(&["clippy", "--package", "holm", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
+    let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
+    cargo(&["package", "--no-verify", "--allow-dirty"].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     cargo(&["test"], &[])?;
     cargo(&["test", "--package", "xtask"], &[])?;
     cargo(&["test", "--package", "holm-pibench"], &[])?;

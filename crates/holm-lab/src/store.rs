@@ -3,7 +3,8 @@
 //! ```
 //! use holm_lab::store::Laboratory;
 //! let folder = tempfile::tempdir()?;
-//! let db = holm::Database::builder().laboratory().design("lb_tree").memory(true).open(folder.path())?;
+//! let options = holm::Database::builder().laboratory().design("lb_tree").image(holm::ImageMode::Private);
+//! let db = options.open(folder.path())?;
 //! db.keyspace("reefs")?.insert("north", "coral")?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

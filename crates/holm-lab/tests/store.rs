@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use holm::{Builder, Database, Error};
+use holm::{Builder, Database, Error, ImageMode};
 use holm_lab::store::Laboratory;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn whatever_the_design() {
     let others = ["buffered", "wb_tree", "fp_tree", "nv_tree", "lb_tree", "holm_strict", "ss_tree"];
     for design in shifting.into_iter().chain(others) {
         let folder = folder();
-        let db = with(design).memory(true).open(folder.path()).expect("a new database");
+        let db = with(design).image(ImageMode::Private).open(folder.path()).expect("a new database");
         let space = db.keyspace("s").expect("a name");
         (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), number.to_le_bytes()).expect("room"));
         (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
@@ -66,7 +66,7 @@ fn renamed(design: &[u8; 8]) -> TempDir {
 #[test]
 fn a_design_that_does_not_suit_byte_strings() {
     let made = folder();
-    let written = with("borders").memory(true).open(made.path());
+    let written = with("borders").image(ImageMode::Private).open(made.path());
     assert_eq!(std::fs::read_dir(made.path()).expect("a folder").count(), 0, "nothing was made");
     let folder = renamed(b"borders\0");
     for error in [written.err(), with("buffered").open_read_only(folder.path()).err()] {
@@ -85,8 +85,8 @@ fn a_strict_design_on_a_shared_image() {
     assert!(matches!(error, Error::Unsupported { .. }) && error.to_string().contains("blackhole"), "{error:?}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
     drop(Database::open(folder.path()).expect("a new database"));
-    match with("blackhole").memory(true).open(folder.path()) {
-        Err(error @ Error::Geometry(_)) => {
+    match with("blackhole").image(ImageMode::Private).open(folder.path()) {
+        Err(error @ Error::Geometry { .. }) => {
             let text = error.to_string();
             assert!(text.contains("buffered") && text.contains("blackhole"), "{text}");
         }

@@ -1,12 +1,11 @@
 //! What was asked of the medium, per thread and summed on demand: words written, lines flushed, fences.
 
 use crossbeam_utils::CachePadded;
-use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use thread_local::ThreadLocal;
 
 /// Sums over all threads since the medium was opened.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Durable words stored by pens.
     pub writes: u64,

@@ -13,12 +13,10 @@ use portable as machine;
 use x86_64 as machine;
 
 use crate::word::Word;
-use serde::Serialize;
 
 /// The instruction that starts the write-back of a line. An enum and not a type: a predicted branch beside a flush of a
 /// hundred nanoseconds costs nothing, and one `Mapped` serves them all.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// Keeps the line in the cache where the CPU can.
     Clwb,

@@ -27,7 +27,6 @@ use crate::medium::Medium;
 use crate::region::{Backing, LARGE_PAGE, Region};
 use crate::superblock::ImageKind;
 use crate::vfs::{Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -44,7 +43,7 @@ const STILL_FILLED: u64 = 4 << 20;
 const SMALL_EXTENT: u64 = 64 << 10;
 
 /// What keeping house has cost so far.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default)]
 pub struct Housekeeping {
     /// Times a writer met the end of what was born ahead, and grew the file itself.
     pub births_waited: AtomicU64,

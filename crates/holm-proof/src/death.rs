@@ -10,7 +10,7 @@ pub mod options;
 pub mod round;
 pub mod writer;
 
-use holm::{Builder, Database, Durability};
+use holm::{Builder, Database, Durability, ImageMode};
 use std::time::Duration;
 
 /// How a database is run.
@@ -41,6 +41,7 @@ impl Mode {
 
     /// Options that parent and child share: a small log, so that checkpoints are many.
     pub fn builder(self) -> Builder {
-        Database::builder().durability(self.durability).memory(self.private).log_bytes(2 << 20).capacity(1 << 30)
+        let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
+        Database::builder().durability(self.durability).image(image).log_bytes(2 << 20).capacity(1 << 30)
     }
 }

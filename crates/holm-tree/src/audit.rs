@@ -2,17 +2,15 @@
 
 use crate::index::{Index, Root, Toward};
 use crate::keys::Keys;
-use serde::Serialize;
 
 /// What an audit looked at, and what it found wrong.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// Leaves visited.
     pub leaves: u64,
     /// Pairs in them.
     pub pairs: u64,
     /// Payloads of all pairs, for whoever follows them.
-    #[serde(skip)]
     pub payloads: Vec<u64>,
     /// Each fault, in words; empty if there is none.
     pub faults: Vec<String>,

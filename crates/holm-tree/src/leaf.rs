@@ -10,10 +10,9 @@ use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
 use holm_medium::{Area, Epoch, Image, Loc, Medium, MediumError, Pen, Persistent, Result};
 use holm_search::Search;
-use serde::Serialize;
 
 /// What a design assumes and offers; printed beside every result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
     /// The paper, for the report.
     pub source: &'static str,

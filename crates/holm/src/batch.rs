@@ -33,9 +33,29 @@ struct Entry {
     value: Option<Vec<u8>>,
 }
 
-/// Operations that a crash leaves all done or all undone. Batches of one database are applied one after another, so of
-/// two that write the same keys one overwrites the other; readers and single writes may fall in between. At most 64 MiB
-/// of keys and values, each operation counting 64 bytes more.
+/// Writes to any keyspaces of one database that a crash leaves all done or all undone: [`Database::batch`].
+///
+/// Batches of one database are applied one after another: of two that write the same keys, one overwrites the other. A
+/// batch is not isolated from readers and single writes: they may see some of its writes before the others. It has at
+/// most 64 MiB of keys and values, each write counting 64 bytes more. It keeps copies of them until it is committed.
+///
+/// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
+/// return:
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
+/// let mut batch = db.batch();
+/// for name in ["north", "south", "east"] {
+///     batch = batch.insert(&reefs, name, "coral");
+/// }
+/// batch.insert(&count, "reefs", "3").commit()?;
+/// assert_eq!(count.get("reefs")?.as_deref(), Some(&b"3"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Database::batch`]: crate::Database::batch
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
@@ -68,33 +88,38 @@ impl Batch {
         self
     }
 
-    /// Puts a value under a key, after the operations before it.
+    /// Adds a write that stores a value under a key, after the writes before it. What is wrong with it, such as a key
+    /// over the limit, is an error of [`Batch::commit`].
     pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), Some(value.as_ref()))
     }
 
-    /// Takes a key away, after the operations before it.
+    /// Adds a write that removes a key, if it is there, after the writes before it.
     pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), None)
     }
 
-    /// Operations so far.
+    /// The number of writes so far.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no write yet. To commit an empty batch does nothing.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Does them all, in order. Durable as the database's mode says.
+    /// Does all writes, in order. It returns when they are as durable as the [`Durability`](crate::Durability) of the
+    /// database says. Other writers wait meanwhile.
     ///
     /// # Errors
-    /// `TooLarge` for an operation or the whole over its limit, `Invalid` for a keyspace of another database,
-    /// `Dropped`, `Capacity`, `NoSpace`: nothing has been done (of `Strict`: done, perhaps, and durable once there is
-    /// space).
-    /// `Poisoned`: opening the database anew does all of it or nothing.
+    /// With all but the last, nothing has been done (in [`Strict`](crate::Durability::Strict), `NoSpace` may come of a
+    /// batch that is done, and that is durable once there is space).
+    /// - [`TooLarge`](Error::TooLarge): a write or the whole batch is over its limit.
+    /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database.
+    /// - [`Dropped`](Error::Dropped): a keyspace has been dropped.
+    /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): there is no room for it.
+    /// - [`Poisoned`](Error::Poisoned): the next open does all of it or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -159,7 +184,7 @@ fn apply<'a>(
 fn cut_short(engine: &Engine, why: &str) -> Error {
     let why = format!("a batch was cut short: {why}");
     engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
-    Error::Poisoned(MediumError::Poisoned { why })
+    Error::Poisoned { reason: why }
 }
 
 /// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same
@@ -267,14 +292,12 @@ pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>
             ground.mark(&ground.clock().check_in()?, slot_loc(slot), 0);
             continue;
         }
-        let operations = read(ground, loc).ok_or_else(|| {
-            Error::Corrupt(MediumError::Corrupt {
-                path: "leaves".into(),
-                offset: slot_loc(slot),
-                what: "the intent of a batch",
-                found: format!("{loc:#x}, which leads to none"),
-                expected: "operations".into(),
-            })
+        let operations = read(ground, loc).ok_or_else(|| Error::Corrupt {
+            path: "leaves".into(),
+            offset: slot_loc(slot),
+            what: "the intent of a batch",
+            found: format!("{loc:#x}, which leads to none"),
+            expected: "operations".into(),
         })?;
         all.push(Pending { slot, operations });
     }
@@ -325,8 +348,7 @@ pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Database, Durability};
-    use holm_medium::Found;
+    use crate::{Database, Durability, RecoveredFrom};
     use std::fs;
     use std::path::Path;
     use std::time::Duration;
@@ -350,9 +372,9 @@ mod tests {
         space.insert("half", "of it").unwrap();
         db.engine.clock().poison(&MediumError::Poisoned { why: "a batch was cut short".into() });
         let refused = db.sync();
-        assert!(matches!(refused, Err(Error::Poisoned(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
         let closed = db.close();
-        assert!(matches!(closed, Err(Error::Poisoned(_))), "{closed:?}");
+        assert!(matches!(closed, Err(Error::Poisoned { .. })), "{closed:?}");
         drop(space);
         fs::create_dir(&two).unwrap();
         for entry in fs::read_dir(&one).unwrap().map(|entry| entry.unwrap()) {
@@ -360,7 +382,7 @@ mod tests {
         }
         for (path, kept) in [(one, true), (two, false)] {
             let db = open(&path).unwrap();
-            assert_eq!(db.recovery().found == Found::Kept, kept, "{:?}", db.recovery());
+            assert_eq!(db.recovery().source == RecoveredFrom::PageCache, kept, "{:?}", db.recovery());
             let space = db.keyspace("default").unwrap();
             assert!(space.contains_key("before").unwrap());
             assert_eq!(space.contains_key("half").unwrap(), kept);

@@ -7,7 +7,7 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::record;
-use holm_medium::{Epoch, MediumError};
+use holm_medium::Epoch;
 use holm_tree::Root;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -147,13 +147,13 @@ impl Engine {
             let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
             let twice = number.is_some_and(|number| self.catalog.numbered(number).is_some());
             let (Ok(name), Some(number), false) = (std::str::from_utf8(&name), number, twice) else {
-                return Err(Error::Corrupt(MediumError::Corrupt {
+                return Err(Error::Corrupt {
                     path: self.path.join("records"),
                     offset: 0,
                     what: "an entry of the catalog",
                     found: format!("{name:?}, number {number:?}"),
                     expected: "a name, and a number that no other has".into(),
-                }));
+                });
             };
             greatest = greatest.max(number);
             let root = match roots.remove(&number) {

@@ -3,33 +3,41 @@
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::record;
-use holm_medium::{Found, Recovery};
-use serde::Serialize;
 
 /// At most so many faults are listed; the rest are counted.
 const MOST_FAULTS: usize = 100;
 
-/// What a verification looked at, and what it found.
-#[derive(Clone, Debug, Default, Serialize)]
+/// What a verification looked at, and what it found: [`Database::check`](crate::Database::check).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let report = db.check()?;
+/// report.faults.iter().for_each(|fault| eprintln!("{fault}"));
+/// assert!(report.faults.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Keyspaces, the catalog's own included.
+    /// The number of keyspaces, the catalog's own included.
     pub keyspaces: u64,
-    /// Leaves visited.
+    /// The number of leaves that were read.
     pub leaves: u64,
-    /// Records verified.
+    /// The number of records that were verified; the catalog has one for each keyspace.
     pub records: u64,
-    /// Bytes of records.
+    /// Bytes of these records, headers and padding included.
     pub record_bytes: u64,
-    /// Each fault, in words; empty if the database is sound. The first hundred.
+    /// Each fault, in words; empty if the database is sound. Of more than 100, the first 100 and the number of others.
     pub faults: Vec<String>,
-    /// What the last open found, in words: whether a tail was kept or cut, and why.
+    /// What the last open recovered, in words: the `Display` of [`Recovery`](crate::Recovery).
     pub recovery: String,
 }
 
 /// Verifies everything while writers wait.
 pub(crate) fn check(engine: &Engine) -> Result<Report> {
-    let mut report = Report { recovery: told(&engine.recovery), ..Report::default() };
+    let mut report = Report { recovery: engine.recovery.to_string(), ..Report::default() };
     if engine.is_read_only() {
         // Opened for writing it has been mended, and is told as part of the recovery.
         report.faults.clone_from(&engine.recovery.damaged);
@@ -70,15 +78,4 @@ fn look(engine: &Engine, report: &mut Report) {
         report.faults.truncate(MOST_FAULTS);
         report.faults.push(format!("and {} more", counted - MOST_FAULTS));
     }
-}
-
-fn told(recovery: &Recovery) -> String {
-    let read = format!("{} log records with {} bytes", recovery.records, recovery.bytes);
-    let found = match &recovery.found {
-        Found::New => "a new database".into(),
-        Found::Clean => "it had been closed; nothing to recover".into(),
-        Found::Kept => format!("the process had died; everything it did is kept ({read} agree with the files)"),
-        Found::Cut { why } => format!("cut at the last synced epoch, {}: {why} ({read} restored)", recovery.epoch),
-    };
-    std::iter::once(&found).chain(&recovery.damaged).cloned().collect::<Vec<_>>().join("; ")
 }

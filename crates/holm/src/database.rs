@@ -10,8 +10,9 @@ use crate::keyspace::Keyspace;
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
+use crate::recovery::Recovery;
 use crate::stats::Stats;
-use holm_medium::{Medium, Quill, Recovery};
+use holm_medium::{Medium, Quill};
 use holm_tree::Entry;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,24 +32,44 @@ impl Database {
         Database { engine }
     }
 
-    /// Opens the database in a folder, and makes it if it is not there, with [`Durability`](crate::Durability)
-    /// buffered.
+    /// Opens the database in a folder, and creates it if it is absent, with the default options:
+    /// [`Durability::Buffered`] with 10 ms, [`ImageMode::Shared`](crate::ImageMode::Shared).
     ///
     /// # Errors
-    /// See [`Builder::open`].
+    /// As [`Builder::open`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// assert_eq!(db.keyspaces()?, ["default"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         Builder::default().open(path)
     }
 
-    /// Options first.
+    /// Returns a builder to open a database with options: see [`Builder`].
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// Opens a cleanly closed database to look at; any number of processes may, while none has it open for writing.
+    /// Opens a database that was closed, for reading alone. Any number of processes may do so at once, while none has
+    /// it open for writing. Nothing in the folder is changed.
     ///
     /// # Errors
     /// [`Error::NotClean`](crate::Error::NotClean) if it was not closed; otherwise as [`Builder::open`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use holm::Database;
+    /// let path = folder.path().join("sea.holm");
+    /// let db = Database::open(&path)?;
+    /// db.keyspace("reefs")?.insert("north", "coral")?;
+    /// db.close()?;
+    /// let (one, another) = (Database::open_read_only(&path)?, Database::open_read_only(&path)?);
+    /// assert_eq!(one.keyspaces()?, another.keyspaces()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
         Builder::default().open_read_only(path)
     }
@@ -85,8 +106,18 @@ impl Database {
         self.engine.keyspace_names()
     }
 
-    /// Takes a keyspace away with all it holds, durably, and tells whether there was one. Handles to it that are still
-    /// held refuse everything from then on.
+    /// Removes a keyspace with all that it holds, durably, and returns whether there was one. Handles to it, and
+    /// iterators over it, refuse everything from then on: [`Error::Dropped`](crate::Error::Dropped). O(leaves).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// assert!(db.drop_keyspace("reefs")?);
+    /// assert!(matches!(reefs.get("north"), Err(holm::Error::Dropped { .. })));
+    /// assert!(!db.drop_keyspace("reefs")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     /// `Poisoned`, `NoSpace`. If it is gone by then and what it held could not be freed, the next call does it, of
@@ -95,12 +126,13 @@ impl Database {
         self.engine.drop_keyspace(name)
     }
 
-    /// Operations that a crash leaves all done or all undone.
+    /// Returns an empty batch: writes that a crash leaves all done or all undone. See [`Batch`].
     pub fn batch(&self) -> Batch {
         Batch::new(self.engine.clone())
     }
 
-    /// Returns when every operation that had completed before the call survives a power cut.
+    /// Returns when every operation that had completed before the call survives a power cut, whatever the
+    /// [`Durability`]. All threads that wait share one sync.
     ///
     /// # Errors
     /// `NoSpace`, if the log finds no room on the disk; nothing is lost, and `sync` may be called again when there is
@@ -112,13 +144,13 @@ impl Database {
         Operation::begin(&self.engine)?.finish_durably()
     }
 
-    /// Numbers about this database. Counting is free; looking takes a few system calls and a walk over the process's
+    /// Statistics of this database. Counting is free; this call takes a few system calls and a walk over the process's
     /// page tables, some milliseconds for each gigabyte in small pages.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.engine)
     }
 
-    /// What the last open found, and where history was cut if it was.
+    /// What the last open recovered, and from where.
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
@@ -127,7 +159,7 @@ impl Database {
     /// checksum, that no two records share space. Reads everything; writers wait meanwhile.
     ///
     /// # Errors
-    /// None for faults, which the report lists.
+    /// A fault is no error, but a line of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }

@@ -3,20 +3,38 @@
 use holm_medium::Pace;
 use std::time::Duration;
 
-/// What an acknowledged operation survives. In every mode the death of the *process* loses nothing (with the default,
-/// shared image), and a power cut leaves a prefix of history; the modes differ in how long a prefix.
+/// What an acknowledged operation survives: [`Builder::durability`](crate::Builder::durability).
+///
+/// In every mode the death of the *process* loses nothing (with the default [`ImageMode::Shared`]), and a power cut
+/// leaves a prefix of what was written. The modes differ in how long a prefix. Each open may choose anew.
+///
+/// ```
+/// use holm::{Database, Durability};
+/// use std::time::Duration;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// // At most 200 ms and one sync are lost.
+/// let durability = Durability::Buffered { interval: Duration::from_millis(100) };
+/// let db = Database::builder().durability(durability).open(&path)?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?; // nothing up to here is lost, in any mode
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Durability {
-    /// An operation returns once its epoch's record is synced; all threads share one sync. A read does not return what
-    /// a power cut could still take back.
+    /// A write returns when it is synced: a power cut loses nothing. All threads share one sync, so throughput grows
+    /// with their number; a single thread waits for a sync with each write, and is faster with a
+    /// [`Batch`](crate::Batch). A read does not return what a power cut could still take back.
     Strict,
-    /// At most two intervals plus one sync are lost.
+    /// A write returns at once. A power cut takes at most the writes of two intervals and of one sync.
     Buffered {
-        /// How often epochs end. 10 ms unless chosen; 1 ms at least.
+        /// The time between two syncs: 10 ms unless chosen; less than 1 ms counts as 1 ms.
         interval: Duration,
     },
-    /// A prefix as of the last completed [`sync`](crate::Database::sync), or a later one.
+    /// A write returns at once. A power cut takes at most what came after the last completed
+    /// [`sync`](crate::Database::sync).
     OnSync,
 }
 
@@ -37,4 +55,31 @@ impl Durability {
             Durability::OnSync => Pace::every(UNPROMISED),
         }
     }
+}
+
+/// Where an open database keeps its data: [`Builder::image`](crate::Builder::image). The files are the same either way.
+///
+/// | | [`Shared`](ImageMode::Shared) | [`Private`](ImageMode::Private) |
+/// |---|---|---|
+/// | data | may exceed memory: the kernel pages it in and out | must fit in memory, as a copy of its own |
+/// | open | maps the files | reads the files |
+/// | the process dies | no write is lost | as after a power cut: see [`Durability`] |
+/// | a damaged sector | ends the process when it is read | is an error of open |
+///
+/// ```
+/// use holm::{Database, ImageMode};
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// let db = Database::builder().image(ImageMode::Private).open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ImageMode {
+    /// A shared mapping of the data files: what a process has written stays in the kernel's page cache when it dies.
+    #[default]
+    Shared,
+    /// Memory of this process alone, filled from the data files at open. Reads and writes never wait for the kernel's
+    /// paging; data reaches the files by the log and by checkpoints.
+    Private,
 }

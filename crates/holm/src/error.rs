@@ -1,47 +1,162 @@
-//! What can go wrong, for whoever embeds Holm.
+//! Errors of this crate.
+//!
+//! One enum for every operation. The variants of the medium's own error become variants here, field by field, so that
+//! a user matches on paths, offsets and kinds and needs no other crate.
 
 use holm_medium::MediumError;
 use holm_medium::superblock::pool_path;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong: what was found, and what was expected. Absence is never an error.
+/// Why an operation failed: what was found, and what was expected. Absence is never an error.
+///
+/// The error is cheap to clone: after a failed write or sync, every later call gets the same one. The enum and the
+/// variants that may grow are `#[non_exhaustive]`: a `match` needs a wildcard arm, and such a pattern needs `..`.
+///
+/// | what to do | variants |
+/// |---|---|
+/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Unsupported`, `Geometry`, `Dropped`, `ReadOnly` |
+/// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
+/// | close another handle | `Locked` |
+/// | open the database anew | `Poisoned`, `NotClean`, `Io` |
+/// | copy or restore the data | `Corrupt`, `Foreign`, `Version`, `OutOfEpochs` |
+///
+/// ```
+/// use holm::{Database, Error};
+/// use std::io::ErrorKind;
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("not/there/sea.holm");
+/// match Database::open(&path) {
+///     Ok(_db) => println!("open"),
+///     Err(Error::Locked { holder: Some(pid), .. }) => println!("process {pid} has it open"),
+///     Err(Error::Corrupt { path, offset, .. }) => println!("restore {} (byte {offset})", path.display()),
+///     Err(Error::Io { kind: ErrorKind::NotFound, path, .. }) => println!("make {} first", path.display()),
+///     Err(error) => println!("{error}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no database in this folder, and none was to be made.
+    /// The folder has no database, and [`Builder::create`](crate::Builder::create) forbids to make one.
     NotFound {
         /// The folder.
         path: PathBuf,
     },
     /// The operating system refused a call.
-    Io(MediumError),
+    #[non_exhaustive]
+    Io {
+        /// The operation, as a participle: `"opening"`.
+        operation: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The kind of `source`.
+        kind: io::ErrorKind,
+        /// The operating system's error; also [`source`](std::error::Error::source).
+        source: Arc<io::Error>,
+    },
     /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is
-    /// room. In [`Strict`](crate::Durability::Strict) it may have been done all the same, and not be durable yet.
-    NoSpace(MediumError),
+    /// room. In [`Strict`](crate::Durability::Strict) the write may have been done all the same, and not be durable
+    /// yet.
+    #[non_exhaustive]
+    NoSpace {
+        /// The operation, as a participle: `"growing"`.
+        operation: &'static str,
+        /// The file that could not grow.
+        path: PathBuf,
+    },
     /// The database has reached the [capacity](crate::Builder::capacity) that it was opened with; the disk may have
-    /// room. Nothing has changed, and what was there can be read and removed. Open it with a larger one.
-    Capacity(MediumError),
+    /// room. Nothing has changed, and what was there can be read and removed. Open it with a larger capacity.
+    #[non_exhaustive]
+    Capacity {
+        /// The file that may not grow.
+        path: PathBuf,
+        /// The size in bytes that the file would have needed.
+        found: u64,
+        /// The largest size in bytes that the capacity allows.
+        limit: u64,
+    },
     /// Bytes at rest are not what was written.
-    Corrupt(MediumError),
+    #[non_exhaustive]
+    Corrupt {
+        /// The damaged file.
+        path: PathBuf,
+        /// The place of the damage, in bytes from the start of the file; 0 where only the file is known.
+        offset: u64,
+        /// What lies there.
+        what: &'static str,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// The folder or file is not one of Holm's.
-    Foreign(MediumError),
+    #[non_exhaustive]
+    Foreign {
+        /// The folder or file.
+        path: PathBuf,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
     /// The database was written in another version of the format.
-    Version(MediumError),
-    /// The database is of another shape than asked for: another design, say.
-    Geometry(MediumError),
-    /// Another process, or another handle of this one, has the database open; the message names the process. Every
-    /// handle has to be dropped there, those that have outlived `close` included.
-    Locked(MediumError),
-    /// A write was asked of something that may only be read.
-    ReadOnly(MediumError),
-    /// The database was not closed, and opening it to read alone must not repair it.
-    NotClean(MediumError),
-    /// A write or sync failed earlier: nothing more is accepted until the database is opened anew.
-    Poisoned(MediumError),
+    #[non_exhaustive]
+    Version {
+        /// The version of the files.
+        found: u32,
+        /// The version that this crate reads and writes.
+        expected: u32,
+    },
+    /// The database has another shape than asked for: another [design](crate::Builder::design), say.
+    #[non_exhaustive]
+    Geometry {
+        /// The property that differs.
+        what: &'static str,
+        /// Its value in the files.
+        found: String,
+        /// Its value as asked for.
+        expected: String,
+    },
+    /// Another process, or another handle of this one, has the database open; the message names the process. Drop
+    /// every handle there, those that have outlived [`close`](crate::Database::close) included, then call again.
+    #[non_exhaustive]
+    Locked {
+        /// The file that carries the lock.
+        path: PathBuf,
+        /// The id of the process that holds the lock, where the system tells.
+        holder: Option<u32>,
+    },
+    /// A write was asked of something that may only be read: the folder or the file system forbids it.
+    #[non_exhaustive]
+    ReadOnly {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The database was not closed, and opening it to read alone must not repair it. Open it for writing once.
+    #[non_exhaustive]
+    NotClean {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A write or sync failed earlier, or the database was closed: nothing more is accepted until it is opened anew.
+    #[non_exhaustive]
+    Poisoned {
+        /// The earlier failure.
+        reason: String,
+    },
+    /// No epoch number is left to label a write with: the database can be read and copied, and not written.
+    #[non_exhaustive]
+    OutOfEpochs {
+        /// The last number.
+        last: u64,
+    },
     /// This platform, file system or design cannot do this.
     Unsupported {
         /// What cannot be done.
@@ -53,10 +168,10 @@ pub enum Error {
         what: &'static str,
         /// Its size in bytes.
         found: u64,
-        /// The largest size allowed.
+        /// The largest size allowed, in bytes.
         limit: u64,
     },
-    /// An argument that means nothing.
+    /// An argument means nothing.
     Invalid {
         /// What was found and what was expected.
         what: String,
@@ -69,41 +184,54 @@ pub enum Error {
 }
 
 impl Error {
-    /// What opening met: a file that is not there is either the whole database, or damage to it.
+    /// Converts an error of opening: a missing file means that there is no database, or that one is damaged.
     pub(crate) fn opening(dir: &Path, create: bool, error: MediumError) -> Self {
         match error {
-            MediumError::Io { ref source, ref path, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            MediumError::Io { ref source, ref path, .. } if source.kind() == io::ErrorKind::NotFound => {
                 if path == dir && create {
-                    // It was to be made, and the folder that it was to be made in is not there.
-                    return Error::Io(error);
+                    // The folder was to be made, and its parent is not there.
+                    return error.into();
                 }
                 if path == dir || *path == pool_path(dir) {
                     return Error::NotFound { path: dir.into() };
                 }
                 let (what, found, expected) = ("a file of the database", "nothing".into(), "the file".into());
-                Error::Corrupt(MediumError::Corrupt { path: path.clone(), offset: 0, what, found, expected })
+                Error::Corrupt { path: path.clone(), offset: 0, what, found, expected }
             }
             other => other.into(),
         }
     }
+
+    fn io(operation: &'static str, path: PathBuf, source: Arc<io::Error>) -> Self {
+        Error::Io { operation, path, kind: source.kind(), source }
+    }
 }
 
+#[doc(hidden)]
 impl From<MediumError> for Error {
     fn from(error: MediumError) -> Self {
         match error {
-            MediumError::NoSpace { .. } => Error::NoSpace(error),
-            MediumError::Capacity { .. } => Error::Capacity(error),
-            MediumError::Corrupt { .. } => Error::Corrupt(error),
-            MediumError::Foreign { .. } => Error::Foreign(error),
-            MediumError::Version { .. } => Error::Version(error),
-            MediumError::Geometry { .. } => Error::Geometry(error),
-            MediumError::Locked { .. } => Error::Locked(error),
-            MediumError::ReadOnly { .. } | MediumError::OutOfEpochs { .. } => Error::ReadOnly(error),
-            MediumError::NotClean { .. } => Error::NotClean(error),
-            MediumError::Poisoned { .. } => Error::Poisoned(error),
+            MediumError::Io { doing, path, source } => Error::io(doing, path, source),
+            MediumError::NoSpace { doing, path } => Error::NoSpace { operation: doing, path },
+            MediumError::Capacity { path, found, limit } => Error::Capacity { path, found, limit },
+            MediumError::Corrupt { path, offset, what, found, expected } => {
+                Error::Corrupt { path, offset, what, found, expected }
+            }
+            MediumError::Foreign { path, found, expected } => Error::Foreign { path, found, expected },
+            MediumError::Version { found, supported } => Error::Version { found, expected: supported },
+            MediumError::Geometry { what, found, expected } => Error::Geometry { what, found, expected },
+            MediumError::Locked { path, holder } => Error::Locked { path, holder },
+            MediumError::ReadOnly { path } => Error::ReadOnly { path },
+            MediumError::OutOfEpochs { last } => Error::OutOfEpochs { last },
+            MediumError::NotClean { path } => Error::NotClean { path },
+            MediumError::Poisoned { why } => Error::Poisoned { reason: why },
+            died @ MediumError::Died { .. } => Error::Poisoned { reason: died.to_string() },
             MediumError::Unsupported { what } => Error::Unsupported { what: what.into() },
             MediumError::TooLarge { what, found, limit } => Error::TooLarge { what, found, limit },
-            other => Error::Io(other),
+            MediumError::LogFull { ref path, .. } => {
+                Error::io("appending to", path.clone(), Arc::new(io::Error::other(error)))
+            }
+            other => Error::io("waiting for", PathBuf::from("the log"), Arc::new(io::Error::other(other))),
         }
     }
 }
@@ -112,21 +240,40 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::NotFound { path } => write!(f, "there is no database in {}", path.display()),
+            Error::Io { operation, path, source, .. } => write!(f, "{operation} {}: {source}", path.display()),
+            Error::NoSpace { operation, path } => write!(f, "no space left while {operation} {}", path.display()),
+            Error::Capacity { path, found, limit } => {
+                let path = path.display();
+                write!(f, "{path} would need {found} bytes, and the database was opened with a capacity of {limit}")
+            }
+            Error::Corrupt { path, offset, what, found, expected } => {
+                let path = path.display();
+                write!(f, "{path} is damaged at byte {offset}: {what}: found {found}, expected {expected}")
+            }
+            Error::Foreign { path, found, expected } => {
+                write!(f, "{} is not one of Holm's: found {found}, expected {expected}", path.display())
+            }
+            Error::Version { found, expected } => {
+                write!(f, "the files have format version {found}, and this program expects version {expected}")
+            }
+            Error::Geometry { what, found, expected } => {
+                write!(f, "the database has another {what}: found {found}, expected {expected}")
+            }
+            Error::Locked { path, holder } => MediumError::Locked { path: path.clone(), holder: *holder }.fmt(f),
+            Error::ReadOnly { path } => write!(f, "{} may only be read", path.display()),
+            Error::NotClean { path } => {
+                write!(f, "{} was not closed cleanly; open it for writing once to recover it", path.display())
+            }
+            Error::Poisoned { reason } => {
+                write!(f, "stopped after an earlier failure ({reason}); open the database anew to recover")
+            }
+            Error::OutOfEpochs { last } => {
+                write!(f, "epoch {last} was the last number for a write; the database can be read and copied")
+            }
             Error::Unsupported { what } => write!(f, "not supported: {what}"),
             Error::TooLarge { what, found, limit } => write!(f, "{what} of {found} bytes exceeds the limit of {limit}"),
             Error::Invalid { what } => f.write_str(what),
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
-            Error::Io(error)
-            | Error::NoSpace(error)
-            | Error::Capacity(error)
-            | Error::Corrupt(error)
-            | Error::Foreign(error)
-            | Error::Version(error)
-            | Error::Geometry(error)
-            | Error::Locked(error)
-            | Error::ReadOnly(error)
-            | Error::NotClean(error)
-            | Error::Poisoned(error) => error.fmt(f),
         }
     }
 }
@@ -134,8 +281,45 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Error::Io(error) => std::error::Error::source(error),
+            Error::Io { source, .. } => Some(&**source),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    #[test]
+    fn an_error_of_the_system_keeps_its_path_kind_and_source() {
+        let refused = io::Error::from(io::ErrorKind::PermissionDenied);
+        let error = Error::from(MediumError::io("reading", Path::new("sea.holm/log.0"), refused));
+        let Error::Io { operation, path, kind, .. } = &error else { panic!("{error:?}") };
+        assert_eq!(
+            (*operation, path.as_path(), *kind),
+            ("reading", Path::new("sea.holm/log.0"), io::ErrorKind::PermissionDenied)
+        );
+        assert_eq!(error.source().map(ToString::to_string), Some("permission denied".into()));
+        assert_eq!(error.clone().to_string(), "reading sea.holm/log.0: permission denied");
+    }
+
+    #[test]
+    fn what_has_no_variant_is_the_source_of_one_that_has() {
+        let full = MediumError::LogFull { path: "log.0".into(), needed: 9, left: 4 };
+        let (told, error) = (full.to_string(), Error::from(full));
+        assert!(matches!(&error, Error::Io { path, kind: io::ErrorKind::Other, .. } if path == Path::new("log.0")));
+        assert_eq!(error.source().map(ToString::to_string), Some(told));
+        let died = Error::from(MediumError::Died { thread: "the ticker", why: "a bug".into() });
+        assert!(matches!(&died, Error::Poisoned { reason } if reason.contains("the ticker has died: a bug")), "{died}");
+    }
+
+    #[test]
+    fn a_lock_names_the_process_and_the_remedy() {
+        let locked = |holder| Error::Locked { path: "sea.holm/pool".into(), holder }.to_string();
+        assert!(locked(Some(u32::MAX)).contains("by process 4294967295: close"));
+        assert!(locked(Some(std::process::id())).contains("by this process"));
+        assert!(locked(None).contains("another process or handle: drop"));
     }
 }

@@ -8,18 +8,39 @@ use crate::error::{Error, Result};
 use crate::keys::{Probe, Records};
 use crate::share::{Rest, Share, Wanted};
 use crate::slice::{Slice, show};
-use holm_medium::MediumError;
 use holm_tree::{Toward, View};
 use std::cell::Cell;
 use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
 use std::sync::Arc;
 
-/// An owned, double-ended iterator over pairs in the order of their keys. Holding one costs a leaf's copy at each end
-/// and pins nothing.
+/// An owned, double-ended iterator over pairs in the order of their keys: [`Keyspace::range`](crate::Keyspace::range).
 ///
-/// Who looks at pairs and does not keep them calls [`Iter::next_ref`] and spares a copy of each. Who knows how many are
-/// wanted says so by [`Iter::limit`]: exactly as far is then read ahead.
+/// An iterator is no snapshot. It copies one leaf at one instant (of large values, a part of one); what is in the range
+/// throughout is returned exactly once, and what is inserted or removed meanwhile may be returned or not. It holds a
+/// leaf's copy at each end, pins no space, and lets its keyspace be written and dropped meanwhile. Creating one reads
+/// nothing. Each end begins with a search, O(log n); each further pair costs O(1).
+///
+/// Two calls make scans faster: [`Iter::next_ref`] lends pairs and spares a copy of each; [`Iter::limit`] says how many
+/// are wanted, and no leaf beyond them is read.
+///
+/// # Errors
+/// An item is an error where a pair cannot be read, as for [`Keyspace::get`](crate::Keyspace::get). The iterator ends
+/// with the first error.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let depths = db.keyspace("depths")?;
+/// for depth in 0..100u32 {
+///     depths.insert(depth.to_be_bytes(), format!("{depth} m"))?; // big-endian: bytes order as the numbers do
+/// }
+/// let mut deep = depths.range(90u32.to_be_bytes()..);
+/// assert_eq!(deep.next().transpose()?.map(|(_, value)| value.to_vec()), Some(b"90 m".to_vec()));
+/// assert_eq!(deep.next_back().transpose()?.map(|(_, value)| value.to_vec()), Some(b"99 m".to_vec()));
+/// assert_eq!(deep.count(), 8);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Iter {
     engine: Arc<Engine>,
     tree: Arc<Tree>,
@@ -104,13 +125,13 @@ fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
 
 #[cold]
 fn circle(engine: &Engine, key: &[u8]) -> Error {
-    Error::Corrupt(MediumError::Corrupt {
+    Error::Corrupt {
         path: engine.path.join("records"),
         offset: 0,
         what: "the key where a scan goes on",
         found: format!("\"{}\"", key.escape_ascii()),
         expected: "one where it has not been".into(),
-    })
+    }
 }
 
 impl Iter {
@@ -131,27 +152,50 @@ impl Iter {
         Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, room }
     }
 
-    /// Gives at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits
-    /// the least holds.
+    /// Returns at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits
+    /// the least holds. [`Iterator::take`] returns the same pairs, and may have read a leaf too many.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// # for key in ["a", "b", "c", "d"] { reefs.insert(key, "")?; }
+    /// assert_eq!(reefs.iter().limit(3).count(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn limit(mut self, count: usize) -> Self {
         (self.most, self.limited) = (self.most.min(count), true);
         self
     }
 
-    /// The next pair, lent until the next call. What [`Iterator::next`] gives can be kept: a copy.
+    /// The next pair, lent until the next call; [`Iterator::next`] returns a copy that can be kept.
     ///
     /// # Errors
     /// As [`Keyspace::get`](crate::Keyspace::get); the iterator has ended then.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// # for key in ["a", "b", "c", "d"] { reefs.insert(key, "xyz")?; }
+    /// let (mut pairs, mut bytes) = (reefs.iter(), 0);
+    /// while let Some(pair) = pairs.next_ref() {
+    ///     let (key, value) = pair?;
+    ///     bytes += key.len() + value.len();
+    /// }
+    /// assert_eq!(bytes, 16);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
         Some(self.step(true)?.map(|index| self.room.front.lend(index)))
     }
 
-    /// The next pair from the back, lent until the next call: [`Iter::next_ref`].
+    /// The next pair from the back, lent until the next call.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Iter::next_ref`].
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
         Some(self.step(false)?.map(|index| self.room.back.lend(index)))

@@ -18,7 +18,22 @@ thread_local! {
     static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A named, ordered map. Cloning is cheap and shares it.
+/// A named, ordered map of a database: [`Database::keyspace`](crate::Database::keyspace).
+///
+/// Cloning is cheap and shares the map; any number of threads may use it. A handle keeps the database locked.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let reefs = db.keyspace("reefs")?;
+/// std::thread::scope(|scope| {
+///     let writer = scope.spawn(|| reefs.insert("north", "coral"));
+///     let reader = scope.spawn(|| reefs.get("north")); // `None` or `coral`, and nothing between
+///     writer.join().unwrap().and(reader.join().unwrap())
+/// })?;
+/// assert!(reefs.contains_key("north")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Keyspace {
     engine: Arc<Engine>,
@@ -60,11 +75,26 @@ impl Keyspace {
         &self.tree.name
     }
 
-    /// Puts a value under a key, replacing what was there. O(log n). Durable as the database's mode says.
+    /// Stores a value under a key, in place of the one that was there. O(log n). It returns when the write is as
+    /// durable as the [`Durability`](crate::Durability) of the database says, and may wait where the disk cannot keep
+    /// up.
     ///
     /// # Errors
-    /// `TooLarge` beyond 64 KiB of key or 1 GiB of value; `NoSpace` and `Capacity`, and nothing has changed (but see
-    /// `NoSpace` of `Strict`); `Poisoned`; `Dropped`.
+    /// - [`TooLarge`](Error::TooLarge): a key beyond 64 KiB or a value beyond 1 GiB.
+    /// - [`NoSpace`](Error::NoSpace), [`Capacity`](Error::Capacity): nothing has changed (but see `NoSpace` on
+    ///   [`Strict`](crate::Durability::Strict)).
+    /// - [`Poisoned`](Error::Poisoned): a write or sync failed earlier, or the database was closed.
+    /// - [`Dropped`](Error::Dropped): the keyspace has been dropped.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// reefs.insert("north", [0xff, 0x00])?; // any bytes; replaces the value
+    /// assert_eq!(reefs.get("north")?.as_deref(), Some(&[0xff, 0x00][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
@@ -82,20 +112,45 @@ impl Keyspace {
         operation.finish()
     }
 
-    /// The value of a key.
+    /// The value of a key, as a copy. O(log n), without a lock.
     ///
     /// # Errors
-    /// `Dropped`; in strict mode `Poisoned`, if what was seen cannot be made durable.
+    /// - [`Dropped`](Error::Dropped): the keyspace has been dropped.
+    /// - [`Corrupt`](Error::Corrupt): the key's record is damaged.
+    /// - [`Poisoned`](Error::Poisoned), [`NoSpace`](Error::NoSpace): in [`Strict`](crate::Durability::Strict) alone, if
+    ///   what was found cannot be made durable.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let value = reefs.get("north")?;
+    /// assert_eq!(value.as_deref(), Some(&b"coral"[..]));
+    /// assert_eq!(reefs.get("south")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.engine.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
-    /// The value of a key, into a buffer that is used again: whether it is there, and the buffer then holds it and
-    /// nothing else. The buffer is empty otherwise.
+    /// Copies the value of a key into a buffer that is used again, and returns whether the key is there. The buffer
+    /// then holds the value and nothing else; it is empty if the key is absent.
     ///
     /// # Errors
     /// As [`Keyspace::get`]; what the buffer holds then is no value.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let mut buffer = Vec::new();
+    /// assert!(reefs.get_into("north", &mut buffer)? && buffer == b"coral");
+    /// assert!(!reefs.get_into("south", &mut buffer)? && buffer.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
         let copy = |image: &Image, payload| record::copy_value_into(image, payload, into);
@@ -106,11 +161,21 @@ impl Keyspace {
         Ok(found)
     }
 
-    /// The values of many keys, in their order; several times faster than one by one, for the misses overlap. Each key
-    /// is looked up at an instant of its own.
+    /// The values of many keys, in their order. Several times faster than one call for each key, since their cache
+    /// misses overlap. Each key is looked up at an instant of its own.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let values = reefs.get_many(&["south", "north"])?;
+    /// assert!(values[0].is_none() && values[1].as_deref() == Some(&b"coral"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
         self.tree.alive()?;
         let probes: Vec<_> = keys.iter().map(|key| Probe::new(key.as_ref())).collect();
@@ -140,11 +205,21 @@ impl Keyspace {
         Ok(sighting.payload.is_some())
     }
 
-    /// Takes a key away, and tells whether it was there.
+    /// Removes a key, and returns whether it was there. O(log n). Durable as [`Keyspace::insert`] is.
     ///
     /// # Errors
-    /// `Poisoned`, `Dropped`; `NoSpace` where leaves were to be merged and no block was to be had (the key is gone
-    /// then).
+    /// - [`Poisoned`](Error::Poisoned), [`Dropped`](Error::Dropped): as for [`Keyspace::insert`].
+    /// - [`NoSpace`](Error::NoSpace): the merge of two leaves found no room; the key is gone all the same.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// assert!(reefs.remove("north")?);
+    /// assert!(!reefs.remove("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let mut operation = Operation::begin(&self.engine)?;
         self.tree.alive()?;
@@ -153,15 +228,25 @@ impl Keyspace {
         Ok(removed)
     }
 
-    /// The pair with the least key.
+    /// The pair with the least key. O(log n).
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("b", "2")?;
+    /// reefs.insert("a", "1")?;
+    /// assert_eq!(reefs.first()?.map(|(key, _)| key.to_vec()), Some(b"a".to_vec()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn first(&self) -> Result<Option<(Slice, Slice)>> {
         self.iter().limit(1).next().transpose()
     }
 
-    /// The pair with the greatest key.
+    /// The pair with the greatest key. O(log n).
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -194,12 +279,36 @@ impl Keyspace {
         self.range::<Vec<u8>>(..)
     }
 
-    /// The pairs of a range.
+    /// The pairs of a range of keys, which order byte by byte. See [`Iter`] for what it sees.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// for key in ["a", "b", "c", "d"] {
+    ///     reefs.insert(key, "")?;
+    /// }
+    /// let keys = |pairs: holm::Iter| pairs.map(|pair| Ok(pair?.0)).collect::<holm::Result<Vec<_>>>();
+    /// assert_eq!(keys(reefs.range("b".."d"))?.concat(), b"bc");
+    /// assert_eq!(keys(reefs.range("c"..))?.concat(), b"cd");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         Iter::new(self.engine.clone(), self.tree.clone(), range)
     }
 
-    /// The pairs whose keys start with `prefix`.
+    /// The pairs whose keys start with `prefix`; all of them if it is empty.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// for key in ["north/1", "north/2", "south/1"] {
+    ///     reefs.insert(key, "")?;
+    /// }
+    /// assert_eq!(reefs.prefix("north/").count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         let prefix = prefix.as_ref();
         let end = beyond(prefix).map_or(Bound::Unbounded, Bound::Excluded);

@@ -1,31 +1,123 @@
-//! Holm: an ordered key-value engine that a program embeds.
+//! Holm is an ordered key-value store that a program embeds. Keys and values are byte strings.
 //!
-//! Keys and values are byte strings, kept sorted in a crash-consistent B+-tree. It answers at memory speed, and after
-//! any crash, power cut included, it opens with a consistent prefix of what was written. How much of the tail may be
-//! missing is a choice with a name and a number: [`Durability`].
+//! A database is a folder of ordinary files. Holm maps them into memory, so reads and writes need no system call. A log
+//! makes writes durable, one *epoch* of some milliseconds at a time. After any crash, a power cut included, the
+//! database opens with a consistent prefix of what was written. [`Durability`] names how much of the tail may be
+//! missing.
+//!
+//! Holm is no server, has no query language, and has no transactions that read and write in isolation: see
+//! [isolation](#isolation).
+//!
+//! # Example
 //!
 //! ```
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("sea.holm");
-//! use holm::{Database, Durability};
-//! let db = Database::builder().durability(Durability::default()).open(&path)?;
+//! use holm::Database;
+//!
+//! let db = Database::open(&path)?; // a folder, created if it is absent
 //! let reefs = db.keyspace("reefs")?;
 //! reefs.insert("north", "coral")?;
 //! assert_eq!(reefs.get("north")?.as_deref(), Some(&b"coral"[..]));
-//! db.batch().insert(&reefs, "a", "1").insert(&reefs, "b", "2").remove(&reefs, "north").commit()?; // all or nothing
-//! for pair in reefs.range("a".."z").rev() {
+//! assert_eq!(reefs.get("south")?, None); // absence is no error
+//!
+//! // All or nothing, after any crash.
+//! db.batch().insert(&reefs, "east", "sand").insert(&reefs, "west", "kelp").remove(&reefs, "north").commit()?;
+//!
+//! for pair in reefs.range("a".."f").rev() {
 //!     let (key, value) = pair?;
-//!     println!("{} {}", String::from_utf8_lossy(&key), String::from_utf8_lossy(&value));
+//!     println!("{key:?} is {value:?}"); // b"east" is b"sand"
 //! }
-//! assert!(reefs.remove("a")? && !reefs.contains_key("a")?);
-//! db.sync()?; // everything above now survives a power cut
-//! assert!(db.check()?.faults.is_empty());
-//! db.close()?;
+//!
+//! db.sync()?; // all of the above now survives a power cut
+//! db.close()?; // the next open has nothing to recover
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Handles ([`Database`], [`Keyspace`], [`Iter`]) are owned, cheap to clone, `Send + Sync`, and carry no lifetimes. The
-//! limits: a key has at most 64 KiB, a value at most 1 GiB; empty keys and values are legal.
+//! The folder `examples` has four whole programs: a cache, a queue, a secondary index and a time series.
+//!
+//! # Durability
+//!
+//! | mode | a write returns | the process dies | the power fails |
+//! |---|---|---|---|
+//! | [`Strict`] | when it is synced; all threads share a sync | nothing is lost | nothing is lost |
+//! | [`Buffered`], the default: 10 ms | at once | nothing is lost | at most two intervals and one sync |
+//! | [`OnSync`] | at once | nothing is lost | at most what came after the last completed [`sync`] |
+//!
+//! *Lost* is said of writes that had returned. What is left is a prefix: if a write is there, so is every write that
+//! had returned before it began. The column *the process dies* holds for the default [`ImageMode::Shared`].
+//!
+//! [`Strict`]: Durability::Strict
+//! [`Buffered`]: Durability::Buffered
+//! [`OnSync`]: Durability::OnSync
+//! [`sync`]: Database::sync
+//!
+//! # Concepts
+//!
+//! | | |
+//! |---|---|
+//! | [`Database`] | an open folder; one process at a time, any number of threads |
+//! | [`Keyspace`] | a named, ordered map of a database; `default` is always there |
+//! | [`Slice`] | a key or value that was read: a copy, cheap to clone |
+//! | [`Iter`] | a range of pairs, from both ends |
+//! | [`Batch`] | writes to any keyspaces that a crash leaves all done or all undone |
+//! | epoch | the unit of durability: the writes of one interval become durable together |
+//! | checkpoint | the moment at which the data files hold all that the log has, and the log shrinks |
+//!
+//! [`Database`] and [`Keyspace`] are owned handles: cheap to clone, `Send + Sync`, without lifetimes. [`Iter`] and
+//! [`Batch`] are owned too, and are not `Clone`. The database stays locked until the last handle of any kind is
+//! dropped.
+//!
+//! # Isolation
+//!
+//! - Each `get`, `insert` and `remove` is atomic, and takes effect at one instant between its call and its return.
+//!   Reads
+//!   take no lock, and never wait for writers; in [`Strict`] they wait until what they return is durable.
+//! - A [`Batch`] is atomic in a crash, and not isolated: a reader may see some of its writes before the others.
+//! - An [`Iter`] is no snapshot. It copies one leaf (some dozen neighbours) at one instant. What is in the range
+//!   throughout is returned exactly once; what is inserted or removed meanwhile may be returned or not.
+//! - There is no compare-and-swap. Threads that read before they write the same key need a lock of their own.
+//!
+//! # Limits
+//!
+//! | | |
+//! |---|---|
+//! | key | 64 KiB ([`MAX_KEY`]), empty allowed |
+//! | value | 1 GiB ([`MAX_VALUE`]), empty allowed |
+//! | batch | 64 MiB of keys and values, 64 bytes more for each write |
+//! | keyspaces | 16 million, with names of 1 to 255 bytes |
+//! | database | [`Builder::capacity`]; data may exceed memory, inner nodes may not |
+//! | open | reads every leaf: about 0.3 s for a million small records |
+//! | processes | one writer, or any number of readers of a database that was closed |
+//!
+//! No handle may be used in the child of a `fork`. A sector that cannot be read ends the process with `SIGBUS`, as with
+//! every store that maps its files.
+//!
+//! # Platforms
+//!
+//! Holm is built and tested on Linux on x86-64. Other Unix systems on 64-bit little-endian processors are untried;
+//! Windows is not supported. A file system with shared mappings and `fallocate` is needed, such as ext4, XFS or Btrfs.
+//! Rust 1.95 or later. The vector instructions of the processor are found at run time: no compiler flag is needed.
+//!
+//! # Features
+//!
+//! | feature | default | |
+//! |---|---|---|
+//! | `serde` | off | [`Stats`], [`Report`] and [`Recovery`] implement `serde::Serialize` |
+//!
+//! # Build for speed
+//!
+//! A read goes through several crates, so link-time optimisation matters. Holm's own figures are measured with
+//!
+//! ```toml
+//! [profile.release]
+//! lto = "thin"
+//! codegen-units = 4
+//! ```
+//!
+//! # Logging
+//!
+//! Holm reports through the crate [`log`]: what recovery decided, and failures of its background threads.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -45,6 +137,7 @@ mod options;
 mod read;
 mod read_only;
 mod record;
+mod recovery;
 mod share;
 mod slice;
 mod stats;
@@ -52,15 +145,15 @@ mod stats;
 pub use batch::Batch;
 pub use check::Report;
 pub use database::Database;
-pub use durability::Durability;
+pub use durability::{Durability, ImageMode};
 pub use error::{Error, Result};
-pub use holm_medium::{Found, Recovery};
 pub use iter::Iter;
 pub use keyspace::Keyspace;
 pub use options::Builder;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
+pub use recovery::{RecoveredFrom, Recovery};
 pub use slice::Slice;
-pub use stats::Stats;
+pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
 
 /// For whoever measures designs: what a table of them is made of. Not part of the interface that versions promise.
 #[doc(hidden)]
@@ -69,8 +162,8 @@ pub mod laboratory {
     pub use crate::keys::Records;
 }
 
-/// The longest key, in bytes.
+/// The longest key, in bytes: 64 KiB.
 pub const MAX_KEY: usize = 64 << 10;
 
-/// The longest value, in bytes.
+/// The longest value, in bytes: 1 GiB.
 pub const MAX_VALUE: usize = 1 << 30;

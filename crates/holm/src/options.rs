@@ -2,7 +2,7 @@
 
 use crate::database::Database;
 use crate::designs::{self, Table};
-use crate::durability::Durability;
+use crate::durability::{Durability, ImageMode};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::read_only::ReadOnlyDatabase;
@@ -10,12 +10,27 @@ use holm_medium::vfs::{RealFs, Vfs};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Options of a database, and the way to open it with them.
+/// Options to open a database with: [`Database::builder`].
+///
+/// Every option but the design may differ at each open.
+///
+/// ```
+/// use holm::{Database, Durability};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// let db = Database::builder()
+///     .durability(Durability::Strict)
+///     .capacity(64 << 30) // at most 64 GiB of records
+///     .log_bytes(64 << 20)
+///     .open(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 #[must_use = "options do nothing until `open`"]
 pub struct Builder {
     pub(crate) durability: Durability,
-    pub(crate) memory: bool,
+    pub(crate) image: ImageMode,
     pub(crate) design: String,
     pub(crate) designs: Table,
     pub(crate) create: bool,
@@ -31,7 +46,7 @@ impl std::fmt::Debug for Builder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
             .field("durability", &self.durability)
-            .field("memory", &self.memory)
+            .field("image", &self.image)
             .field("design", &self.design)
             .field("create", &self.create)
             .field("capacity", &self.capacity)
@@ -44,7 +59,7 @@ impl Default for Builder {
     fn default() -> Self {
         Builder {
             durability: Durability::default(),
-            memory: false,
+            image: ImageMode::default(),
             design: "buffered".into(),
             designs: designs::shipped,
             create: true,
@@ -58,17 +73,16 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// How much a power cut may take; see [`Durability`]. Buffered with 10 ms unless chosen.
+    /// How much a power cut may take: [`Durability::Buffered`] with 10 ms unless chosen.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Keeps the image in memory of this process instead of a shared mapping: reads and writes never wait for the
-    /// kernel's paging, and any design may be used that suits byte strings; in exchange the data must fit into memory,
-    /// and the death of the process costs what a power cut costs.
-    pub fn memory(mut self, private: bool) -> Self {
-        self.memory = private;
+    /// Where this session keeps the data while the database is open: [`ImageMode::Shared`] unless chosen. Each open may
+    /// choose anew.
+    pub fn image(mut self, image: ImageMode) -> Self {
+        self.image = image;
         self
     }
 
@@ -85,7 +99,16 @@ impl Builder {
         self
     }
 
-    /// Whether [`Builder::open`] may make a database where there is none. It may, unless told otherwise.
+    /// Whether [`Builder::open`] may create a database where there is none; `true` unless chosen. The parent of the
+    /// folder must exist.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// use holm::{Database, Error};
+    /// let absent = Database::builder().create(false).open(folder.path().join("absent.holm"));
+    /// assert!(matches!(absent, Err(Error::NotFound { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn create(mut self, create: bool) -> Self {
         self.create = create;
         self
@@ -103,8 +126,9 @@ impl Builder {
         self
     }
 
-    /// The most bytes both halves of the epoch log may grow to, 256 MiB unless chosen. More lets bursts run further
-    /// ahead of the checkpoints; the log starts small and shrinks when idle.
+    /// The most bytes that the epoch log may have on disk: 256 MiB unless chosen, 2 MiB at least. A larger log lets a
+    /// burst of writes run further ahead of the checkpoints; a quarter of it bounds the bytes that writers may have
+    /// under way before they wait. The log starts small and shrinks when idle.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
@@ -118,23 +142,29 @@ impl Builder {
         self
     }
 
-    /// Opens the database in a folder.
+    /// Opens the database in a folder, and recovers it if it was not closed.
+    ///
+    /// Reads every leaf on all cores: about 0.3 s for a million small records. What was recovered is in
+    /// [`Database::recovery`]. The database is locked until its last handle is dropped.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) where there is none and none is to be made;
-    /// [`Error::Locked`](crate::Error::Locked) while somebody else has it open; `Foreign`, `Version`, `Geometry`,
-    /// `Corrupt` for what is no sound database of this shape; `ReadOnly`, `NoSpace`, `Io` from below;
-    /// [`Error::Unsupported`](crate::Error::Unsupported) for a design that cannot defer on a shared image, or that
-    /// needs whole keys in its slots.
+    /// - [`NotFound`](crate::Error::NotFound): the folder has no database, and none is to be created.
+    /// - [`Locked`](crate::Error::Locked): another process, or another handle of this one, has it open.
+    /// - [`Foreign`](crate::Error::Foreign), [`Version`](crate::Error::Version), [`Geometry`](crate::Error::Geometry),
+    ///   [`Corrupt`](crate::Error::Corrupt): the folder holds no sound database of this format and design.
+    /// - [`ReadOnly`](crate::Error::ReadOnly), [`NoSpace`](crate::Error::NoSpace), [`Io`](crate::Error::Io): the
+    ///   operating system refused a call.
+    /// - [`Invalid`](crate::Error::Invalid): there is no design of that name.
+    /// - [`Unsupported`](crate::Error::Unsupported): the design needs [`ImageMode::Private`] or whole keys in its
+    ///   slots.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         Engine::open(path.as_ref(), self).map(Database::new)
     }
 
-    /// Opens a cleanly closed database to look at, with these options as far as they matter there: see
-    /// [`Database::open_read_only`].
+    /// Opens a database that was closed, for reading alone. Of the options, [`Builder::capacity`] matters.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Database::open_read_only`].
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
         Engine::open_read_only(path.as_ref(), self).map(ReadOnlyDatabase::new)
     }

@@ -5,21 +5,53 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::iter::Iter;
 use crate::keyspace::Keyspace;
+use crate::recovery::Recovery;
 use crate::slice::Slice;
 use crate::stats::Stats;
-use holm_medium::Recovery;
 use std::ops::RangeBounds;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A database that may only be read; see [`Database::open_read_only`](crate::Database::open_read_only).
+/// A database that may only be read: [`Database::open_read_only`](crate::Database::open_read_only).
+///
+/// Writes do not compile. The handle is cheap to clone, and keeps writers out until the last one is dropped.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use holm::Database;
+/// let path = folder.path().join("sea.holm");
+/// let db = Database::open(&path)?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.close()?;
+///
+/// let db = Database::open_read_only(&path)?;
+/// let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+/// assert_eq!(reefs.get("north")?.as_deref(), Some(&b"coral"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyDatabase {
     engine: Arc<Engine>,
 }
 
-/// A keyspace of it.
+/// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// use holm::{Database, ReadOnlyKeyspace};
+///
+/// # let path = folder.path().join("sea.holm");
+/// # Database::open(&path)?.close()?;
+/// fn count(pairs: &ReadOnlyKeyspace, prefix: &str) -> usize {
+///     pairs.prefix(prefix).filter(|pair| pair.is_ok()).count()
+/// }
+///
+/// let db = Database::open_read_only(&path)?;
+/// let default = db.existing_keyspace("default")?.ok_or("it is always there")?;
+/// assert_eq!(count(&default, "north"), 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyKeyspace(Keyspace);
 
@@ -45,20 +77,22 @@ impl ReadOnlyDatabase {
         self.engine.keyspace_names()
     }
 
-    /// What opening found: that it had been closed, and what is damaged.
+    /// What opening found: a clean shutdown, and what is damaged.
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
 
-    /// Numbers about this database. Those that count what a session did are 0.
+    /// Statistics of this database. Those that count what a session did are 0.
     pub fn stats(&self) -> Stats {
-        Stats { disk_bytes: disk_bytes(&self.engine.path), ..Stats::of(&self.engine) }
+        let mut stats = Stats::of(&self.engine);
+        stats.space.disk_bytes = disk_bytes(&self.engine.path);
+        stats
     }
 
     /// As [`Database::check`](crate::Database::check).
     ///
     /// # Errors
-    /// None for faults, which the report lists.
+    /// A fault is no error, but a line of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }

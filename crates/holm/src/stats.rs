@@ -1,89 +1,166 @@
-//! Numbers about an open database.
+//! Statistics of an open database, in groups.
 
 use crate::engine::Engine;
-use holm_medium::Recovery;
-use serde::Serialize;
+use crate::recovery::Recovery;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Numbers about an open database. More may be added.
-#[derive(Clone, Debug, Default, Serialize)]
+/// Statistics of an open database: [`Database::stats`](crate::Database::stats).
+///
+/// Counters start at 0 when the database is opened. With the feature `serde`, this type and its groups are `Serialize`.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?;
+/// let stats = db.stats();
+/// assert_eq!((stats.keyspaces, stats.records), (2, 1)); // `default` is always there
+/// println!("{} of {} bytes on disk are records", stats.space.record_bytes, stats.space.disk_bytes);
+/// println!("{} log entries, the slowest took {} ns", stats.log.entries, stats.log.longest_sync_ns);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// The leaf design.
     pub design: String,
-    /// Keyspaces.
+    /// The number of keyspaces.
     pub keyspaces: u64,
-    /// Records in all of them.
+    /// The number of records in all keyspaces.
     pub records: u64,
-    /// Leaf blocks in use.
+    /// Space in the data files.
+    pub space: SpaceStats,
+    /// Epochs and the writes that wait for them.
+    pub epochs: EpochStats,
+    /// The epoch log and the checkpoints that empty it.
+    pub log: LogStats,
+    /// Memory and page faults.
+    pub memory: MemoryStats,
+    /// What the last open recovered, and from where.
+    pub recovery: Recovery,
+}
+
+/// Space in the data files: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let space = db.stats().space;
+/// let overhead = space.disk_bytes.saturating_sub(space.leaf_bytes + space.record_bytes);
+/// println!("{overhead} bytes are the log, free space and the superblock");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SpaceStats {
+    /// The number of leaf blocks in use.
     pub leaves: u64,
     /// Bytes of leaf blocks in use.
     pub leaf_bytes: u64,
     /// Bytes of records in use, headers and padding included.
     pub record_bytes: u64,
-    /// Bytes on disk of all files, the log included.
+    /// Bytes of all files on disk, the log included.
     pub disk_bytes: u64,
-    /// Epochs that have ended and are durable.
-    pub durable_epoch: u64,
+    /// How often a writer had to grow a file itself, because no extent was preallocated.
+    pub grow_stalls: u64,
+}
+
+/// Epochs and the writes that wait for them: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let before = db.stats().epochs.active;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?;
+/// assert!(db.stats().epochs.durable >= before); // the insert's epoch, or a later one
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct EpochStats {
+    /// The last epoch that is durable.
+    pub durable: u64,
     /// The epoch that operations belong to now.
-    pub active_epoch: u64,
-    /// Times a writer grew a file itself, because no page was born ahead of it.
-    pub births_waited: u64,
-    /// Bytes of the mapped files (or of the private image) that are in memory now; 0 where the kernel does not tell.
-    pub mapped_resident_bytes: u64,
+    pub active: u64,
+    /// The longest time that the end of an epoch has waited for its operations to finish, in nanoseconds.
+    pub longest_wait_ns: u64,
+    /// The time that the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does
+    /// not wait. No write since then is durable; after a second the crate `log` gets a warning, too.
+    pub waiting_ns: u64,
+    /// The number of operations that it waits for; 0 while it is a batch that holds the clock.
+    pub waiting_operations: u64,
+    /// The number of writes that had to wait because the disk could not keep up.
+    pub throttled_writes: u64,
+}
+
+/// The epoch log and the checkpoints that empty it: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// db.keyspace("reefs")?.insert("north", "coral")?;
+/// db.sync()?;
+/// let log = db.stats().log;
+/// assert!(log.entries >= 1 && log.bytes >= log.largest_entry_bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct LogStats {
+    /// The number of entries written: one for each epoch in which something was written.
+    pub entries: u64,
+    /// Bytes written to the log.
+    pub bytes: u64,
+    /// Bytes of the largest entry.
+    pub largest_entry_bytes: u64,
+    /// The longest write and sync of an entry, in nanoseconds.
+    pub longest_sync_ns: u64,
+    /// The number of checkpoints that have finished.
+    pub checkpoints: u64,
+    /// Bytes of distinct pages of the data files that hold lines logged since the checkpoint before, over all
+    /// checkpoints: what each had to write to the data files, if the kernel had not done so already.
+    pub write_back_bytes: u64,
+}
+
+/// Memory and page faults: a part of [`Stats`]. All are 0 where the kernel does not tell.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let memory = db.stats().memory;
+/// println!("{} of {} mapped bytes in large pages", memory.huge_page_bytes, memory.resident_bytes);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct MemoryStats {
+    /// Bytes of the mapped files (or of the private image) that are in memory now.
+    pub resident_bytes: u64,
     /// Bytes of these that the page tables reach by entries of 2 MiB.
-    pub mapped_large_bytes: u64,
+    pub huge_page_bytes: u64,
     /// Page faults of the whole process so far that needed no disk.
     pub minor_faults: u64,
     /// Page faults of the whole process so far that waited for the disk.
     pub major_faults: u64,
-    /// Epoch records written.
-    pub log_records: u64,
-    /// Bytes written to the log.
-    pub log_bytes: u64,
-    /// Bytes of the largest epoch record.
-    pub largest_record: u64,
-    /// Checkpoints finished.
-    pub checkpoints: u64,
-    /// Bytes of distinct pages of the data files that hold lines logged since the checkpoint before, over all
-    /// checkpoints: what each had to bring to the disk, if the kernel had not done so already.
-    pub write_back_bytes: u64,
-    /// The longest wait for an epoch's operations to finish, in nanoseconds.
-    pub longest_cut_ns: u64,
-    /// The longest write and sync of an epoch's record, in nanoseconds.
-    pub longest_sync_ns: u64,
-    /// For how long the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does
-    /// not wait. Nothing written since then is durable; after a second the log is told, too.
-    pub waiting_ns: u64,
-    /// Operations that it waits for; 0 while it is a batch that holds the clock.
-    pub waiting_operations: u64,
-    /// Times writers were held back because the disk could not keep up.
-    pub held_back: u64,
-    /// What the last open found.
-    pub recovery: Option<Recovery>,
 }
 
 impl Stats {
     pub(crate) fn of(engine: &Engine) -> Self {
         let trees = engine.catalog.trees();
-        let space = engine.ground.space();
-        let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
-        let (minor_faults, major_faults) = faults();
-        let mapping = engine.ground.image().mapping().unwrap_or_default();
         let mut stats = Stats {
             design: engine.index.design().into(),
             keyspaces: trees.len() as u64,
             records: trees.iter().map(|tree| tree.root.pairs()).sum(),
-            leaves,
-            leaf_bytes: leaves * space.block_bytes(),
-            record_bytes: space.record_bytes(),
-            durable_epoch: engine.clock().durable(),
-            active_epoch: engine.clock().active(),
-            mapped_resident_bytes: mapping.resident,
-            mapped_large_bytes: mapping.large,
-            minor_faults,
-            major_faults,
-            recovery: Some(engine.recovery.clone()),
+            space: SpaceStats::of(engine),
+            epochs: EpochStats::of(engine),
+            memory: MemoryStats::of(engine),
+            recovery: engine.recovery.clone(),
             ..Stats::default()
         };
         engine.with_keeper(|keeper| {
@@ -91,22 +168,52 @@ impl Stats {
                 return;
             };
             let read = |number: &AtomicU64| number.load(Relaxed);
-            stats.disk_bytes = keeper.disk_bytes().unwrap_or(0);
-            stats.births_waited = read(&house.births_waited);
-            stats.log_records = read(&house.records);
-            stats.log_bytes = read(&house.log_bytes);
-            stats.largest_record = read(&house.largest_record);
-            stats.checkpoints = read(&house.checkpoints);
-            stats.write_back_bytes = read(&house.write_back_bytes);
-            stats.longest_cut_ns = read(&house.longest_cut_ns);
-            stats.longest_sync_ns = read(&house.longest_sync_ns);
-            stats.held_back = engine.clock().held_back();
-            if let Some(stuck) = engine.clock().stuck() {
-                stats.waiting_ns = stuck.waited.as_nanos() as u64;
-                stats.waiting_operations = stuck.operations as u64;
-            }
+            stats.space.disk_bytes = keeper.disk_bytes().unwrap_or(0);
+            stats.space.grow_stalls = read(&house.births_waited);
+            stats.epochs.longest_wait_ns = read(&house.longest_cut_ns);
+            stats.log = LogStats {
+                entries: read(&house.records),
+                bytes: read(&house.log_bytes),
+                largest_entry_bytes: read(&house.largest_record),
+                longest_sync_ns: read(&house.longest_sync_ns),
+                checkpoints: read(&house.checkpoints),
+                write_back_bytes: read(&house.write_back_bytes),
+            };
         });
         stats
+    }
+}
+
+impl SpaceStats {
+    fn of(engine: &Engine) -> Self {
+        let space = engine.ground.space();
+        let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
+        let leaf_bytes = leaves * space.block_bytes();
+        SpaceStats { leaves, leaf_bytes, record_bytes: space.record_bytes(), ..SpaceStats::default() }
+    }
+}
+
+impl EpochStats {
+    fn of(engine: &Engine) -> Self {
+        let clock = engine.clock();
+        let (waiting_ns, waiting_operations) =
+            clock.stuck().map_or((0, 0), |stuck| (stuck.waited.as_nanos() as u64, stuck.operations as u64));
+        EpochStats {
+            durable: clock.durable(),
+            active: clock.active(),
+            throttled_writes: clock.held_back(),
+            waiting_ns,
+            waiting_operations,
+            ..EpochStats::default()
+        }
+    }
+}
+
+impl MemoryStats {
+    fn of(engine: &Engine) -> Self {
+        let mapping = engine.ground.image().mapping().unwrap_or_default();
+        let (minor_faults, major_faults) = faults();
+        MemoryStats { resident_bytes: mapping.resident, huge_page_bytes: mapping.large, minor_faults, major_faults }
     }
 }
 
@@ -131,7 +238,7 @@ mod tests {
         // Epochs end where somebody waits, and for nothing else.
         let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
         let db = Database::builder().capacity(1 << 30).durability(durability).open(folder.path().join("sea")).unwrap();
-        let waiting = || (db.stats().waiting_operations, db.stats().waiting_ns > 0);
+        let waiting = || (db.stats().epochs.waiting_operations, db.stats().epochs.waiting_ns > 0);
         assert_eq!(waiting(), (0, false));
         thread::scope(|scope| {
             let stay = db.engine.clock().check_in().unwrap();

@@ -88,7 +88,13 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let db = match ground.mode.open(&disk) {
         Ok(db) => db,
-        Err(Error::Corrupt(_) | Error::Foreign(_) | Error::NotClean(_) | Error::Io(_) | Error::NoSpace(_)) => return,
+        Err(
+            Error::Corrupt { .. }
+            | Error::Foreign { .. }
+            | Error::NotClean { .. }
+            | Error::Io { .. }
+            | Error::NoSpace { .. },
+        ) => return,
         Err(error) => panic!("an error of another kind: {error:?}"),
     };
     let sound = db.check().is_ok_and(|report| report.faults.is_empty());

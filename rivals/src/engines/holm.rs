@@ -1,7 +1,7 @@
 //! Holm itself: `holm` over its default image, a shared mapping, and `private` over an image in anonymous memory.
 
 use super::{Durability, Opened};
-use holm::Database;
+use holm::{Database, ImageMode};
 use holm_bench::Store;
 use std::path::Path;
 use std::time::Duration;
@@ -19,6 +19,7 @@ fn open_image(name: &'static str, private: bool, folder: &Path, durability: Dura
         Durability::Relaxed => holm::Durability::Buffered { interval: Duration::from_millis(10) },
         Durability::Synced => holm::Durability::Strict,
     };
-    let database = Database::builder().durability(durability).memory(private).open(folder.join("data.holm"))?;
+    let image = if private { ImageMode::Private } else { ImageMode::Shared };
+    let database = Database::builder().durability(durability).image(image).open(folder.join("data.holm"))?;
     Ok(Box::new(Store::new(name, database, "default")?))
 }

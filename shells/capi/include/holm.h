@@ -83,7 +83,7 @@ typedef struct holm_options {
     uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: as the disk has */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
     const char *design;  /* the leaf design, the same at each open as when it was made; NULL: the default one */
-    int32_t memory;      /* not 0: the image in memory of this process, not in a shared mapping */
+    int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
     int32_t must_exist;  /* not 0: no database is made where there is none */
 } holm_options;
 
@@ -98,11 +98,11 @@ typedef struct holm_stats {
     uint64_t disk_bytes;        /* bytes on disk of all files, the log included */
     uint64_t durable_epoch;     /* epochs up to this one are durable */
     uint64_t active_epoch;      /* the one that operations belong to now */
-    uint64_t log_records;       /* epoch records written */
+    uint64_t log_records;       /* entries of the log written, one for each epoch with writes */
     uint64_t log_bytes;         /* bytes written to the log */
     uint64_t checkpoints;       /* checkpoints finished */
-    uint64_t held_back;         /* times writers were held back because the disk could not keep up */
-    uint64_t recovered_records; /* epoch records that the last open read; 0 after a clean close */
+    uint64_t held_back;         /* writes that had to wait because the disk could not keep up */
+    uint64_t recovered_records; /* entries of the log that the last open read; 0 after a clean close */
     uint64_t waiting_ns;        /* how long the end of an epoch has waited for operations at this moment; or 0 */
     uint64_t waiting_operations; /* for how many; 0 while it is a batch */
 } holm_stats;

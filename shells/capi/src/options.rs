@@ -2,7 +2,7 @@
 
 use crate::code::{HOLM_UNSUPPORTED, Refusal};
 use crate::raw;
-use holm::{Builder, Database, Durability};
+use holm::{Builder, Database, Durability, ImageMode};
 use std::ffi::c_char;
 use std::time::Duration;
 
@@ -67,7 +67,8 @@ impl Options {
             other => return Err(Refusal::invalid(format!("a durability of {other}: expected 0, 1 or 2"))),
         };
         let mut builder = Database::builder().durability(durability);
-        builder = builder.memory(self.memory != 0).create(self.must_exist == 0);
+        let image = if self.memory != 0 { ImageMode::Private } else { ImageMode::Shared };
+        builder = builder.image(image).create(self.must_exist == 0);
         if self.capacity != 0 {
             builder = builder.capacity(self.capacity);
         }

@@ -47,7 +47,7 @@ fn reader_left(error: &anyhow::Error) -> bool {
 }
 
 /// The error and its sources, joined by colons. A source whose text its parent already ends with is told once.
-fn chain(error: &anyhow::Error) -> String {
+pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
         let cause = cause.to_string();

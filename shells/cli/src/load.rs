@@ -5,7 +5,7 @@
 //! or one group is in memory, never the file. What came before a bad line is made durable before the line is named.
 
 use std::fs::File;
-use std::io::{self, BufReader, IsTerminal, Read};
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::time::Instant;
 
@@ -13,11 +13,11 @@ use anyhow::{Context, anyhow, bail};
 use holm::{Batch, Database, Durability, Keyspace};
 
 use crate::args::Load;
-use crate::exit::{Exit, note};
+use crate::exit::{Exit, chain};
 use crate::formats::tsv::Tsv;
 use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::progress::Progress;
-use crate::{opened, output};
+use crate::{input, opened, output};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 * 1024;
@@ -49,12 +49,22 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
         let mut tally = Tally::default();
         let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
         progress.finish();
-        // Also after a bad line: it will be said that what came before is stored.
+        // Also after a failure: it will be said that what came before is stored.
         let synced = database.sync().context("cannot make the records durable");
-        loaded.and(synced).map(|()| tally)
+        ended(loaded, synced, tally.stored).map(|()| tally)
     })?;
     output::print(tally.summary(begun.elapsed().as_secs_f64()))?;
     Ok(Exit::Found)
+}
+
+/// How a load ends: an error of its own says how many records are stored, and whether they are durable.
+fn ended(loaded: anyhow::Result<()>, synced: anyhow::Result<()>, stored: u64) -> anyhow::Result<()> {
+    let Err(error) = loaded else { return synced };
+    let (error, stored) = (chain(&error), counted(stored, "record"));
+    match synced {
+        Ok(()) => Err(anyhow!("{error} ({stored} stored before it)")),
+        Err(lost) => Err(anyhow!("{error} ({stored} before it may be lost: {})", chain(&lost))),
+    }
 }
 
 /// Where the records come from.
@@ -68,10 +78,8 @@ struct Source {
 impl Source {
     fn open(file: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = file else {
-            if io::stdin().is_terminal() {
-                note("reading records from the terminal; end with Ctrl-D on a line of its own");
-            }
-            return Ok(Self { name: "standard input".into(), input: Box::new(io::stdin().lock()), bytes: None });
+            let input = Box::new(input::standard("the records", "name a file")?);
+            return Ok(Self { name: "standard input".into(), input, bytes: None });
         };
         let name = path.display().to_string();
         let file = File::open(path).with_context(|| format!("cannot open {name}"))?;
@@ -109,7 +117,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Stores every record up to the end or the first error; all that is counted in the tally is stored either way.
+/// Stores every record up to the end or the first error; the tally counts those that are stored either way.
 fn load(
     args: &Load,
     source: &str,
@@ -119,7 +127,7 @@ fn load(
 ) -> anyhow::Result<()> {
     let keyspace = database.keyspace(&args.target.keyspace)?;
     let grouped = args.writing.durability == Some(Durability::Strict);
-    let mut stored = Stored { database, keyspace, grouped, group: database.batch(), group_bytes: 0 };
+    let mut stored = Stored { database, keyspace, grouped, group: database.batch(), group_bytes: 0, count: 0 };
     let mut pair = Pair::default();
     if args.header
         && let Next::Bad { line, fault } = records.next(&mut pair).with_context(|| format!("reading {source}"))?
@@ -127,28 +135,26 @@ fn load(
     {
         bail!("{source}: line {line}: {fault}");
     }
-    loop {
-        match records.next(&mut pair) {
-            Ok(Next::Pair { line }) => {
-                stored.insert(&pair).with_context(|| format!("{source}: line {line}: cannot store the record"))?;
-                tally.stored += 1;
-            }
+    let ended = loop {
+        let error = match records.next(&mut pair) {
+            Ok(Next::Pair { line }) => match stored.insert(&pair) {
+                Ok(()) => continue,
+                Err(error) => error.context(format!("{source}: line {line}: cannot store the record")),
+            },
             Ok(Next::Bad { line, fault }) if args.skip_bad && !fault.ends_the_input() => {
                 tally.skipped += 1;
                 tally.first_skipped.get_or_insert((line, fault));
+                continue;
             }
-            Ok(Next::End) => return stored.commit(),
-            Ok(Next::Bad { line, fault }) => {
-                stored.commit()?;
-                bail!("{source}: line {line}: {fault} ({} stored before it)", counted(tally.stored, "record"));
-            }
-            Err(error) => {
-                stored.commit()?;
-                let after = format!("reading {source} after {}", counted(tally.stored, "record"));
-                return Err(anyhow!(error).context(after));
-            }
-        }
-    }
+            Ok(Next::End) => break stored.commit(),
+            Ok(Next::Bad { line, fault }) => anyhow!("{source}: line {line}: {fault}"),
+            Err(error) => anyhow!(error).context(format!("reading {source}")),
+        };
+        // What is under way when a line is bad is stored; what could not be stored is not tried again.
+        break stored.commit().and(Err(error));
+    };
+    tally.stored = stored.count;
+    ended
 }
 
 /// Where records go: one by one, or in groups that are committed whole.
@@ -158,12 +164,16 @@ struct Stored<'a> {
     grouped: bool,
     group: Batch,
     group_bytes: usize,
+    /// Records that are stored: those of a group once it is committed.
+    count: u64,
 }
 
 impl Stored<'_> {
     fn insert(&mut self, pair: &Pair) -> anyhow::Result<()> {
         if !self.grouped {
-            return Ok(self.keyspace.insert(&pair.key, &pair.value)?);
+            self.keyspace.insert(&pair.key, &pair.value)?;
+            self.count += 1;
+            return Ok(());
         }
         let group = std::mem::replace(&mut self.group, self.database.batch());
         self.group = group.insert(&self.keyspace, &pair.key, &pair.value);
@@ -177,9 +187,37 @@ impl Stored<'_> {
     fn commit(&mut self) -> anyhow::Result<()> {
         let group = std::mem::replace(&mut self.group, self.database.batch());
         self.group_bytes = 0;
-        if !group.is_empty() {
-            group.commit().context("cannot store the records")?;
-        }
+        let len = group.len() as u64;
+        group.commit().context("cannot store the records")?;
+        self.count += len;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Arguments, Verb};
+    use clap::Parser;
+
+    /// A capacity that is reached stands for a full disk: the record is refused, and what was stored stays.
+    #[test]
+    fn a_load_that_is_refused_says_how_much_is_stored() {
+        for durability in ["onsync", "strict"] {
+            let folder = tempfile::tempdir().unwrap();
+            let database = Database::builder().capacity(1 << 20).open(folder.path().join("db")).unwrap();
+            let arguments = ["holm", "load", "db", "--durability", durability];
+            let Verb::Load(args) = Arguments::parse_from(arguments).verb else { panic!("{arguments:?}") };
+            let lines: String = (0..60_000).map(|number| format!("{number:06}\t{number:0>200}\n")).collect();
+            let mut records = Format::Tsv.records(lines.as_bytes(), LIMITS);
+            let mut tally = Tally::default();
+            let loaded = load(&args, "lines.tsv", records.as_mut(), &database, &mut tally);
+            let synced = database.sync().map_err(anyhow::Error::from);
+            let error = ended(loaded, synced, tally.stored).unwrap_err().to_string();
+            let there = database.keyspace("default").unwrap().iter().filter(Result::is_ok).count();
+            assert!(there > 0 && there < 60_000, "{there}");
+            assert!(error.starts_with("lines.tsv: line ") && error.contains("capacity"), "{error}");
+            assert!(error.ends_with(&format!("({there} records stored before it)")), "{there}: {error}");
+        }
     }
 }

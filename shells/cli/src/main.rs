@@ -14,6 +14,7 @@ mod exit;
 mod export;
 mod formats;
 mod get;
+mod input;
 mod keyspaces;
 mod load;
 mod opened;

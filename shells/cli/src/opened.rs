@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use holm::{Database, Error, ReadOnlyDatabase};
+use holm::{Database, Error, ImageMode, ReadOnlyDatabase};
 
 use crate::args::Writing;
-use crate::exit::{Exit, note};
+use crate::exit::{Exit, chain, note};
 
 /// A database to look at: many processes may at once, and in a folder that nobody may write to. Only one that was not
 /// closed must be recovered first, which is writing; that is told.
@@ -37,7 +37,7 @@ pub(crate) fn told<T>(
 /// A database that was closed; `None`, and a line on standard error, for one that was not.
 fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
     match Database::open_read_only(path) {
-        Err(Error::NotClean(_)) => {
+        Err(Error::NotClean { .. }) => {
             note(&format!("{} was not closed: opening it for writing, to recover it", path.display()));
             Ok(None)
         }
@@ -62,7 +62,8 @@ pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
 
 /// A database to write to, as the options say; created if `create` and it is absent.
 pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::Result<Database> {
-    let mut builder = Database::builder().create(create).memory(writing.memory);
+    let image = if writing.memory { ImageMode::Private } else { ImageMode::Shared };
+    let mut builder = Database::builder().create(create).image(image);
     if let Some(durability) = writing.durability {
         builder = builder.durability(durability);
     }
@@ -76,7 +77,7 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
     let closed = database.close().context("cannot close the database");
     if let (Err(_), Err(error)) = (&worked, &closed) {
         // It may take back what had been done.
-        note(&format!("{error:#}"));
+        note(&chain(error));
     }
     let value = worked?;
     closed?;

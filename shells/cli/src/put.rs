@@ -1,13 +1,13 @@
 //! `put`: one record, durable when the command returns.
 
-use std::io::{self, IsTerminal, Read};
+use std::io::Read;
 
 use anyhow::Context;
 
 use crate::args::{Put, Writing, bytes};
-use crate::exit::{Exit, note};
+use crate::exit::Exit;
 use crate::formats::LIMITS;
-use crate::opened;
+use crate::{input, opened};
 
 pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
     let record = &args.record;
@@ -26,10 +26,8 @@ pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
 
 /// All of standard input, but no more than one byte over the limit: enough to see that it is too long.
 fn standard_input() -> anyhow::Result<Vec<u8>> {
-    if io::stdin().is_terminal() {
-        note("reading the value from the terminal; end with Ctrl-D on a line of its own");
-    }
+    let stdin = input::standard("the value", "give it as an argument, '' for an empty one")?;
     let mut value = Vec::new();
-    io::stdin().lock().take(LIMITS.value as u64 + 1).read_to_end(&mut value).context("reading standard input")?;
+    stdin.take(LIMITS.value as u64 + 1).read_to_end(&mut value).context("reading standard input")?;
     Ok(value)
 }

@@ -5,7 +5,7 @@ use crate::settings::{Kind, Settings};
 use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
 use anyhow::{Context, Result, ensure};
-use holm::{Database, Durability, Keyspace};
+use holm::{Database, Durability, ImageMode, Keyspace};
 use holm_lab::store::{Laboratory, over_mapped};
 use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hasher};
@@ -45,7 +45,8 @@ impl Store {
         let about = format!("{} on {}, {:?}", settings.design, settings.kind.name(), settings.durability);
         let (bed, folder, database) = if settings.kind == Kind::File {
             let folder = folder_in(path)?;
-            let options = Database::builder().laboratory().design(&settings.design).memory(!settings.defers);
+            let image = if settings.defers { ImageMode::Shared } else { ImageMode::Private };
+            let options = Database::builder().laboratory().design(&settings.design).image(image);
             let database = options.durability(settings.durability).open(folder.path().join("pibench.holm"))?;
             (None, Some(folder), database)
         } else {
@@ -115,15 +116,15 @@ impl Tree for Store {
 
     fn counts(&self) -> Result<String> {
         let stats = self.database.stats();
-        let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len()?, stats.leaves);
+        let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len()?, stats.space.leaves);
         Ok(match self.bed.as_ref().map(Bed::counts) {
             Some(counts) => format!(
                 "{head}; {} words written, {} lines flushed, {} fences",
                 counts.writes, counts.flushes, counts.fences
             ),
             None => format!(
-                "{head}; {} bytes logged in {} records, {} bytes written back in {} checkpoints",
-                stats.log_bytes, stats.log_records, stats.write_back_bytes, stats.checkpoints
+                "{head}; {} bytes logged in {} entries, {} bytes written back in {} checkpoints",
+                stats.log.bytes, stats.log.entries, stats.log.write_back_bytes, stats.log.checkpoints
             ),
         })
     }

@@ -17,7 +17,6 @@ use crate::log::{Log, LogOptions, Position, Replayed, look, replay};
 use crate::region::{Backing, Region};
 use crate::superblock::{Geometry, ImageKind, State, Superblock, open_pool, pool_path, refuse_orphans, reserve};
 use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
-use serde::Serialize;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -42,8 +41,7 @@ pub struct JournaledOptions {
 }
 
 /// What was found at open, in words a user can read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing: the database is new.
     New,
@@ -59,7 +57,7 @@ pub enum Found {
 }
 
 /// How history stands after open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
     /// What was found.
     pub found: Found,

@@ -4,7 +4,7 @@ use super::Mode;
 use super::ledger::{Ledger, THREADS};
 use super::options::Task;
 use super::writer::{Kind, Report};
-use holm::{Found, Recovery};
+use holm::{RecoveredFrom, Recovery};
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -100,11 +100,12 @@ pub enum End {
 
 impl End {
     /// Whether recovery may take the end for what it says that it found.
-    fn may_leave(self, found: &Found, mode: Mode) -> bool {
+    fn may_leave(self, found: &RecoveredFrom, mode: Mode) -> bool {
         match found {
-            Found::Kept => !mode.private && self != End::Cut,
-            Found::Cut { .. } => mode.private || self != End::Kill,
-            Found::New | Found::Clean => true,
+            RecoveredFrom::PageCache => !mode.private && self != End::Cut,
+            RecoveredFrom::Log { .. } => mode.private || self != End::Kill,
+            RecoveredFrom::Created | RecoveredFrom::CleanShutdown => true,
+            _ => false,
         }
     }
 }
@@ -120,7 +121,7 @@ pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, en
     if !report.faults.is_empty() {
         return Err(format!("{:?}: {:?}", recovery, report.faults));
     }
-    if !end.may_leave(&recovery.found, mode) {
+    if !end.may_leave(&recovery.source, mode) {
         return Err(format!("after {end:?}: {recovery:?}"));
     }
     let all = end == End::Kill && !mode.private || mode.durability == holm::Durability::Strict;

@@ -123,9 +123,9 @@ fn run(
 fn watch(db: &Database, returned: &[AtomicU64; THREADS], pipe: &File) {
     for turn in 0_u64.. {
         let steps = [0, 1, 2].map(|thread: usize| returned[thread].load(SeqCst));
-        let label = db.stats().active_epoch;
+        let label = db.stats().epochs.active;
         if turn % 4 == 3 {
-            while db.stats().durable_epoch < label {
+            while db.stats().epochs.durable < label {
                 thread::yield_now();
                 if db.keyspace("default").and_then(|keyspace| keyspace.remove("nothing")).is_err() {
                     return;

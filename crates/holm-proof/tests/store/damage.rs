@@ -1,7 +1,7 @@
 //! Damage at rest, and page caches that are not what they seem: found and named, never believed.
 
 use crate::history::{Contents, History, Mode, Session, contents};
-use holm::{Durability, Error, Found};
+use holm::{Durability, Error, RecoveredFrom};
 use holm_medium::superblock::{State, Superblock, pool_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
@@ -32,8 +32,8 @@ fn file(name: &str) -> PathBuf {
 /// Opens, and asserts a cut whose reason has such a word and which lost nothing synced.
 fn expect_cut(disk: &SimDisk, mode: Mode, history: &History, word: &str) {
     let db = mode.open(disk).expect("a cut is no error");
-    let Found::Cut { why } = &db.recovery().found else { panic!("{word}: {:?}", db.recovery()) };
-    assert!(why.contains(word), "{word}: {why}");
+    let RecoveredFrom::Log { reason, .. } = &db.recovery().source else { panic!("{word}: {:?}", db.recovery()) };
+    assert!(reason.contains(word), "{word}: {reason}");
     history.expect(&contents(&db, word), word);
 }
 
@@ -47,7 +47,10 @@ fn a_flip_in_the_middle_of_the_log_is_damage() {
                 let damaged = disk.kill();
                 assert!(damaged.flip(&file("log.0"), byte, 4), "the log is longer than that");
                 let opened = mode.open(&damaged).map(|db| db.recovery().clone());
-                assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, byte {byte}, killed {killed}: {opened:?}");
+                assert!(
+                    matches!(opened, Err(Error::Corrupt { .. })),
+                    "{mode:?}, byte {byte}, killed {killed}: {opened:?}"
+                );
             }
         }
         drop(session);
@@ -80,7 +83,7 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
             session.step(vec![(0, vec![round], Some(vec![round; 100_000]))]);
             session.sync();
         }
-        assert!(session.db.stats().checkpoints > 1, "{mode:?}");
+        assert!(session.db.stats().log.checkpoints > 1, "{mode:?}");
         let history = session.history();
         let (killed, cut) = (disk.kill(), disk.crash_to_durable());
         session.db.clone().close().expect("a sound disk");
@@ -95,7 +98,11 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
                 let db = mode.open(&damaged).unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert_eq!(db.recovery().damaged.len(), 1, "{context}: {:?}", db.recovery());
                 let closed = matches!(left, "closed" | "moved");
-                assert!(!closed || db.recovery().found == Found::Clean, "{context}: {:?}", db.recovery());
+                assert!(
+                    !closed || db.recovery().source == RecoveredFrom::CleanShutdown,
+                    "{context}: {:?}",
+                    db.recovery()
+                );
                 history.expect(&contents(&db, &context), &context);
             }
         }
@@ -121,7 +128,7 @@ fn a_leaf_gone_back_in_time_is_noticed() {
         assert!(lost.overwrite(&file("leaves"), at, &old[at..at + 512]));
         expect_cut(&lost, SHARED, &history, "lost writes");
         let again = SHARED.open(&lost).expect("it was mended and closed");
-        assert_eq!(again.recovery().found, Found::Clean);
+        assert_eq!(again.recovery().source, RecoveredFrom::CleanShutdown);
     }
 }
 
@@ -160,7 +167,11 @@ fn a_copy_of_a_dirty_database_is_no_page_cache() {
         std::fs::copy(entry.path(), two.join(entry.file_name())).expect("copying");
     }
     let copy = builder().open(&two).expect("a copy is a database too");
-    assert!(matches!(&copy.recovery().found, Found::Cut { why } if why.contains("copies")), "{:?}", copy.recovery());
+    assert!(
+        matches!(&copy.recovery().source, RecoveredFrom::Log { reason, .. } if reason.contains("copies")),
+        "{:?}",
+        copy.recovery()
+    );
     assert_eq!(copy.keyspace("north").and_then(|space| space.len()).expect("it was synced"), 500);
     assert_eq!(copy.check().expect("checking").faults, Vec::<String>::new());
 }
@@ -210,7 +221,7 @@ fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {
             let damaged = disk.kill();
             assert!(damaged.flip(&file("leaves"), byte, (byte % 8) as u8));
             let opened = mode.open(&damaged).map(drop);
-            assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, byte {byte}: {opened:?}");
+            assert!(matches!(opened, Err(Error::Corrupt { .. })), "{mode:?}, byte {byte}: {opened:?}");
         }
     }
 }
@@ -218,7 +229,7 @@ fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {
 fn told(disk: &SimDisk, whole: &History, context: &str) {
     let db = match SHARED.open(disk) {
         Ok(db) => db,
-        Err(Error::Corrupt(_) | Error::Foreign(_) | Error::NotClean(_) | Error::Io(_)) => return,
+        Err(Error::Corrupt { .. } | Error::Foreign { .. } | Error::NotClean { .. } | Error::Io { .. }) => return,
         Err(error) => panic!("{context}: {error:?}"),
     };
     if db.check().expect("checking").faults.is_empty() {
@@ -243,8 +254,8 @@ fn a_record_with_impossible_lengths_is_damage() {
     assert!(disk.flip(&file("records"), at + 2, 0), "64 KiB more of key than there is record");
     let db = SHARED.open(&disk).expect("nothing is verified at open");
     let north = db.keyspace("north").expect("it is there");
-    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt(_))));
-    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt(_)))));
+    assert!(matches!(north.get(7_u32.to_be_bytes()), Ok(None) | Err(Error::Corrupt { .. })));
+    assert!(north.iter().any(|pair| matches!(pair, Err(Error::Corrupt { .. }))));
     assert_eq!(north.get(8_u32.to_be_bytes()).expect("its neighbour is sound").as_deref(), Some(&[0xAB; 40][..]));
     assert!(!db.check().expect("checking").faults.is_empty());
 }
@@ -283,7 +294,7 @@ fn damaged_keys_at_the_ends_of_leaves() {
             assert!(!looking.check().expect("checking").faults.is_empty(), "{context}");
             drop((north, looking));
             match holm::Database::builder().create(false).capacity(1 << 30).open(&path).map(drop) {
-                Err(Error::Corrupt(_)) => refused += 1,
+                Err(Error::Corrupt { .. }) => refused += 1,
                 Ok(()) => accepted += 1,
                 Err(error) => panic!("{context}: {error}"),
             }
@@ -328,7 +339,7 @@ fn files_of_a_killed_database_cut_short() {
                 for len in [0, len - 4096, len - 1] {
                     assert!(damaged.truncate(&file(name), len));
                     let opened = mode.open(&damaged).map(drop);
-                    assert!(matches!(opened, Err(Error::Corrupt(_))), "{mode:?}, {left}, {name}: {opened:?}");
+                    assert!(matches!(opened, Err(Error::Corrupt { .. })), "{mode:?}, {left}, {name}: {opened:?}");
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Ends of sessions that once went wrong, each told as a story of its own.
 
 use crate::history::{Change, History, Mode, Session, contents};
-use holm::{Batch, Durability, Error, Found};
+use holm::{Batch, Durability, Error, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,10 +27,10 @@ fn begin(disk: &SimDisk, mode: Mode) -> Session {
     Session::begin(db, mode, before).expect("a sound disk")
 }
 
-fn reopened(disk: &SimDisk, mode: Mode, history: &History) -> Found {
+fn reopened(disk: &SimDisk, mode: Mode, history: &History) -> RecoveredFrom {
     let db = mode.open(disk).expect("a sound disk");
     history.expect(&contents(&db, "afterwards"), "afterwards");
-    db.recovery().found.clone()
+    db.recovery().source.clone()
 }
 
 /// A leaf born of a split has no older states, but its pairs are old all the same: their records may not be written
@@ -67,8 +67,12 @@ fn closing_when_the_log_has_just_changed_halves() {
         session.db.clone().close().expect("a sound disk");
         drop(session);
         history.floor = history.steps.len();
-        assert_eq!(reopened(&disk, on_sync(private), &history), Found::Clean, "private: {private}");
-        assert_eq!(reopened(&disk.crash_to_durable(), on_sync(private), &history), Found::Clean, "private: {private}");
+        assert_eq!(reopened(&disk, on_sync(private), &history), RecoveredFrom::CleanShutdown, "private: {private}");
+        assert_eq!(
+            reopened(&disk.crash_to_durable(), on_sync(private), &history),
+            RecoveredFrom::CleanShutdown,
+            "private: {private}"
+        );
     }
 }
 
@@ -94,7 +98,7 @@ fn closing_cut_at_every_call() {
             }
             for cut in [disk.crash_to_durable(), disk.crash_keeping_all(), disk.crash_seeded(call)] {
                 let found = reopened(&cut, mode, &history);
-                assert!(!closed || found == Found::Clean, "{mode:?}, call {call}: {found:?}");
+                assert!(!closed || found == RecoveredFrom::CleanShutdown, "{mode:?}, call {call}: {found:?}");
             }
             if closed {
                 break;
@@ -175,7 +179,7 @@ fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
     killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
     for _ in 0..2 {
         let refused = on_sync(false).open(&killed).map(drop);
-        assert!(matches!(refused, Err(Error::NoSpace(_))), "{refused:?}");
+        assert!(matches!(refused, Err(Error::NoSpace { .. })), "{refused:?}");
     }
     killed.heal();
     reopened(&killed, on_sync(false), &history);
@@ -198,7 +202,7 @@ fn a_batch_on_a_full_disk_is_done_or_refused() {
                 |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
             match changes.iter().fold(session.db.batch(), insert).commit() {
                 Ok(()) => session.steps.push(changes),
-                Err(Error::NoSpace(_)) => refused += 1,
+                Err(Error::NoSpace { .. }) => refused += 1,
                 Err(error) => panic!("growth {growths}: {error}"),
             }
         }
@@ -209,7 +213,7 @@ fn a_batch_on_a_full_disk_is_done_or_refused() {
         reopened(&disk.crash_to_durable(), RARELY, &history);
         session.db.clone().close().expect("nothing is poisoned");
         drop((session, north));
-        assert_eq!(reopened(&disk, RARELY, &history), Found::Clean);
+        assert_eq!(reopened(&disk, RARELY, &history), RecoveredFrom::CleanShutdown);
     }
     assert!(refused > 0, "no batch was refused");
 }

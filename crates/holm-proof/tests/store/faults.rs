@@ -51,9 +51,10 @@ fn refuses_everything(session: &Session) {
         keyspace.remove("more").err(),
         session.db.batch().insert(&keyspace, "more", "of it").commit().err(),
     ];
-    let full = matches!(session.failed, Some(Error::NoSpace(_)));
+    let full = matches!(session.failed, Some(Error::NoSpace { .. }));
     for refusal in refusals {
-        let fits = matches!(refusal, Some(Error::Poisoned(_))) || full && matches!(refusal, Some(Error::NoSpace(_)));
+        let fits =
+            matches!(refusal, Some(Error::Poisoned { .. })) || full && matches!(refusal, Some(Error::NoSpace { .. }));
         assert!(fits, "after {:?}: {refusal:?}", session.failed);
     }
 }
@@ -73,7 +74,7 @@ fn a_thread_that_dies_is_told_to_all_who_wait() {
             }
         }
         let failed = session.failed.clone().expect("somebody meets it");
-        assert!(matches!(failed, Error::Poisoned(_)) && failed.to_string().contains("has died"), "{failed}");
+        assert!(matches!(failed, Error::Poisoned { .. }) && failed.to_string().contains("has died"), "{failed}");
         refuses_everything(&session);
         assert!(session.db.clone().close().is_err(), "nobody knows what the thread has left undone");
         let history = session.history();
@@ -123,9 +124,9 @@ fn small_again(disk: &SimDisk, mode: Mode, created: &Outcome, context: &str) -> 
 
 fn expect_typed(outcome: &Outcome, context: &str) {
     let typed = match &outcome.error {
-        None | Some(Error::Io(_) | Error::NoSpace(_) | Error::Poisoned(_)) => true,
+        None | Some(Error::Io { .. } | Error::NoSpace { .. } | Error::Poisoned { .. }) => true,
         // The fault may also meet the question whether there is a database.
-        Some(Error::Foreign(_) | Error::Corrupt(_)) => false,
+        Some(Error::Foreign { .. } | Error::Corrupt { .. }) => false,
         Some(_) => false,
     };
     assert!(typed, "{context}: {:?}", outcome.error);
@@ -189,11 +190,11 @@ fn a_disk_too_full_to_grow() {
         disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate), Fault::NoSpace);
         let full = (0..10_000).find_map(|number| Some((number, north.insert(key(number), [7; 500]).err()?)));
         let (count, error) = full.expect("a disk that is full at last");
-        assert!(matches!(error, Error::NoSpace(_)), "{error:?}");
+        assert!(matches!(error, Error::NoSpace { .. }), "{error:?}");
         assert_eq!(north.len().expect("sound"), u64::from(count));
         assert_eq!(north.get(key(0)).expect("reading").as_deref(), Some(&[7; 500][..]));
         let batch = (0..2_000).fold(db.batch(), |batch, number| batch.insert(&north, key(50_000 + number), [1; 500]));
-        assert!(matches!(batch.commit(), Err(Error::NoSpace(_))));
+        assert!(matches!(batch.commit(), Err(Error::NoSpace { .. })));
         assert_eq!(north.len().expect("sound"), u64::from(count), "of a batch without room nothing is done");
         assert!(north.remove(key(1)).expect("removing needs no room"));
         disk.heal();

@@ -44,7 +44,7 @@ fn put_too_much(session: &mut Session) {
     let first = keyspace.insert(&large[0].1, vec![40; LARGE]);
     session.steps.push(large);
     let told = first.and_then(|()| session.db.sync());
-    assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+    assert!(matches!(told, Err(Error::NoSpace { .. })), "{told:?}");
     let refusals = [
         session.db.sync().err(),
         keyspace.insert("more", "of it").err(),
@@ -52,12 +52,12 @@ fn put_too_much(session: &mut Session) {
         session.db.batch().insert(&keyspace, "more", "of it").commit().err(),
     ];
     for refusal in refusals {
-        assert!(matches!(refusal, Some(Error::NoSpace(_))), "{refusal:?}");
+        assert!(matches!(refusal, Some(Error::NoSpace { .. })), "{refusal:?}");
     }
     match keyspace.get("more") {
         Ok(found) => assert_eq!(found, None),
         // Its leaf has changed in the epoch that waits.
-        Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace(_)), "{error:?}"),
+        Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace { .. }), "{error:?}"),
     }
 }
 
@@ -71,7 +71,7 @@ fn what_fits_goes_on() {
             session.sync();
         }
         assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
-        assert!(session.db.stats().checkpoints > 3);
+        assert!(session.db.stats().log.checkpoints > 3);
         session.db.clone().close().expect("closing needs no room");
         let history = session.history();
         drop(session);
@@ -114,7 +114,7 @@ fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
         let closed = session.db.clone().close();
         match closed {
             Ok(()) => assert!(!mode.private),
-            Err(error) => assert!(mode.private && matches!(error, Error::NoSpace(_)), "{error:?}"),
+            Err(error) => assert!(mode.private && matches!(error, Error::NoSpace { .. }), "{error:?}"),
         }
         let mut whole = session.history();
         whole.floor = whole.steps.len();
@@ -161,14 +161,18 @@ fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
         db.sync().expect("room");
         north.insert("large", vec![1; LARGE]).expect("the epoch is open");
         let told = db.drop_keyspace("gone");
-        assert!(matches!(told, Err(Error::NoSpace(_))), "{told:?}");
+        assert!(matches!(told, Err(Error::NoSpace { .. })), "{told:?}");
         let refused = south.get("x");
         assert!(matches!(refused, Err(Error::Dropped { .. })), "{refused:?}");
         disk.heal();
         db.sync().expect("there is room");
-        let held = db.stats().record_bytes;
+        let held = db.stats().space.record_bytes;
         assert!(!db.drop_keyspace("gone").expect("there is room"), "{mode:?}: it was gone by then");
-        assert!(db.stats().record_bytes + 200 * 40 <= held, "{mode:?}: {held} bytes, {}", db.stats().record_bytes);
+        assert!(
+            db.stats().space.record_bytes + 200 * 40 <= held,
+            "{mode:?}: {held} bytes, {}",
+            db.stats().space.record_bytes
+        );
         assert!(db.check().expect("a database").faults.is_empty());
     }
 }

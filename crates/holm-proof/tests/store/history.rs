@@ -2,7 +2,7 @@
 //!
 //! Two keyspaces, seeded operations, unique values. A batch is one step: found half done, no prefix fits.
 
-use holm::{Batch, Builder, Database, Durability, Error, Keyspace, Result};
+use holm::{Batch, Builder, Database, Durability, Error, ImageMode, Keyspace, Result};
 use holm_proof::disk::SimDisk;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
@@ -37,7 +37,8 @@ impl Mode {
     }
 
     pub(crate) fn builder(self, disk: &SimDisk) -> Builder {
-        let builder = Database::builder().durability(self.durability).memory(self.private).log_bytes(2 << 20);
+        let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
+        let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
         builder.vfs(Arc::new(disk.clone()), HEAP)
     }
 
@@ -89,7 +90,7 @@ impl Session {
             Ok(()) if self.mode.durability == Durability::Strict => self.floor = self.steps.len(),
             Ok(()) => {}
             // Growth was refused: nothing has been done, and nothing is wrong.
-            Err(Error::NoSpace(_) | Error::Io(_)) if self.db.sync().is_ok() => {
+            Err(Error::NoSpace { .. } | Error::Io { .. }) if self.db.sync().is_ok() => {
                 self.steps.pop();
                 self.floor = self.steps.len();
             }

@@ -14,7 +14,7 @@ const EPOCHS: u64 = 12;
 /// Works until so many epochs have passed; the steps that must be there if the power goes now, and what is then there.
 fn cut(disk: &SimDisk, mode: Mode, random: &mut Pcg64Mcg) -> usize {
     let mut session = Session::begin(mode.open(disk).expect("a sound disk"), mode, Contents::new()).expect("a new one");
-    let active = |session: &Session| session.db.stats().active_epoch;
+    let active = |session: &Session| session.db.stats().epochs.active;
     let last = active(&session) + EPOCHS + random.random_range(0..4);
     // Of each step an epoch that is its own or a later one: its label was drawn before this was asked.
     let (mut labels, mut serial) = (Vec::new(), 0);

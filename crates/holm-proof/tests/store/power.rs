@@ -2,7 +2,7 @@
 //! goes again while the damage is mended.
 
 use crate::history::{Contents, History, Mode, Session, contents, random_step};
-use holm::Found;
+use holm::RecoveredFrom;
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -70,16 +70,17 @@ impl Life {
 
     fn look(&mut self, db: holm::Database) -> (holm::Database, Contents) {
         let found = contents(&db, &self.context);
-        if db.recovery().found == Found::Kept {
+        if db.recovery().source == RecoveredFrom::PageCache {
             // The process alone had died, between two calls.
             self.history.floor = self.history.steps.len();
         }
         self.history.expect(&found, &format!("{} {:?}", self.context, db.recovery()));
-        let kept = match db.recovery().found {
-            Found::Kept => self.end == End::Killed,
-            Found::Clean => true,
-            Found::New => self.history.floor == 0,
-            Found::Cut { .. } => self.end == End::Cut || (self.end == End::Killed && self.mode.private),
+        let kept = match db.recovery().source {
+            RecoveredFrom::PageCache => self.end == End::Killed,
+            RecoveredFrom::CleanShutdown => true,
+            RecoveredFrom::Created => self.history.floor == 0,
+            RecoveredFrom::Log { .. } => self.end == End::Cut || (self.end == End::Killed && self.mode.private),
+            _ => false,
         };
         assert!(kept, "{}: after {:?}, {:?}", self.context, self.end, db.recovery());
         (db, found)

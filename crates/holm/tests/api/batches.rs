@@ -134,7 +134,11 @@ fn a_copy_of_the_files_holds_whole_batches() {
     }
     copy(&live, &dead);
     let db = relaxed(&dead);
-    assert!(matches!(db.recovery().found, holm::Found::Cut { .. }), "copies are not trusted: {:?}", db.recovery());
+    assert!(
+        matches!(db.recovery().source, holm::RecoveredFrom::Log { .. }),
+        "copies are not trusted: {:?}",
+        db.recovery()
+    );
     assert_sound(&db);
     let (one, two) = (db.keyspace("one").expect("a name"), db.keyspace("two").expect("a name"));
     let last = one.last().expect("sound").expect("synced").1;

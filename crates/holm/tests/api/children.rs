@@ -1,7 +1,7 @@
 //! Other processes: this very program, started once more to be one of them.
 
 use crate::tools::{assert_sound, folder};
-use holm::{Database, Durability, Error, Found};
+use holm::{Database, Durability, Error, RecoveredFrom};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -75,7 +75,7 @@ fn the_other_process() {
             Err(error) => say(&error.to_string()),
         },
         "try" => match Database::open(path) {
-            Err(Error::Locked(_)) => say("locked"),
+            Err(Error::Locked { .. }) => say("locked"),
             other => say(&format!("{other:?}")),
         },
         "look" => {
@@ -103,8 +103,8 @@ fn one_process_at_a_time_writes() {
     let folder = folder();
     let holder = Other::start("hold", folder.path());
     assert_eq!(holder.said, "open");
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
-    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked { .. })));
     holder.finish();
     let db = Database::open(folder.path()).expect("let go");
     let other = Other::start("try", folder.path());
@@ -122,7 +122,7 @@ fn any_number_of_processes_look() {
     let looking = Database::open_read_only(folder.path()).expect("closed");
     let others = [Other::start("look", folder.path()), Other::start("look", folder.path())];
     others.iter().for_each(|other| assert_eq!(other.said, "1"));
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "nobody writes beside one who looks");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "nobody writes beside one who looks");
     others.into_iter().for_each(Other::finish);
     drop(looking);
     Database::open(folder.path()).expect("let go");
@@ -135,10 +135,14 @@ fn what_a_killed_process_did_is_there() {
     let writer = Other::start("write", folder.path());
     assert_eq!(writer.said, "acknowledged");
     writer.kill();
-    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean(_))));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean { .. })));
     let db = Database::open(folder.path()).expect("it recovers");
-    assert!(db.recovery().found != Found::Clean && db.recovery().found != Found::New, "{:?}", db.recovery());
-    if db.recovery().found != Found::Kept {
+    assert!(
+        db.recovery().source != RecoveredFrom::CleanShutdown && db.recovery().source != RecoveredFrom::Created,
+        "{:?}",
+        db.recovery()
+    );
+    if db.recovery().source != RecoveredFrom::PageCache {
         println!("skipped: this file system's page cache is not trusted ({:?})", db.recovery());
         return;
     }

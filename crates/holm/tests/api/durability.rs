@@ -2,7 +2,7 @@
 //! files: copies are not trusted, so opening them cuts history at the last record that was synced.
 
 use crate::tools::{Chance, assert_sound, copy, folder, on_disk, relaxed};
-use holm::{Database, Durability, Found, Keyspace};
+use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
 use std::time::Duration;
 
 fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) {
@@ -16,7 +16,7 @@ fn after_a_cut(live: &std::path::Path) -> (tempfile::TempDir, Database) {
     let dead = folder();
     copy(live, &dead.path().join("dead"));
     let db = relaxed(&dead.path().join("dead"));
-    assert!(matches!(db.recovery().found, Found::Cut { .. }), "{:?}", db.recovery());
+    assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "{:?}", db.recovery());
     assert_sound(&db);
     (dead, db)
 }
@@ -27,14 +27,14 @@ fn strict_returns_when_its_epoch_is_durable() {
     let (db, space) = open(Durability::Strict, folder.path());
     for number in 0..40u32 {
         // The label is not less than the epoch that was active before.
-        let before = db.stats().active_epoch;
+        let before = db.stats().epochs.active;
         match number % 4 {
             0 => assert!(!space.remove("absent").expect("a disk")),
             1 => db.batch().insert(&space, number.to_be_bytes(), "").insert(&space, "a", "").commit().expect("a disk"),
             2 => assert!(space.remove((number - 1).to_be_bytes()).expect("a disk")),
             _ => space.insert(number.to_be_bytes(), "v").expect("a disk"),
         }
-        assert!(db.stats().durable_epoch >= before, "{number}: {} < {before}", db.stats().durable_epoch);
+        assert!(db.stats().epochs.durable >= before, "{number}: {} < {before}", db.stats().epochs.durable);
     }
     let (_dead, dead) = after_a_cut(folder.path());
     let there = dead.keyspace("s").expect("a name");
@@ -47,13 +47,14 @@ fn strict_returns_when_its_epoch_is_durable() {
 fn strict_keyspaces_and_reads() {
     let folder = folder();
     let (db, space) = open(Durability::Strict, folder.path());
-    let before = db.stats().active_epoch;
+    let before = db.stats().epochs.active;
     let other = db.keyspace("other").expect("a name");
-    assert!(db.stats().durable_epoch >= before);
+    assert!(db.stats().epochs.durable >= before);
     space.insert("k", 0u64.to_be_bytes()).expect("a disk");
     std::thread::scope(|scope| {
         // Each value is the epoch that was active before it was put, so that its label is not less.
-        let writer = scope.spawn(|| (0..50).try_for_each(|_| space.insert("k", db.stats().active_epoch.to_be_bytes())));
+        let writer =
+            scope.spawn(|| (0..50).try_for_each(|_| space.insert("k", db.stats().epochs.active.to_be_bytes())));
         // What a read has told, no power cut takes back: it is durable by the time it is told.
         let mut turn = 0;
         while !writer.is_finished() {
@@ -65,7 +66,7 @@ fn strict_keyspaces_and_reads() {
                 _ => space.iter().next_back().map(|pair| pair.expect("sound").1),
             };
             let label = u64::from_be_bytes(value.expect("there").first_chunk().copied().expect("eight bytes"));
-            assert!(db.stats().durable_epoch >= label, "{} < {label}", db.stats().durable_epoch);
+            assert!(db.stats().epochs.durable >= label, "{} < {label}", db.stats().epochs.durable);
         }
         writer.join().expect("no panic").expect("a disk");
     });
@@ -81,7 +82,7 @@ fn strict_keyspaces_and_reads() {
 fn strict_commits_of_many_threads_share_syncs() {
     let folder = folder();
     let (db, space) = open(Durability::Strict, folder.path());
-    let before = db.stats().log_records;
+    let before = db.stats().log.entries;
     std::thread::scope(|scope| {
         for thread in 0..16u32 {
             let space = &space;
@@ -90,7 +91,7 @@ fn strict_commits_of_many_threads_share_syncs() {
             });
         }
     });
-    let records = db.stats().log_records - before;
+    let records = db.stats().log.entries - before;
     assert_eq!(space.len().expect("sound"), 640);
     assert!(records >= 40, "{records} records: each thread waited forty times");
     assert!(records < 320, "{records} records for 640 commits of 16 threads");
@@ -104,11 +105,11 @@ fn buffered_becomes_durable_by_itself() {
         let (db, space) = open(durability, folder.path());
         for number in 0..20u32 {
             space.insert(number.to_be_bytes(), "v").expect("room");
-            let label = db.stats().active_epoch;
-            while db.stats().durable_epoch < label {
+            let label = db.stats().epochs.active;
+            while db.stats().epochs.durable < label {
                 std::thread::yield_now();
             }
-            assert!(db.stats().active_epoch <= db.stats().durable_epoch + 2, "no more than two epochs are open");
+            assert!(db.stats().epochs.active <= db.stats().epochs.durable + 2, "no more than two epochs are open");
         }
         let (_dead, dead) = after_a_cut(folder.path());
         assert_eq!(dead.keyspace("s").expect("a name").len().expect("sound"), 20);
@@ -132,9 +133,9 @@ fn sync_covers_all_that_was_completed_before() {
                     });
                 }
             });
-            let before = db.stats().active_epoch;
+            let before = db.stats().epochs.active;
             db.sync().expect("a disk");
-            assert!(db.stats().durable_epoch >= before);
+            assert!(db.stats().epochs.durable >= before);
             // Not covered, and perhaps lost.
             (0..chance.below(50)).for_each(|number| space.insert([number as u8], "late").expect("room"));
             let (_dead, dead) = after_a_cut(folder.path());
@@ -175,8 +176,12 @@ fn no_record_outgrows_the_gate() {
     let stats = db.stats();
     // Half of a half; a batch of eight values; threads' lots; headers and leaves.
     let limit = (512 << 10) + 8 * VALUE + 4 * (64 << 10);
-    assert!(stats.largest_record <= limit * 17 / 16, "{} bytes in one record, {limit} allowed", stats.largest_record);
-    assert!(stats.held_back > 0, "nobody was held back");
+    assert!(
+        stats.log.largest_entry_bytes <= limit * 17 / 16,
+        "{} bytes in one entry, {limit} allowed",
+        stats.log.largest_entry_bytes
+    );
+    assert!(stats.epochs.throttled_writes > 0, "no write was throttled");
     assert_eq!(space.len().expect("sound"), 248);
 }
 
@@ -266,7 +271,7 @@ fn a_cut_after_idle_epochs() {
     let (db, space) = open(Durability::OnSync, folder.path());
     space.insert("k", "synced").expect("room");
     (0..9).for_each(|_| db.sync().expect("a disk"));
-    let records = db.stats().log_records;
+    let records = db.stats().log.entries;
     space.insert("k", "perhaps lost").expect("room");
     space.insert("l", "perhaps lost").expect("room");
     assert!(records < 9, "nine syncs, of which eight had nothing to record: {records}");
@@ -298,7 +303,7 @@ fn large_epochs_survive_a_cut() {
 #[test]
 fn a_private_image() {
     let folder = folder();
-    let db = Database::builder().memory(true).open(folder.path()).expect("new");
+    let db = Database::builder().image(ImageMode::Private).open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), "v").expect("room"));
     db.sync().expect("a disk");
@@ -307,12 +312,13 @@ fn a_private_image() {
     (0..1000u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
     drop(space);
     db.close().expect("a sound close");
-    for private in [false, true, false] {
-        let db = Database::builder().memory(private).open(folder.path()).expect("closed");
-        assert_eq!(db.recovery().found, Found::Clean);
+    for image in [ImageMode::Shared, ImageMode::Private, ImageMode::Shared] {
+        let db = Database::builder().image(image).open(folder.path()).expect("closed");
+        assert_eq!(db.recovery().source, RecoveredFrom::CleanShutdown);
         assert_sound(&db);
         let space = db.keyspace("s").expect("a name");
         assert_eq!(space.first().expect("sound").expect("there").0.to_vec(), 1000u32.to_be_bytes());
+        let private = image == ImageMode::Private;
         space.insert([u8::from(private)], "more").expect("room");
         assert!(space.remove([u8::from(private)]).expect("sound"));
         drop(space);

@@ -2,6 +2,7 @@
 
 use crate::tools::{assert_sound, copy, folder, relaxed};
 use holm::{Database, Durability, Error};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A small closed database.
@@ -33,7 +34,10 @@ fn where_there_is_none() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
     match Database::open(folder.path().join("not/to/be/made")) {
-        Err(error @ Error::Io(_)) => assert!(error.to_string().contains("not/to/be/made"), "{error}"),
+        Err(Error::Io { operation, path, kind, source, .. }) => {
+            assert_eq!((operation, path), ("creating", folder.path().join("not/to/be/made")));
+            assert_eq!((kind, source.kind()), (ErrorKind::NotFound, ErrorKind::NotFound));
+        }
         other => panic!("{other:?}"),
     }
     let below = folder.path().join("made");
@@ -48,7 +52,7 @@ fn a_folder_of_somebody_else() {
     let file = folder.path().join("thesis.tex");
     std::fs::write(&file, "years of work").expect("room");
     match Database::open(folder.path()) {
-        Err(error @ Error::Foreign(_)) => assert!(error.to_string().contains("thesis.tex"), "{error}"),
+        Err(error @ Error::Foreign { .. }) => assert!(error.to_string().contains("thesis.tex"), "{error}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was made");
@@ -73,16 +77,16 @@ fn garbage_in_the_superblock() {
         assert_eq!(std::fs::read(broken.join("pool")).expect("there"), bytes, "left as it was");
         opened
     };
-    assert!(matches!(with(b"not a database, but something else entirely"), Error::Foreign(_)));
-    assert!(matches!(with(&vec![0xa5; pool.len()]), Error::Foreign(_)));
+    assert!(matches!(with(b"not a database, but something else entirely"), Error::Foreign { .. }));
+    assert!(matches!(with(&vec![0xa5; pool.len()]), Error::Foreign { .. }));
     let empty = with(b"");
-    assert!(matches!(empty, Error::Foreign(_) | Error::Corrupt(_)), "{empty:?}");
+    assert!(matches!(empty, Error::Foreign { .. } | Error::Corrupt { .. }), "{empty:?}");
     let short = with(&pool[..pool.len() / 3]);
-    assert!(matches!(short, Error::Foreign(_) | Error::Corrupt(_)), "{short:?}");
+    assert!(matches!(short, Error::Foreign { .. } | Error::Corrupt { .. }), "{short:?}");
     let mut flipped = pool.clone();
     (64..pool.len()).step_by(64).for_each(|at| flipped[at] ^= 1);
     let flipped = with(&flipped);
-    assert!(matches!(flipped, Error::Corrupt(_)), "{flipped:?}");
+    assert!(matches!(flipped, Error::Corrupt { .. }), "{flipped:?}");
     assert!(flipped.to_string().contains("expected"), "{flipped}");
     // The version stands behind the magic and has a checksum of its own, which no format will change.
     let mut newer = pool.clone();
@@ -92,7 +96,7 @@ fn garbage_in_the_superblock() {
         slot[12..16].copy_from_slice(&sum.to_le_bytes());
     }
     match with(&newer) {
-        error @ Error::Version(_) => assert!(error.to_string().contains("99"), "{error}"),
+        error @ Error::Version { .. } => assert!(error.to_string().contains("99"), "{error}"),
         other => panic!("{other:?}"),
     }
     assert_intact(&whole);
@@ -106,7 +110,7 @@ fn a_lost_superblock_is_no_new_database() {
     let kept = std::fs::read(folder.path().join("pool")).expect("there");
     std::fs::remove_file(folder.path().join("pool")).expect("there");
     let error = Database::open(folder.path()).expect_err("data without a superblock");
-    assert!(matches!(error, Error::Corrupt(_) | Error::Foreign(_)), "{error:?}");
+    assert!(matches!(error, Error::Corrupt { .. } | Error::Foreign { .. }), "{error:?}");
     std::fs::write(folder.path().join("pool"), kept).expect("room");
     assert_intact(folder.path());
 }
@@ -119,7 +123,7 @@ fn a_lost_data_file_is_damage_and_not_absence() {
         made(&path);
         std::fs::remove_file(path.join(lost)).expect("there");
         match Database::open(&path) {
-            Err(Error::Corrupt(error)) => assert!(error.to_string().contains(lost), "{error}"),
+            Err(Error::Corrupt { path: told, found, .. }) => assert_eq!((told, &*found), (path.join(lost), "nothing")),
             other => panic!("without {lost}: {other:?}"),
         }
     }
@@ -136,7 +140,7 @@ fn designs() {
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 0, "nothing was made");
     made(folder.path());
     match Database::builder().design("holm").open(folder.path()) {
-        Err(error @ Error::Geometry(_)) => {
+        Err(error @ Error::Geometry { .. }) => {
             let text = error.to_string();
             assert!(text.contains("buffered") && text.contains("holm"), "{text}");
         }
@@ -149,15 +153,15 @@ fn designs() {
 fn one_handle_at_a_time() {
     let folder = folder();
     let db = relaxed(folder.path());
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
-    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked { .. })));
     let same = db.clone();
     drop(db);
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "a clone holds it too");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "a clone holds it too");
     let space = same.keyspace("s").expect("a name");
     let iter = space.iter();
     drop((same, space));
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "and so does an iterator");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "and so does an iterator");
     drop(iter);
     Database::open(folder.path()).expect("let go");
 }
@@ -174,7 +178,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         #[track_caller]
         fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
             match result {
-                Err(error @ Error::Poisoned(_)) => assert!(error.to_string().contains("closed"), "{error}"),
+                Err(error @ Error::Poisoned { .. }) => assert!(error.to_string().contains("closed"), "{error}"),
                 other => panic!("{other:?}"),
             }
         }
@@ -185,7 +189,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         refused(other.keyspace("another"));
         refused(other.drop_keyspace("s"));
         // All that was completed is durable: to say so is as right as to refuse.
-        assert!(matches!(other.sync(), Ok(()) | Err(Error::Poisoned(_))));
+        assert!(matches!(other.sync(), Ok(()) | Err(Error::Poisoned { .. })));
         assert_eq!(other.keyspace("s").expect("it is there").len().expect("sound"), 150);
         assert_eq!(space.get(7u32.to_be_bytes()).expect("sound").as_deref(), Some(&b"v"[..]));
         assert_eq!(space.get_many(&[7u32.to_be_bytes()]).expect("sound").len(), 1);
@@ -196,7 +200,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         // What was refused has not reached the files either.
         drop(space);
         let db = relaxed(folder.path());
-        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
         assert_eq!(db.keyspace("s").expect("a name").len().expect("sound"), 150);
         assert_eq!(db.keyspaces().expect("a catalog"), ["default", "s"]);
         assert_sound(&db);
@@ -220,14 +224,14 @@ fn a_folder_that_may_only_be_read() {
         std::fs::remove_file(folder.path().join("probe")).expect("just made");
         println!("skipped: this user may write whatever the permissions say");
     } else {
-        assert!(matches!(Database::open(folder.path()), Err(Error::ReadOnly(_))));
-        assert!(matches!(Database::open(folder.path().join("below")), Err(Error::ReadOnly(_))));
+        assert!(matches!(Database::open(folder.path()), Err(Error::ReadOnly { .. })));
+        assert!(matches!(Database::open(folder.path().join("below")), Err(Error::ReadOnly { .. })));
         Database::open_read_only(folder.path()).expect("it may be read");
     }
     permit(0o644);
     // A file system without writers, whoever asks.
     match Database::open("/proc/holm") {
-        Err(Error::ReadOnly(_) | Error::Io(_)) => {}
+        Err(Error::ReadOnly { .. } | Error::Io { .. }) => {}
         Err(Error::NotFound { path }) => println!("no folder can be made at {}", path.display()),
         other => panic!("{other:?}"),
     }
@@ -251,7 +255,7 @@ fn many_make_one_database() {
         });
         let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        assert!(lost.iter().all(|lost| matches!(lost, Err(Error::Locked(_)))), "{lost:?}");
+        assert!(lost.iter().all(|lost| matches!(lost, Err(Error::Locked { .. }))), "{lost:?}");
         assert!(!path.join("pool.new").exists());
     }
 }

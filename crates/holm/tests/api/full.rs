@@ -2,7 +2,6 @@
 
 use crate::tools::{assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
-use holm_medium::MediumError;
 use std::path::Path;
 
 const CAPACITY: u64 = 1 << 20;
@@ -15,7 +14,7 @@ fn open(path: &Path) -> (Database, Keyspace) {
 
 /// The error says which capacity, and is none that a full disk would give.
 fn assert_names_the_capacity(error: &Error) {
-    let Error::Capacity(MediumError::Capacity { found, limit, .. }) = error else { panic!("{error:?}") };
+    let Error::Capacity { found, limit, .. } = error else { panic!("{error:?}") };
     assert!(*limit == CAPACITY && found > limit && error.to_string().contains("capacity of 1048576"), "{error}");
 }
 

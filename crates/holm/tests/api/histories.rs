@@ -3,7 +3,7 @@
 use crate::families::{self, Family};
 use crate::tools::{Chance, assert_sound, copy, folder, relaxed};
 use crate::twin::Map;
-use holm::{Database, Found, Keyspace};
+use holm::{Database, Keyspace, RecoveredFrom};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
@@ -82,7 +82,7 @@ fn cut(family: Family, seed: u64) {
             let dead = folder.path().join(format!("dead {round} {part}"));
             copy(&live, &dead);
             let cut = relaxed(&dead);
-            assert!(matches!(cut.recovery().found, Found::Cut { .. }), "{:?}", cut.recovery());
+            assert!(matches!(cut.recovery().source, RecoveredFrom::Log { .. }), "{:?}", cut.recovery());
             assert_sound(&cut);
             let left = contents(&cut.keyspace("s").expect("a name"));
             assert!(history.moments.contains(&left), "{family:?}, seed {seed}: no moment was like this");

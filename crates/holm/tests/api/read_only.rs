@@ -39,7 +39,7 @@ fn everything_is_seen_and_nothing_changes() {
         assert_eq!(looking.check().expect("a check").faults, Vec::<String>::new());
         let stats = looking.stats();
         assert_eq!(stats.records, 3000);
-        assert!(stats.disk_bytes >= stats.leaf_bytes + stats.record_bytes, "{stats:?}");
+        assert!(stats.space.disk_bytes >= stats.space.leaf_bytes + stats.space.record_bytes, "{stats:?}");
     }
     assert_eq!(contents(folder.path()), before);
 }
@@ -52,9 +52,9 @@ fn what_was_not_closed_is_refused() {
     db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
     db.sync().expect("a disk");
     copy(&live, &dead);
-    assert!(matches!(Database::open_read_only(&live), Err(Error::Locked(_))));
+    assert!(matches!(Database::open_read_only(&live), Err(Error::Locked { .. })));
     match Database::open_read_only(&dead) {
-        Err(error @ Error::NotClean(_)) => assert!(error.to_string().contains("dead"), "{error}"),
+        Err(error @ Error::NotClean { .. }) => assert!(error.to_string().contains("dead"), "{error}"),
         other => panic!("{other:?}"),
     }
     // Opened for writing once, and closed, it is looked at like any other.
@@ -85,7 +85,7 @@ fn renamed(design: &[u8; 8]) -> TempDir {
 fn a_design_that_is_not_here() {
     let folder = renamed(b"seaweed\0");
     match Database::open_read_only(folder.path()) {
-        Err(error @ Error::Geometry(_)) => {
+        Err(error @ Error::Geometry { .. }) => {
             let told = error.to_string();
             assert!(told.contains("seaweed") && told.contains("buffered") && told.contains("fast_fair"), "{told}");
             assert!(!told.contains("borders"), "not for byte strings: {told}");
@@ -116,7 +116,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     for at in [512 * 40 + 60, 512 * 40 + 64, 512 * 41 + 30] {
         let damaged = flip("leaves", at);
         let opened = Database::open(damaged.path()).map(drop);
-        assert!(matches!(opened, Err(Error::Corrupt(_))), "byte {at}: {opened:?}");
+        assert!(matches!(opened, Err(Error::Corrupt { .. })), "byte {at}: {opened:?}");
         let looking = Database::open_read_only(damaged.path()).expect("most of it is there");
         let faults = looking.check().expect("a check").faults;
         assert!(faults.iter().any(|fault| fault.contains("the leaves' checksum")), "byte {at}: {faults:?}");
@@ -143,14 +143,14 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     let looking = Database::open_read_only(damaged.path()).expect("nothing in it is needed");
     assert_eq!(looking.check().expect("a check").faults.len(), 1);
     drop(looking);
-    assert!(matches!(Database::open(damaged.path()), Err(Error::Corrupt(_))));
+    assert!(matches!(Database::open(damaged.path()), Err(Error::Corrupt { .. })));
     // The superblock gone: neither no database nor a new one.
     std::fs::remove_file(damaged.path().join("pool")).expect("it is there");
     let one = Database::open_read_only(damaged.path()).map(drop);
     let two = Database::open(damaged.path()).map(drop);
     let three = Database::builder().create(false).open(damaged.path()).map(drop);
     assert!(
-        [&one, &two, &three].iter().all(|opened| matches!(opened, Err(Error::Corrupt(_)))),
+        [&one, &two, &three].iter().all(|opened| matches!(opened, Err(Error::Corrupt { .. }))),
         "{one:?} {two:?} {three:?}"
     );
     // A folder in a file's place.
@@ -171,7 +171,7 @@ fn a_writer_refused_changes_nothing() {
     let log = std::fs::read(folder.path().join("log.0")).expect("it is there");
     std::fs::remove_file(folder.path().join("log.0")).expect("it is there");
     let before = contents(folder.path());
-    assert!(matches!(Database::open(folder.path()), Err(Error::Corrupt(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Corrupt { .. })));
     assert_eq!(contents(folder.path()), before);
     Database::open_read_only(folder.path()).expect("still closed");
     std::fs::write(folder.path().join("log.0"), log).expect("a disk");
@@ -207,7 +207,7 @@ fn a_damaged_name_gives_nothing_away() {
         damaged[at + byte] ^= bit;
         std::fs::write(folder.path().join("records"), &damaged).expect("a disk");
         let opened = Database::open(folder.path()).map(drop);
-        assert!(matches!(opened, Err(Error::Corrupt(_))), "byte {byte}: {opened:?}");
+        assert!(matches!(opened, Err(Error::Corrupt { .. })), "byte {byte}: {opened:?}");
         let looking = Database::open_read_only(folder.path()).expect("the others are there");
         assert_eq!(looking.keyspaces().expect("a catalog"), ["aa", "cc", "dd", "default"]);
         assert!(!looking.check().expect("a check").faults.is_empty());
@@ -234,7 +234,7 @@ fn a_damaged_key_does_not_spread() {
     std::fs::write(folder.path().join("records"), records).expect("a disk");
     let db = relaxed(folder.path());
     let space = db.keyspace("default").expect("always there");
-    assert!(matches!(space.insert(key(89), "new"), Err(Error::Corrupt(_))));
+    assert!(matches!(space.insert(key(89), "new"), Err(Error::Corrupt { .. })));
     drop(space);
     db.close().expect("a sound close");
     let db = relaxed(folder.path());

@@ -1,7 +1,7 @@
 //! Bytes on the disk, all files counted: small while there is little, near the data's own size, and used again.
 
 use crate::tools::{Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
-use holm::{Database, Keyspace};
+use holm::{Database, ImageMode, Keyspace};
 use std::time::{Duration, Instant};
 
 const KIB: u64 = 1 << 10;
@@ -20,7 +20,7 @@ fn fill(space: &Keyspace, numbers: std::ops::Range<u64>) {
 fn small_databases_are_small() {
     let folder = folder();
     let db = Database::open(folder.path()).expect("new");
-    let told = db.stats().disk_bytes;
+    let told = db.stats().space.disk_bytes;
     assert!(on_disk(folder.path()) <= MIB, "new: {}", on_disk(folder.path()));
     assert!(told.abs_diff(on_disk(folder.path())) <= 64 * KIB, "{told} told, {} there", on_disk(folder.path()));
     db.close().expect("a sound close");
@@ -46,7 +46,7 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
     let space = db.keyspace("s").expect("a name");
     fill(&space, 0..100_000);
     let raw = 100_000 * 123;
-    let used = db.stats().leaf_bytes + db.stats().record_bytes;
+    let used = db.stats().space.leaf_bytes + db.stats().space.record_bytes;
     drop(space);
     db.close().expect("a sound close");
     let found = on_disk(folder.path());
@@ -76,10 +76,10 @@ fn a_loaded_database_that_stays_open_gives_its_log_back() {
     // Beside the above, what is born ahead is whole large pages, a sixth of so little data.
     let found = on_disk(folder.path());
     assert!(found <= raw * 2, "{found} bytes for {raw}");
-    let (checkpoints, before) = (db.stats().checkpoints, found);
+    let (checkpoints, before) = (db.stats().log.checkpoints, found);
     fill(&space, 0..10);
     db.sync().expect("a disk");
-    assert!(on_disk(folder.path()) <= before + 128 * KIB && db.stats().checkpoints == checkpoints);
+    assert!(on_disk(folder.path()) <= before + 128 * KIB && db.stats().log.checkpoints == checkpoints);
     assert_sound(&db);
 }
 
@@ -148,7 +148,7 @@ fn emptied_and_filled_with_other_keys() {
     assert!(space.is_empty().expect("sound"));
     let now = data_bytes(folder.path());
     assert!(now <= once * 2, "{once} bytes filled once, {now} filled six times");
-    let leaves = db.stats().leaves;
+    let leaves = db.stats().space.leaves;
     assert!(leaves < 200, "{leaves} leaves in use for nothing");
     drop(space);
     db.close().expect("a sound close");
@@ -200,25 +200,25 @@ fn write_back_counts_what_was_written() {
     db.close().expect("a sound close");
     let db = open();
     let space = db.keyspace("s").expect("a name");
-    while db.stats().checkpoints < 3 {
+    while db.stats().log.checkpoints < 3 {
         space.insert(key(7), [7; 100]).expect("room");
         db.sync().expect("a disk");
     }
     let stats = db.stats();
-    let each = stats.write_back_bytes / stats.checkpoints;
+    let each = stats.log.write_back_bytes / stats.log.checkpoints;
     assert!((4 * KIB..=64 * KIB).contains(&each), "{each} bytes at a checkpoint, for one record");
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn what_is_mapped_is_told() {
-    for memory in [false, true] {
+    for image in [ImageMode::Shared, ImageMode::Private] {
         let folder = folder();
-        let db = Database::builder().memory(memory).open(folder.path()).expect("new");
+        let db = Database::builder().image(image).open(folder.path()).expect("new");
         fill(&db.keyspace("s").expect("a name"), 0..50_000);
         let stats = db.stats();
-        let (resident, large) = (stats.mapped_resident_bytes, stats.mapped_large_bytes);
-        let used = stats.leaf_bytes + stats.record_bytes;
+        let (resident, large) = (stats.memory.resident_bytes, stats.memory.huge_page_bytes);
+        let used = stats.space.leaf_bytes + stats.space.record_bytes;
         assert!(resident >= used && resident <= used * 2 + 8 * MIB, "{resident} resident, {used} in use");
         assert!(large <= resident && large.is_multiple_of(2 * MIB), "{large} in large pages");
     }

@@ -214,7 +214,7 @@ fn closing_beside_writers() {
         });
         drop(space);
         let db = relaxed(folder.path());
-        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
         assert_sound(&db);
         let space = db.keyspace("s").expect("a name");
         assert_eq!(space.len().expect("sound"), done.iter().map(|count| u64::from(*count)).sum::<u64>());

@@ -44,7 +44,8 @@ fn install(prefix: &Path) -> Result<()> {
         let _ = fs::remove_file(&link);
         symlink(to, &link).with_context(|| format!("linking {}", link.display()))?;
     }
-    println!("holm {VERSION} under {}", prefix.display());
+    let megabytes = fs::metadata(lib.join(&shared))?.len() as f64 / 1e6;
+    println!("holm {VERSION} under {}; {shared} has {megabytes:.1} MB", prefix.display());
     Ok(())
 }
 

@@ -110,6 +110,11 @@ fn numbers_for_people_and_for_programs() {
     assert!(told.lines().any(records), "{told}");
     let json = sea.holm("stat db --json").with(0);
     assert!(json.starts_with('{') && json.ends_with("}\n") && json.contains("\"records\":3"), "{json}");
+    for group in
+        ["\"space\":{\"leaves\":", "\"epochs\":{\"durable\":", "\"log\":{\"entries\":", "\"source\":\"clean_shutdown\""]
+    {
+        assert!(json.contains(group), "{group} is not in {json}");
+    }
 }
 
 #[test]

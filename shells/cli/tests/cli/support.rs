@@ -88,4 +88,12 @@ impl Sea {
             child.wait_with_output().expect("the binary ends").into()
         })
     }
+
+    /// A line for the shell, in which `holm` is the binary.
+    pub(crate) fn shell(&self, line: &str) -> Said {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("holm() {{ \"$HOLM\" \"$@\"; }}; {line}"));
+        command.env("HOLM", env!("CARGO_BIN_EXE_holm")).current_dir(self.folder.path()).stdin(Stdio::null());
+        command.output().expect("the shell runs").into()
+    }
 }

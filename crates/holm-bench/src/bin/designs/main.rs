@@ -54,7 +54,8 @@ struct Row {
 #[derive(Serialize)]
 struct Report {
     machine: String,
-    flush: Flush,
+    /// The flush instruction in use.
+    flush: String,
     pairs: u64,
     ascending: bool,
     rows: Vec<Row>,
@@ -79,7 +80,7 @@ fn main() -> Result<()> {
         eprintln!("round {round} of {}", arguments.rounds);
     }
     let machine = machine::describe(Path::new("."));
-    let (flush, ascending) = (Flush::detect(), arguments.ascending);
+    let (flush, ascending) = (format!("{:?}", Flush::detect()), arguments.ascending);
     let report = Report { machine, flush, pairs: arguments.pairs, ascending, rows };
     print!("{}", told(&report, &chosen)?);
     if let Some(path) = &arguments.json {
@@ -111,7 +112,7 @@ fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
             settings.push(row.setting);
         }
     });
-    let mut text = format!("{}; {:?}; {} pairs\n\n", report.machine, report.flush, report.pairs);
+    let mut text = format!("{}; {}; {} pairs\n\n", report.machine, report.flush, report.pairs);
     for setting in settings {
         let rows = report.rows.iter().filter(|row| row.setting == setting);
         let header = std::iter::once("design").chain(Measure::ALL.map(Measure::name)).map(String::from).collect();
