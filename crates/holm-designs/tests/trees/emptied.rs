@@ -6,8 +6,8 @@ use holm_medium::Ground;
 use holm_tree::{Toward, Words};
 use std::collections::BTreeSet;
 
-/// Pairs of a tree with three levels of nodes or, with large leaves, two.
-const MANY: u64 = 20_000;
+/// Pairs of a tree of several twigs; with the largest leaves, of one or two.
+const MANY: u64 = 8_000;
 
 /// Every design with a leaf that can merge.
 fn merging() -> Vec<(&'static str, Grove<Words>)> {
