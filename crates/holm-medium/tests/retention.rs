@@ -26,6 +26,7 @@ fn a_floor_keeps_the_log_from_being_released() {
         create: true,
         private: false,
         reserve: [1 << 20, 64 << 20],
+        adaptive: false,
         heap: [1 << 20, 1 << 20],
         log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
         newer: |_, _| true,

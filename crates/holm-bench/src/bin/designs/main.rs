@@ -178,7 +178,7 @@ mod tests {
         });
         let report = Report {
             machine: "one".into(),
-            flush: Flush::detect(),
+            flush: "clwb".into(),
             pairs: 3_000,
             ascending: false,
             rows: rows.collect(),
