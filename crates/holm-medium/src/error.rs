@@ -267,8 +267,8 @@ fn locked(f: &mut fmt::Formatter<'_>, path: &Path, holder: Option<u32>) -> fmt::
         ),
         None => write!(
             f,
-            "{path} is in use by another process or handle: drop every handle to the database, or close it in the other \
-             process; once it is closed, any number of processes may open it read-only"
+            "{path} is in use by another process or handle: drop every handle to the database, or close it in the \
+             other process; once it is closed, any number of processes may open it read-only"
         ),
     }
 }
