@@ -13,6 +13,7 @@ mod checkpoint;
 mod due;
 mod keeper;
 mod open;
+mod reserve;
 mod ticker;
 mod touched;
 
@@ -255,8 +256,9 @@ impl Journaled {
         (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
-    /// Gives back what was born ahead and never used: once closed, when nobody stores any more. Where that fails,
-    /// whoever opens next does it.
+    /// Gives back what was born ahead and never used: once closed, when nobody stores or reads any more, for a load
+    /// behind the end of a mapped file is a fault. No further than the superblock says, for a file shorter than that is
+    /// damaged. Where it fails, or the process dies before, whoever opens next does it.
     pub(crate) fn shrink(&self, lengths: [u64; 2]) {
         for ((file, area), keep) in self.files.iter().zip(Area::ALL).zip(lengths) {
             let cut = file.len().and_then(|len| if len > keep { file.set_len(keep) } else { Ok(()) });

@@ -32,6 +32,7 @@ mod persistent;
 mod pool;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
 mod region;
+mod retention;
 mod smaps;
 mod space;
 mod stuck;
@@ -58,6 +59,7 @@ pub use pen::{Pen, Quill};
 pub use persistent::Persistent;
 pub use pool::{INTENTS, Pool, Root};
 pub use region::{Backing, LARGE_PAGE, Region};
+pub use retention::{Floor, Retained, Retention};
 pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
 pub use stuck::Stuck;

@@ -101,6 +101,22 @@ impl Region {
         Ok(region)
     }
 
+    /// Reserves `most` bytes of address space, halved until as much again is left to everything else that the process
+    /// maps. `least` bytes need not leave anything.
+    ///
+    /// # Errors
+    /// The kernel's, where there is no address space for `least`.
+    pub fn reserve_up_to(most: usize, least: usize, backing: Backing) -> io::Result<Self> {
+        let mut bytes = most;
+        while bytes > least {
+            if let (Ok(region), Ok(_)) = (Region::reserve(bytes, backing), Region::reserve(bytes, backing)) {
+                return Ok(region);
+            }
+            bytes = (bytes / 2).max(least);
+        }
+        Region::reserve(bytes, backing)
+    }
+
     /// Maps the file up to `len` bytes without saying so yet: what lies beyond [`Region::len`] can then be populated
     /// before anybody may store there. `file` must already have `len` bytes: a page past its end is a fault, not an
     /// error.

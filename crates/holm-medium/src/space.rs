@@ -7,26 +7,28 @@
 //! pins anything.
 
 mod blocks;
+mod free_map;
 mod heap;
+mod life;
+mod local;
+mod runs;
 
 use crate::epoch::{Epoch, Stay};
 use crate::error::Result;
 use crate::loc::LINE;
 use crate::medium::Medium;
 use crate::region::LARGE_PAGE;
+use crate::retention::Retention;
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
 use heap::Heap;
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use local::{CLASSES, LONG, Nib, Own};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
 /// Bytes of a leaf block, unless the design says otherwise; of the pool's own always.
 pub const BLOCK: u64 = 512;
-
-/// Records up to this many words are kept in free lists by exact size.
-const CLASSES: usize = 512;
 
 /// The first large page of an area. A small database is born in small pages, and they stay small: each of them faults
 /// once after every checkpoint, as often as all large pages of a million records do together.
@@ -35,9 +37,6 @@ const FIRST: u64 = LARGE_PAGE as u64;
 /// Once an area is so large, what becomes free in its first large page is left alone.
 const LARGE: u64 = 4 * FIRST;
 
-/// A thread keeps at most so many freed bytes to itself.
-const NIB_KEEPS: u64 = 1 << 20;
-
 /// While free space is withheld: where it ends, and where the frontier would be otherwise.
 #[derive(Clone, Copy)]
 struct Withheld {
@@ -45,32 +44,17 @@ struct Withheld {
     frontier: u64,
 }
 
-/// One thread's share of the record space, so that threads write to different lines and rarely meet at the heap's lock.
-struct Nib {
-    at: u64,
-    end: u64,
-    freed: Vec<Vec<u64>>,
-    kept: u64,
-    retired: VecDeque<(Epoch, u64, u32)>,
-}
+/// Retired records that a thread reclaims when it has none of the size that it needs.
+const RECLAIM_SOME: usize = 8;
 
-/// A thread's own part of the space.
-struct Own {
-    nib: Mutex<Nib>,
-    /// Bytes of records that this thread has taken, less those it has retired. Written by it alone, and outside the
-    /// lock: whoever adds them up must not wait for a thread that waits for the medium to grow.
-    balance: AtomicI64,
-}
+/// The same before the area grows, and of each idle thread.
+const RECLAIM_MORE: usize = 64;
 
-impl Own {
-    fn lock(&self) -> MutexGuard<'_, Nib> {
-        lock(&self.nib)
-    }
+/// A thread whose last retirement is this number of epochs ago is idle.
+const IDLE: Epoch = 16;
 
-    fn count(&self, bytes: i64) {
-        self.balance.store(self.balance.load(Relaxed) + bytes, Relaxed);
-    }
-}
+/// Searches for space before the area grows.
+const TURNS: usize = 4;
 
 /// The free space of both areas.
 pub struct Space {
@@ -78,6 +62,7 @@ pub struct Space {
     heap: Mutex<Heap>,
     /// Each in lines of its own, for its thread writes to it with every record.
     own: ThreadLocal<CachePadded<Own>>,
+    retention: Arc<Retention>,
     /// Bytes of records that recovery found.
     found_bytes: AtomicU64,
     /// Where the first record lies whose space is used again: zero while the area is small.
@@ -97,10 +82,12 @@ impl Default for Space {
 impl Space {
     /// All free.
     pub fn new() -> Self {
+        let retention = Arc::new(Retention::default());
         Space {
-            blocks: Mutex::new(Blocks::new()),
+            blocks: Mutex::new(Blocks::new(retention.clone())),
             heap: Mutex::new(Heap::new()),
             own: ThreadLocal::new(),
+            retention,
             found_bytes: AtomicU64::new(0),
             warm: AtomicU64::new(0),
         }
@@ -138,10 +125,7 @@ impl Space {
         }
         for own in self.own.iter() {
             own.balance.store(0, Relaxed);
-            let mut nib = own.lock();
-            (nib.at, nib.end, nib.kept) = (0, 0, 0);
-            nib.freed.iter_mut().for_each(Vec::clear);
-            nib.retired.clear();
+            own.lock().clear();
         }
         self.found_bytes.store(live, Relaxed);
     }
@@ -226,12 +210,13 @@ impl Space {
         self.found_bytes.load(Relaxed).saturating_add_signed(balance)
     }
 
+    /// The rule for reuse, and the floors under it.
+    pub fn retention(&self) -> &Arc<Retention> {
+        &self.retention
+    }
+
     fn own(&self) -> &Own {
-        self.own.get_or(|| {
-            let freed = vec![Vec::new(); CLASSES];
-            let nib = Nib { at: 0, end: 0, freed, kept: 0, retired: VecDeque::new() };
-            CachePadded::new(Own { nib: Mutex::new(nib), balance: AtomicI64::new(0) })
-        })
+        self.own.get_or(|| CachePadded::new(Own::new()))
     }
 
     /// `words` words of record space for an operation labelled `label`; gives the offset in the record area.
@@ -239,22 +224,27 @@ impl Space {
     /// # Errors
     /// The medium's, where it cannot grow.
     pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
-        let bytes = u64::from(words) * 8;
         let own = self.own();
         let mut nib = own.lock();
-        self.ripen(&mut nib, label);
-        let class = words as usize;
-        let taken = if let Some(offset) = nib.freed.get_mut(class).and_then(Vec::pop) {
-            nib.kept -= bytes;
-            offset
-        } else if nib.end - nib.at >= bytes {
-            nib.at += bytes;
-            nib.at - bytes
-        } else {
-            self.refill(medium, &mut nib, words)?
+        let taken = match nib.pop(words) {
+            Some(offset) => offset,
+            None => self.take_other(medium, &mut nib, label, words)?,
         };
-        own.count(bytes as i64);
+        own.count(i64::from(words) * 8);
         Ok(taken)
+    }
+
+    /// Without a freed record of this size: reclaims some, then takes from the bump region or the heap.
+    fn take_other<M: Medium>(&self, medium: &M, nib: &mut Nib, label: Epoch, words: u32) -> Result<u64> {
+        if self.ripen(nib, label, RECLAIM_SOME)
+            && let Some(offset) = nib.pop(words)
+        {
+            return Ok(offset);
+        }
+        match nib.cut(u64::from(words) * 8) {
+            Some(offset) => Ok(offset),
+            None => self.refill(medium, nib, label, words),
+        }
     }
 
     /// Frees a record's space from epoch `epoch` on.
@@ -262,120 +252,135 @@ impl Space {
         let own = self.own();
         own.count(-i64::from(words) * 8);
         let mut nib = own.lock();
-        nib.retired.push_back((epoch, offset, words));
+        nib.retire(epoch, offset, words);
         // Here too, and not only when this thread takes: one that does nothing but remove would keep all of it.
-        self.ripen(&mut nib, epoch);
+        self.ripen(&mut nib, epoch, 1);
     }
 
-    /// Frees space that no cut can see any more or yet: a record that was never published, or one created and replaced
-    /// in the same epoch.
+    /// Frees the space of a record that was stored in epoch `epoch` and gave way in it: at once, unless a snapshot of
+    /// that epoch may name it.
+    pub fn retire_young_record(&self, epoch: Epoch, offset: u64, words: u32) {
+        if self.retention.may_reuse_young(epoch) {
+            self.free_record(offset, words);
+        } else {
+            self.retire_record(epoch, offset, words);
+        }
+    }
+
+    /// Frees at once the space of a record that was never published.
     pub fn free_record(&self, offset: u64, words: u32) {
         let own = self.own();
         own.count(-i64::from(words) * 8);
         self.keep(&mut own.lock(), offset, words);
     }
 
-    fn ripen(&self, nib: &mut Nib, label: Epoch) {
-        while let Some(&(epoch, offset, words)) = nib.retired.front()
-            && epoch + 2 <= label
-        {
-            nib.retired.pop_front();
+    /// At close, once everything is durable: frees all retired records, and lowers the frontier to the end of the last
+    /// live record.
+    pub fn settle(&self) {
+        for own in self.own.iter() {
+            let mut nib = own.lock();
+            while self.ripen(&mut nib, Epoch::MAX, RECLAIM_MORE) {}
+            nib.give_all_back(&mut lock(&self.heap));
+        }
+        lock(&self.heap).lower();
+    }
+
+    /// Reclaims up to `most` retired records that an operation labelled `label` may reuse; whether there was one.
+    fn ripen(&self, nib: &mut Nib, label: Epoch, most: usize) -> bool {
+        for count in 0..most {
+            let Some((offset, words)) = nib.pop_reclaimable(label, &self.retention) else { return count > 0 };
             self.keep(nib, offset, words);
         }
+        true
     }
 
     fn keep(&self, nib: &mut Nib, offset: u64, words: u32) {
-        let bytes = u64::from(words) * 8;
-        if offset < self.warm.load(Relaxed) {
-            lock(&self.heap).cold.push((offset, bytes));
-            return;
-        }
-        if (words as usize) < CLASSES && nib.kept + bytes <= NIB_KEEPS {
-            nib.freed[words as usize].push(offset);
-            nib.kept += bytes;
-            return;
-        }
-        let mut heap = lock(&self.heap);
-        if (words as usize) < CLASSES {
-            heap.freed[words as usize].push(offset);
-        } else {
-            heap.large.push((offset, bytes));
+        let cold = offset < self.warm.load(Relaxed);
+        if cold || !nib.keep(offset, words) {
+            let mut heap = lock(&self.heap);
+            heap.free(offset, u64::from(words) * 8);
+            if !cold && (words as usize) < CLASSES {
+                nib.give_back(&mut heap);
+            }
         }
     }
 
-    /// From the heap: what was freed in this size, else a piece of a free run or of the frontier.
-    fn refill<M: Medium>(&self, medium: &M, nib: &mut Nib, words: u32) -> Result<u64> {
+    /// Takes from the heap: the first fit, else at the frontier.
+    fn refill<M: Medium>(&self, medium: &M, nib: &mut Nib, label: Epoch, words: u32) -> Result<u64> {
         let bytes = u64::from(words) * 8;
+        for turn in 0..TURNS {
+            let mut heap = lock(&self.heap);
+            let share = share(&heap, bytes);
+            if let Some(offset) = claim(&mut heap, nib, words, share) {
+                return Ok(offset);
+            }
+            drop(heap);
+            if turn + 1 == TURNS || !self.reclaim(nib, label) {
+                break;
+            }
+        }
         let mut heap = lock(&self.heap);
-        if let Some(freed) = heap.freed.get_mut(words as usize)
-            && !freed.is_empty()
-        {
-            let from = freed.len().saturating_sub(64);
-            let offset = freed.pop().unwrap_or_default();
-            for offset in freed.drain(from.min(freed.len())..) {
-                nib.freed[words as usize].push(offset);
-                nib.kept += bytes;
-            }
-            return Ok(offset);
-        }
-        if let Some(index) = heap.large.iter().position(|&(_, free)| free >= bytes) {
-            let (offset, free) = heap.large.swap_remove(index);
-            if free > bytes {
-                heap.large.push((offset + bytes, free - bytes));
-            }
-            return Ok(offset);
-        }
-        // Small databases stay small: a thread takes a sixteenth of what is there, between 2 and 256 KiB.
-        let share = (heap.frontier / 16).clamp(2 << 10, 256 << 10).next_multiple_of(64);
-        let share = if bytes * 4 > share { bytes } else { share };
-        let (offset, len) = match heap.carve(medium, bytes, share) {
-            Err(_) if !heap.cold.is_empty() && heap.withheld.is_none() => {
-                let cold = std::mem::take(&mut heap.cold);
-                heap.large.extend(cold);
-                drop(heap);
-                return self.refill(medium, nib, words);
-            }
-            carved => carved?,
-        };
+        let share = share(&heap, bytes);
+        // At the end of the medium one record only; then better cold than none.
+        let grown = heap.extend(medium, share).map(|offset| (offset, share));
+        let grown = grown.or_else(|_| heap.extend(medium, bytes).map(|offset| (offset, bytes)));
+        let (offset, len) = grown.or_else(|error| heap.claim_cold(bytes, share).ok_or(error))?;
         if heap.note() {
             self.warm.store(FIRST, Relaxed);
         }
-        if share == bytes {
-            return Ok(offset);
+        if len > bytes {
+            nib.go_on(&mut heap, offset + bytes, offset + len);
         }
-        // What is left of the old piece is at most one record long and is found again when the database is next opened.
-        (nib.at, nib.end) = (offset + bytes, offset + len);
         Ok(offset)
     }
+
+    /// Before the area grows: reclaims more of this thread's retired records, and what idle threads keep. Whether there
+    /// was anything.
+    fn reclaim(&self, nib: &mut Nib, label: Epoch) -> bool {
+        let mut found = self.ripen(nib, label, RECLAIM_MORE);
+        for own in self.own.iter() {
+            // The lock fails for this thread's own share, and for one in use.
+            if let Some(mut idle) = own.try_lock()
+                && idle.last_retired().is_some_and(|epoch| epoch + IDLE <= label)
+            {
+                found |= self.ripen(&mut idle, label, RECLAIM_MORE);
+                idle.give_all_back(&mut lock(&self.heap));
+            }
+        }
+        found
+    }
+}
+
+/// Bytes that a thread takes at a time for records of `bytes` bytes. Small databases stay small: a sixteenth of the
+/// area, between 2 and 256 KiB. A large record is taken alone.
+fn share(heap: &Heap, bytes: u64) -> u64 {
+    let share = (heap.frontier / 16).clamp(2 << 10, 256 << 10).next_multiple_of(64);
+    if bytes * 4 > share || bytes >= CLASSES as u64 * 8 { bytes } else { share }
+}
+
+/// Takes a long free run as the next bump region, or several short ones in whole records; gives the first record.
+fn claim(heap: &mut Heap, nib: &mut Nib, words: u32, share: u64) -> Option<u64> {
+    let bytes = u64::from(words) * 8;
+    let mut first = None;
+    let mut claimed = 0;
+    while claimed < LONG * bytes
+        && let Some((offset, len)) = heap.claim(bytes, share)
+    {
+        claimed += len;
+        // The caller gets the first record of all.
+        let rest = if first.is_none() { offset + bytes } else { offset };
+        first.get_or_insert(offset);
+        if share == bytes {
+            break;
+        }
+        if len >= LONG * bytes {
+            nib.go_on(heap, rest, offset + len);
+        } else {
+            nib.keep_run(rest, offset + len - rest, words);
+        }
+    }
+    first
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::mapped::{Mapped, MappedOptions};
-
-    #[test]
-    fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
-        let reserve = [2 * LARGE as usize, 2 * LARGE as usize];
-        let medium = Mapped::anonymous(MappedOptions { reserve, ..Default::default() }).expect("address space");
-        let space = Space::new();
-        let blocks: Vec<_> = (0..LARGE / BLOCK).map(|_| space.take_block_at(&medium, 9).expect("room")).collect();
-        blocks.iter().for_each(|block| space.return_block(*block));
-        let free = space.free_blocks();
-        let again: Vec<_> = std::iter::from_fn(|| space.take_block_at(&medium, 9).ok()).collect();
-        let first_cold = again.iter().position(|block| u64::from(*block) * BLOCK < FIRST).expect("the last resort");
-        assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the pool's own is given out once");
-        assert_eq!((again.len() - first_cold) as u64, FIRST / BLOCK - 1, "the first page last");
-        assert_eq!((free, space.free_blocks()), (blocks.len() as u64, 0));
-
-        let records: Vec<_> = (0..LARGE / 4096).map(|_| space.take_record(&medium, 9, 512).expect("room")).collect();
-        assert!(records.iter().any(|offset| *offset < FIRST), "while it is small all of it is used");
-        records.iter().for_each(|offset| space.free_record(*offset, 512));
-        let again: Vec<_> = std::iter::from_fn(|| space.take_record(&medium, 9, 512).ok()).collect();
-        let first_cold = again.iter().position(|offset| *offset < FIRST).expect("the last resort");
-        assert!(again[first_cold..].iter().all(|offset| *offset < FIRST) && again.len() - first_cold > 400);
-        let mut sorted = again.clone();
-        sorted.sort_unstable();
-        assert!(sorted.windows(2).all(|pair| pair[0] + 4096 <= pair[1]), "nothing is given out twice");
-    }
-}
+mod tests;

@@ -157,13 +157,13 @@ pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>
     }
     let pool = opened.map_err(|error| MediumError::opening(&path, how.write, error))?;
     if !lock(&*pool, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path, holder: None });
+        return Err(MediumError::Locked { path, holder: pool.lock_holder() });
     }
     Ok(pool)
 }
 
-/// Locks a file, with a little patience: a process that this one has just begun holds a copy of every handle until it
-/// runs its own program, and one that is dying until it is gone.
+/// Locks a file, with a little patience: a process that is dying holds its lock until it is gone, and so does a child
+/// that it has just forked, until that runs its own program.
 fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
     for _ in 0..PATIENCE {
         if file.lock(exclusive)? {
@@ -207,7 +207,7 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
     let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(CREATING, &fresh, e))?;
     if !lock(&*file, true).map_err(io)? {
-        return Err(MediumError::Locked { path, holder: None });
+        return Err(MediumError::Locked { path, holder: file.lock_holder() });
     }
     // Looked for under the lock: whoever made one in the meantime held it.
     if vfs.exists(&path).map_err(io)? {

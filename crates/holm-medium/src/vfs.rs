@@ -118,11 +118,22 @@ pub trait VfsFile: Send + Sync {
     /// Like [`VfsFile::sync_data`], and times and permissions too.
     fn sync_all(&self) -> io::Result<()>;
     /// Tries to lock the whole file, exclusively or shared, without waiting. `false`: somebody else holds it.
+    ///
+    /// The process that locked it unlocks it when it drops the file, even if a forked child still has a copy of the
+    /// descriptor. A copy that another process drops unlocks nothing.
     fn lock(&self, exclusive: bool) -> io::Result<bool>;
+    /// The process that has locked this file, where the system tells.
+    fn lock_holder(&self) -> Option<u32> {
+        None
+    }
     /// Which file this is.
     fn identity(&self) -> io::Result<Identity>;
     /// Bytes that the file occupies on the disk.
     fn disk_bytes(&self) -> io::Result<u64>;
+    /// Size of the whole file system that the file is on, in bytes; `None` where it is unknown or unlimited.
+    fn file_system_bytes(&self) -> Option<u64> {
+        None
+    }
     /// For mapping. `None`: no real file stands behind this one.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
     /// Where there is no descriptor: tells the file which memory stands for its shared mapping, so that a simulated

@@ -29,7 +29,7 @@ pub use survives_its_readers::survives_its_readers;
 pub use survives_late_ends::survives_late_ends;
 pub use survives_planting_and_giving_up::survives_planting_and_giving_up;
 pub use survives_restructuring::{
-    survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
+    survives_emptied_leaves, survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
 };
 pub use survives_reuse_of_what_recovery_freed::survives_reuse_of_what_recovery_freed;
 pub(crate) use survives_reuse_of_what_recovery_freed::thrice;
@@ -54,6 +54,7 @@ macro_rules! for_each_scenario {
             never_panics_on_torn_bits
             readers_beside_a_writer
             survives_a_crash_in_recovery
+            survives_emptied_leaves
             survives_every_crash_by_line
             survives_every_crash_by_word
             survives_every_death_of_the_process

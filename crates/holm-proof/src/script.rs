@@ -71,7 +71,8 @@ fn steps() -> Writer {
 pub fn named(capacity: usize) -> Vec<Script> {
     let splits = [split(capacity), split_within(capacity), overflow(capacity), ends()];
     let merges = [merge(capacity), elders(capacity), inherit(capacity), empty(capacity)];
-    [change(), refresh(), regrow(capacity)].into_iter().chain(merges).chain(splits).collect()
+    let lefts = [merge_left(capacity), hand_left(capacity), hand_right(capacity)];
+    [change(), refresh(), regrow(capacity)].into_iter().chain(merges).chain(lefts).chain(splits).collect()
 }
 
 /// Puts, updates and removals in one leaf, at both ends and within.
@@ -179,6 +180,37 @@ pub fn empty(capacity: usize) -> Script {
     let (first, last) = (half + 3, 2 * half + 4);
     let past = past().puts(keys(1, 5 * half)).tick().removes(keys(first, last - 1)).tick();
     script("empty", past, steps().remove(last * 10).put(last * 10 - 5).put(last * 10 + 5).tick().put(5), SMALL)
+}
+
+/// Three leaves that ascending keys have filled, and then these keys gone, each a tenth of what it is in the tree.
+fn thinned(capacity: usize, gone: impl IntoIterator<Item = u64>) -> Writer {
+    let keys = (1..=3 * capacity as u64).map(|i| i * 10);
+    past().puts(keys).tick().removes(gone.into_iter().map(|i| i * 10)).tick()
+}
+
+/// A leaf becomes sparse whose right neighbour is full: it merges with the left one, and then pairs of either change.
+pub fn merge_left(capacity: usize) -> Script {
+    let full = capacity as u64;
+    let past = thinned(capacity, (1..=full - 3).chain(full + 1..=2 * full - 7));
+    let steps = steps().remove((2 * full - 6) * 10).put(full * 10).put(full * 20).tick().put(15);
+    script("merge_left", past, steps.remove(full * 10).tick().put(25), SMALL)
+}
+
+/// The last pair of a leaf goes, whose left neighbour is full: the right one, which has room, has both ranges from then
+/// on, and a key of the leaf that is gone is put there.
+pub fn hand_right(capacity: usize) -> Script {
+    let full = capacity as u64;
+    let past = thinned(capacity, (full + 1..2 * full).chain(2 * full + 1..=2 * full + 9));
+    let steps = steps().remove(2 * full * 10).put(full * 10 + 15).tick().put(full * 20 + 5).put(full * 10 + 15);
+    script("hand_right", past, steps.tick().remove(full * 10 + 15).tick().put(full * 20), SMALL)
+}
+
+/// The same with the right neighbour full and room in the left one.
+pub fn hand_left(capacity: usize) -> Script {
+    let full = capacity as u64;
+    let past = thinned(capacity, (5..14).chain(full + 1..2 * full));
+    let steps = steps().remove(2 * full * 10).put(full * 10 + 15).tick().put(full * 20 - 5).put(full * 10 + 15);
+    script("hand_left", past, steps.tick().remove(full * 10 + 15).tick().put(full * 20), SMALL)
 }
 
 /// Two leaves lose all their pairs but one each: for designs that merge late.

@@ -121,6 +121,7 @@ fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
     for probe in probes {
         let _ = (leaf.get(&beside, lens, *probe), leaf.glance(&beside, lens, *probe));
     }
+    let _ = leaf.join(&beside, (leaf, &beside), lens);
     let _ = (leaf.sparse(&beside, lens), leaf.skip(), leaf.stamp(&beside, lens), leaf.next());
     let _ = (leaf.behind(&beside, lens, 1), leaf.behind(&beside, lens, L::BLOCKS), leaf.shed(&beside));
 }

@@ -85,6 +85,20 @@ pub struct Old {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
+/// How two neighbouring leaves can become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Join {
+    /// Not now: they hold too much for one.
+    Apart,
+    /// The right leaf holds nothing, and a crash finds it free: the left one keeps its pairs where they are and
+    /// [takes over](Leaf::take_over) the range.
+    KeepLeft,
+    /// The same with the left leaf empty.
+    KeepRight,
+    /// Pairs move, by [`Leaf::absorb`] or [`Leaf::merge`], if either can.
+    Move,
+}
+
 /// A block that nobody can reach yet, for a leaf to use.
 pub struct Fresh<'a, L: Leaf> {
     /// Its number.
@@ -329,6 +343,19 @@ pub trait Leaf: Persistent + Sized {
     ) -> (Split<K::Fence>, bool) {
         let _ = (probe, payload);
         (self.split(room.own, beside, lens, pen, room.fresh, room.range), false)
+    }
+
+    /// How this leaf and its right neighbour can become one. Asked without a latch first, where the answer is a hint,
+    /// and again under both latches. Refuses two that would soon be split again.
+    fn join<K: Keys>(&self, beside: &Self::Beside, right: (&Self, &Self::Beside), lens: Lens<'_, K>) -> Join {
+        let _ = (beside, right, lens);
+        Join::Move
+    }
+
+    /// Takes over the range of an empty neighbour, as [`Leaf::join`] has said: [`Leaf::stamp`] tells of this epoch from
+    /// now on, so that an answer about that range is as late as the removals there.
+    fn take_over<M: Medium, K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
+        let _ = (beside, lens, pen);
     }
 
     /// Takes the pairs of the right neighbour over and passes over it, if the design can and they fit well; tells

@@ -37,7 +37,7 @@ impl Reach {
         self.marked.load(Relaxed) * 8
     }
 
-    /// The end of the last record, and the free runs below it (offset, bytes), the shortest ones left out.
+    /// The end of the last record, and the free runs below it (offset, bytes).
     pub(crate) fn free_runs(&self) -> (u64, Vec<(u64, u64)>) {
         let mut runs = Vec::new();
         // The first line stays unused: a location of zero is none.
@@ -56,7 +56,7 @@ impl Reach {
                     break;
                 }
                 let start = base + at;
-                if start > free_from && start - free_from >= 8 {
+                if start > free_from {
                     runs.push((free_from * 8, (start - free_from) * 8));
                 }
                 let ones = u64::from((!(bits >> at)).trailing_zeros()).min(64 - at);
@@ -82,7 +82,11 @@ mod tests {
         assert!(!reach.mark(4, 1), "no word's place");
         let (frontier, runs) = reach.free_runs();
         assert_eq!(frontier, 64 + 128 + 640 + 800 + 16);
-        assert_eq!(runs, [(64 + 128, 640)], "a gap of one word is too short to be worth a run");
+        assert_eq!(
+            runs,
+            [(64 + 128, 640), (64 + 128 + 640 + 800, 8)],
+            "a gap of one word joins what is freed beside it"
+        );
         assert_eq!(reach.bytes(), 117 * 8);
     }
 }

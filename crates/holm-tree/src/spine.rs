@@ -393,8 +393,8 @@ impl<D: Design> Spine<D> {
 }
 
 /// All of these latches, or none of them.
-fn hold_all(latches: &[Latch]) -> Option<Vec<Held<'_>>> {
-    let mut all = Vec::with_capacity(latches.len());
+pub(crate) fn hold_all<'a>(latches: impl IntoIterator<Item = &'a Latch>) -> Option<Vec<Held<'a>>> {
+    let mut all = Vec::new();
     for latch in latches {
         match latch.read().and_then(|version| latch.hold(version)) {
             Some(held) => all.push(held),

@@ -1,4 +1,4 @@
-//! A full leaf and its parent: split, and for a sparse one, merge. Each is an operation of its own under its own label.
+//! A full leaf and its parent: split, an operation of its own under its own label.
 
 use crate::design::{BerthOf, Design, LocksOf};
 use crate::forest::{Forest, Put, Taken, back_off, wait};
@@ -13,15 +13,15 @@ use holm_medium::{Medium, Result, Stay};
 
 /// A fresh block; the latch of its own, if it has one, is held, so that a reader with a stale number of it can validate
 /// nothing.
-struct Raw<'a, D: Design> {
-    number: u32,
+pub(crate) struct Raw<'a, D: Design> {
+    pub(crate) number: u32,
     leaf: &'a D::Leaf,
     berth: &'a BerthOf<D>,
     held: Option<Held<'a>>,
 }
 
 /// A leaf under a twig, and its latch.
-type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
+pub(crate) type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
 
 /// The leaf before a full one, if there is one and it is needed, and its latch unless the full one's is the same.
 type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
@@ -29,16 +29,8 @@ type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
 /// The one that found no room; `None` where room alone is wanted.
 type Pending = Option<Put>;
 
-/// How two leaves became one, and which are free now.
-enum Merged {
-    /// In a fresh leaf.
-    Anew([u32; 2]),
-    /// In the left one.
-    InPlace(u32),
-}
-
 impl<D: Design> Raw<'_, D> {
-    fn fresh(&self) -> Fresh<'_, D::Leaf> {
+    pub(crate) fn fresh(&self) -> Fresh<'_, D::Leaf> {
         Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
     }
 }
@@ -82,13 +74,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Gives a block back that nothing was put into.
-    fn unused(&self, raw: Raw<'_, D>) {
+    pub(crate) fn unused(&self, raw: Raw<'_, D>) {
         let number = raw.number;
         raw.held.into_iter().for_each(Held::undo);
         self.quill.pool().space.return_block(number);
     }
 
-    fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D>> {
+    pub(crate) fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D>> {
         let pool = self.quill.pool();
         let number = pool.space.take_block(&pool.medium, stay)?;
         let (leaf, berth) = self.block(number)?;
@@ -100,7 +92,7 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// The leaf at a position of the path's twig, whose latch is held.
-    fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
+    pub(crate) fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
         let number = path.twig.node.child(position);
         let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
         Some((number, leaf, berth, path.twig.node.locks().of(&berth.latch, number)))
@@ -110,26 +102,6 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Taken<'a, D>> {
         let (number, leaf, berth, latch) = self.child(path, position)?;
         Some(Taken { number, leaf, berth, held: latch.hold(latch.read()?)? })
-    }
-
-    /// The leaf at a position and the one to its right, and the right one's latch unless the left one's is the same.
-    #[allow(clippy::type_complexity, reason = "two leaves, one of them latched")]
-    fn take_two<'a>(
-        &'a self,
-        path: &Path<'a, D, K>,
-        position: usize,
-    ) -> Option<(Taken<'a, D>, Child<'a, D>, Option<Held<'a>>)> {
-        let left = self.take_at(path, position)?;
-        let right = self.child(path, position + 1);
-        let shared = right.as_ref().is_some_and(|right| left.held.holds(right.3));
-        let held = right.as_ref().filter(|_| !shared).and_then(|right| right.3.hold(right.3.read()?));
-        match right {
-            Some(right) if shared || held.is_some() => Some((left, right, held)),
-            _ => {
-                left.held.undo();
-                None
-            }
-        }
     }
 
     /// Latches the leaf before one that is taken, the path's, for designs that need it. `None`: somebody is at it, or
@@ -216,62 +188,5 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| self.quill.pool().space.retire_block(stay.epoch(), number));
         Ok(Some(put))
-    }
-
-    /// Merges the probe's leaf with a neighbour under the same twig, if they fit well and there is a block to be had.
-    /// Worth an attempt, not a wait, and no error: what was asked for has been done before.
-    pub(crate) fn merge(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>) {
-        let Ok(raw) = self.raw(stay) else { return };
-        let space = &self.quill.pool().space;
-        let merged = self.try_merge(root, stay, probe, &raw);
-        if !matches!(merged, Some(Merged::Anew(_))) {
-            self.unused(raw);
-        }
-        let retire = |number: u32| space.retire_block(stay.epoch(), number);
-        match merged {
-            Some(Merged::Anew(own)) => own.into_iter().flat_map(|number| self.blocks_of(number)).for_each(retire),
-            Some(Merged::InPlace(right)) => retire(right),
-            None => {}
-        }
-    }
-
-    fn try_merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>, raw: &Raw<'_, D>) -> Option<Merged> {
-        let path = self.spine.walk::<K>(root, &Toward::Holding(probe))?;
-        let twig = path.twig.node;
-        if twig.is_empty() {
-            return None;
-        }
-        let twig_held = twig.latch().hold(path.twig.version)?;
-        let position = path.twig.position.min(twig.len() - 1);
-        let Some((left, right, right_held)) = self.take_two(&path, position) else {
-            twig_held.undo();
-            return None;
-        };
-        let bounds = path.ranges.last()?;
-        let fence = |index: usize| twig.fence::<K>(&self.spine.texts, index, probe);
-        let low = if position > 0 { fence(position - 1) } else { bounds.0.clone().unwrap_or_default() };
-        let high = if position + 1 < twig.len() { Some(fence(position + 1)) } else { bounds.1.clone() };
-        let mut pen = self.quill.cut(stay);
-        let (lens, valid) = (self.lens(), stay.valid());
-        let own = [(left.number, &left.berth.beside), (right.0, &right.2.beside)];
-        let beside = (right.1, own[1].1);
-        let merged = if valid && left.leaf.absorb(&left.berth.beside, beside, lens, &mut pen) {
-            Merged::InPlace(right.0)
-        } else if valid && left.leaf.merge(own, right.1, lens, &mut pen, raw.fresh(), (&low, high.as_ref())) {
-            Merged::Anew(own.map(|leaf| leaf.0))
-        } else {
-            // As ever before the latches, whatever it was handed to may have done.
-            drop(pen);
-            right_held.into_iter().for_each(Held::undo);
-            left.held.undo();
-            twig_held.undo();
-            return None;
-        };
-        self.spine.texts.forget(twig.mark(position).text);
-        twig.disown(&mut pen, position);
-        if let Merged::Anew(_) = merged {
-            twig.set_child(&mut pen, position, raw.number);
-        }
-        Some(merged)
     }
 }

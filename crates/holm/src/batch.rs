@@ -1,5 +1,5 @@
-//! Batches: atomic durability, not isolation. After any crash either all of a batch's operations are there or none; a
-//! reader may see some of them before the others.
+//! Batches: atomic durability, not isolation. After any crash either all of a batch's operations are there or none.
+//! Batches are applied one after another; a reader may see some operations of one before the others.
 //!
 //! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the
 //! process alone, whose stores are all kept, an intent is laid down first: the operations, and how many of them are
@@ -9,8 +9,9 @@
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
-use holm_medium::{Area, Ground, INTENTS, Image, Lay, MediumError, Stay};
-use std::sync::{Arc, Condvar, Mutex};
+use crate::operation::Operation;
+use holm_medium::{Area, Ground, Hold, INTENTS, Image, Lay, MediumError, Stay};
+use std::sync::{Arc, Mutex};
 
 /// The most bytes of one batch: it must fit one epoch's record, with whatever else is written in that epoch.
 const MAX_BATCH: u64 = 64 << 20;
@@ -24,39 +25,21 @@ const LEAST_FILL: u64 = 4;
 /// Words in front of an intent's operations: how many are done, bytes of operations.
 const INTENT_HEADER: usize = 2;
 
-struct Operation {
+/// One operation of a batch.
+struct Entry {
     tree: Arc<Tree>,
     key: Vec<u8>,
     /// `None`: remove.
     value: Option<Vec<u8>>,
 }
 
-/// Writes to any keyspaces of one database that a crash leaves all done or all undone: [`Database::batch`].
-///
-/// A batch is not isolated: a reader may see some of its writes before the others. It has at most 64 MiB of keys and
-/// values, each write counting 64 bytes more. It keeps copies of them until it is committed.
-///
-/// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
-/// return:
-///
-/// ```
-/// # let folder = tempfile::tempdir()?;
-/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-/// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
-/// let mut batch = db.batch();
-/// for name in ["north", "south", "east"] {
-///     batch = batch.insert(&reefs, name, "coral");
-/// }
-/// batch.insert(&count, "reefs", "3").commit()?;
-/// assert_eq!(count.get("reefs")?.as_deref(), Some(&b"3"[..]));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// [`Database::batch`]: crate::Database::batch
+/// Operations that a crash leaves all done or all undone. Batches of one database are applied one after another, so of
+/// two that write the same keys one overwrites the other; readers and single writes may fall in between. At most 64 MiB
+/// of keys and values, each operation counting 64 bytes more.
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
-    operations: Vec<Operation>,
+    operations: Vec<Entry>,
     bytes: u64,
     refused: Option<Error>,
 }
@@ -81,7 +64,7 @@ impl Batch {
             self.refused.get_or_insert(Error::Invalid { what });
         }
         self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64 + OPERATION;
-        self.operations.push(Operation { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
+        self.operations.push(Entry { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
         self
     }
 
@@ -128,41 +111,60 @@ impl Batch {
             return Ok(());
         }
         let engine = &*self.engine;
-        let hold = engine.clock().hold(self.bytes, self.operations.len() as u64)?;
-        let mut stay = hold.check_in()?;
-        self.operations.iter().try_for_each(|operation| operation.tree.alive())?;
+        let mut operation = Operation::begin_batch(engine, self.bytes, self.operations.len() as u64)?;
+        self.operations.iter().try_for_each(|entry| entry.tree.alive())?;
         // All records and room for all splits first: want of space is found before anything has been done.
-        let payloads = lay_all(engine, &stay, &self.operations)?;
+        let payloads = write_records(&operation, &self.operations)?;
         let blocks = most_blocks(engine, self.operations.len() as u64);
-        let ready = engine.ground.set_aside(&stay, blocks).map_err(Error::from);
-        let ready = ready.and_then(|aside| Ok((aside, Intent::lay(engine, &stay, &self.operations)?)));
-        let (_aside, intent) = match ready {
+        let ready = engine.ground.set_aside(operation.stay(), blocks).map_err(Error::from);
+        let ready = ready.and_then(|aside| Ok((aside, Intent::write(engine, operation.stay(), &self.operations)?)));
+        let (aside, intent) = match ready {
             Ok(ready) => ready,
             Err(error) => {
-                payloads.into_iter().flatten().for_each(|payload| engine.unlay(payload));
+                payloads.into_iter().flatten().for_each(|payload| operation.free_record(payload));
                 return Err(error);
             }
         };
-        for (done, (operation, payload)) in self.operations.iter().zip(payloads).enumerate() {
-            let seal = Some((intent.loc, done as u64 + 1));
-            let result = match payload {
-                Some(payload) => engine.put(&operation.tree, &mut stay, &operation.key, payload, seal),
-                None => engine.remove(&operation.tree, &mut stay, &operation.key, seal).map(drop),
-            };
-            if let Err(error) = result {
-                // Half done, and there is no way back: nothing may be acknowledged on top of it, and it must not be
-                // logged. The intent stays, and whoever opens next does the rest.
-                let why = format!("a batch was cut short: {error}");
-                engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
-                return Err(Error::Poisoned { reason: why });
-            }
-        }
-        intent.clear(engine, &stay);
-        let label = stay.epoch();
-        drop(stay);
-        drop(hold);
-        engine.acknowledge(label)
+        apply(engine, &mut operation, intent, self.operations.iter().zip(payloads))?;
+        drop(aside);
+        operation.finish()
     }
+}
+
+/// Applies the operations of a batch whose records are written, after the batches before it.
+fn apply<'a>(
+    engine: &Engine,
+    operation: &mut Operation<'_, Hold<'_>>,
+    intent: Intent,
+    entries: impl Iterator<Item = (&'a Entry, Option<u64>)>,
+) -> Result<()> {
+    // Taken after the hold, never before: a batch that waits for the hold, behind the end of an epoch, has no turn that
+    // another one could wait for. Single writes wait for no turn.
+    let _turn = engine.batches.lock().map_err(|_| cut_short(engine, "a thread that applied one has panicked"))?;
+    if let Some(error) = engine.clock().poisoned() {
+        // The intent of a batch that was cut short is still there, and must stay.
+        return Err(error.clone().into());
+    }
+    intent.set(engine, operation.stay());
+    for (done, (entry, payload)) in entries.enumerate() {
+        let seal = Some((intent.loc, done as u64 + 1));
+        let result = match payload {
+            Some(payload) => operation.put(&entry.tree, &entry.key, payload, seal),
+            None => operation.remove(&entry.tree, &entry.key, seal).map(drop),
+        };
+        // Half done, and there is no way back: nothing may be acknowledged on top of it, and it must not be logged. The
+        // intent stays, and whoever opens next does the rest.
+        result.map_err(|error| cut_short(engine, &error.to_string()))?;
+    }
+    intent.clear(engine, operation.stay());
+    Ok(())
+}
+
+/// Stops the database, whose last batch is half done.
+fn cut_short(engine: &Engine, why: &str) -> Error {
+    let why = format!("a batch was cut short: {why}");
+    engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
+    Error::Poisoned(MediumError::Poisoned { why })
 }
 
 /// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same
@@ -173,16 +175,15 @@ fn most_blocks(engine: &Engine, operations: u64) -> u64 {
     2 * operations.min(leaves + operations / LEAST_FILL) + 2
 }
 
-fn lay_all(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result<Vec<Option<u64>>> {
-    let mut payloads = Vec::with_capacity(operations.len());
+fn write_records(operation: &Operation<'_, Hold<'_>>, entries: &[Entry]) -> Result<Vec<Option<u64>>> {
+    let mut payloads = Vec::with_capacity(entries.len());
     let mut buffer = Vec::new();
-    for operation in operations {
-        let laid =
-            operation.value.as_ref().map(|value| engine.lay(stay, &operation.key, value, &mut buffer)).transpose();
-        match laid {
+    for entry in entries {
+        let written = entry.value.as_ref().map(|value| operation.write_record(&entry.key, value, &mut buffer));
+        match written.transpose() {
             Ok(payload) => payloads.push(payload),
             Err(error) => {
-                payloads.into_iter().flatten().for_each(|payload| engine.unlay(payload));
+                payloads.into_iter().flatten().for_each(|payload| operation.free_record(payload));
                 return Err(error);
             }
         }
@@ -190,16 +191,15 @@ fn lay_all(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result
     Ok(payloads)
 }
 
-/// Which of the pool's intent words are taken.
-#[derive(Default)]
-pub(crate) struct Intents {
-    taken: Mutex<[bool; INTENTS]>,
-    freed: Condvar,
-}
+/// The right to apply a batch. Of one database one batch at a time has it, and the first of the intent words with it.
+pub(crate) type Turn = Mutex<()>;
 
-/// A batch under way, as the pool knows it.
+/// The intent word of the batch that is being applied. Others belong to databases of programs that applied several at
+/// once.
+const SLOT: usize = 0;
+
+/// A batch as the pool knows it.
 struct Intent {
-    slot: usize,
     loc: u64,
     words: u32,
 }
@@ -210,7 +210,8 @@ fn slot_loc(slot: usize) -> u64 {
 }
 
 impl Intent {
-    fn lay(engine: &Engine, stay: &Stay<'_>, operations: &[Operation]) -> Result<Self> {
+    /// Writes down what is to be done. Nothing leads there yet.
+    fn write(engine: &Engine, stay: &Stay<'_>, operations: &[Entry]) -> Result<Self> {
         let mut bytes = Vec::new();
         for operation in operations {
             bytes.extend_from_slice(&operation.tree.root.keyspace().to_le_bytes());
@@ -228,26 +229,17 @@ impl Intent {
         last[..rest.len()].copy_from_slice(rest);
         words.push(u64::from_le_bytes(last));
         let offset = engine.ground.lay(stay, &words, Lay::Visible)?;
-        let mut taken = engine.intents.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let slot = loop {
-            match taken.iter().position(|taken| !taken) {
-                Some(slot) => break slot,
-                None => taken = engine.intents.freed.wait(taken).unwrap_or_else(|poisoned| poisoned.into_inner()),
-            }
-        };
-        taken[slot] = true;
-        drop(taken);
-        let loc = Area::Records.at(offset);
-        // The commit word of the batch under the visible model: from here on a process that dies has it done at open.
-        engine.ground.mark(stay, slot_loc(slot), loc);
-        Ok(Intent { slot, loc, words: words.len() as u32 })
+        Ok(Intent { loc: Area::Records.at(offset), words: words.len() as u32 })
+    }
+
+    /// The commit word of the batch under the visible model: from here on a process that dies has it done at open.
+    fn set(&self, engine: &Engine, stay: &Stay<'_>) {
+        engine.ground.mark(stay, slot_loc(SLOT), self.loc);
     }
 
     fn clear(self, engine: &Engine, stay: &Stay<'_>) {
-        engine.ground.mark(stay, slot_loc(self.slot), 0);
+        engine.ground.mark(stay, slot_loc(SLOT), 0);
         engine.ground.space().free_record(holm_medium::parts(self.loc).1, self.words);
-        engine.intents.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[self.slot] = false;
-        engine.intents.freed.notify_one();
     }
 }
 
@@ -314,23 +306,23 @@ fn read(ground: &dyn Ground, loc: u64) -> Option<Vec<Step>> {
 
 /// Does the rest of a batch.
 pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
-    let mut stay = engine.check_in()?;
+    let mut operation = Operation::begin(engine)?;
     let mut buffer = Vec::new();
     for (keyspace, key, value) in &pending.operations {
         // A keyspace dropped meanwhile takes the batch's part in it along.
         let Some(tree) = engine.catalog.numbered(*keyspace) else { continue };
         match value {
             Some(value) => {
-                let payload = engine.lay(&stay, key, value, &mut buffer)?;
-                engine.put(&tree, &mut stay, key, payload, None)?;
+                let payload = operation.write_record(key, value, &mut buffer)?;
+                operation.put(&tree, key, payload, None)?;
             }
             None => {
-                engine.remove(&tree, &mut stay, key, None)?;
+                operation.remove(&tree, key, None)?;
             }
         }
     }
-    engine.ground.mark(&stay, slot_loc(pending.slot), 0);
-    Ok(())
+    engine.ground.mark(operation.stay(), slot_loc(pending.slot), 0);
+    operation.finish()
 }
 
 #[cfg(test)]

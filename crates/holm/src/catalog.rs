@@ -5,11 +5,12 @@
 
 use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
+use crate::operation::Operation;
 use crate::record;
-use holm_medium::{Epoch, parts};
+use holm_medium::{Epoch, MediumError};
 use holm_tree::Root;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The keyspace that is always there.
 pub(crate) const DEFAULT: &str = "default";
@@ -23,15 +24,24 @@ const MOST_KEYSPACES: u32 = 1 << 24;
 /// The longest name, in bytes.
 const MAX_NAME: usize = 255;
 
-/// The catalog's tree, and the trees by name.
+/// The catalog's tree, and the trees by name and number.
 #[derive(Default)]
 pub(crate) struct Catalog {
     names: OnceLock<Arc<Tree>>,
-    trees: RwLock<BTreeMap<String, Arc<Tree>>>,
+    trees: RwLock<Trees>,
     /// Creation and dropping, one at a time; the greatest number ever given.
     numbers: Mutex<u32>,
     /// Those that have been dropped, and not yet taken away.
     leaving: Mutex<Vec<Arc<Leaving>>>,
+}
+
+/// The trees that have a name.
+#[derive(Default)]
+struct Trees {
+    by_name: BTreeMap<String, Arc<Tree>>,
+    by_number: BTreeMap<u32, Arc<Tree>>,
+    /// The epoch of the last creation or removal: what is said of names is durable once that is.
+    changed: Epoch,
 }
 
 /// A tree that has been given up.
@@ -43,16 +53,26 @@ struct Leaving {
 }
 
 impl Catalog {
-    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
-        self.trees.read().unwrap_or_else(|poisoned| poisoned.into_inner()).values().cloned().collect()
+    fn read(&self) -> RwLockReadGuard<'_, Trees> {
+        self.trees.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(crate) fn find(&self, name: &str) -> Option<Arc<Tree>> {
-        self.trees.read().unwrap_or_else(|poisoned| poisoned.into_inner()).get(name).cloned()
+    fn write(&self) -> RwLockWriteGuard<'_, Trees> {
+        self.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
+        self.read().by_name.values().cloned().collect()
     }
 
     pub(crate) fn numbered(&self, number: u32) -> Option<Arc<Tree>> {
-        self.trees().into_iter().find(|tree| tree.root.keyspace() == number)
+        self.read().by_number.get(&number).cloned()
+    }
+
+    /// The tree of a name, and the epoch that the answer is of.
+    fn find(&self, name: &str) -> (Option<Arc<Tree>>, Epoch) {
+        let trees = self.read();
+        (trees.by_name.get(name).cloned(), trees.changed)
     }
 
     /// The tree of names, for checking.
@@ -64,8 +84,18 @@ impl Catalog {
         lock(&self.numbers)
     }
 
-    fn add(&self, tree: Arc<Tree>) {
-        self.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(tree.name.clone(), tree);
+    fn add(&self, tree: Arc<Tree>, changed: Epoch) {
+        let mut trees = self.write();
+        trees.by_number.insert(tree.root.keyspace(), tree.clone());
+        trees.by_name.insert(tree.name.clone(), tree);
+        trees.changed = trees.changed.max(changed);
+    }
+
+    fn take_away(&self, tree: &Tree, changed: Epoch) {
+        let mut trees = self.write();
+        trees.by_number.remove(&tree.root.keyspace());
+        trees.by_name.remove(&tree.name);
+        trees.changed = trees.changed.max(changed);
     }
 }
 
@@ -74,8 +104,24 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Engine {
-    fn plant(&self, number: u32) -> Result<Root> {
-        Ok(self.index.plant(&mut self.check_in()?, number)?)
+    fn create_tree(&self, number: u32) -> Result<Root> {
+        Operation::begin(self)?.create_tree(number)
+    }
+
+    /// The keyspace of a name, if there is one; an answer as durable as the mode says.
+    pub(crate) fn find_keyspace(&self, name: &str) -> Result<Option<Arc<Tree>>> {
+        let (tree, changed) = self.catalog.find(name);
+        self.admit(changed)?;
+        Ok(tree)
+    }
+
+    /// All names, in order; an answer as durable as the mode says.
+    pub(crate) fn keyspace_names(&self) -> Result<Vec<String>> {
+        let trees = self.catalog.read();
+        let (names, changed) = (trees.by_name.keys().cloned().collect(), trees.changed);
+        drop(trees);
+        self.admit(changed)?;
+        Ok(names)
     }
 
     /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
@@ -84,7 +130,7 @@ impl Engine {
         let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
-            None => self.plant(CATALOG)?,
+            None => self.create_tree(CATALOG)?,
         };
         let own = Tree::new("", own);
         let mut greatest = CATALOG;
@@ -112,9 +158,9 @@ impl Engine {
             greatest = greatest.max(number);
             let root = match roots.remove(&number) {
                 Some(root) => root,
-                None => self.plant(number)?,
+                None => self.create_tree(number)?,
             };
-            self.catalog.add(Tree::new(name, root));
+            self.catalog.add(Tree::new(name, root), Epoch::default());
         }
         greatest = roots.keys().copied().fold(greatest, u32::max);
         *self.catalog.lock() = greatest;
@@ -124,13 +170,13 @@ impl Engine {
 
     /// Once all that was found is durable: frees what no name has, and makes the keyspace that is always there.
     pub(crate) fn tidy_catalog(&self, orphans: &[Root]) -> Result<()> {
-        orphans.iter().try_for_each(|root| self.uproot(root))?;
+        orphans.iter().try_for_each(|root| Operation::begin(self)?.drop_tree(root))?;
         self.create_keyspace(DEFAULT).map(drop)
     }
 
     /// The keyspace of that name, made if it is not there.
     pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<Tree>> {
-        if let Some(tree) = self.catalog.find(name) {
+        if let Some(tree) = self.find_keyspace(name)? {
             return Ok(tree);
         }
         if name.is_empty() || name.len() > MAX_NAME {
@@ -138,7 +184,9 @@ impl Engine {
             return Err(Error::Invalid { what });
         }
         let mut numbers = self.catalog.lock();
-        if let Some(tree) = self.catalog.find(name) {
+        if let (Some(tree), changed) = self.catalog.find(name) {
+            drop(numbers);
+            self.admit(changed)?;
             return Ok(tree);
         }
         let number = *numbers + 1;
@@ -146,15 +194,14 @@ impl Engine {
             return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
         }
         let own = self.catalog.own().expect("the catalog is read before anything is made").clone();
-        let tree = Tree::new(name, self.plant(number)?);
-        let mut stay = self.check_in()?;
-        let payload = self.lay(&stay, name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
-        self.put(&own, &mut stay, name.as_bytes(), payload, None)?;
-        let label = stay.epoch();
-        drop(stay);
+        let tree = Tree::new(name, self.create_tree(number)?);
+        let mut operation = Operation::begin(self)?;
+        let payload = operation.write_record(name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
+        operation.put(&own, name.as_bytes(), payload, None)?;
         *numbers = number;
-        self.catalog.add(tree.clone());
-        self.acknowledge(label)?;
+        self.catalog.add(tree.clone(), operation.epoch());
+        drop(numbers);
+        operation.finish()?;
         Ok(tree)
     }
 
@@ -162,21 +209,23 @@ impl Engine {
     /// nothing of it may be reused before.
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let numbers = self.catalog.lock();
-        let found = self.catalog.find(name);
+        let (found, changed) = self.catalog.find(name);
         if let Some(tree) = &found {
             let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
-            let mut stay = self.check_in()?;
-            self.remove(&own, &mut stay, name.as_bytes(), None)?;
+            let mut operation = Operation::begin(self)?;
+            operation.remove(&own, name.as_bytes(), None)?;
             tree.root.give_up();
-            drop(stay);
+            drop(operation);
             // Read after the mark was set, and not the label of the removal: the clock may have been raised in between,
             // and a writer of the next epoch may have missed the mark.
             let leaving = Leaving { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
+            self.catalog.take_away(tree, leaving.label);
             lock(&self.catalog.leaving).push(Arc::new(leaving));
-            self.catalog.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner()).remove(name);
         }
         drop(numbers);
         self.see_out()?;
+        // That there is none, another call may have brought about, and not be done with.
+        self.admit(changed)?;
         Ok(found.is_some())
     }
 
@@ -187,21 +236,10 @@ impl Engine {
             let mut gone = lock(&leaving.gone);
             if !*gone {
                 self.clock().wait_durable(leaving.label)?;
-                self.uproot(&leaving.tree.root)?;
+                Operation::begin(self)?.drop_tree(&leaving.tree.root)?;
                 *gone = true;
                 lock(&self.catalog.leaving).retain(|other| !Arc::ptr_eq(other, &leaving));
             }
-        }
-        Ok(())
-    }
-
-    fn uproot(&self, root: &Root) -> Result<()> {
-        let mut stay = self.check_in()?;
-        let mut freed = Vec::new();
-        self.index.uproot(root, &mut stay, &mut |payload| freed.push(record::extent(payload)))?;
-        for (offset, words) in freed {
-            debug_assert_eq!(parts(offset).1, offset);
-            self.ground.space().retire_record(stay.epoch(), offset, words);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::keys::Records;
 use crate::keyspace::Keyspace;
+use crate::operation::Operation;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::recovery::Recovery;
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 /// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells
 /// what dropping cannot.
+///
+/// The database stays locked, for this process alone, until its last handle is dropped: of databases, keyspaces,
+/// iterators and batches.
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) engine: Arc<Engine>,
@@ -77,7 +81,8 @@ impl Database {
         Engine::over(quill, design, durability).map(Database::new)
     }
 
-    /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there.
+    /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there. In
+    /// strict mode it is there durably.
     ///
     /// # Errors
     /// `Invalid` for a name of another length; `Poisoned`, `NoSpace`.
@@ -85,20 +90,20 @@ impl Database {
         Ok(Keyspace::new(self.engine.clone(), self.engine.create_keyspace(name)?))
     }
 
-    /// The keyspace of that name, if there is one.
+    /// The keyspace of that name, if there is one. In strict mode the answer is durable.
     ///
     /// # Errors
-    /// None today; a result, since looking up may come to read.
+    /// In strict mode `Poisoned` or `NoSpace`, if the answer cannot be made durable.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<Keyspace>> {
-        Ok(self.engine.catalog.find(name).map(|tree| Keyspace::new(self.engine.clone(), tree)))
+        Ok(self.engine.find_keyspace(name)?.map(|tree| Keyspace::new(self.engine.clone(), tree)))
     }
 
-    /// The names of all keyspaces, in order.
+    /// The names of all keyspaces, in order. In strict mode the answer is durable.
     ///
     /// # Errors
-    /// None today, as above.
+    /// As [`Database::existing_keyspace`].
     pub fn keyspaces(&self) -> Result<Vec<String>> {
-        Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
+        self.engine.keyspace_names()
     }
 
     /// Removes a keyspace with all that it holds, durably, and returns whether there was one. Handles to it, and
@@ -134,10 +139,9 @@ impl Database {
     /// some. `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the
     /// database anew.
     pub fn sync(&self) -> Result<()> {
-        // Checked in first: a database that has failed or was closed acknowledges nothing, however little there is to
-        // do.
-        let label = self.engine.check_in()?.epoch();
-        Ok(self.engine.clock().wait_durable(label)?)
+        // An operation like others: a database that has failed or was closed acknowledges nothing, however little there
+        // is to do.
+        Operation::begin(&self.engine)?.finish_durably()
     }
 
     /// Statistics of this database. Counting is free; this call takes a few system calls and a walk over the process's
@@ -160,7 +164,9 @@ impl Database {
         check::check(&self.engine)
     }
 
-    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on.
+    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on, and go on
+    /// reading. The database stays locked until the last of them is dropped: to open it again before that, in this
+    /// process or another one, is refused with [`Error::Locked`](crate::Error::Locked).
     ///
     /// # Errors
     /// The first failure of the session, or of closing itself.

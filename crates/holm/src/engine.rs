@@ -1,27 +1,29 @@
 //! An open database: the tree behind its door, the ground it stands on, the threads that keep it, the catalog.
 
+use crate::batch;
 use crate::catalog::Catalog;
 use crate::designs;
 use crate::durability::{Durability, ImageMode};
 use crate::error::{Error, Result};
-use crate::keys::{Probe, Records};
+use crate::keys::Records;
 use crate::options::Builder;
-use crate::recovery::Recovery;
-use crate::{batch, record};
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Image, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Stay,
+    Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Recovery,
 };
 use holm_search::Search;
-use holm_tree::leaf::{Cut, Old};
-use holm_tree::{Entry, Index, Newer, Root, Seal};
+use holm_tree::leaf::Cut;
+use holm_tree::{Entry, Index, Newer, Root};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 /// The kind of keys that the superblock names: byte strings with records.
 const KEYS_RECORDS: u32 = 1;
+
+/// The most that is reserved where no capacity was chosen.
+const DEFAULT_CAPACITY: u64 = 1 << 40;
 
 /// One keyspace's tree.
 pub(crate) struct Tree {
@@ -46,7 +48,7 @@ impl Tree {
     }
 
     /// Why a change of it was refused: that it has been dropped, if it has, or else what was said.
-    fn explain(&self, error: MediumError) -> Error {
+    pub(crate) fn explain(&self, error: MediumError) -> Error {
         self.alive().err().unwrap_or_else(|| error.into())
     }
 }
@@ -58,11 +60,11 @@ pub(crate) struct Engine {
     pub(crate) catalog: Catalog,
     pub(crate) durability: Durability,
     pub(crate) recovery: Recovery,
-    pub(crate) intents: batch::Intents,
+    pub(crate) batches: batch::Turn,
     pub(crate) path: PathBuf,
     pub(crate) keys: Records,
     keeper: Mutex<Option<Keeper>>,
-    lay: Lay,
+    pub(crate) lay: Lay,
     read_only: bool,
 }
 
@@ -88,11 +90,13 @@ fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
 fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
     // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
     // blocks at the default, which is all the numbers there are.
-    let leaves = (builder.capacity).clamp(1 << 20, 1 << 40) as usize;
+    let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
+    let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
         create: builder.create,
-        private: builder.image == ImageMode::Private,
-        reserve: [leaves, builder.capacity.clamp(1 << 20, 1 << 43) as usize],
+        private: builder.memory,
+        reserve: [leaves, capacity.clamp(1 << 20, 1 << 43) as usize],
+        adaptive: builder.capacity.is_none(),
         heap: builder.heap,
         log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
         newer,
@@ -156,8 +160,8 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: builder.durability,
-            recovery: recovery.into(),
-            intents: batch::Intents::default(),
+            recovery,
+            batches: batch::Turn::default(),
             path: path.into(),
             keys,
             keeper: Mutex::new(None),
@@ -208,8 +212,8 @@ impl Engine {
             catalog: Catalog::default(),
             // Nobody is told anything yet, and nothing is waited for.
             durability: Durability::OnSync,
-            recovery: Recovery { epoch, ..Recovery::default() },
-            intents: batch::Intents::default(),
+            recovery: Recovery { found: Found::New, epoch, records: 0, bytes: 0, damaged: Vec::new() },
+            batches: batch::Turn::default(),
             path: PathBuf::new(),
             keys,
             keeper: Mutex::new(None),
@@ -251,8 +255,8 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: Durability::OnSync,
-            recovery: recovery.into(),
-            intents: batch::Intents::default(),
+            recovery,
+            batches: batch::Turn::default(),
             path: path.into(),
             keys,
             keeper: Mutex::new(Some(keeper)),
@@ -277,130 +281,18 @@ impl Engine {
         look(self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_ref())
     }
 
-    /// Checks in, refusing where nothing may be written.
-    pub(crate) fn check_in(&self) -> Result<Stay<'_>> {
-        Ok(self.clock().check_in()?)
-    }
-
-    /// Checks in to write a record, refusing where nothing may be written. Waits while the disk cannot keep up.
-    pub(crate) fn check_in_to_lay(&self, key: &[u8], value: &[u8]) -> Result<Stay<'_>> {
-        Ok(self.clock().check_in_with((key.len() + value.len()) as u64)?)
-    }
-
-    /// Lays a record; its payload.
-    pub(crate) fn lay(&self, stay: &Stay<'_>, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
-        record::encode(key, value, buffer);
-        let offset = self.ground.lay(stay, buffer, self.lay)?;
-        Ok(record::payload(offset, buffer.len()))
-    }
-
-    /// Frees the record of a payload that nobody was ever led to.
-    pub(crate) fn unlay(&self, payload: u64) {
-        let (offset, words) = record::extent(payload);
-        self.ground.space().free_record(offset, words);
-    }
-
-    pub(crate) fn free(&self, stay: &Stay<'_>, old: Old) {
-        let (offset, words) = record::extent(old.payload);
-        if old.young {
-            self.ground.space().free_record(offset, words);
-        } else {
-            self.ground.space().retire_record(stay.epoch(), offset, words);
-        }
-    }
-
-    /// Puts a laid record under its key and frees what was there.
-    pub(crate) fn put(&self, tree: &Tree, stay: &mut Stay<'_>, key: &[u8], payload: u64, seal: Seal) -> Result<()> {
-        let old = self.index.put(&tree.root, stay, Probe::new(key), payload, seal);
-        let old = old.inspect_err(|_| self.unlay(payload)).map_err(|error| tree.explain(error))?;
-        old.into_iter().for_each(|old| self.free(stay, old));
-        Ok(())
-    }
-
-    pub(crate) fn remove(&self, tree: &Tree, stay: &mut Stay<'_>, key: &[u8], seal: Seal) -> Result<bool> {
-        let old = self.index.remove(&tree.root, stay, Probe::new(key), seal);
-        let old = old.map_err(|error| tree.explain(error))?;
-        old.into_iter().for_each(|old| self.free(stay, old));
-        Ok(old.is_some())
-    }
-
-    /// What the mode asks for before an operation of a label may be acknowledged.
-    #[inline]
-    pub(crate) fn acknowledge(&self, label: u64) -> Result<()> {
-        if self.durability == Durability::Strict {
-            self.clock().wait_durable(label)?;
-        }
-        Ok(())
-    }
-
-    /// What the mode asks for before something seen may be told: nothing that a power cut could take back. A leaf that
-    /// changed in the active epoch is waited for; one that did not is not.
-    #[inline]
-    pub(crate) fn admit(&self, stamp: u64) -> Result<()> {
-        if self.durability == Durability::Strict && !self.read_only {
-            // A design that knows no epochs cannot say when a leaf changed last: it may have been just now.
-            let stamp = if self.lay == Lay::Flushed { self.clock().active() } else { stamp };
-            self.clock().wait_durable(stamp)?;
-        }
-        Ok(())
-    }
-
-    /// Looks a key up and has its record copied by `copy`, which may be asked again: what it copied before counts for
-    /// nothing then.
-    #[inline]
-    pub(crate) fn get<T>(
-        &self,
-        tree: &Tree,
-        key: &[u8],
-        mut copy: impl FnMut(&Image, u64) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let probe = Probe::new(key);
-        let image = self.ground.image();
-        loop {
-            let sighting = self.index.get(&tree.root, probe);
-            let value = sighting.payload.map(|payload| copy(image, payload));
-            match value {
-                None => {
-                    tree.alive()?;
-                    self.admit(sighting.stamp)?;
-                    return Ok(None);
-                }
-                // A record is freed only by changing its leaf: an unchanged leaf vouches for the copy.
-                Some(value) if self.index.still(sighting.seen) => {
-                    tree.alive()?;
-                    let value = value.ok_or_else(|| self.no_record(sighting.payload.unwrap_or_default()))?;
-                    self.admit(sighting.stamp)?;
-                    return Ok(Some(value));
-                }
-                // What is looked at again may be another keyspace's, and change for ever.
-                Some(_) => tree.alive()?,
-            }
-        }
-    }
-
-    /// A leaf that has not changed leads to something that is no record: no race, but damage.
-    #[cold]
-    pub(crate) fn no_record(&self, payload: u64) -> Error {
-        let (offset, words) = record::extent(payload);
-        Error::Corrupt {
-            path: self.path.join("records"),
-            offset,
-            what: "a record",
-            found: "lengths that do not fit".into(),
-            expected: format!("a key and a value in {words} words"),
-        }
-    }
-
-    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing.
+    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing. The
+    /// files stay locked until the engine is dropped: whoever still reads sees nobody else's changes.
     pub(crate) fn close(&self) -> Result<()> {
-        let keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        keeper.map_or(Ok(()), Keeper::close).map_err(Error::from)
+        let mut keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        keeper.as_mut().map_or(Ok(()), Keeper::close).map_err(Error::from)
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if let Err(error) = self.close() {
+        let closed = self.with_keeper(|keeper| keeper.is_none_or(Keeper::is_closed));
+        if !closed && let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.path.display());
         }
     }

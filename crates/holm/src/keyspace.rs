@@ -4,6 +4,7 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::iter::Iter;
 use crate::keys::{Probe, beyond};
+use crate::operation::Operation;
 use crate::record;
 use crate::slice::Slice;
 use crate::{MAX_KEY, MAX_VALUE};
@@ -97,21 +98,18 @@ impl Keyspace {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
-        let engine = &*self.engine;
-        let mut stay = engine.check_in_to_lay(key, value)?;
+        let mut operation = Operation::begin_to_write(&self.engine, key, value)?;
         self.tree.alive()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
-            let payload = engine.lay(&stay, key, value, buffer);
+            let payload = operation.write_record(key, value, buffer);
             if buffer.capacity() > 1 << 17 {
                 // One large value must not cost every thread a large buffer for ever.
                 *buffer = Vec::new();
             }
             payload
         })?;
-        engine.put(&self.tree, &mut stay, key, payload, None)?;
-        let label = stay.epoch();
-        drop(stay);
-        engine.acknowledge(label)
+        operation.put(&self.tree, key, payload, None)?;
+        operation.finish()
     }
 
     /// The value of a key, as a copy. O(log n), without a lock.
@@ -185,19 +183,13 @@ impl Keyspace {
         self.engine.index.get_many(&self.tree.root, &probes, &mut sightings);
         let image = self.engine.ground.image();
         let found = keys.iter().zip(sightings).map(|(key, sighting)| {
-            let value = sighting.payload.map(|payload| record::copy_value(image, payload));
-            self.tree.alive()?;
-            match value {
-                Some(Some(value)) if self.engine.index.still(sighting.seen) => {
-                    self.engine.admit(sighting.stamp)?;
-                    Ok(Some(value))
-                }
-                None => {
-                    self.engine.admit(sighting.stamp)?;
-                    Ok(None)
-                }
-                // Changed under way.
-                Some(_) => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
+            let copy = || sighting.payload.map(|payload| record::copy_value(image, payload));
+            let seen = sighting.payload.map(|_| sighting.seen);
+            match self.engine.validated(&self.tree, (seen, sighting.stamp), copy)? {
+                Some(None) => Ok(None),
+                Some(Some(Some(value))) => Ok(Some(value)),
+                // Changed under way, or damaged: looked up by itself.
+                Some(Some(None)) | None => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
             }
         });
         found.collect()
@@ -209,8 +201,7 @@ impl Keyspace {
     /// As [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let sighting = self.engine.index.get(&self.tree.root, Probe::new(key.as_ref()));
-        self.tree.alive()?;
-        self.engine.admit(sighting.stamp)?;
+        self.engine.validated(&self.tree, (None, sighting.stamp), || ())?;
         Ok(sighting.payload.is_some())
     }
 
@@ -230,13 +221,10 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let engine = &*self.engine;
-        let mut stay = engine.check_in()?;
+        let mut operation = Operation::begin(&self.engine)?;
         self.tree.alive()?;
-        let removed = engine.remove(&self.tree, &mut stay, key.as_ref(), None)?;
-        let label = stay.epoch();
-        drop(stay);
-        engine.acknowledge(label)?;
+        let removed = operation.remove(&self.tree, key.as_ref(), None)?;
+        operation.finish()?;
         Ok(removed)
     }
 
@@ -266,14 +254,24 @@ impl Keyspace {
         self.iter().limit(1).next_back().transpose()
     }
 
-    /// Pairs now. O(1); exact while nobody writes.
-    pub fn len(&self) -> u64 {
-        self.tree.root.pairs()
+    /// The number of pairs; of a keyspace that was dropped, what it had. Exact while nobody writes; O(threads that have
+    /// written to the keyspace). In strict mode it waits until every operation that it may have counted is durable.
+    ///
+    /// # Errors
+    /// In strict mode `Poisoned` or `NoSpace`, if what was counted cannot be made durable.
+    pub fn len(&self) -> Result<u64> {
+        // An operation counts before it leaves its epoch: the active epoch, read afterwards, is the last it can have.
+        let pairs = self.tree.root.pairs();
+        self.engine.admit_all()?;
+        Ok(pairs)
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Whether there is no pair, as [`Keyspace::len`] counts them.
+    ///
+    /// # Errors
+    /// As [`Keyspace::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
     }
 
     /// Every pair, in the order of keys. What an iterator sees: [`Iter`].

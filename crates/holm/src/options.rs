@@ -34,7 +34,8 @@ pub struct Builder {
     pub(crate) design: String,
     pub(crate) designs: Table,
     pub(crate) create: bool,
-    pub(crate) capacity: u64,
+    /// `None`: not chosen.
+    pub(crate) capacity: Option<u64>,
     pub(crate) log_bytes: u64,
     pub(crate) vfs: Arc<dyn Vfs>,
     pub(crate) heap: [usize; 2],
@@ -62,7 +63,7 @@ impl Default for Builder {
             design: "buffered".into(),
             designs: designs::shipped,
             create: true,
-            capacity: 1 << 40,
+            capacity: None,
             log_bytes: 256 << 20,
             vfs: Arc::new(RealFs),
             heap: [0; 2],
@@ -114,10 +115,14 @@ impl Builder {
     }
 
     /// The most bytes of records, and of leaves, the database may ever hold in this session: address space, not memory
-    /// or disk. 1 TiB unless chosen; another number may be chosen at each open. What would need more is refused with
+    /// or disk. Another number may be chosen at each open. What would need more is refused with
     /// [`Error::Capacity`](crate::Error::Capacity).
+    ///
+    /// Unless chosen, it is the size of the file system rounded up to a power of two, 1 GiB at least and 1 TiB at most.
+    /// A process that has too little address space for that, since it has other databases open, gets less: never less
+    /// than 1 GiB and four times what is there.
     pub fn capacity(mut self, bytes: u64) -> Self {
-        self.capacity = bytes;
+        self.capacity = Some(bytes);
         self
     }
 

@@ -65,7 +65,7 @@ impl ReadOnlyDatabase {
     /// # Errors
     /// None today; a result, since looking up may come to read.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<ReadOnlyKeyspace>> {
-        let tree = self.engine.catalog.find(name);
+        let tree = self.engine.find_keyspace(name)?;
         Ok(tree.map(|tree| ReadOnlyKeyspace(Keyspace::new(self.engine.clone(), tree))))
     }
 
@@ -74,7 +74,7 @@ impl ReadOnlyDatabase {
     /// # Errors
     /// None today, as above.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
-        Ok(self.engine.catalog.trees().iter().map(|tree| tree.name.clone()).collect())
+        self.engine.keyspace_names()
     }
 
     /// What opening found: a clean shutdown, and what is damaged.
@@ -149,13 +149,19 @@ impl ReadOnlyKeyspace {
         self.0.iter()
     }
 
-    /// Pairs. O(1).
-    pub fn len(&self) -> u64 {
+    /// The number of pairs.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn len(&self) -> Result<u64> {
         self.0.len()
     }
 
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    /// Whether there is no pair.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn is_empty(&self) -> Result<bool> {
         self.0.is_empty()
     }
 }

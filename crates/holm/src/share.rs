@@ -71,14 +71,9 @@ impl Share {
             _ => None,
         };
         let slots = &view.pairs[part];
-        let copied = self.copy(keys, slots, ahead_of(view, &rest, slots.len(), wanted), total);
-        // Asked after copying, and before waiting or looking again for what may be another keyspace's.
-        tree.alive()?;
-        // A record is freed only by changing its leaf: an unchanged leaf vouches for the copies.
-        if !engine.index.still(view.seen) {
-            return Ok(None);
-        }
-        engine.admit(view.stamp)?;
+        let ahead = ahead_of(view, &rest, slots.len(), wanted);
+        let copied = engine.validated(tree, (Some(view.seen), view.stamp), || self.copy(keys, slots, ahead, total))?;
+        let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| engine.no_record(payload))?;
         Ok(Some(rest.map_or(Rest::Nothing, Rest::From)))
     }

@@ -80,7 +80,7 @@ typedef struct holm_options {
     size_t size;         /* sizeof(holm_options): which fields the caller knows of */
     int32_t durability;  /* HOLM_BUFFERED, HOLM_STRICT or HOLM_ON_SYNC */
     uint32_t interval_ms; /* of HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
-    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: 1 TiB */
+    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: as the disk has */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
     const char *design;  /* the leaf design, the same at each open as when it was made; NULL: the default one */
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
@@ -129,7 +129,8 @@ int holm_open(const char *path, const holm_options *options, holm_database **dat
 
 /*
  * Makes everything durable, leaves a clean database, and frees the handle, whatever is returned. Other handles to the
- * database refuse to write from then on. Alone: no other call on this handle may be under way.
+ * database refuse to write from then on, and keep it locked until they are closed: keyspaces, iterators and batches.
+ * Alone: no other call on this handle may be under way.
  * Errors: the first failure of the session, or of closing itself; another open later recovers.
  */
 int holm_close(holm_database *database);
@@ -204,8 +205,9 @@ int holm_contains(const holm_keyspace *keyspace, const void *key, size_t key_siz
 int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size);
 
 /*
- * The number of pairs in `count`; exact while nobody writes; of a keyspace that was dropped, what it had. Any thread.
- * Errors: INVALID.
+ * The number of pairs in `count`; exact while nobody writes; of a keyspace that was dropped, what it had. Waits, with
+ * HOLM_STRICT, until all that it counts is durable. Any thread. Errors: INVALID; POISONED, NO_SPACE (HOLM_STRICT
+ * alone).
  */
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
 

@@ -138,7 +138,7 @@ pub unsafe extern "C" fn holm_count(keyspace: *const Keyspace, count: *mut u64) 
     door(|| {
         // SAFETY: the header asks it of the caller: a place for a number, a handle that is open.
         let (mut out, keyspace) = unsafe { (Out::at(count, 0, "the count")?, raw::handle(keyspace, "the keyspace")?) };
-        out.set(keyspace.0.len());
+        out.set(keyspace.0.len()?);
         Ok(HOLM_OK)
     })
 }

@@ -52,8 +52,9 @@ fn write<W: Write>(keyspace: &ReadOnlyKeyspace, mut writer: Writer<W>, header: b
         writer.pair(&key, &value)?;
         count += 1;
     }
-    if count != keyspace.len() {
-        bail!("{count} records could be read of {}: the database is damaged, see `check`", keyspace.len());
+    let expected = keyspace.len()?;
+    if count != expected {
+        bail!("{count} records could be read of {expected}: the database is damaged, see `check`");
     }
     Ok(writer.into_inner())
 }

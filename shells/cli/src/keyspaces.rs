@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Keyspaces) -> anyhow::Result<Exit> {
     for name in database.keyspaces()? {
         text.push_str(&escaped(name.as_bytes()));
         if args.records {
-            let records = database.existing_keyspace(&name)?.map_or(0, |keyspace| keyspace.len());
+            let records = database.existing_keyspace(&name)?.map_or(Ok(0), |keyspace| keyspace.len())?;
             write!(text, "\t{records}")?;
         }
         text.push('\n');

@@ -172,11 +172,14 @@ impl Shadow {
         if !sparse || children < 2 {
             return cost;
         }
-        // With the right neighbour, or the left one where there is no other under the same parent.
-        let place = at.min(children - 2);
-        let left = leaf - at + place;
-        let [some, more] = [left, left + 1].map(|leaf| self.levels[0][leaf].len());
-        let Some(merge) = L::merge(some, more) else { return cost };
+        // With the right neighbour under the same parent, or else with the left one.
+        let places = [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|place| place + 1 < children);
+        let merges = places.map(|place| {
+            let left = leaf - at + place;
+            let [some, more] = [left, left + 1].map(|leaf| self.levels[0][leaf].len());
+            Some((place, left, L::merge(some, more)?))
+        });
+        let Some((place, left, merge)) = merges.flatten().next() else { return cost };
         let gone = N::remove(children, place + 1);
         self.levels[1][parent].remove(place + 1);
         let right = self.levels[0].remove(left + 1);

@@ -3,6 +3,7 @@
 mod agree;
 mod borders;
 mod contiguous;
+mod emptied;
 mod fills;
 mod fronts;
 mod given_up;

@@ -16,11 +16,11 @@ impl<'a> Hold<'a> {
         Hold { clock, _kept: kept }
     }
 
-    /// Checks in to the epoch that is held, without waiting for the disk.
+    /// Checks in to the epoch that is held, without waiting for the disk. Checked out before the hold is released.
     ///
     /// # Errors
     /// [`crate::MediumError::Poisoned`].
-    pub fn check_in(&self) -> Result<Stay<'_>> {
+    pub fn check_in(&self) -> Result<Stay<'a>> {
         self.clock.refuse_if_ended()?;
         let seat = self.clock.seats.get().unwrap_or_else(|| self.clock.sit());
         let epoch = self.clock.announce(seat)?;

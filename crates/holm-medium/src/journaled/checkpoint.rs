@@ -32,6 +32,11 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() && state == State::Dirty {
             return Ok(());
         }
+        let until = if journal.log.is_other_needed() { journal.until } else { journal.epoch };
+        if state == State::Dirty && !shared.pool().space.retention().may_release_log(until) {
+            // A floor retains what this would release. Closing does not wait for it.
+            return Ok(());
+        }
         if !journal.log.is_other_needed() {
             journal.switch()?;
         }
@@ -60,11 +65,10 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     // After the data: written first, a crash would start the replay behind lines that no file has.
     next.write(&*journal.pool, &path)?;
     journal.superblock = next;
-    // And only now may the old half be overwritten, and what is not in use be given back: a file shorter than noted is
-    // damaged.
+    // And only now may the old half be overwritten.
     journal.log.release();
     if state == State::Clean {
-        medium.shrink(lengths);
+        // The data files are cut when the keeper goes: until then readers may look at any byte of the mapping.
         let initial = journal.log.initial();
         journal.log.trim(initial)?;
     } else {
@@ -84,6 +88,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
 /// How long the files of a closed database are: as far as they are in use, in whole extents.
 fn kept(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
     let space = &shared.pool().space;
+    space.settle();
     let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
     std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
 }

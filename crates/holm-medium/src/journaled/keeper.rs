@@ -202,6 +202,9 @@ pub struct Keeper {
     _looking: Option<Remains>,
     ticker: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
+    closed: bool,
+    /// The process that opened the database. A forked child has none of the threads, and may write nothing.
+    process: u32,
 }
 
 /// What [`Opened`] leaves for the keeper once its medium has gone into a pool.
@@ -330,12 +333,14 @@ impl Keeper {
         };
         let ticker = Some(spawn("holm-ticker", ticker::run)?);
         let others = vec![spawn("holm-house", keep_house)?, spawn("holm-check", due::run)?];
-        Ok(Keeper { shared: Some(shared), _looking: None, ticker, others })
+        let process = std::process::id();
+        Ok(Keeper { shared: Some(shared), _looking: None, ticker, others, closed: false, process })
     }
 
     /// Keeps nothing but the lock of a database that is only looked at.
     pub fn looking(remains: Remains) -> Keeper {
-        Keeper { shared: None, _looking: Some(remains), ticker: None, others: Vec::new() }
+        let process = std::process::id();
+        Keeper { shared: None, _looking: Some(remains), ticker: None, others: Vec::new(), closed: false, process }
     }
 
     /// What keeping house has cost so far.
@@ -368,21 +373,48 @@ impl Keeper {
         }
     }
 
-    /// Ends the last epoch, brings everything into the data files, and leaves the clean mark. Nobody may be writing.
+    /// Ends the last epoch, brings everything into the data files, and leaves the clean mark. Files keep their lock,
+    /// and their length, until the keeper is dropped: readers may still look at the image. A second call does nothing.
     ///
     /// # Errors
-    /// The first failure of the session, or of closing itself.
-    pub fn close(mut self) -> Result<()> {
+    /// The first failure of the session, or of closing itself; of a second call the same.
+    pub fn close(&mut self) -> Result<()> {
+        if self.process != std::process::id() {
+            return Ok(());
+        }
         self.stop_threads();
         let Some(shared) = &self.shared else { return Ok(()) };
         shared.refuse_if_failed()?;
+        if std::mem::replace(&mut self.closed, true) {
+            return Ok(());
+        }
         checkpoint::take(shared, State::Clean).inspect_err(|error| shared.fail(error))
+    }
+
+    /// Whether [`Keeper::close`] has been called, and nothing has failed.
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 }
 
 impl Drop for Keeper {
+    /// Nobody reads the image any more: what was preallocated and never used is given back, and the lock with it.
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // The parent goes on with its files, and its threads are not here to be joined.
+            std::mem::forget((self.shared.take(), self.ticker.take(), self.others.drain(..).collect::<Vec<_>>()));
+            return;
+        }
         self.stop_threads();
+        if let Some(shared) = &self.shared {
+            let (state, lengths) = {
+                let journal = shared.journal();
+                (journal.superblock.state, journal.superblock.lengths)
+            };
+            if state == State::Clean {
+                shared.pool.medium.shrink(lengths);
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! synced, and every leaf line that was logged since the last checkpoint is in the image in that version or a newer
 //! one. Otherwise history is cut at the last whole record, and every logged line is restored.
 
+use super::reserve::reserve_area;
 use super::{Journaled, area_path, backing};
 use crate::epoch::{Epoch, FIRST_EPOCH};
 use crate::error::{MediumError, Result};
@@ -28,6 +29,9 @@ pub struct JournaledOptions {
     pub private: bool,
     /// Address space for the leaf area and the record area: the most that each may ever have.
     pub reserve: [usize; 2],
+    /// Whether `reserve` is an upper bound that nobody has chosen. No area then reserves more than the size of its file
+    /// system, and less where the process has too little address space.
+    pub adaptive: bool,
     /// Bytes of heap for the areas of files that cannot be mapped.
     pub heap: [usize; 2],
     /// How the log is kept.
@@ -304,7 +308,7 @@ fn map(
         let backing = backing(kind, &**file, looked_at.is_some());
         let region = match backing {
             Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
-            _ => Region::reserve(options.reserve[index].max(len as usize), backing).map_err(io)?,
+            _ => reserve_area(&**file, &path, (options.reserve[index], options.adaptive), len as usize, backing)?,
         };
         region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
         regions.push((region, len, backing));

@@ -1,11 +1,14 @@
 //! Leaf blocks: all of one size, numbered, given out from what is free and then from the frontier.
 
+use super::life::Lives;
 use super::{BLOCK, FIRST, LARGE, Withheld};
 use crate::epoch::Epoch;
 use crate::error::Result;
 use crate::loc::Area;
 use crate::medium::Medium;
+use crate::retention::Retention;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The leaf area's blocks; number 0 is the pool's own, or more of them where they are shorter than that.
 pub(super) struct Blocks {
@@ -19,11 +22,13 @@ pub(super) struct Blocks {
     retired: VecDeque<(Epoch, u32)>,
     /// Of those that can be had without growing, so many are for those alone for whom they were set aside.
     aside: u64,
+    retention: Arc<Retention>,
+    lives: Lives,
 }
 
 impl Blocks {
     /// None but the pool's own.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(retention: Arc<Retention>) -> Self {
         Blocks {
             size: BLOCK,
             withheld: None,
@@ -32,6 +37,8 @@ impl Blocks {
             cold: Vec::new(),
             retired: VecDeque::new(),
             aside: 0,
+            retention,
+            lives: Lives::default(),
         }
     }
 
@@ -39,6 +46,7 @@ impl Blocks {
     pub(super) fn measure(&mut self, bytes: u64) {
         self.size = bytes;
         self.frontier = self.first();
+        self.lives.found(self.frontier, &[]);
     }
 
     /// The first one that is not the pool's.
@@ -53,6 +61,9 @@ impl Blocks {
             self.frontier = held.upto.max(frontier) as u32;
             self.withheld = Some(Withheld { upto: self.frontier.into(), frontier });
         }
+        // Of what is withheld no block is in use.
+        let found = self.withheld.map_or(self.frontier, |held| held.frontier as u32);
+        self.lives.found(found, &free);
         self.free = free;
         self.cold.clear();
         // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
@@ -72,6 +83,12 @@ impl Blocks {
 
     /// A block for an operation labelled `label`, of those set aside too if they are the caller's.
     pub(super) fn take<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
+        let block = self.take_any(medium, label, entitled)?;
+        self.lives.taken(block, label);
+        Ok(block)
+    }
+
+    fn take_any<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
         self.ripen(label);
         if !entitled && self.aside > 0 {
             self.grow_to(medium, self.aside + 1)?;
@@ -120,9 +137,10 @@ impl Blocks {
     /// What was retired in an epoch that this label may forget is free.
     fn ripen(&mut self, label: Epoch) {
         while let Some(&(epoch, block)) = self.retired.front()
-            && epoch + 2 <= label
+            && self.retention.may_reuse(epoch, label)
         {
             self.retired.pop_front();
+            self.lives.reclaimed(block, label, &self.retention);
             self.free.push(block);
         }
     }
@@ -139,10 +157,12 @@ impl Blocks {
     }
 
     pub(super) fn put_back(&mut self, block: u32) {
+        self.lives.put_back(block);
         self.free.push(block);
     }
 
     pub(super) fn retire(&mut self, epoch: Epoch, block: u32) {
+        self.lives.retired(block, epoch);
         self.retired.push_back((epoch, block));
     }
 

@@ -1,49 +1,38 @@
 //! Record space: what is free of it beside the threads' own shares.
 
-use super::{CLASSES, FIRST, LARGE, Withheld};
+use super::free_map::FreeMap;
+use super::{FIRST, LARGE, Withheld};
 use crate::error::Result;
 use crate::loc::Area;
 use crate::medium::Medium;
 
-/// Record space: a frontier, runs that recovery found free, and freed records by size.
+/// Offset 0 stays unused: a null location is no record.
+const BEGIN: u64 = 64;
+
+/// Record space: a frontier, and what is free below it, in bytes.
 pub(super) struct Heap {
     pub(super) withheld: Option<Withheld>,
     pub(super) frontier: u64,
-    runs: Vec<(u64, u64)>,
-    pub(super) freed: Vec<Vec<u64>>,
-    pub(super) large: Vec<(u64, u64)>,
+    free: FreeMap,
     /// Whether the area is so large that its first large page is left alone.
     large_area: bool,
-    /// Free runs in the first large page, not to be used while there is anything else.
-    pub(super) cold: Vec<(u64, u64)>,
 }
 
 impl Heap {
     /// Nothing taken.
     pub(super) fn new() -> Self {
-        Heap {
-            withheld: None,
-            // Offset 0 stays unused: a null location is no record.
-            frontier: 64,
-            runs: Vec::new(),
-            freed: vec![Vec::new(); CLASSES],
-            large: Vec::new(),
-            large_area: false,
-            cold: Vec::new(),
-        }
+        Heap { withheld: None, frontier: BEGIN, free: FreeMap::new(), large_area: false }
     }
 
     pub(super) fn rebuilt(&mut self, frontier: u64, runs: Vec<(u64, u64)>) {
-        self.frontier = frontier.max(64);
+        self.frontier = frontier.max(BEGIN);
         if let Some(held) = self.withheld {
             let frontier = self.frontier;
             self.frontier = held.upto.max(frontier);
             self.withheld = Some(Withheld { upto: self.frontier, frontier });
         }
-        self.runs = runs;
-        self.freed.iter_mut().for_each(Vec::clear);
-        self.large.clear();
-        self.cold.clear();
+        self.free = FreeMap::new();
+        runs.into_iter().for_each(|(offset, bytes)| self.free(offset, bytes));
         self.large_area = false;
     }
 
@@ -52,50 +41,75 @@ impl Heap {
             if self.frontier == held.upto {
                 self.frontier = held.frontier;
             } else if held.frontier < held.upto {
-                self.runs.push((held.frontier, held.upto - held.frontier));
+                self.free(held.frontier, held.upto - held.frontier);
             }
         }
     }
 
-    /// Once the area is large: what is free in its first large page is set aside, and what becomes free there will be.
+    /// Once the area is large: what is free in its first large page is left alone, and what becomes free there.
     /// Whether that is so from now on.
     pub(super) fn note(&mut self) -> bool {
         if self.frontier < LARGE || self.large_area {
             return false;
         }
         self.large_area = true;
-        let Heap { runs, cold, .. } = self;
-        for (offset, bytes) in runs.iter_mut().filter(|(offset, _)| *offset < FIRST) {
-            let within = (*bytes).min(FIRST - *offset);
-            cold.push((*offset, within));
-            (*offset, *bytes) = (*offset + within, *bytes - within);
-        }
-        runs.retain(|(_, bytes)| *bytes > 0);
+        self.free.hide();
         true
     }
 
-    /// At least `least` bytes, `wanted` if they can be had in one piece.
-    pub(super) fn carve<M: Medium>(&mut self, medium: &M, least: u64, wanted: u64) -> Result<(u64, u64)> {
-        // The last few runs only: a put must not walk a long list of runs that are all too short.
-        let runs = if self.withheld.is_some() { 0 } else { self.runs.len() };
-        for index in (runs.saturating_sub(8)..runs).rev() {
-            let (offset, free) = self.runs[index];
-            if free >= least {
-                let len = free.min(wanted);
-                if free == len {
-                    self.runs.remove(index);
-                } else {
-                    self.runs[index] = (offset + len, free - len);
-                }
-                return Ok((offset, len));
-            }
+    /// These bytes are free.
+    pub(super) fn free(&mut self, offset: u64, bytes: u64) {
+        self.free.free(offset / 8, bytes / 8);
+    }
+
+    /// Takes the first free run of at least `least` bytes: up to `most` bytes of a long run, and of a short one a whole
+    /// number of pieces of `least` bytes, so that the rest stays where it can join.
+    pub(super) fn claim(&mut self, least: u64, most: u64) -> Option<(u64, u64)> {
+        if self.withheld.is_some() {
+            return None;
         }
-        let end = self.frontier + wanted;
+        let found = self.free.find(least / 8)?;
+        Some(self.claim_at(found, least, most))
+    }
+
+    /// The same of the first large page, when there is nothing else.
+    pub(super) fn claim_cold(&mut self, least: u64, most: u64) -> Option<(u64, u64)> {
+        if self.withheld.is_some() || !self.large_area {
+            return None;
+        }
+        let found = self.free.find_hidden(least / 8)?;
+        // A run may go on behind the page.
+        let most = most.min(FIRST - found * 8);
+        Some(self.claim_at(found, least, most))
+    }
+
+    fn claim_at(&mut self, word: u64, least: u64, most: u64) -> (u64, u64) {
+        let run = self.free.run_at(word, most / 8) * 8;
+        let bytes = if run >= super::local::LONG * least { run } else { run / least * least };
+        self.free.take(word, bytes / 8);
+        (word * 8, bytes)
+    }
+
+    /// Takes `bytes` bytes at the frontier.
+    pub(super) fn extend<M: Medium>(&mut self, medium: &M, bytes: u64) -> Result<u64> {
+        let end = self.frontier + bytes;
         if end > medium.image().area(Area::Records).len() as u64 {
             medium.grow(Area::Records, end)?;
         }
         let offset = std::mem::replace(&mut self.frontier, end);
         medium.reached(Area::Records, end);
-        Ok((offset, wanted))
+        Ok(offset)
+    }
+
+    /// Gives up the free end: the frontier moves back to the last byte that is not free. O(bytes of it / 512).
+    pub(super) fn lower(&mut self) {
+        if self.withheld.is_none() {
+            let free = self.free.run_before(self.frontier / 8);
+            let end = self.frontier / 8 - free;
+            if free > 0 {
+                self.free.take(end, free);
+                self.frontier = end * 8;
+            }
+        }
     }
 }

@@ -12,6 +12,8 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::UNIX_EPOCH;
 
 /// Files of the operating system.
@@ -49,7 +51,7 @@ impl Vfs for RealFs {
         if how.direct {
             bypass_the_cache(&mut options)?;
         }
-        Ok(Box::new(RealFile { file: options.open(path)? }))
+        Ok(Box::new(RealFile::new(options.open(path)?)))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -82,6 +84,24 @@ fn bypass_the_cache(_options: &mut OpenOptions) -> io::Result<()> {
 #[derive(Debug)]
 struct RealFile {
     file: File,
+    /// The process that locked the file through this handle; 0: none.
+    locked_by: AtomicU32,
+}
+
+impl RealFile {
+    fn new(file: File) -> Self {
+        RealFile { file, locked_by: AtomicU32::new(0) }
+    }
+}
+
+impl Drop for RealFile {
+    fn drop(&mut self) {
+        // The lock belongs to the open file description, which a forked child shares: closing this descriptor alone
+        // leaves the file locked for as long as the child lives. The child's copy must not unlock its parent's file.
+        if *self.locked_by.get_mut() == process::id() {
+            let _ = self.file.unlock();
+        }
+    }
 }
 
 impl VfsFile for RealFile {
@@ -126,10 +146,18 @@ impl VfsFile for RealFile {
     fn lock(&self, exclusive: bool) -> io::Result<bool> {
         let outcome = if exclusive { self.file.try_lock() } else { self.file.try_lock_shared() };
         match outcome {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.locked_by.store(process::id(), Relaxed);
+                Ok(true)
+            }
             Err(TryLockError::WouldBlock) => Ok(false),
             Err(TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn lock_holder(&self) -> Option<u32> {
+        let about = self.file.metadata().ok()?;
+        holder_of(&std::fs::read_to_string("/proc/locks").ok()?, about.dev(), about.ino())
     }
 
     fn identity(&self) -> io::Result<Identity> {
@@ -150,9 +178,42 @@ impl VfsFile for RealFile {
         Ok(self.file.metadata()?.blocks() * 512)
     }
 
+    fn file_system_bytes(&self) -> Option<u64> {
+        let about = rustix::fs::fstatvfs(&self.file).ok()?;
+        about.f_blocks.checked_mul(about.f_frsize).filter(|bytes| *bytes > 0)
+    }
+
     fn fd(&self) -> Option<BorrowedFd<'_>> {
         Some(self.file.as_fd())
     }
+}
+
+/// The process that holds a lock of a file, from the text of `/proc/locks`:
+///
+/// ```text
+/// 1: FLOCK  ADVISORY  WRITE 12315 fe:00:10027219 0 EOF
+/// 1: -> FLOCK  ADVISORY  WRITE 12316 fe:00:10027219 0 EOF      waits for it
+/// ```
+///
+/// Some file systems number their device otherwise there than `stat` does; the inode then decides, if only one process
+/// holds a lock of that number. A process of another namespace has the number 0, or a negative one.
+fn holder_of(locks: &str, device: u64, inode: u64) -> Option<u32> {
+    let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
+    let mut others = Vec::new();
+    for line in locks.lines() {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, "FLOCK", _, _, process, place, ..] = fields[..] else { continue };
+        let (Ok(process), Some((on, number))) = (process.parse::<u32>(), place.rsplit_once(':')) else { continue };
+        if process == 0 || number != inode.to_string() {
+            continue;
+        }
+        if on == device {
+            return Some(process);
+        }
+        others.push(process);
+    }
+    others.dedup();
+    others.pop().filter(|_| others.is_empty())
 }
 
 /// Magic numbers of the file systems whose shared mappings are known to outlive a process: ext4, XFS, btrfs, F2FS,
@@ -220,7 +281,7 @@ mod tests {
 
     impl Scratch {
         fn new(name: &str) -> Scratch {
-            let path = std::env::temp_dir().join(format!("holm-real-{}-{name}", std::process::id()));
+            let path = std::env::temp_dir().join(format!("holm-real-{}-{name}", process::id()));
             RealFs.create_dir(&path).expect("a directory for the test");
             Scratch(path)
         }
@@ -260,7 +321,7 @@ mod tests {
         let file = RealFs.open(&dir.0.join("f"), How::CREATE)?;
         write_all_at(&*file, &[7; 5000], 0)?;
         file.allocate(0, 20_000)?;
-        let plain = RealFile { file: File::options().read(true).write(true).open(dir.0.join("f"))? };
+        let plain = RealFile::new(File::options().read(true).write(true).open(dir.0.join("f"))?);
         write_zeros_beyond_the_end(&plain, 30_001)?;
         let mut back = vec![1; 30_001];
         read_exact_at(&*file, &mut back, 0)?;
@@ -281,6 +342,43 @@ mod tests {
         let (one, two) = (open()?, open()?);
         assert!(one.lock(false)? && two.lock(false)?);
         assert!(!open()?.lock(true)?);
+        Ok(())
+    }
+
+    #[test]
+    fn a_copy_of_the_descriptor_keeps_no_lock_and_ends_none_of_another_process() -> io::Result<()> {
+        let dir = Scratch::new("copies");
+        let path = dir.0.join("f");
+        let open = || RealFs.open(&path, How::CREATE);
+        let options = || File::options().create(true).truncate(false).write(true).read(true).open(&path);
+        let parents = RealFile::new(options()?);
+        // As fork leaves it: one open file description, and what the parent noted.
+        let childs = RealFile { file: parents.file.try_clone()?, locked_by: AtomicU32::new(process::id() + 1) };
+        assert!(parents.lock(true)?);
+        drop(childs);
+        assert!(!open()?.lock(true)?, "the child's copy has ended the lock");
+        let _copy = parents.file.try_clone()?;
+        drop(parents);
+        assert!(open()?.lock(true)?, "the child's copy keeps the lock");
+        Ok(())
+    }
+
+    #[test]
+    fn the_holder_of_a_lock_is_found() -> io::Result<()> {
+        let dir = Scratch::new("holder");
+        let open = || RealFs.open(&dir.0.join("f"), How::CREATE);
+        let (held, other) = (open()?, open()?);
+        assert_eq!(other.lock_holder(), None);
+        assert!(held.lock(true)?);
+        if std::fs::read_to_string("/proc/locks").is_ok() {
+            assert_eq!(other.lock_holder(), Some(process::id()));
+        }
+        let locks = "1: FLOCK  ADVISORY  WRITE 11 fe:00:77 0 EOF\n2: POSIX  ADVISORY  READ 12 fe:00:78 0 EOF\n\
+                     2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n3: FLOCK  ADVISORY  READ 14 00:1f:78 0 EOF\n";
+        let device = rustix::fs::makedev(0xfe, 0);
+        assert_eq!(holder_of(locks, device, 77), Some(11));
+        assert_eq!(holder_of(locks, device, 78), Some(14), "another device's number, and the only one");
+        assert_eq!(holder_of(locks, device, 7), None);
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 use super::{Verdict, all_owed};
 use crate::explore::Plan;
 use crate::reader::Reader;
-use crate::script::{change, merge, overflow, random, regrow};
+use crate::script::{change, hand_left, hand_right, merge, overflow, random, regrow};
 use crate::subject::Subject;
 
 /// A reader looks on.
@@ -15,6 +15,7 @@ use crate::subject::Subject;
 /// The violation.
 pub fn survives_its_readers(subject: &'static Subject) -> Verdict {
     let capacity = subject.capacity;
-    let scripts = [change(), overflow(capacity), merge(capacity), regrow(capacity), random(4, capacity)];
+    let named = [change(), overflow(capacity), merge(capacity), hand_left(capacity), hand_right(capacity)];
+    let scripts: Vec<_> = named.into_iter().chain([regrow(capacity), random(4, capacity)]).collect();
     all_owed(subject, &scripts, |persistency| Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) })
 }

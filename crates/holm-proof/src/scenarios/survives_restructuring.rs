@@ -5,7 +5,8 @@ use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
 use crate::script::{
-    come_along, descent, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within,
+    come_along, descent, empty, ends, grow_root, hand_left, hand_right, inherit, merge, merge_left, refresh, regrow,
+    split, split_within,
 };
 use crate::subject::Subject;
 
@@ -25,6 +26,15 @@ pub fn survives_splits(subject: &'static Subject) -> Verdict {
 pub fn survives_merges(subject: &'static Subject) -> Verdict {
     let capacity = subject.capacity;
     all_owed(subject, &[merge(capacity), come_along(capacity), empty(capacity)], Plan::suite)
+}
+
+/// A leaf merges with the one to its left, and an empty one goes, whose range a neighbour has from then on.
+///
+/// # Errors
+/// The violation.
+pub fn survives_emptied_leaves(subject: &'static Subject) -> Verdict {
+    let capacity = subject.capacity;
+    all_owed(subject, &[merge_left(capacity), hand_left(capacity), hand_right(capacity)], Plan::suite)
 }
 
 /// Old versions fill a leaf.

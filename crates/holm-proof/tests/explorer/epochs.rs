@@ -131,6 +131,22 @@ fn a_block_that_is_used_again_an_epoch_early_is_caught() {
     assert!(explore(&buffered, &script, &known).is_ok(), "the process alone loses no version");
 }
 
+/// An emptied leaf is given up without a store, its range being its neighbour's; in the next epoch a split takes its
+/// block, when a crash still finds its last pair there.
+#[test]
+fn an_emptied_leaf_whose_block_is_used_again_an_epoch_early_is_caught() {
+    let put = |key: u64| Step::Put(key * 10, 1_000 + key);
+    let gone = (29..56).chain(57..66).map(|key| Step::Remove(key * 10));
+    let past = (1..=84).map(put).chain(gone).chain([Step::Tick, Step::Tick]).collect();
+    let steps = vec![Step::Remove(560), Step::Tick, Step::Put(155, 1), Step::Put(555, 2)];
+    let script = Script { name: "early reuse of an emptied leaf".into(), past, steps, blocks: 24 };
+    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    explore(&buffered, &script, &plan).unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = explore(&buffered, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    println!("{violation}");
+    assert!(violation.wrong.contains("key 560"), "{violation}");
+}
+
 /// Only while each end takes as long as the next epoch: else a crash chooses no state that is two epochs old.
 #[test]
 fn a_slot_that_is_used_again_an_epoch_early_is_caught() {

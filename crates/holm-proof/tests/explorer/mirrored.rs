@@ -17,6 +17,7 @@ mod scenario {
         survives_a_crash_in_recovery
         survives_every_crash_by_word
         survives_every_death_of_the_process
+        survives_emptied_leaves
         survives_merges
         survives_reuse
         survives_splits

@@ -15,6 +15,7 @@ mod three {
         survives_every_crash_by_line
         survives_every_crash_by_word
         survives_every_death_of_the_process
+        survives_emptied_leaves
         survives_merges
         survives_refreshes
         survives_splits
@@ -27,6 +28,7 @@ mod four {
         holm_proof::subjects::subnodes::holm_four;
         survives_every_crash_by_word
         survives_every_death_of_the_process
+        survives_emptied_leaves
         survives_merges
     }
 }

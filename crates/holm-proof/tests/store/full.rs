@@ -73,7 +73,9 @@ fn what_fits_goes_on() {
         assert!(session.failed.is_none(), "{mode:?}: {:?}", session.failed);
         assert!(session.db.stats().log.checkpoints > 3);
         session.db.clone().close().expect("closing needs no room");
-        session.history().expect(&contents(&mode.open(&disk).expect("sound"), "full"), "full");
+        let history = session.history();
+        drop(session);
+        history.expect(&contents(&mode.open(&disk).expect("sound"), "full"), "full");
     }
 }
 
@@ -92,7 +94,9 @@ fn what_waits_for_space_is_written_when_there_is_some() {
         let power = disk.crash_seeded(1);
         session.history().expect(&contents(&mode.open(&power).expect("sound"), "power"), "power");
         session.db.clone().close().expect("sound");
-        session.history().expect(&contents(&mode.open(&disk).expect("sound"), "closed"), "closed");
+        let history = session.history();
+        drop(session);
+        history.expect(&contents(&mode.open(&disk).expect("sound"), "closed"), "closed");
     }
 }
 
@@ -114,6 +118,7 @@ fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
         }
         let mut whole = session.history();
         whole.floor = whole.steps.len();
+        drop(session);
         for (left, disk, kept) in [("killed", killed, true), ("power", power, false), ("closed", disk, true)] {
             disk.heal();
             let found = contents(&mode.open(&disk).expect("sound"), left);

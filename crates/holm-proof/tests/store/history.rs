@@ -184,7 +184,11 @@ pub(crate) fn contents(db: &Database, context: &str) -> Contents {
             let before = found.insert((space, key.to_vec()), value.to_vec());
             assert!(before.is_none(), "{context}: a key was found twice");
         }
-        assert_eq!(keyspace.len() as usize, keyspace.iter().count(), "{context}: the count of {name} is off");
+        assert_eq!(
+            keyspace.len().expect("sound") as usize,
+            keyspace.iter().count(),
+            "{context}: the count of {name} is off"
+        );
     }
     let report = db.check().expect("checking");
     assert!(report.faults.is_empty(), "{context}: {:?} ({})", report.faults, report.recovery);

@@ -38,7 +38,7 @@ pub use roll::Roll;
 pub use tagged::State;
 pub use versions::{Triple, Versions};
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split};
+use super::{Card, Cut, Fate, Fresh, Full, Home, Join, Leaf, Lens, Old, Pairs, Room, Split};
 use crate::keys::Keys;
 use crate::pair::Pair;
 use crate::pair::slots;
@@ -120,6 +120,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.segments(roll, lens).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
+    /// Has the leaf say that it has changed in this epoch, with its pairs as they are.
+    fn touch<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
+        if self.stamp(roll, lens) != pen.epoch() {
+            self.publish(pen, self.now().bits);
+            self.copied(roll, 0);
+        }
+    }
+
     /// Takes a slot away from a block of this leaf; gives a block behind up that has lost its last pair so, unless the
     /// others are nearly full without it and it would be wanted back at once.
     fn vacate<M: Medium, K: Keys>(
@@ -135,12 +143,9 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.blocks() - 1) * SLOTS {
             roll.give_up(found.place);
             self.derive(roll, lens);
-            if self.stamp(roll, lens) != pen.epoch() {
-                // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of
-                // the removal before it is durable.
-                self.publish(pen, self.now().bits);
-                self.copied(roll, 0);
-            }
+            // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of the
+            // removal before it is durable.
+            self.touch(roll, lens, pen);
         }
     }
 }
@@ -314,6 +319,28 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         _: u64,
     ) -> (Split<K::Fence>, bool) {
         (self.make_room(roll, lens, pen, room, Some(probe)), false)
+    }
+
+    /// An empty leaf needs no store to be given up: it is empty at every cut that includes the removals before. A
+    /// neighbour with a quarter of its room left takes over the range; a fuller one would soon be split again.
+    fn join<K: Keys>(
+        &self,
+        roll: &Roll<SEGMENTS, F::Prints>,
+        (right, theirs): (&Self, &Roll<SEGMENTS, F::Prints>),
+        lens: Lens<'_, K>,
+    ) -> Join {
+        let roomy = |count| count <= Self::CAPACITY * 3 / 4;
+        match (self.count(roll, lens), right.count(theirs, lens)) {
+            (0, count) if roomy(count) => Join::KeepRight,
+            (count, 0) if roomy(count) => Join::KeepLeft,
+            (own, other) if own + other <= MERGE_UP_TO => Join::Move,
+            _ => Join::Apart,
+        }
+    }
+
+    /// Its version, with the same slots: no crash can tell, but an answer that waits for the leaf's epoch does wait.
+    fn take_over<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
+        self.touch(roll, lens, pen);
     }
 
     fn merge<M: Medium, K: Keys>(

@@ -258,6 +258,71 @@ fn leaves_merge_among_writers_a_reader_and_a_tick() {
     explore(1_500, merge::<Tiny>);
 }
 
+/// A twig of three leaves, of which the first is empty, the second holds seven pairs and the third six, and one of
+/// four: with the next pair of the second leaf that goes, two leaves become one, then the two twigs, and the root one
+/// level less.
+fn shrunk<D: Design>() -> GroveOf<D> {
+    let grove = GroveOf::<D>::new((0..28 * 9).map(|key| key * 10));
+    let gone = (0..49).chain(28 * 3..28 * 4).chain(56..78).chain(28 * 7..28 * 9 - 6);
+    gone.for_each(|key| grove.remove(key * 10));
+    assert_eq!((grove.forest.fills(&grove.root), grove.forest.height(&grove.root)), (vec![3, 4], 2));
+    grove
+}
+
+/// The last removal of the merges meets writers to the leaves that give way and to the twig that does, a reader of
+/// these, and a scan.
+fn shrink<D: Design>() {
+    let grove = shrunk::<D>();
+    thread::scope(|scope| {
+        scope.spawn(|| grove.remove(490));
+        scope.spawn(|| {
+            grove.put(31, 1);
+            grove.remove(1_130);
+            grove.put(520, 2);
+        });
+        scope.spawn(|| [500, 31, 780, 1_130, 490].into_iter().for_each(|key| grove.get(key)));
+        scope.spawn(|| {
+            let seen = pairs(&grove.forest, &grove.root);
+            let untouched = [500, 780, 1_120, 2_510];
+            assert!(untouched.iter().all(|key| seen.get(key) == Some(key)), "a scan misses nothing: {seen:?}");
+        });
+    });
+    grove.end();
+}
+
+#[test]
+fn leaves_and_then_twigs_merge_until_the_root_has_one_level_less() {
+    explore(1, || {
+        let grove = shrunk::<Tiny>();
+        grove.remove(490);
+        assert_eq!((grove.forest.fills(&grove.root), grove.forest.height(&grove.root)), (vec![6], 1));
+        grove.end();
+    });
+    explore(300, shrink::<Tiny>);
+}
+
+#[test]
+fn twigs_of_lock_arrays_merge() {
+    explore(200, shrink::<Locked<LockArray<2>>>);
+}
+
+/// A block of an emptied leaf, whose range its neighbour has by then, is needed by a cut before its last removal.
+#[test]
+fn power_is_lost_while_leaves_and_twigs_merge() {
+    explore(200, || {
+        let grove = shrunk::<Tiny>();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                grove.remove(490);
+                grove.put(31, 1);
+            });
+            scope.spawn(|| (0..2).for_each(|_| grove.tick()));
+            scope.spawn(|| (0..2).for_each(|_| grove.lose_power()));
+        });
+        grove.end();
+    });
+}
+
 /// With two latches for the leaves of a twig, and with one: both halves of a split and both leaves of a merge may have
 /// the same.
 #[test]

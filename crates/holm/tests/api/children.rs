@@ -10,16 +10,16 @@ const PATH: &str = "HOLM_TEST_PATH";
 const PART: &str = "HOLM_TEST_PART";
 
 /// A child that has said it is ready, and that ends when its standard input does.
-struct Other {
+pub(crate) struct Other {
     child: Child,
     ask: Option<ChildStdin>,
     /// Kept, so that what else the child has to say finds an open end.
     _tells: BufReader<ChildStdout>,
-    said: String,
+    pub(crate) said: String,
 }
 
 impl Other {
-    fn start(part: &str, path: &Path) -> Self {
+    pub(crate) fn start(part: &str, path: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("a program"))
             .args(["--exact", "children::the_other_process", "--ignored", "--nocapture", "--test-threads=1"])
             .envs([(PATH, path.as_os_str()), (PART, part.as_ref())])
@@ -34,7 +34,7 @@ impl Other {
         Other { child, ask, _tells: tells, said: said.expect("the child says one thing") }
     }
 
-    fn finish(mut self) {
+    pub(crate) fn finish(mut self) {
         drop(self.ask.take());
         self.child.wait().expect("our own child");
     }
@@ -62,13 +62,29 @@ fn the_other_process() {
             say("open");
             drop(db);
         }
+        "idle" => say("idle"),
+        "rewrite" => match Database::open(path) {
+            Ok(db) => {
+                let space = db.keyspace("s").expect("a name");
+                (0..2_000_u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
+                space.insert("new", [7; 100]).expect("room");
+                drop(space);
+                db.close().expect("a sound close");
+                say("rewritten");
+            }
+            Err(error) => say(&error.to_string()),
+        },
         "try" => match Database::open(path) {
             Err(Error::Locked { .. }) => say("locked"),
             other => say(&format!("{other:?}")),
         },
         "look" => {
             let looking = Database::open_read_only(path).expect("closed");
-            say(&looking.existing_keyspace("s").expect("a catalog").map_or(0, |space| space.len()).to_string());
+            say(&looking
+                .existing_keyspace("s")
+                .expect("a catalog")
+                .map_or(0, |space| space.len().expect("sound"))
+                .to_string());
         }
         "write" => {
             let db = Database::builder().durability(Durability::OnSync).open(path).expect("nobody else");
@@ -131,7 +147,7 @@ fn what_a_killed_process_did_is_there() {
         return;
     }
     let space = db.keyspace("s").expect("a name");
-    assert_eq!(space.len(), 2502);
+    assert_eq!(space.len().expect("sound"), 2502);
     for number in 0..5000u32 {
         assert_eq!(space.contains_key(number.to_be_bytes()).expect("sound"), number % 2 == 1, "{number}");
     }

@@ -47,7 +47,7 @@ fn handles_of_a_dropped_keyspace_refuse_everything() {
     assert!(begun.next().is_none() && begun.next_back().is_none());
     // A new one of that name is another.
     let again = db.keyspace("gone").expect("a name");
-    assert!(again.is_empty() && again.first().expect("sound").is_none());
+    assert!(again.is_empty().expect("sound") && again.first().expect("sound").is_none());
     fill(&again, 500, b"again");
     assert_dropped(gone.get(7u32.to_be_bytes()), "gone");
     drop((begun, gone, again, stays));
@@ -55,8 +55,8 @@ fn handles_of_a_dropped_keyspace_refuse_everything() {
     db.close().expect("a sound close");
     let db = relaxed(folder.path());
     assert_sound(&db);
-    assert_eq!(db.keyspace("gone").expect("a name").len(), 500);
-    assert_eq!(db.keyspace("stays").expect("a name").len(), 2000);
+    assert_eq!(db.keyspace("gone").expect("a name").len().expect("sound"), 500);
+    assert_eq!(db.keyspace("stays").expect("a name").len().expect("sound"), 2000);
 }
 
 #[test]

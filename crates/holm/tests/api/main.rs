@@ -7,12 +7,16 @@
 
 mod batches;
 mod children;
+mod disks;
 mod dropping;
 mod durability;
+mod emptied;
 mod errors;
 mod families;
 mod full;
 mod gaps;
+mod growth;
+mod handles;
 mod histories;
 mod limits;
 mod model;

@@ -98,7 +98,7 @@ fn overwriting_uses_space_again() {
         }
     }
     db.sync().expect("a disk");
-    assert_eq!(space.len(), 10_000);
+    assert_eq!(space.len().expect("sound"), 10_000);
     // The live version, those of two epochs that a crash may still choose, and what was born ahead.
     let now = data_bytes(folder.path());
     assert!(now <= once * 4, "{once} bytes written once, {now} overwritten fifty times");
@@ -145,7 +145,7 @@ fn emptied_and_filled_with_other_keys() {
         numbers.for_each(|number| assert!(space.remove(key(number)).expect("sound")));
         (0..3).for_each(|_| db.sync().expect("a disk"));
     }
-    assert!(space.is_empty());
+    assert!(space.is_empty().expect("sound"));
     let now = data_bytes(folder.path());
     assert!(now <= once * 2, "{once} bytes filled once, {now} filled six times");
     let leaves = db.stats().space.leaves;
@@ -185,7 +185,7 @@ fn a_queue_between_two_threads_does_not_grow() {
         }
         drop(send);
     });
-    assert!(space.is_empty());
+    assert!(space.is_empty().expect("sound"));
     let now = data_bytes(folder.path());
     assert!(now <= early * 2 + MIB, "{early} bytes after a sixth, {now} in the end");
 }

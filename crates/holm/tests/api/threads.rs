@@ -64,7 +64,7 @@ fn four_threads_lose_nothing() {
         assert_sound(&db);
         let whole: Map = maps.into_iter().flatten().collect();
         let all: Vec<_> = whole.iter().collect();
-        assert_eq!(space.len(), all.len() as u64);
+        assert_eq!(space.len().expect("sound"), all.len() as u64);
         walk(space.iter(), &all, &mut Chance::new(1));
         drop(space);
         db.close().expect("a sound close");
@@ -111,7 +111,7 @@ fn the_same_keys() {
     });
     assert_sound(&db);
     let pairs: Vec<_> = space.iter().map(|pair| pair.expect("sound")).collect();
-    assert_eq!(space.len(), pairs.len() as u64, "every removal and insertion was counted once");
+    assert_eq!(space.len().expect("sound"), pairs.len() as u64, "every removal and insertion was counted once");
     assert!(pairs.iter().all(|(key, value)| value[..key.len()] == key[..]));
 }
 
@@ -132,7 +132,7 @@ fn a_key_is_removed_once() {
         takers.into_iter().map(|taker| taker.join().expect("no panic")).sum()
     });
     assert_eq!(removed, 20_000);
-    assert!(space.is_empty() && space.first().expect("sound").is_none());
+    assert!(space.is_empty().expect("sound") && space.first().expect("sound").is_none());
     assert_sound(&db);
 }
 
@@ -206,7 +206,7 @@ fn closing_beside_writers() {
                         .find(|number| space.insert([thread, *number].map(u32::to_be_bytes).concat(), "v").is_err())
                 })
             });
-            while space.len() < 300 * round {
+            while space.len().expect("sound") < 300 * round {
                 thread::yield_now();
             }
             db.close().expect("a sound close");
@@ -217,7 +217,7 @@ fn closing_beside_writers() {
         assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
         assert_sound(&db);
         let space = db.keyspace("s").expect("a name");
-        assert_eq!(space.len(), done.iter().map(|count| u64::from(*count)).sum::<u64>());
+        assert_eq!(space.len().expect("sound"), done.iter().map(|count| u64::from(*count)).sum::<u64>());
     }
 }
 

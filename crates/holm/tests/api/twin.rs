@@ -152,8 +152,8 @@ impl Twin {
     pub(crate) fn assert_equal(&self) {
         assert_sound(self.db());
         let all: Vec<_> = self.map.iter().collect();
-        assert_eq!(self.space().len(), all.len() as u64, "len");
-        assert_eq!(self.space().is_empty(), all.is_empty());
+        assert_eq!(self.space().len().expect("sound"), all.len() as u64, "len");
+        assert_eq!(self.space().is_empty().expect("sound"), all.is_empty());
         let mut chance = Chance::new(all.len() as u64);
         for lean in [0, 1, 5, 10] {
             walk_leaning(self.space().iter(), &all, lean, &mut chance);

@@ -94,18 +94,18 @@ impl Shadow {
         (1 + merge.0, 1 + merge.1)
     }
 
-    /// With the right neighbour; the last leaf with the left one.
+    /// With the right neighbour, or else with the left one.
     fn merge(&mut self, start: u64) -> Cost {
         let starts: Vec<_> = self.leaves.keys().copied().collect();
-        let at = starts.iter().position(|it| *it == start).expect("there").min(starts.len().max(2) - 2);
-        let Some(next) = starts.get(at + 1) else { return (0, 0) };
+        let place = starts.iter().position(|it| *it == start).expect("there");
+        let pairs = [Some(place), place.checked_sub(1)].into_iter().flatten();
+        let Some(at) = pairs.filter(|at| at + 1 < starts.len()).find(|at| self.fit(&starts[*at..], starts.len()))
+        else {
+            return (0, 0);
+        };
+        let next = &starts[at + 1];
         let coming = lives(&self.leaves[next]);
         let leaf = self.leaves.get_mut(&starts[at]).expect("there");
-        let own = lives(leaf).len();
-        let alone = starts.len() == 2;
-        if own.min(coming.len()) > 0 && own + coming.len() > 15 || alone && coming.contains(&u64::MAX) {
-            return (0, 0);
-        }
         self.merges += 1;
         let mut lines = 0u32;
         let mut coming = coming.into_iter();
@@ -116,5 +116,12 @@ impl Shadow {
         }
         self.leaves.remove(next);
         (u64::from(lines.count_ones()) + 1, u64::from(lines != 0) + 1)
+    }
+
+    /// Whether the first two of these leaves, of so many in all, can become one.
+    fn fit(&self, starts: &[u64], leaves: usize) -> bool {
+        let [own, coming] = [0, 1].map(|at| lives(&self.leaves[&starts[at]]));
+        let homeless = leaves == 2 && coming.contains(&u64::MAX);
+        !homeless && (own.len().min(coming.len()) == 0 || own.len() + coming.len() <= 15)
     }
 }

@@ -1,0 +1,99 @@
+//! Leaves that removals have emptied: they go, whichever the order, and so do the nodes above them. Counted, not timed.
+
+use crate::grove::{Grove, mixed};
+use holm_designs::variants;
+use holm_medium::Ground;
+use holm_tree::{Toward, Words};
+use std::collections::BTreeSet;
+
+/// Pairs of a tree with three levels of nodes or, with large leaves, two.
+const MANY: u64 = 20_000;
+
+/// Every design with a leaf that can merge.
+fn merging() -> Vec<(&'static str, Grove<Words>)> {
+    let of_list = ["buffered", "holm", "bd_tree", "bd_tree_literal", "isle", "borders", "holm_strict"];
+    let of_variants = ["bd_tree_chained", "isle_lock_array", "holm_four"];
+    let listed = of_list.into_iter().map(|name| (name, Grove::new(name, Words)));
+    let open = |name| {
+        Grove::over(|quill| {
+            variants::open(name, quill, Words, holm_search::Search::detect()).expect("a variant of that name")
+        })
+    };
+    listed.chain(of_variants.into_iter().map(|name| (name, open(name)))).collect()
+}
+
+/// Removes keys, in epochs of a thousand removals each.
+fn remove_all(grove: &Grove<Words>, keys: impl IntoIterator<Item = u64>) {
+    for (turn, key) in keys.into_iter().enumerate() {
+        assert!(grove.remove(key).is_some());
+        if turn % 1_000 == 999 {
+            grove.quill.advance().expect("a sound pool");
+        }
+    }
+}
+
+fn fill(grove: &Grove<Words>, keys: impl IntoIterator<Item = u64>) {
+    keys.into_iter().for_each(|key| assert_eq!(grove.put(key, key), None));
+}
+
+fn audited_leaves(grove: &Grove<Words>) -> u64 {
+    let audit = grove.index.audit(&grove.root);
+    assert_eq!(audit.faults, Vec::<String>::new());
+    audit.leaves
+}
+
+/// Leaves that a search for the first pair looks at.
+fn visited_by_first(grove: &Grove<Words>) -> u64 {
+    let (mut edge, mut visited) = (0, 0);
+    loop {
+        let view = grove.index.view(&grove.root, Toward::Holding(edge));
+        visited += 1;
+        match view.edge.filter(|_| view.pairs.is_empty()) {
+            Some(high) => edge = high,
+            None => return visited,
+        }
+    }
+}
+
+/// The orders in which so many keys are removed.
+fn orders(count: u64) -> [(&'static str, Vec<u64>); 4] {
+    let shuffled: BTreeSet<_> = (0..count).map(|key| (mixed(key), key)).collect();
+    let from_both_ends = (0..count).map(|turn| if turn % 2 == 0 { turn / 2 } else { count - 1 - turn / 2 });
+    [
+        ("ascending", (0..count).collect()),
+        ("descending", (0..count).rev().collect()),
+        ("random", shuffled.into_iter().map(|(_, key)| key).collect()),
+        ("from both ends", from_both_ends.collect()),
+    ]
+}
+
+#[test]
+fn a_tree_that_has_lost_all_its_pairs_has_few_leaves_left() {
+    let mut wrong = vec![];
+    for (name, grove) in merging() {
+        for (order, keys) in orders(MANY) {
+            fill(&grove, 0..MANY);
+            let full = audited_leaves(&grove);
+            remove_all(&grove, keys);
+            let left = audited_leaves(&grove);
+            if left > 2 {
+                wrong.push(format!("{name}, {order}: {left} leaves of {full}"));
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+#[test]
+fn the_first_pair_is_found_behind_few_leaves_however_many_were_removed_before_it() {
+    for (name, grove) in merging() {
+        fill(&grove, 0..MANY);
+        for first in 0..MANY - 1 {
+            remove_all(&grove, [first]);
+            if first % 97 == 0 {
+                let visited = visited_by_first(&grove);
+                assert!(visited <= 4, "{name}: {visited} leaves before key {}", first + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! How much address space an area reserves.
+//!
+//! A chosen capacity is reserved or refused. Otherwise an area reserves what its file could ever become, and less where
+//! one process opens many databases: a reservation leaves as much again to everything else that the process maps, so
+//! that no database takes the last of it.
+
+use crate::error::{MediumError, Result};
+use crate::region::{Backing, Region};
+use crate::vfs::VfsFile;
+use std::path::Path;
+
+/// The least address space that an area gets where no capacity was chosen.
+const LEAST: usize = 1 << 30;
+
+/// And the least in terms of what the area holds when it is opened.
+const LEAST_GROWTH: usize = 4;
+
+/// Address space for an area of `len` bytes: `wanted` bytes, or up to that many where nobody has chosen the number.
+pub(super) fn reserve_area(
+    file: &dyn VfsFile,
+    path: &Path,
+    (wanted, adaptive): (usize, bool),
+    len: usize,
+    backing: Backing,
+) -> Result<Region> {
+    let wanted = wanted.max(len);
+    if !adaptive {
+        return Region::reserve(wanted, backing).map_err(|error| refused(path, wanted, &error));
+    }
+    let most = file.file_system_bytes().map_or(wanted, |size| most_of(size, wanted, len));
+    let least = most.min(LEAST.max(len.saturating_mul(LEAST_GROWTH)));
+    Region::reserve_up_to(most, least, backing).map_err(|error| refused(path, least, &error))
+}
+
+/// A file does not outgrow its file system, unless that grows meanwhile: hence rounded up.
+fn most_of(file_system: u64, wanted: usize, len: usize) -> usize {
+    let size = usize::try_from(file_system).ok().and_then(usize::checked_next_power_of_two);
+    size.map_or(wanted, |size| wanted.min(size.max(LEAST))).max(len)
+}
+
+fn refused(path: &Path, bytes: usize, error: &std::io::Error) -> MediumError {
+    let what = format!(
+        "the process has no {bytes} bytes of address space left ({error}): open it with a smaller `capacity`, or close \
+         other databases of this process"
+    );
+    MediumError::io("reserving address space for", path, std::io::Error::new(error.kind(), what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vfs::{How, RealFs, Vfs};
+
+    #[test]
+    fn a_file_does_not_outgrow_its_file_system() {
+        assert_eq!(most_of(300 << 30, 1 << 40, 0), 512 << 30);
+        assert_eq!(most_of(300 << 40, 1 << 40, 0), 1 << 40);
+        assert_eq!(most_of(1 << 20, 1 << 40, 0), LEAST);
+        assert_eq!(most_of(u64::MAX, 1 << 40, 0), 1 << 40);
+        // What is there is there, whatever the file system says of itself.
+        assert_eq!(most_of(1 << 20, 1 << 40, 3 << 30), 3 << 30);
+    }
+
+    #[test]
+    #[cfg(not(miri))]
+    fn a_refusal_names_the_option() {
+        let path = std::env::temp_dir().join(format!("holm-reserve-{}", std::process::id()));
+        let file = RealFs.open(&path, How::CREATE).expect("a file of our own");
+        let refused = reserve_area(&*file, &path, (1 << 60, false), 0, Backing::File).map(drop);
+        let told = refused.expect_err("more than any process has").to_string();
+        assert!(told.contains("capacity") && told.contains(&(1_u64 << 60).to_string()), "{told}");
+        let granted = reserve_area(&*file, &path, (1 << 60, true), 0, Backing::File).expect("less will do");
+        assert!(granted.reserved() >= LEAST && granted.reserved() < 1 << 60, "{}", granted.reserved());
+        RealFs.remove(&path).expect("our own");
+    }
+}

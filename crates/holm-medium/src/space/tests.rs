@@ -1,0 +1,135 @@
+use super::*;
+use crate::mapped::{Mapped, MappedOptions};
+use crate::retention::Retained;
+
+fn medium(bytes: usize) -> Mapped {
+    Mapped::anonymous(MappedOptions { reserve: [bytes, bytes], ..Default::default() }).expect("address space")
+}
+
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+/// Live records by number, checked to lie apart.
+struct Live(Vec<(u64, u32)>);
+
+impl Live {
+    fn replace(&mut self, number: usize, with: (u64, u32)) -> (u64, u32) {
+        std::mem::replace(&mut self.0[number], with)
+    }
+
+    fn assert_apart(&self) {
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        assert!(sorted.windows(2).all(|two| two[0].0 + u64::from(two[0].1) * 8 <= two[1].0), "two records overlap");
+    }
+}
+
+#[test]
+fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
+    let medium = medium(2 * LARGE as usize);
+    let space = Space::new();
+    let blocks: Vec<_> = (0..LARGE / BLOCK).map(|_| space.take_block_at(&medium, 9).expect("room")).collect();
+    blocks.iter().for_each(|block| space.return_block(*block));
+    let free = space.free_blocks();
+    let again: Vec<_> = std::iter::from_fn(|| space.take_block_at(&medium, 9).ok()).collect();
+    let first_cold = again.iter().position(|block| u64::from(*block) * BLOCK < FIRST).expect("the last resort");
+    assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the pool's own is given out once");
+    assert_eq!((again.len() - first_cold) as u64, FIRST / BLOCK - 1, "the first page last");
+    assert_eq!((free, space.free_blocks()), (blocks.len() as u64, 0));
+
+    let records: Vec<_> = (0..LARGE / 4096).map(|_| space.take_record(&medium, 9, 512).expect("room")).collect();
+    assert!(records.iter().any(|offset| *offset < FIRST), "while it is small all of it is used");
+    records.iter().for_each(|offset| space.free_record(*offset, 512));
+    let again: Vec<_> = std::iter::from_fn(|| space.take_record(&medium, 9, 512).ok()).collect();
+    let first_cold = again.iter().position(|offset| *offset < FIRST).expect("the last resort");
+    assert!(again[first_cold..].iter().all(|offset| *offset < FIRST) && again.len() - first_cold > 400);
+    let mut sorted = again.clone();
+    sorted.sort_unstable();
+    assert!(sorted.windows(2).all(|pair| pair[0] + 4096 <= pair[1]), "nothing is given out twice");
+}
+
+/// Freed records were kept by exact size: where sizes drift, the area was the sum of all passes.
+#[test]
+fn an_area_whose_records_change_their_sizes_stays_near_what_is_live() {
+    let medium = medium(1 << 30);
+    let choose: [fn(u64, &mut Chance) -> u32; 4] = [
+        |pass, _| 10 + 3 * pass as u32,
+        |pass, _| 60 - 3 * pass as u32,
+        |_, chance| 2 + chance.below(90) as u32,
+        |_, chance| if chance.below(50) == 0 { 600 + chance.below(4000) as u32 } else { 16 },
+    ];
+    for (which, words) in choose.into_iter().enumerate() {
+        let (space, mut chance, count, mut most) = (Space::new(), Chance(which as u64), 5000, 0);
+        let take = |label, words| (space.take_record(&medium, label, words).expect("room"), words);
+        let mut live = Live((0..count).map(|_| take(10, words(0, &mut chance))).collect());
+        for step in 0..12 * count as u64 {
+            let label = 11 + step / 500;
+            let new = take(label, words(step / count as u64, &mut chance));
+            let old = live.replace(chance.below(count as u64) as usize, new);
+            space.retire_record(label, old.0, old.1);
+            most = most.max(space.record_bytes());
+        }
+        live.assert_apart();
+        let (area, bytes) = (space.record_frontier(), space.record_bytes());
+        assert_eq!(bytes, live.0.iter().map(|record| u64::from(record.1) * 8).sum());
+        assert!(area * 10 < most * 16, "sizes {which}: {most} bytes live at most in {area}");
+    }
+}
+
+#[test]
+fn a_settled_area_ends_with_its_last_record() {
+    let (medium, space) = (medium(64 << 20), Space::new());
+    let records: Vec<_> = (0..10_000).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
+    records.iter().skip(10).for_each(|offset| space.retire_record(11, *offset, 20));
+    let last = records[..10].iter().max().expect("ten") + 160;
+    assert!(space.record_frontier() > last);
+    space.settle();
+    assert_eq!(space.record_frontier(), last);
+}
+
+/// What a thread has freed and does not use any more would be lost to the others for as long as the thread lives.
+#[test]
+fn what_an_idle_thread_keeps_is_used_before_the_area_grows() {
+    let (medium, space) = (medium(64 << 20), Space::new());
+    let fill = || (0..10_000).for_each(|_| assert!(space.take_record(&medium, 100, 20).is_ok()));
+    std::thread::scope(|scope| {
+        let idle = scope.spawn(|| {
+            let records: Vec<_> = (0..10_000).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
+            records.iter().for_each(|offset| space.retire_record(11, *offset, 20));
+        });
+        idle.join().expect("it ends");
+        let before = space.record_frontier();
+        fill();
+        assert!(space.record_frontier() <= before + (256 << 10), "{before}, {}", space.record_frontier());
+    });
+}
+
+#[test]
+fn what_a_floor_retains_is_not_used_until_it_goes() {
+    let (medium, space) = (medium(64 << 20), Space::new());
+    let mut records: Vec<_> = (0..100).map(|_| space.take_record(&medium, 10, 20).expect("room")).collect();
+    records.sort_unstable();
+    let blocks: Vec<_> = (0..100).map(|_| space.take_block_at(&medium, 10).expect("room")).collect();
+    let floor = space.retention().retain(Retained::Space, 12);
+    let again = |label| {
+        let mut taken: Vec<_> = (0..100).map(|_| space.take_record(&medium, label, 20).expect("room")).collect();
+        taken.sort_unstable();
+        (taken, (0..100).map(|_| space.take_block_at(&medium, label).expect("room")).collect::<Vec<_>>())
+    };
+    blocks.iter().for_each(|block| space.retire_block(12, *block));
+    records.iter().take(50).for_each(|offset| space.retire_record(12, *offset, 20));
+    // Stored and replaced in the epoch of the snapshot: without one it would be free at once.
+    records.iter().skip(50).for_each(|offset| space.retire_young_record(12, *offset, 20));
+    let (taken, new) = again(40);
+    assert!(taken.iter().all(|offset| !records.contains(offset)) && new.iter().all(|block| !blocks.contains(block)));
+    drop(floor);
+    let (taken, new) = again(40);
+    assert_eq!(taken, records, "every one is used again");
+    assert!(new.iter().all(|block| blocks.contains(block)));
+}

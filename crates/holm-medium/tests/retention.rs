@@ -1,0 +1,59 @@
+//! A floor under the log retains its records: no checkpoint releases a half that a follower still reads.
+
+use holm_medium::superblock::Geometry;
+use holm_medium::vfs::RealFs;
+use holm_medium::{FIRST_EPOCH, Ground, JournaledOptions, Keeper, Lay, Pace, Pool, Retained, log::LogOptions, open};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A directory of this test's own, gone when dropped.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const HALF: u64 = 1 << 20;
+
+#[test]
+fn a_floor_keeps_the_log_from_being_released() {
+    let dir = Scratch(std::env::temp_dir().join(format!("holm-retention-{}", std::process::id())));
+    let geometry = Geometry { leaf_block: 512, design: "none".into(), keys: 0 };
+    let options = JournaledOptions {
+        create: true,
+        private: false,
+        reserve: [1 << 20, 64 << 20],
+        heap: [1 << 20, 1 << 20],
+        log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
+        newer: |_, _| true,
+    };
+    let opened = open(Arc::new(RealFs), &dir.0, &geometry, &options).expect("a new database");
+    let (medium, remains) = opened.part();
+    let quill = Pool::open(medium, FIRST_EPOCH + 1).expect("a pool");
+    let pool = quill.pool().clone();
+    let keeper = Keeper::start(pool.clone(), remains, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+    let checkpoints = || keeper.housekeeping().expect("it is kept").checkpoints.load(Relaxed);
+    let logged = || keeper.housekeeping().expect("it is kept").log_bytes.load(Relaxed);
+    let write = || {
+        let stay = pool.clock.check_in().expect("an open clock");
+        quill.lay(&stay, &[7; 4096], Lay::Deferred).expect("room");
+        let label = stay.epoch();
+        drop(stay);
+        pool.clock.wait_durable(label).expect("a disk");
+    };
+    let floor = pool.space.retention().retain(Retained::Log, pool.clock.active());
+    // Into the other half, and nearly to the end of that one.
+    while logged() < HALF * 3 / 2 {
+        write();
+    }
+    assert_eq!(checkpoints(), 0);
+    drop(floor);
+    // And on, which needs the first half again.
+    while checkpoints() == 0 {
+        write();
+    }
+    keeper.close().expect("a sound close");
+}

@@ -1,0 +1,144 @@
+//! Inner nodes that have lost children: two siblings become one node, and a top with one child gives way to that child.
+//!
+//! Of volatile nodes alone: nothing here is durable, and recovery makes them anew. The left node keeps its number and
+//! takes the children of the right one; the right one's number is free as soon as its latch shows a new version, so a
+//! reader that has come there by the old parent starts over. Latches are taken from the parent down, and tried.
+
+use crate::design::Design;
+use crate::index::{Root, Toward};
+use crate::inner::{Inner, Range, Station};
+use crate::keys::Keys;
+use crate::locks::Locks;
+use crate::merge::{Attempt, pairs_with};
+use crate::slab::Slab;
+use crate::spine::{Path, Spine, Step, hold_all};
+use crate::sync::atomic::Ordering::Relaxed;
+use holm_medium::{Medium, Quill, Stay};
+
+/// Whether a node has so few children that a merge is worth an attempt: a quarter of its room. A merged node keeps a
+/// quarter of it, and the halves of a split have twice as many children as this.
+pub(crate) fn is_sparse<I: Inner>(node: &I) -> bool {
+    node.len() < I::CHILDREN / 4
+}
+
+/// Whether two siblings are worth one node.
+fn fit<I: Inner>(left: &I, right: &I) -> bool {
+    (is_sparse(left) || is_sparse(right)) && left.len() + right.len() + 2 <= I::CHILDREN * 3 / 4
+}
+
+impl<D: Design> Spine<D> {
+    /// Merges the node of a level on the probe's way down with a sibling, if one of the two is sparse. Gives the key at
+    /// which the two met. The top has no sibling: it gives way where it has one child.
+    pub(crate) fn merge_node<M: Medium, K: Keys>(
+        &self,
+        quill: &Quill<M>,
+        root: &Root,
+        stay: &Stay<'_>,
+        level: u32,
+        probe: K::Probe<'_>,
+    ) -> Attempt<K::Fence> {
+        if D::Twig::DURABLE || D::Branch::DURABLE || D::Branch::RENEWED {
+            return Attempt::Apart;
+        }
+        let Some(path) = self.walk::<K>(root, &Toward::Holding(probe)) else { return Attempt::Missed };
+        let height = path.branches.len() as u32 + 1;
+        if level >= height {
+            return if level == height { self.lower(root, &path, probe) } else { Attempt::Apart };
+        }
+        let depth = (height - level - 1) as usize;
+        let (parent, range) = (&path.branches[depth], &path.ranges[depth]);
+        if parent.node.is_empty() {
+            return Attempt::Alone;
+        }
+        for left in pairs_with(parent.position, parent.node.len()) {
+            let place = (parent, range, left);
+            let merged = match level {
+                1 => self.merge_siblings::<_, M, K>(quill, stay, &self.twigs, place, (root, level), probe),
+                _ => self.merge_siblings::<_, M, K>(quill, stay, &self.branches, place, (root, level), probe),
+            };
+            if !matches!(merged, Attempt::Apart) {
+                return merged;
+            }
+        }
+        Attempt::Apart
+    }
+
+    /// Merges two children of a node: the one at a position and the next one.
+    fn merge_siblings<I: Inner, M: Medium, K: Keys>(
+        &self,
+        quill: &Quill<M>,
+        stay: &Stay<'_>,
+        slab: &Slab<I>,
+        (step, range, position): (&Step<'_, D::Branch>, &Range<K>, usize),
+        (root, level): (&Root, u32),
+        probe: K::Probe<'_>,
+    ) -> Attempt<K::Fence> {
+        let parent = step.node;
+        let numbers = [parent.child(position), parent.child(position + 1)];
+        let (Some(left), Some(right)) = (slab.get(numbers[0]), slab.get(numbers[1])) else { return Attempt::Missed };
+        // A hint, for nothing is latched.
+        if !fit(left, right) {
+            return Attempt::Apart;
+        }
+        let Some(parent_held) = parent.latch().hold(step.version) else { return Attempt::Missed };
+        // Leaves whose latches lie in the right node have them in the left one from now on: nobody may be at them by
+        // the latch that they had.
+        let latches = [left.latch(), right.latch()].into_iter().chain(left.locks().all()).chain(right.locks().all());
+        let held = hold_all(latches);
+        let (Some(held), true) = (held, fit(left, right)) else {
+            parent_held.undo();
+            return Attempt::Missed;
+        };
+        let (low, high) = self.range_of_two::<_, K>(parent, range, position, probe);
+        let separator = parent.fence::<K>(&self.texts, position, probe);
+        let (mut fences, mut children) = left.take_apart::<K>(&self.texts, K::probe(&low));
+        let (more_fences, more_children) = right.take_apart::<K>(&self.texts, K::probe(&separator));
+        fences.push(separator.clone());
+        fences.extend(more_fences);
+        children.extend(more_children);
+        let mut pen = quill.cut(stay);
+        let station = Station { keyspace: root.keyspace(), level, first: range.0.is_none() && position == 0 };
+        left.fill::<M, K>(&mut pen, &self.texts, station, (&low, high.as_ref()), &fences, &children);
+        self.texts.forget(parent.mark(position).text);
+        parent.disown(&mut pen, position);
+        drop(pen);
+        drop(held);
+        drop(parent_held);
+        // Only now: its version has moved on, and its parent's.
+        slab.give(numbers[1]);
+        Attempt::Merged(separator)
+    }
+
+    /// Has the only child of a top take its place; gives a key of the child's range.
+    fn lower<K: Keys>(&self, root: &Root, path: &Path<'_, D, K>, probe: K::Probe<'_>) -> Attempt<K::Fence> {
+        let Some(top) = path.branches.first().filter(|top| top.node.is_empty()) else { return Attempt::Apart };
+        let Some(root_held) = root.latch.read().and_then(|version| root.latch.hold(version)) else {
+            return Attempt::Missed;
+        };
+        let level = root.top.load(Relaxed) >> 32;
+        let is_top = level == path.branches.len() as u64 + 1 && root.top.load(Relaxed) as u32 == top.number;
+        let Some(top_held) = Some(top.node).filter(|_| is_top).and_then(|node| node.latch().hold(top.version)) else {
+            root_held.undo();
+            return Attempt::Missed;
+        };
+        root.top.store((level - 1) << 32 | u64::from(top.node.child(0)), Relaxed);
+        drop(top_held);
+        drop(root_held);
+        self.branches.give(top.number);
+        Attempt::Merged(K::fence(probe))
+    }
+
+    /// The range of two neighbouring children of a node, of which the left one is at a position.
+    pub(crate) fn range_of_two<I: Inner, K: Keys>(
+        &self,
+        node: &I,
+        range: &Range<K>,
+        position: usize,
+        probe: K::Probe<'_>,
+    ) -> (K::Fence, Option<K::Fence>) {
+        let fence = |index: usize| node.fence::<K>(&self.texts, index, probe);
+        let low = if position > 0 { fence(position - 1) } else { range.0.clone().unwrap_or_default() };
+        let high = if position + 1 < node.len() { Some(fence(position + 1)) } else { range.1.clone() };
+        (low, high)
+    }
+}

@@ -1,0 +1,331 @@
+//! Leaves that removals have emptied go, and the nodes above them follow. Everything is counted, nothing is timed.
+
+use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_search::Search;
+use holm_tree::leaf::{Cut, Leaf};
+use holm_tree::{Design, Forest, Index, Root, Toward, Words, designs};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread;
+
+struct Tree<D: Design> {
+    quill: Arc<Quill<Mapped>>,
+    forest: Forest<Mapped, D, Words>,
+    root: Root,
+}
+
+impl<D: Design> Tree<D> {
+    fn new() -> Self {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill =
+            Arc::new(Pool::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
+        let forest = Forest::new(quill.clone(), Words, Search::detect());
+        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 7).expect("memory");
+        Tree { quill, forest, root }
+    }
+
+    fn with(count: u64) -> Self {
+        let tree = Self::new();
+        (0..count).for_each(|key| tree.put(key));
+        tree
+    }
+
+    fn put(&self, key: u64) {
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        assert!(self.forest.put(&self.root, &mut stay, key, key + 1, None).expect("memory").is_none(), "{key} is new");
+    }
+
+    fn remove(&self, key: u64) {
+        let mut stay = self.quill.clock().check_in().expect("sound");
+        let old = self.forest.remove(&self.root, &mut stay, key, None).expect("memory");
+        assert_eq!(old.map(|old| old.payload), Some(key + 1), "{key} is there");
+    }
+
+    fn tick(&self) {
+        self.quill.advance().expect("sound");
+    }
+
+    /// Removes keys, a thousand in each epoch.
+    fn drain(&self, keys: impl IntoIterator<Item = u64>) {
+        for (turn, key) in keys.into_iter().enumerate() {
+            self.remove(key);
+            if turn % 1_000 == 999 {
+                self.tick();
+            }
+        }
+    }
+
+    fn leaves(&self) -> u64 {
+        let audit = self.forest.audit(&self.root);
+        assert_eq!(audit.faults, Vec::<String>::new());
+        audit.leaves
+    }
+
+    /// Leaves, twigs and levels.
+    fn shape(&self) -> (u64, usize, u32) {
+        (self.leaves(), self.forest.fills(&self.root).len(), self.forest.height(&self.root))
+    }
+
+    fn blocks_in_use(&self) -> u64 {
+        let space = &self.quill.pool().space;
+        u64::from(space.block_frontier() - space.first_block()) - space.free_blocks()
+    }
+
+    /// The first key, and how many leaves are looked at to find it.
+    fn first(&self) -> (Option<u64>, u64) {
+        let (mut edge, mut visited) = (0, 0);
+        loop {
+            let view = self.forest.view(&self.root, Toward::Holding(edge));
+            visited += 1;
+            match (view.pairs.first(), view.edge) {
+                (None, Some(high)) => edge = high,
+                (first, _) => return (first.map(|slot| slot.head), visited),
+            }
+        }
+    }
+
+    fn keys(&self) -> Vec<u64> {
+        let (mut edge, mut keys) = (0, vec![]);
+        loop {
+            let view = self.forest.view(&self.root, Toward::Holding(edge));
+            keys.extend(view.pairs.iter().map(|slot| slot.head).filter(|key| *key >= edge));
+            match view.edge {
+                Some(high) => edge = high,
+                None => return keys,
+            }
+        }
+    }
+}
+
+fn mixed(key: u64) -> u64 {
+    key.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ key.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
+}
+
+/// The orders in which so many keys are removed.
+fn orders(count: u64) -> [(&'static str, Vec<u64>); 4] {
+    let mut shuffled: Vec<u64> = (0..count).collect();
+    shuffled.sort_by_key(|key| mixed(*key));
+    let from_both_ends = (0..count).map(|turn| if turn % 2 == 0 { turn / 2 } else { count - 1 - turn / 2 });
+    [
+        ("ascending", (0..count).collect()),
+        ("descending", (0..count).rev().collect()),
+        ("random", shuffled),
+        ("from both ends", from_both_ends.collect()),
+    ]
+}
+
+fn is_drained_to_one_leaf<D: Design>(count: u64) {
+    for (order, keys) in orders(count) {
+        let tree = Tree::<D>::with(count);
+        assert!(tree.shape().2 > 2, "{}: more levels than two", D::NAME);
+        tree.drain(keys);
+        assert_eq!(tree.shape(), (1, 1, 1), "{}, {order}: leaves, twigs, levels", D::NAME);
+        (0..3).for_each(|_| tree.tick());
+        assert!(tree.blocks_in_use() <= D::Leaf::BLOCKS as u64, "{}, {order}: blocks", D::NAME);
+    }
+}
+
+/// Once, a removal merged with the right neighbour under the same twig alone: removed in ascending order, 100,000 keys
+/// left 2,796 empty leaves behind, and in descending order one for each twig.
+#[test]
+fn a_drained_tree_is_one_leaf_whatever_the_order() {
+    is_drained_to_one_leaf::<designs::buffered>(100_000);
+    is_drained_to_one_leaf::<designs::holm>(120_000);
+}
+
+fn finds_the_first_soon<D: Design>(count: u64) {
+    let tree = Tree::<D>::with(count);
+    for key in 0..count - 1 {
+        tree.remove(key);
+        if key % 53 == 0 {
+            let (first, visited) = tree.first();
+            assert_eq!(first, Some(key + 1));
+            assert!(visited <= 4, "{}: {visited} leaves are looked at to find {}", D::NAME, key + 1);
+        }
+    }
+}
+
+#[test]
+fn the_first_pair_is_few_leaves_away_after_any_number_of_removals() {
+    finds_the_first_soon::<designs::buffered>(60_000);
+    finds_the_first_soon::<designs::holm>(60_000);
+}
+
+/// A queue: whatever has passed through it, it takes the leaves and nodes of what it holds.
+#[test]
+fn a_queue_has_as_many_leaves_as_its_pairs_need() {
+    let tree = Tree::<designs::buffered>::with(2_000);
+    let (fresh, blocks) = (tree.shape(), tree.blocks_in_use());
+    for turn in 0..100_000 {
+        tree.put(2_000 + turn);
+        tree.remove(turn);
+        if turn % 500 == 0 {
+            tree.tick();
+        }
+        if turn % 10_000 == 0 {
+            let (leaves, twigs, levels) = tree.shape();
+            assert!(leaves <= fresh.0 + 3 && twigs <= fresh.1 + 3 && levels <= fresh.2 + 1, "of {fresh:?} in {turn}");
+            assert!(tree.first().1 <= 4);
+        }
+    }
+    (0..3).for_each(|_| tree.tick());
+    assert!(tree.blocks_in_use() <= blocks + 3);
+}
+
+/// Every leaf but each tenth is emptied: one empty leaf is left beside each, and one more where a twig ends between.
+#[test]
+fn what_is_emptied_between_full_leaves_is_one_leaf() {
+    let tree = Tree::<designs::buffered>::with(50_000);
+    tree.drain((0..50_000).filter(|key| key / 28 % 10 != 0));
+    let filled = 50_000 / 280 + 1;
+    let (leaves, twigs, _) = tree.shape();
+    assert!(leaves <= 2 * filled + twigs as u64, "{leaves} leaves, {filled} of them filled");
+    assert!(twigs <= leaves.div_ceil(12) as usize, "{twigs} twigs above {leaves} leaves");
+    assert!(tree.keys().into_iter().eq((0..50_000).filter(|key| key / 28 % 10 == 0)));
+}
+
+/// A leaf that is filled and emptied in turns, between full ones: no block is taken and none is given up.
+#[test]
+fn a_leaf_that_is_filled_and_emptied_in_turns_stays() {
+    let tree = Tree::<designs::buffered>::with(28 * 3);
+    let frontier = |tree: &Tree<designs::buffered>| tree.quill.pool().space.block_frontier();
+    tree.drain(28..56);
+    let (shape, before) = (tree.shape(), frontier(&tree));
+    for turn in 0..10_000 {
+        tree.put(28 + turn % 28);
+        tree.remove(28 + turn % 28);
+        if turn % 7 == 0 {
+            tree.tick();
+        }
+    }
+    assert_eq!(tree.shape(), shape);
+    assert!(frontier(&tree) <= before + 3, "a block or two go to versions of one epoch");
+}
+
+/// A key put into the range of a leaf that was given up lies in the leaf that has taken the range over, and is there
+/// after each kind of crash.
+#[test]
+fn a_range_that_was_handed_over_is_written_to_and_recovered() {
+    for cut in [Cut::Visible, Cut::At(FIRST_EPOCH + 1)] {
+        let tree = Tree::<designs::buffered>::with(28 * 3);
+        // The right neighbour has room by then, the left one has none.
+        tree.drain((60..70).chain(28..56));
+        assert_eq!(tree.leaves(), 2);
+        [30, 61].into_iter().for_each(|key| tree.put(key));
+        (0..3).for_each(|_| tree.tick());
+        let rebuilt = tree.forest.rebuild(cut, tree.quill.clock().active(), 1).expect("sound leaves");
+        let root = rebuilt.roots.into_iter().next().expect("one tree");
+        let tree = Tree { root, ..tree };
+        let expected = (0..28).chain([30]).chain(56..60).chain([61]).chain(70..84);
+        assert_eq!(tree.keys(), expected.collect::<Vec<_>>(), "{cut:?}");
+        tree.leaves();
+    }
+}
+
+/// The neighbour that takes a range over may have changed epochs ago. Its answer about a key of that range must wait
+/// for the epoch of the removal: a crash can bring the key back until then.
+#[test]
+fn an_answer_about_a_range_that_was_handed_over_is_as_late_as_the_removal() {
+    for roomy in [0..10, 60..70] {
+        let tree = Tree::<designs::buffered>::with(28 * 3);
+        tree.drain(roomy.chain(28..55));
+        (0..3).for_each(|_| tree.tick());
+        tree.remove(55);
+        assert_eq!(tree.leaves(), 2);
+        let sighting = tree.forest.get(&tree.root, 55);
+        assert_eq!((sighting.payload, sighting.stamp), (None, tree.quill.clock().active()));
+    }
+}
+
+/// Two threads pop the front and one pushes to the back, one scans and one ends epochs, in a tree whose leaves and
+/// twigs merge all the time. What a scan sees is in order, never a key that was gone before it began, and all that
+/// stays.
+#[test]
+fn scans_beside_a_queue_see_what_is_there() {
+    const JOBS: u64 = 8_000;
+    let tree = Tree::<designs::buffered>::with(JOBS);
+    // Of each thread that pops: the least key that it has not begun to remove, and the least that it has not removed.
+    let [begun, ended] = [(); 2].map(|()| [0, 1].map(AtomicU64::new));
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let popping = [0, 1].map(|thread| {
+            let (tree, begun, ended) = (&tree, &begun[thread], &ended[thread]);
+            scope.spawn(move || {
+                for key in (thread as u64..JOBS).step_by(2) {
+                    begun.store(key + 2, SeqCst);
+                    tree.remove(key);
+                    ended.store(key + 2, SeqCst);
+                }
+            })
+        });
+        let pushing = scope.spawn(|| (JOBS..JOBS + 1_000).for_each(|key| tree.put(key)));
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                let gone_below = ended.each_ref().map(|key| key.load(SeqCst)).into_iter().min();
+                let keys = tree.keys();
+                assert!(keys.is_sorted_by(|a, b| a < b), "in order");
+                assert!(keys.first().copied() >= gone_below.filter(|_| !keys.is_empty()), "gone before {gone_below:?}");
+                let stays_from = begun.each_ref().map(|key| key.load(SeqCst)).into_iter().max().expect("two");
+                let staying: Vec<_> = keys.into_iter().filter(|key| (stays_from..JOBS).contains(key)).collect();
+                assert!(staying.into_iter().eq(stays_from..JOBS.max(stays_from)), "none is missed");
+            }
+        });
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                tree.tick();
+                thread::yield_now();
+            }
+        });
+        popping.into_iter().chain([pushing]).for_each(|worker| worker.join().expect("no panic"));
+        done.store(true, SeqCst);
+    });
+    assert_eq!(tree.keys(), (JOBS..JOBS + 1_000).collect::<Vec<_>>());
+    let (leaves, twigs, _) = tree.shape();
+    assert!(leaves <= 60 && twigs <= 6, "{leaves} leaves and {twigs} twigs of 1,000 pairs");
+}
+
+/// Threads fill and drain ranges of their own in one tree, each in its order, and compare with their own maps.
+#[test]
+fn threads_that_fill_and_drain_agree_with_their_maps() {
+    let tree = Tree::<designs::holm>::new();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..3u64)
+            .map(|thread| {
+                let tree = &tree;
+                scope.spawn(move || {
+                    // Interleaved: neighbours in the tree are of different threads.
+                    let key = |index: u64| index * 3 + thread;
+                    let mut map = BTreeMap::new();
+                    let mut queue = VecDeque::new();
+                    for round in 0..4 {
+                        for index in 0..1_000 {
+                            tree.put(key(index));
+                            map.insert(key(index), key(index) + 1);
+                            queue.push_back(key(index));
+                        }
+                        while let Some(key) = if round % 2 == 0 { queue.pop_front() } else { queue.pop_back() } {
+                            tree.remove(key);
+                            map.remove(&key);
+                            let probe = mixed(key) % 3_000 / 3 * 3 + thread;
+                            let found = tree.forest.get(&tree.root, probe).payload;
+                            assert_eq!(found, map.get(&probe).copied(), "thread {thread}, round {round}, key {probe}");
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(SeqCst) {
+                tree.tick();
+                thread::yield_now();
+            }
+        });
+        workers.into_iter().for_each(|worker| worker.join().expect("no panic"));
+        done.store(true, SeqCst);
+    });
+    assert_eq!(tree.keys(), Vec::<u64>::new());
+    let (leaves, twigs, _) = tree.shape();
+    assert!(leaves <= 8 && twigs <= 2, "{leaves} leaves and {twigs} twigs of nothing");
+}

@@ -1,0 +1,143 @@
+//! A write operation: the epoch it belongs to, what it changes, and its acknowledgement.
+//!
+//! The order is fixed here and nowhere else: enter an epoch, change leaves, leave the epoch, and only then wait until
+//! that epoch is durable. An operation that waited inside its epoch would wait for itself.
+
+use crate::durability::Durability;
+use crate::engine::{Engine, Tree};
+use crate::error::Result;
+use crate::keys::Probe;
+use crate::record;
+use holm_medium::{Epoch, Hold, Stay};
+use holm_tree::leaf::Old;
+use holm_tree::{Root, Seal};
+
+/// A write operation under way. Dropping it leaves the epoch; [`Operation::finish`] acknowledges it as well.
+#[must_use = "only `finish` waits for what the mode promises"]
+pub(crate) struct Operation<'a, H = ()> {
+    engine: &'a Engine,
+    /// Left before the hold is released: fields are dropped in order.
+    stay: Stay<'a>,
+    hold: H,
+}
+
+impl<'a> Operation<'a> {
+    /// Begins an operation that writes no record.
+    ///
+    /// # Errors
+    /// Where nothing may be written: closed, failed, full.
+    #[inline]
+    pub(crate) fn begin(engine: &'a Engine) -> Result<Self> {
+        Ok(Operation { engine, stay: engine.clock().check_in()?, hold: () })
+    }
+
+    /// Begins an operation that writes a record. Waits while the disk cannot keep up.
+    ///
+    /// # Errors
+    /// As [`Operation::begin`].
+    #[inline]
+    pub(crate) fn begin_to_write(engine: &'a Engine, key: &[u8], value: &[u8]) -> Result<Self> {
+        let stay = engine.clock().check_in_with((key.len() + value.len()) as u64)?;
+        Ok(Operation { engine, stay, hold: () })
+    }
+}
+
+impl<'a> Operation<'a, Hold<'a>> {
+    /// Begins several operations of one epoch, which does not end before they do.
+    ///
+    /// # Errors
+    /// As [`Operation::begin`].
+    pub(crate) fn begin_batch(engine: &'a Engine, bytes: u64, operations: u64) -> Result<Self> {
+        let hold = engine.clock().hold(bytes, operations)?;
+        Ok(Operation { engine, stay: hold.check_in()?, hold })
+    }
+}
+
+impl<H> Operation<'_, H> {
+    /// The epoch that the operation belongs to so far.
+    #[inline]
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.stay.epoch()
+    }
+
+    pub(crate) fn stay(&self) -> &Stay<'_> {
+        &self.stay
+    }
+
+    /// Writes a record to which nothing leads yet; its payload.
+    pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
+        record::encode(key, value, buffer);
+        let offset = self.engine.ground.lay(&self.stay, buffer, self.engine.lay)?;
+        Ok(record::payload(offset, buffer.len()))
+    }
+
+    /// Frees a record to which nothing has ever led.
+    pub(crate) fn free_record(&self, payload: u64) {
+        let (offset, words) = record::extent(payload);
+        self.engine.ground.space().free_record(offset, words);
+    }
+
+    fn free_old(&self, old: Old) {
+        let (offset, words) = record::extent(old.payload);
+        if old.young {
+            self.engine.ground.space().retire_young_record(self.stay().epoch(), offset, words);
+        } else {
+            self.engine.ground.space().retire_record(self.stay.epoch(), offset, words);
+        }
+    }
+
+    /// Puts a record under its key and frees the one before.
+    pub(crate) fn put(&mut self, tree: &Tree, key: &[u8], payload: u64, seal: Seal) -> Result<()> {
+        let old = self.engine.index.put(&tree.root, &mut self.stay, Probe::new(key), payload, seal);
+        let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
+        old.into_iter().for_each(|old| self.free_old(old));
+        Ok(())
+    }
+
+    /// Takes a key away and frees its record; whether it was there.
+    pub(crate) fn remove(&mut self, tree: &Tree, key: &[u8], seal: Seal) -> Result<bool> {
+        let old = self.engine.index.remove(&tree.root, &mut self.stay, Probe::new(key), seal);
+        let old = old.map_err(|error| tree.explain(error))?;
+        old.into_iter().for_each(|old| self.free_old(old));
+        Ok(old.is_some())
+    }
+
+    /// An empty tree.
+    pub(crate) fn create_tree(&mut self, number: u32) -> Result<Root> {
+        Ok(self.engine.index.plant(&mut self.stay, number)?)
+    }
+
+    /// Frees a tree with all it holds.
+    pub(crate) fn drop_tree(&mut self, root: &Root) -> Result<()> {
+        let mut freed = Vec::new();
+        self.engine.index.uproot(root, &mut self.stay, &mut |payload| freed.push(record::extent(payload)))?;
+        for (offset, words) in freed {
+            self.engine.ground.space().retire_record(self.stay.epoch(), offset, words);
+        }
+        Ok(())
+    }
+
+    /// Leaves the epoch, then waits for what the mode promises of an operation that has returned.
+    ///
+    /// # Errors
+    /// What keeps the epoch from becoming durable.
+    #[inline]
+    pub(crate) fn finish(self) -> Result<()> {
+        if self.engine.durability == Durability::Strict {
+            return self.finish_durably();
+        }
+        Ok(())
+    }
+
+    /// The same in every mode: when this returns, the operation and all before it survive a power cut.
+    ///
+    /// # Errors
+    /// As [`Operation::finish`].
+    pub(crate) fn finish_durably(self) -> Result<()> {
+        let Operation { engine, stay, hold } = self;
+        let label = stay.epoch();
+        drop(stay);
+        drop(hold);
+        Ok(engine.clock().wait_durable(label)?)
+    }
+}

@@ -1,0 +1,68 @@
+//! Keys that share long prefixes, removed until few are left: leaves and the nodes above them merge across ranges whose
+//! keys share more or fewer bytes, and what is left is found before and after reopening.
+
+use crate::tools::Chance;
+use crate::twin::Twin;
+
+const GROUPS: usize = 40;
+const MEMBERS: usize = 60;
+
+/// A key of a group; groups share from none to forty bytes with their neighbours, and their members more than that.
+fn key(index: usize) -> Vec<u8> {
+    let (group, member) = (index / MEMBERS, index % MEMBERS);
+    let depth = [0, 3, 9, 17, 40][group % 5];
+    let mut key = vec![b'a' + (group / 5) as u8; 1 + depth];
+    key.extend(format!("{group:03}/with a name that is longer than a head/{member:05}").bytes());
+    key
+}
+
+fn filled() -> Twin {
+    let mut twin = Twin::new();
+    (0..GROUPS * MEMBERS).for_each(|index| twin.insert(key(index), vec![index as u8; index % 20]));
+    twin
+}
+
+/// All keys, in an order.
+fn ordered(order: &str, twin: &Twin, chance: &mut Chance) -> Vec<Vec<u8>> {
+    let mut keys: Vec<_> = twin.map.keys().cloned().collect();
+    match order {
+        "ascending" => {}
+        "descending" => keys.reverse(),
+        "shuffled" => (1..keys.len()).for_each(|at| keys.swap(at, chance.below(at + 1))),
+        _ => {
+            let late = keys.split_off(keys.len() / 2);
+            keys = keys.into_iter().zip(late.into_iter().rev()).flat_map(|(low, high)| [low, high]).collect();
+        }
+    }
+    keys
+}
+
+#[test]
+fn what_is_left_of_many_keys_is_found_in_few_leaves() {
+    for (seed, order) in ["ascending", "descending", "shuffled", "from both ends"].into_iter().enumerate() {
+        let mut chance = Chance::new(seed as u64);
+        let mut twin = filled();
+        let full = twin.db().stats().leaves;
+        let keys = ordered(order, &twin, &mut chance);
+        for (turn, key) in keys[..keys.len() - 3].iter().enumerate() {
+            twin.remove(key);
+            if turn % 800 == 799 {
+                twin.db().sync().expect("sound");
+                twin.assert_equal();
+            }
+            if turn % 50 == 0 {
+                let again = chance.pick(&keys[..turn + 1]).clone();
+                twin.insert(again.clone(), b"again".to_vec());
+                twin.remove(&again);
+            }
+        }
+        let left = twin.db().stats().leaves;
+        assert!(left <= 4, "{order}: {left} leaves of {full}, the catalog's among them");
+        twin.assert_equal();
+        twin.reopen(&mut chance);
+        twin.assert_equal();
+        keys.iter().step_by(3).for_each(|key| twin.insert(key.clone(), b"anew".to_vec()));
+        twin.reopen(&mut chance);
+        twin.assert_equal();
+    }
+}

@@ -1,0 +1,197 @@
+//! How long a database is locked, what handles see after `close`, and what they tell in strict mode.
+
+use crate::children::Other;
+use crate::disks::Disk;
+use crate::tools::{assert_sound, data_bytes, folder, relaxed};
+use holm::{Database, Durability, Error};
+use std::path::Path;
+use std::process;
+
+/// A database that has been closed, and a handle that has outlived that.
+fn closed_with_a_handle(path: &Path) -> holm::Keyspace {
+    let db = relaxed(path);
+    let space = db.keyspace("s").expect("a name");
+    (0..2_000_u32).for_each(|number| space.insert(number.to_be_bytes(), "old").expect("room"));
+    db.close().expect("a sound close");
+    space
+}
+
+#[track_caller]
+fn assert_reads_old(space: &holm::Keyspace) {
+    for number in 0..2_000_u32 {
+        assert_eq!(space.get(number.to_be_bytes()).expect("sound").as_deref(), Some(&b"old"[..]), "{number}");
+    }
+    assert_eq!(space.iter().map(|pair| pair.expect("sound").1).filter(|value| *value == b"old"[..]).count(), 2_000);
+}
+
+/// The lock went with `close`, and the mapping stayed: another process changed and cut the files under the readers.
+#[test]
+fn a_handle_that_outlives_close_keeps_other_processes_out() {
+    let folder = folder();
+    let space = closed_with_a_handle(folder.path());
+    let other = Other::start("rewrite", folder.path());
+    assert!(other.said.contains(&format!("in use by process {}", process::id())), "{}", other.said);
+    assert_reads_old(&space);
+    let iter = space.iter();
+    drop(space);
+    other.finish();
+    let other = Other::start("rewrite", folder.path());
+    assert!(other.said.contains("in use"), "an iterator is a handle: {}", other.said);
+    other.finish();
+    assert_eq!(iter.rev().filter(Result::is_ok).count(), 2_000);
+    let other = Other::start("rewrite", folder.path());
+    assert_eq!(other.said, "rewritten");
+    other.finish();
+    let db = relaxed(folder.path());
+    assert_eq!(db.keyspace("s").and_then(|space| space.get(7_u32.to_be_bytes())).expect("sound").as_deref(), None);
+    assert_sound(&db);
+}
+
+#[test]
+fn what_locks_a_database_is_named() {
+    let folder = folder();
+    let space = closed_with_a_handle(folder.path());
+    for error in [
+        Database::open(folder.path()).map(drop).expect_err("the handle lives"),
+        Database::open_read_only(folder.path()).map(drop).expect_err("the handle lives"),
+    ] {
+        let told = error.to_string();
+        assert!(matches!(error, Error::Locked(_)), "{error:?}");
+        assert!(told.contains("this process") && told.contains(&process::id().to_string()), "{told}");
+        assert!(told.contains("drop every handle"), "{told}");
+    }
+    drop(space);
+    let looking = Database::open_read_only(folder.path()).expect("let go");
+    let told = Database::open(folder.path()).map(drop).expect_err("somebody looks").to_string();
+    assert!(told.contains("this process"), "{told}");
+    let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
+    drop(looking);
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "a keyspace of it is a handle");
+    assert!(space.contains_key(7_u32.to_be_bytes()).expect("sound"));
+    drop(space);
+    Database::open(folder.path()).expect("let go");
+}
+
+/// A load behind the end of a mapped file is a fault, and a reader may be on its way to a record freed before `close`.
+#[test]
+fn files_are_not_cut_while_somebody_may_read_them() {
+    let folder = folder();
+    let db = relaxed(folder.path());
+    let space = db.keyspace("s").expect("a name");
+    // Until an extent has just been added, most of which is never used.
+    let mut before = data_bytes(folder.path());
+    for number in 0_u32.. {
+        space.insert(number.to_be_bytes(), [1; 200]).expect("room");
+        let now = data_bytes(folder.path());
+        if number > 8_000 && now > before {
+            break;
+        }
+        before = now;
+    }
+    db.close().expect("a sound close");
+    let closed = data_bytes(folder.path());
+    assert!(closed > before, "cut from more than {before} bytes to {closed}");
+    drop(space);
+    assert!(data_bytes(folder.path()) < closed, "{closed} bytes were kept");
+    assert_sound(&relaxed(folder.path()));
+}
+
+/// A forked child has the parent's open file, and with it the lock.
+#[test]
+fn a_child_with_a_copy_of_the_descriptors_keeps_no_lock() {
+    let folder = folder();
+    let db = Database::builder().vfs(std::sync::Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
+    let child = Other::start("idle", folder.path());
+    assert_eq!(child.said, "idle");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    db.close().expect("a sound close");
+    let db = Database::open(folder.path()).expect("closed, whatever children there are");
+    // And the end of the child ends nobody's lock.
+    child.finish();
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    drop(db);
+}
+
+/// Each reserved 2 TiB of address space: the 64th was refused.
+#[test]
+fn one_process_opens_a_hundred_databases() {
+    let folder = folder();
+    let open = |number: usize| {
+        let db = relaxed(&folder.path().join(number.to_string()));
+        db.keyspace("s").and_then(|space| space.insert("k", number.to_string())).expect("room");
+        db
+    };
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..10)
+            .map(|part| scope.spawn(move || (part * 10..part * 10 + 10).map(open).collect::<Vec<_>>()))
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect()
+    });
+    assert_eq!(all.len(), 100);
+    for (number, db) in all.iter().enumerate() {
+        let value = db.keyspace("s").and_then(|space| space.get("k")).expect("sound");
+        assert_eq!(value.as_deref(), Some(number.to_string().as_bytes()));
+    }
+}
+
+#[test]
+fn a_capacity_that_no_process_has_is_named() {
+    let folder = folder();
+    // Address space for one is there, and for forty is not.
+    let open = |number: usize| Database::builder().capacity(4 << 40).open(folder.path().join(number.to_string()));
+    let mut all = Vec::new();
+    let refused = (0..40).find_map(|number| open(number).map(|db| all.push(db)).err()).expect("160 TiB");
+    let told = refused.to_string();
+    assert!(told.contains("capacity") && told.contains("address space"), "{told}");
+    drop(all);
+}
+
+#[track_caller]
+fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
+    assert!(matches!(result, Err(Error::Poisoned(_))), "{result:?}");
+}
+
+/// A strict database whose log works no longer.
+fn broken(path: &Path) -> (Database, holm::Keyspace) {
+    let disk = Disk::default();
+    let builder = Database::builder().vfs(std::sync::Arc::new(disk.clone()), [0; 2]);
+    let db = builder.durability(Durability::Strict).open(path).expect("new");
+    let space = db.keyspace("s").expect("a name");
+    space.insert("k", "v").expect("room");
+    disk.break_log();
+    (db, space)
+}
+
+/// The name is in memory, and would not be there after a power cut.
+#[test]
+fn strict_tells_no_name_that_is_not_durable() {
+    let folder = folder();
+    let (db, space) = broken(folder.path());
+    refused(db.keyspace("made"));
+    refused(db.existing_keyspace("made"));
+    refused(db.keyspace("made"));
+    refused(db.keyspaces());
+    assert_eq!(space.get("k").expect("durable").as_deref(), Some(&b"v"[..]));
+}
+
+#[test]
+fn strict_tells_no_removal_that_is_not_durable() {
+    let folder = folder();
+    let (db, _space) = broken(folder.path());
+    refused(db.drop_keyspace("s"));
+    refused(db.existing_keyspace("s"));
+    refused(db.keyspaces());
+    refused(db.drop_keyspace("s"));
+}
+
+#[test]
+fn strict_counts_nothing_that_is_not_durable() {
+    let folder = folder();
+    let (_db, space) = broken(folder.path());
+    assert_eq!(space.len().expect("durable"), 1);
+    refused(space.insert("l", "v"));
+    refused(space.len());
+    refused(space.is_empty());
+    refused(space.contains_key("l"));
+    refused(space.first());
+}
