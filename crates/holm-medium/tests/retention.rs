@@ -35,7 +35,7 @@ fn a_floor_keeps_the_log_from_being_released() {
     let (medium, remains) = opened.part();
     let quill = Pool::open(medium, FIRST_EPOCH + 1).expect("a pool");
     let pool = quill.pool().clone();
-    let keeper = Keeper::start(pool.clone(), remains, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+    let mut keeper = Keeper::start(pool.clone(), remains, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
     let checkpoints = || keeper.housekeeping().expect("it is kept").checkpoints.load(Relaxed);
     let logged = || keeper.housekeeping().expect("it is kept").log_bytes.load(Relaxed);
     let write = || {
