@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::record;
-use holm_medium::{Found, Recovery};
+use holm_medium::{Found, Recovery, Tail};
 use serde::Serialize;
 
 /// At most so many faults are listed; the rest are counted.
@@ -30,9 +30,12 @@ pub struct Report {
 /// Verifies everything while writers wait.
 pub(crate) fn check(engine: &Engine) -> Result<Report> {
     let mut report = Report { recovery: told(&engine.recovery), ..Report::default() };
+    if let (Found::Cut { .. }, Tail::Damaged { file, epoch, .. }) = (&engine.recovery.found, &engine.recovery.tail) {
+        report.faults.push(format!("{file} is damaged: what was durable from epoch {epoch} on is lost"));
+    }
     if engine.is_read_only() {
         // Opened for writing it has been mended, and is told as part of the recovery.
-        report.faults.clone_from(&engine.recovery.damaged);
+        report.faults.extend_from_slice(&engine.recovery.damaged);
         look(engine, &mut report);
     } else {
         engine.clock().paused(|| look(engine, &mut report));
@@ -80,5 +83,17 @@ fn told(recovery: &Recovery) -> String {
         Found::Kept => format!("the process had died; everything it did is kept ({read} agree with the files)"),
         Found::Cut { why } => format!("cut at the last synced epoch, {}: {why} ({read} restored)", recovery.epoch),
     };
-    std::iter::once(&found).chain(&recovery.damaged).cloned().collect::<Vec<_>>().join("; ")
+    let tail = match &recovery.tail {
+        Tail::Torn { file, offset, epoch } => {
+            let of = epoch.map_or(String::new(), |epoch| format!(" of epoch {epoch}"));
+            Some(format!(
+                "the record{of} at byte {offset} of {file} is torn, or damaged if the session did not end there"
+            ))
+        }
+        Tail::Damaged { file, offset, epoch } => {
+            Some(format!("{file} is damaged from byte {offset} on: epoch {epoch} had been durable"))
+        }
+        _ => None,
+    };
+    std::iter::once(&found).chain(&tail).chain(&recovery.damaged).cloned().collect::<Vec<_>>().join("; ")
 }

@@ -54,7 +54,7 @@ pub use check::Report;
 pub use database::Database;
 pub use durability::Durability;
 pub use error::{Error, Result};
-pub use holm_medium::{Found, Recovery};
+pub use holm_medium::{Found, Recovery, Tail};
 pub use iter::Iter;
 pub use keyspace::Keyspace;
 pub use options::Builder;
