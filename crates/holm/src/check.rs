@@ -85,10 +85,8 @@ fn told(recovery: &Recovery) -> String {
     };
     let tail = match &recovery.tail {
         Tail::Torn { file, offset, epoch } => {
-            let of = epoch.map_or(String::new(), |epoch| format!(" of epoch {epoch}"));
-            Some(format!(
-                "the record{of} at byte {offset} of {file} is torn, or damaged if the session did not end there"
-            ))
+            let what = "is torn, or damaged if the session did not end there";
+            Some(format!("the record of epoch {epoch} at byte {offset} of {file} {what}"))
         }
         Tail::Damaged { file, offset, epoch } => {
             Some(format!("{file} is damaged from byte {offset} on: epoch {epoch} had been durable"))
