@@ -29,7 +29,7 @@ fn a_floor_keeps_the_log_from_being_released() {
         adaptive: false,
         heap: [1 << 20, 1 << 20],
         log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
-        newer: |_, _| true,
+        agrees: |_, _, _| true,
     };
     let opened = open(Arc::new(RealFs), &dir.0, &geometry, &options).expect("a new database");
     let (medium, remains) = opened.part();

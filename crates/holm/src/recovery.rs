@@ -1,6 +1,6 @@
 //! What the last open recovered, and from where.
 
-use holm_medium::Found;
+use holm_medium::{Found, Tail};
 use std::fmt;
 
 /// What the last open recovered, and from where: [`Database::recovery`](crate::Database::recovery).
@@ -35,6 +35,8 @@ pub struct Recovery {
     pub log_entries: u64,
     /// Bytes of data in these entries.
     pub log_bytes: u64,
+    /// What lies behind the last whole entry of the log.
+    pub log_tail: LogTail,
     /// Damage that costs no data, in words. A database that was opened for writing has repaired its superblock.
     pub damaged: Vec<String>,
 }
@@ -73,6 +75,59 @@ pub enum RecoveredFrom {
     },
 }
 
+/// What lies behind the last whole entry of the log: [`Recovery::log_tail`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// use holm::LogTail;
+///
+/// if let LogTail::Damaged { file, offset, .. } = &db.recovery().log_tail {
+///     eprintln!("{file} is damaged from byte {offset} on");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum LogTail {
+    /// No part of an entry.
+    #[default]
+    Empty,
+    /// An entry that is not whole. A crash leaves the entry that was being written in this state, and nothing of its
+    /// epoch had been acknowledged as durable. Damage to the last entry looks the same.
+    #[non_exhaustive]
+    Torn {
+        /// The file of the log.
+        file: String,
+        /// The start of the entry, in bytes.
+        offset: u64,
+        /// The entry's epoch, as its header says.
+        epoch: u64,
+    },
+    /// Entries that were durable are damaged or missing: leaves hold changes of later epochs, each of which began only
+    /// once an earlier one was durable.
+    #[non_exhaustive]
+    Damaged {
+        /// The file of the log.
+        file: String,
+        /// The start of the first of these entries, in bytes.
+        offset: u64,
+        /// The first epoch that is missing.
+        epoch: u64,
+    },
+}
+
+impl From<Tail> for LogTail {
+    fn from(tail: Tail) -> Self {
+        match tail {
+            Tail::Torn { file, offset, epoch } => LogTail::Torn { file, offset, epoch },
+            Tail::Damaged { file, offset, epoch } => LogTail::Damaged { file, offset, epoch },
+            _ => LogTail::Empty,
+        }
+    }
+}
+
 impl From<holm_medium::Recovery> for Recovery {
     fn from(recovery: holm_medium::Recovery) -> Self {
         let source = match recovery.found {
@@ -81,14 +136,14 @@ impl From<holm_medium::Recovery> for Recovery {
             Found::Kept => RecoveredFrom::PageCache,
             Found::Cut { why } => RecoveredFrom::Log { reason: why },
         };
-        let holm_medium::Recovery { epoch, records, bytes, damaged, .. } = recovery;
-        Recovery { source, epoch, log_entries: records, log_bytes: bytes, damaged }
+        let holm_medium::Recovery { epoch, records, bytes, tail, damaged, .. } = recovery;
+        Recovery { source, epoch, log_entries: records, log_bytes: bytes, log_tail: tail.into(), damaged }
     }
 }
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { source, epoch, log_entries, log_bytes, damaged } = self;
+        let Recovery { source, epoch, log_entries, log_bytes, log_tail, damaged } = self;
         let read = format_args!("{log_entries} log entries with {log_bytes} bytes");
         match source {
             RecoveredFrom::Created => f.write_str("a new database")?,
@@ -101,6 +156,16 @@ impl fmt::Display for Recovery {
             }
             RecoveredFrom::Log { reason } => {
                 write!(f, "recovered from the log up to the last synced epoch, {epoch}: {reason} ({read} restored)")?;
+            }
+        }
+        match log_tail {
+            LogTail::Empty => {}
+            LogTail::Torn { file, offset, epoch } => {
+                let what = "is torn, or damaged if the session did not end there";
+                write!(f, "; the entry of epoch {epoch} at byte {offset} of {file} {what}")?;
+            }
+            LogTail::Damaged { file, offset, epoch } => {
+                write!(f, "; {file} is damaged from byte {offset} on: epoch {epoch} had been durable")?;
             }
         }
         damaged.iter().try_for_each(|damage| write!(f, "; {damage}"))
