@@ -74,8 +74,8 @@ impl Retention {
         until < self.lowest[Retained::Log as usize].load(Ordering::Acquire)
     }
 
-    /// Retains the state of `epoch` and everything later. The caller has checked in to `epoch` or holds the clock in it:
-    /// an operation that begins two epochs later then sees the floor.
+    /// Retains the state of `epoch` and everything later. The caller has checked in to `epoch` or holds the clock in
+    /// it: an operation that begins two epochs later then sees the floor.
     pub fn retain(self: &Arc<Self>, kind: Retained, epoch: Epoch) -> Floor {
         let mut floors = self.lock();
         *floors[kind as usize].entry(epoch).or_default() += 1;
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::epoch::FIRST_EPOCH;
 
-    /// Whether some crash during an operation labelled `label` recovers a state that names what was retired in `retired`.
+    /// Whether some crash during an operation labelled `label` recovers a state that names what `retired` retired.
     fn is_named(retired: Epoch, label: Epoch) -> bool {
         (label - 2..=label).any(|recovered| recovered < retired)
     }

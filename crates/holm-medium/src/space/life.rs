@@ -13,8 +13,9 @@
 //! What a block holds while it is taken is the tree's to say: space knows that it is not free. An opening finds each
 //! block taken (in no epoch: whatever retires it comes later) or free.
 //!
-//! Each illegal step is a way to lose data. Freed twice, a block is given out twice, and two leaves write to it. Retired
-//! while it is free, it may be a fresh leaf's already. Taken too early, a crash recovers a state that names what it held.
+//! Each illegal step is a way to lose data. Freed twice, a block is given out twice, and two leaves write to it.
+//! Retired while it is free, it may be a fresh leaf's already. Taken too early, a crash recovers a state that names what
+//! it held.
 
 use crate::epoch::Epoch;
 use crate::retention::Retention;

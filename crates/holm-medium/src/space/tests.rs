@@ -1,3 +1,5 @@
+//! The whole of the space: areas that change, threads that rest, floors that retain, and the first large page.
+
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
 use crate::retention::Retained;
