@@ -8,7 +8,9 @@
 //! [`SimDisk::overwrite`] and [`SimDisk::truncate`]. There are no real descriptors, so nothing of it can be mapped.
 //!
 //! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
-//! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them.
+//! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them. A write-back of
+//! its own may fail ([`SimDisk::fail_write_back`]) and be told to somebody else; the pages go back in time once they are
+//! wanted for something else ([`SimDisk::evict`]).
 //!
 //! Left out: permissions, holes (a file occupies its length), renaming across directories.
 
@@ -301,6 +303,9 @@ impl SimFile {
             Ok(()) => content.sync(),
             Err(_) if !off => content.fail_sync(),
             Err(_) => {}
+        }
+        if done.is_ok() && content.report() {
+            return Err(io::Error::other("EIO of an earlier write-back"));
         }
         done
     }

@@ -4,6 +4,7 @@
 //! until a sync, a loss of power may leave any of the versions, or what was durable before, and each sector decides for
 //! itself. The length decides for itself too, so there may be length without data and data without length.
 
+use holm_medium::vfs::PAGE;
 use std::collections::BTreeMap;
 
 /// Bytes that are written as a whole.
@@ -20,6 +21,8 @@ pub(super) struct Content {
     durable_len: usize,
     sectors: BTreeMap<usize, Pending<Bytes>>,
     lengths: Pending<usize>,
+    /// A write-back has failed, and no sync has said so yet.
+    unreported: bool,
 }
 
 /// The versions of something since it was last durable.
@@ -120,6 +123,47 @@ impl Content {
     pub(super) fn fail_sync(&mut self) {
         self.sectors.values_mut().for_each(|sector| sector.dirty = false);
         self.lengths.dirty = false;
+    }
+
+    /// The kernel's own write-back of everything dirty fails, and the next sync says so, whoever's it is. The length is
+    /// no matter of pages.
+    pub(super) fn fail_write_back(&mut self) {
+        for sector in self.sectors.values_mut() {
+            self.unreported |= sector.dirty;
+            sector.dirty = false;
+        }
+    }
+
+    /// Whether a write-back has failed that nobody was told of; told now.
+    pub(super) fn report(&mut self) -> bool {
+        std::mem::take(&mut self.unreported)
+    }
+
+    /// Memory is wanted: pages that are clean are dropped, those that `drops` says, and read from the disk again. Those
+    /// whose write-back has failed are what `choose` picks, and durable so.
+    pub(super) fn evict(
+        &mut self,
+        drops: &mut dyn FnMut(u64) -> bool,
+        choose: &mut dyn FnMut(Undecided, usize) -> usize,
+    ) {
+        let undecided: Vec<usize> = self.sectors.keys().copied().collect();
+        let per_page = PAGE as usize / SECTOR;
+        for page in undecided.chunk_by(|a, b| a / per_page == b / per_page) {
+            let clean = page.iter().all(|sector| !self.sectors[sector].dirty);
+            if !clean || !drops((page[0] / per_page) as u64) {
+                continue;
+            }
+            for sector in page {
+                let pending = self.sectors.remove(sector).unwrap_or_default();
+                if let Some(version) = choose_of(Undecided::Sector(*sector as u64), &pending, choose) {
+                    put_sector(&mut self.durable, *sector, version);
+                }
+                let bytes = sector_of(&self.durable, *sector);
+                let begin = (sector * SECTOR).min(self.current.len());
+                let end = (begin + SECTOR).min(self.current.len());
+                self.current[begin..end].copy_from_slice(&bytes[..end - begin]);
+            }
+        }
     }
 
     /// A loss of power: `choose` is told what is undecided and among how many states (0: as last durable) it may pick.

@@ -4,6 +4,7 @@
 //! over: page by page at any time, as write-back does, in whatever version the page then has; all of it when the
 //! process dies or closes the file. Pages beyond the file's end go nowhere.
 
+use super::content::Content;
 use super::names::Inode;
 use super::{SimDisk, State};
 use holm_medium::vfs::PAGE;
@@ -11,6 +12,7 @@ use holm_medium::{Area, Image};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 /// The memory that stands for a mapping of a file.
@@ -67,5 +69,31 @@ impl SimDisk {
     pub fn write_back(&self, seed: u64, of: u32) {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         self.state().write_back(&mut |_| random.random_ratio(1, of));
+    }
+    /// The kernel's own write-back of everything dirty in a file fails. Its pages are clean from then on and not on the
+    /// disk, and the next sync of the file fails once, whoever's it is. Whether there is such a file.
+    pub fn fail_write_back(&self, path: &Path) -> bool {
+        self.with_content(path, Content::fail_write_back)
+    }
+
+    /// Clean pages of a file go from memory, each with one chance in `of`, by seed: those whose write-back has failed
+    /// come back as an earlier state of the disk. Nobody may have the file mapped. Whether there is such a file.
+    pub fn evict(&self, path: &Path, seed: u64, of: u32) -> bool {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut versions = Pcg64Mcg::seed_from_u64(!seed);
+        self.with_content(path, |content| {
+            content.evict(&mut |_| random.random_ratio(1, of), &mut |_, states| versions.random_range(0..states));
+        })
+    }
+
+    /// The same of all clean pages, which are as they last were durable.
+    pub fn evict_all(&self, path: &Path) -> bool {
+        self.with_content(path, |content| content.evict(&mut |_| true, &mut |_, _| 0))
+    }
+
+    fn with_content(&self, path: &Path, change: impl FnOnce(&mut Content)) -> bool {
+        let mut state = self.state();
+        let Some(&inode) = state.names.current.get(path) else { return false };
+        state.files.get_mut(&inode).map(change).is_some()
     }
 }
