@@ -6,19 +6,22 @@
 //! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
 //! data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! The folder: `open.rs` decides what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it
+//! The folder: `open.rs` and `settle.rs` decide what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it
 //! when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
 
 mod checkpoint;
 mod due;
 mod keeper;
+mod logged;
 mod open;
 mod reserve;
+mod settle;
 mod ticker;
 mod touched;
 
 pub use keeper::{Keeper, Pace, Remains};
-pub use open::{Found, JournaledOptions, Opened, Recovery, open, open_read_only};
+pub use logged::Logged;
+pub use open::{Agrees, Found, JournaledOptions, Opened, Recovery, Tail, open, open_read_only};
 
 use crate::error::{MediumError, Result};
 use crate::image::Image;
@@ -31,6 +34,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
+use touched::Touched;
 
 /// Beyond this a leaf area is born in small pages: one dirty line of a large page writes 2 MiB, and leaves are written
 /// at random. About three million records' leaves.
@@ -279,16 +283,18 @@ impl Journaled {
 
     /// Brings the image's bytes into the data files and syncs them. Of a shared mapping the kernel knows them already;
     /// of a simulated file it is told here.
+    ///
+    /// Both are tried, whatever becomes of the first: the kernel reports a failure of each once, and one that is left
+    /// unasked for would be the next open's.
     pub(crate) fn sync_data(&self) -> Result<()> {
-        for (file, area) in self.files.iter().zip(Area::ALL) {
-            let path = area_path(&self.dir, area);
-            let io = |error| MediumError::io("syncing", &path, error);
-            if self.kind == ImageKind::Shared && file.fd().is_none() {
-                self.write_pages(&**file, area).map_err(io)?;
-            }
-            file.sync_data().map_err(io)?;
-        }
-        Ok(())
+        let each = self.files.iter().zip(Area::ALL).map(|(file, area)| {
+            let told = self.kind == ImageKind::Shared && file.fd().is_none();
+            let written = if told { self.write_pages(&**file, area) } else { Ok(()) };
+            let synced = file.sync_data();
+            written.and(synced).map_err(|error| MediumError::io("syncing", &area_path(&self.dir, area), error))
+        });
+        // Collected first, so that both are done.
+        each.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// After recovery: all that was restored and scrubbed, durable in the data files. Of a private image every byte is
@@ -359,6 +365,17 @@ impl Medium for Journaled {
     fn grow(&self, area: Area, len: u64) -> Result<()> {
         self.house.births_waited.fetch_add(1, Relaxed);
         self.grow_to(area, len)
+    }
+
+    fn write_again(&self, places: &[(u64, u64)]) -> Result<()> {
+        let mut pages = Touched::default();
+        for (loc, bytes) in places {
+            // What leads outside is damage, which others tell.
+            if self.image.words(*loc, (*bytes / 8) as usize).is_some() {
+                pages.mark(*loc, *bytes);
+            }
+        }
+        self.rewrite(&pages)
     }
 
     #[inline]

@@ -49,7 +49,8 @@ pub use flush::Flush;
 pub use ground::{Aside, Ground, Lay};
 pub use image::Image;
 pub use journaled::{
-    Found, Housekeeping, Journaled, JournaledOptions, Keeper, Opened, Pace, Recovery, Remains, open, open_read_only,
+    Agrees, Found, Housekeeping, Journaled, JournaledOptions, Keeper, Logged, Opened, Pace, Recovery, Remains, Tail,
+    open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

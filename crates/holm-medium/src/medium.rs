@@ -51,6 +51,16 @@ pub trait Medium: Send + Sync + 'static {
     /// `NoSpace` where the disk or the reserved address space is used up; nothing has changed then.
     fn grow(&self, area: Area, len: u64) -> crate::Result<()>;
 
+    /// After the death of a process: what lies there (byte location, bytes) is kept and in no log, so a medium on files
+    /// writes it again, as it is, before it relies on its next sync.
+    ///
+    /// # Errors
+    /// The files'.
+    fn write_again(&self, places: &[(u64, u64)]) -> crate::Result<()> {
+        let _ = places;
+        Ok(())
+    }
+
     /// A hint that an area's frontier has reached `used` bytes; a medium may prepare what lies ahead, elsewhere.
     #[inline]
     fn reached(&self, area: Area, used: u64) {

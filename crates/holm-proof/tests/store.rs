@@ -22,3 +22,5 @@ mod loss;
 mod power;
 #[path = "store/real.rs"]
 mod real;
+#[path = "store/write_back.rs"]
+mod write_back;

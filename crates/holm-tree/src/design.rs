@@ -7,7 +7,7 @@ use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::leaf::{Card, Leaf};
 use crate::locks::Locks;
-use holm_medium::{Medium, Quill};
+use holm_medium::{Agrees, Medium, Quill};
 use holm_search::Search;
 use std::sync::Arc;
 
@@ -35,9 +35,6 @@ pub(crate) type LocksOf<D> = <<D as Design>::Twig as Inner>::Locks;
 /// The volatile side of a design's leaf.
 pub(crate) type BerthOf<D> = Berth<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
 
-/// Whether of two images of a block's first line (logged, found) the second is as late as the first.
-pub type Newer = fn(&[u64; 8], &[u64; 8]) -> bool;
-
 /// Makes a design's tree over a medium, empty until it is rebuilt.
 pub type Open<M, K> = fn(Arc<Quill<M>>, K, Search) -> Box<dyn Index<K>>;
 
@@ -49,8 +46,8 @@ pub struct Entry<M: Medium, K: Keys> {
     pub card: Card,
     /// Bytes of a leaf block.
     pub block_bytes: u32,
-    /// Which of two images of a block is the later one.
-    pub newer: Newer,
+    /// Whether a block agrees with what the log has of it: see [`Leaf::agrees`].
+    pub agrees: Agrees,
     /// Opens a tree, empty until it is rebuilt. Only for keys that the card suits.
     pub open: Open<M, K>,
 }
@@ -62,7 +59,7 @@ impl<M: Medium, K: Keys> Entry<M, K> {
             name: D::NAME,
             card: D::CARD,
             block_bytes: size_of::<D::Leaf>() as u32,
-            newer: D::Leaf::newer,
+            agrees: D::Leaf::agrees,
             open: |quill, keys, search| Box::new(Forest::<M, D, K>::new(quill, keys, search)),
         }
     }

@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 use crate::spine::{Reached, Spine};
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{spin_loop, yield_now};
-use holm_medium::{Area, Epoch, Image, Loc, MASK_BYTES, Medium, MediumError, Pen, Quill, Result, Stay};
+use holm_medium::{Area, Epoch, Image, Loc, Logged, MASK_BYTES, Medium, MediumError, Pen, Quill, Result, Stay};
 use holm_search::{Search, prefetch_lines};
 use std::sync::Arc;
 
@@ -508,9 +508,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for Forest<M, D, K> {
         cut: Cut,
         epoch: Epoch,
         threads: usize,
+        logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt> {
-        crate::rebuild::rebuild(self, cut, epoch, threads, ready)
+        crate::rebuild::rebuild(self, cut, epoch, threads, logged, ready)
     }
 
     fn audit(&self, root: &Root) -> Audit {

@@ -10,7 +10,7 @@ use crate::leaf::{Card, Cut, Old, Pairs};
 use crate::snapshot::Snapshot;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::tally::Tally;
-use holm_medium::{Epoch, MediumError, Result, Stay};
+use holm_medium::{Epoch, Logged, MediumError, Result, Stay};
 
 /// The top of one keyspace's tree.
 pub struct Root {
@@ -169,6 +169,9 @@ pub struct Rebuilt {
     pub leaves: u64,
     /// Bytes of records that are reached.
     pub record_bytes: u64,
+    /// Of the epochs from the one that the rebuild is of on, the first and the last in which leaves were found to have
+    /// changed, before any cut, for designs that know.
+    pub after: Option<(Epoch, Epoch)>,
 }
 
 /// An ordered tree from probes to payloads, over some medium, of some design.
@@ -240,18 +243,20 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// `Corrupt`, saying where and what; nothing volatile is to be used then.
     fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
-        self.rebuild_when(cut, epoch, threads, &mut || Ok(()))
+        self.rebuild_when(cut, epoch, threads, None, &mut || Ok(()))
     }
     /// The same; `ready` is asked once everything found has been seen to be sound, before the first store into a
-    /// database that had been closed.
+    /// database that had been closed. What the death of a process left is held against what was `logged` up to the epoch
+    /// before this one; what was not is written to the files again, and verified.
     ///
     /// # Errors
-    /// As [`Index::rebuild`], and what `ready` returns.
+    /// As [`Index::rebuild`], and what `ready` returns; `Corrupt` where the image disagrees with the log.
     fn rebuild_when(
         &self,
         cut: Cut,
         epoch: Epoch,
         threads: usize,
+        logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt>;
     /// Checks every invariant of a tree that nobody writes to meanwhile.

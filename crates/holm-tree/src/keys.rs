@@ -86,6 +86,12 @@ pub trait Keys: Send + Sync + 'static {
         let _ = (keyspace, slot, skip);
         true
     }
+    /// After the death of a process, of a slot that is in no log: whether what it leads to is whole and has the slot's
+    /// key.
+    fn is_whole(&self, slot: Slot, skip: usize) -> bool {
+        let _ = (slot, skip);
+        true
+    }
     /// Whether a slot's head is that of the key that it leads to.
     fn heads(&self, slot: Slot, skip: usize) -> bool {
         self.rehead(slot, skip) == Some(slot.head)

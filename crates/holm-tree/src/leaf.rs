@@ -269,11 +269,26 @@ pub trait Leaf: Persistent + Sized {
         0
     }
 
-    /// Of two images of a block's first line, whether `found` is `logged` or something later. Designs that cannot tell
-    /// say yes.
-    fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
-        let _ = (logged, found);
+    /// Of a block as the death of a process left it: each line as it was last logged, if it was, and all lines as they
+    /// were found. Whether the state at the end of the last logged epoch is the same in both, as far as it was logged.
+    /// Designs that do not defer cannot tell, and say yes.
+    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
+        let _ = (logged, found, epoch);
         true
+    }
+
+    /// Every pair of the block that was live at the end of the last logged epoch, for designs that know; tells whether
+    /// it knows. Pairs that this epoch's state names are not written over before two more have ended.
+    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        let _ = (epoch, out);
+        false
+    }
+
+    /// Of the epochs after the last logged one, the first that the block holds a state of and the last in which it
+    /// changed, for designs that know.
+    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        let _ = epoch;
+        None
     }
 
     /// The number of the next leaf, for linked designs; 0 is none.

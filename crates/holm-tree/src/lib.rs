@@ -36,7 +36,7 @@ pub mod texts;
 mod uproot;
 
 pub use audit::Audit;
-pub use design::{Design, Entry, Newer};
+pub use design::{Design, Entry};
 pub use forest::Forest;
 pub use index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
 pub use keys::{Keys, Role, Slot, Words};

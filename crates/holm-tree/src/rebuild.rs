@@ -4,9 +4,11 @@
 //! marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
 //!
 //! What does not depend on the design lies in files of its own, so that it is compiled once for all of them: `found`
-//! puts the leaves into order and finds their ranges, `parallel` runs a pass on all cores.
+//! puts the leaves into order and finds their ranges, `parallel` runs a pass on all cores. What the death of a process
+//! left is held against the log in `kept`.
 
 mod found;
+mod kept;
 mod parallel;
 
 use crate::design::{BerthOf, Design};
@@ -19,7 +21,8 @@ use crate::load::Placed;
 use crate::reach::Reach;
 use crate::restore::{Levels, Restorer};
 use found::{Found, Place};
-use holm_medium::{Area, Epoch, Medium, Pen, Result};
+use holm_medium::{Area, Epoch, Logged, Medium, Pen, Result};
+use kept::{Changes, Kept};
 use parallel::parallel;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -29,12 +32,13 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     cut: Cut,
     epoch: Epoch,
     threads: usize,
+    logged: Option<&Logged>,
     ready: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Rebuilt> {
     let pool = forest.quill.pool();
     let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
     let restorer = Restorer { forest, epoch, blocks };
-    let (blocks_found, latest) = recover_all(&restorer, cut, threads)?;
+    let (blocks_found, latest, after) = recover_all(&restorer, cut, threads, logged)?;
     let mut live = leaves_of(&restorer, blocks_found)?;
     let linked = D::Leaf::CARD.linked;
     let planted: BTreeSet<_> = live.iter().filter(|live| !linked || live.2).map(|live| live.1).collect();
@@ -75,7 +79,7 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
         roots.push(Root::new(keyspace, level, top, pairs));
     }
     restorer.end_all(levels)?;
-    Ok(Rebuilt { roots, latest, leaves, record_bytes })
+    Ok(Rebuilt { roots, latest, leaves, record_bytes, after })
 }
 
 /// A leaf's number and keyspace, and whether it is the first one of that.
@@ -84,21 +88,31 @@ type Live = (u32, u32, bool);
 /// Each block that is not free, and what it is.
 type Blocks = Vec<(u32, Fate)>;
 
+/// Brings every block to the cut. Of blocks that the process has left as they are, `logged` vouches for what it can
+/// first; the rest is verified afterwards. Tells the blocks, the latest epoch that one carries, and which epochs behind
+/// the log's last one blocks were found to have changed in.
 fn recover_all<M: Medium, D: Design, K: Keys>(
     restorer: &Restorer<'_, M, D, K>,
     cut: Cut,
     threads: usize,
-) -> Result<(Blocks, Epoch)> {
+    logged: Option<&Logged>,
+) -> Result<(Blocks, Epoch, Option<(Epoch, Epoch)>)> {
     let Restorer { forest, epoch, blocks } = *restorer;
+    let kept = Kept::new(forest, logged);
     let latest = Mutex::new(0);
+    let after = Mutex::new(None);
     let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
     let live = parallel(threads, &numbers, &|part| {
         let mut live = Vec::new();
-        let mut newest = 0;
+        let (mut newest, mut changes) = (0, Changes::default());
         let mut pen = forest.quill.cut_at(epoch);
+        let mut look = kept.look();
         for &number in part.iter().filter(|number| restorer.station(**number).is_none()) {
             let (leaf, berth) = forest.block(number)?;
             let peer = |number| forest.leaf(number).filter(|_| number < blocks);
+            changes.join(leaf.changes_after(epoch - 1));
+            // Before anything of it changes.
+            look.at(number, leaf, &berth.beside)?;
             let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
             // Of this block alone: the one behind it may not be at the cut yet.
             newest = newest.max(leaf.stamp(&berth.beside, Lens { image: None, ..forest.lens() }));
@@ -110,10 +124,16 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
         pen.fence();
         let mut latest = latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *latest = newest.max(*latest);
+        drop(latest);
+        kept.gather(look);
+        changes.join(*after.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        *after.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = changes.0;
         Ok(live)
     })?;
     let latest = *latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok((live, latest))
+    let after = *after.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    kept.finish(after)?;
+    Ok((live, latest, after))
 }
 
 /// The leaves that the blocks are, or are behind of.

@@ -12,11 +12,11 @@ use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
+    Agrees, Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
 };
 use holm_search::Search;
 use holm_tree::leaf::Cut;
-use holm_tree::{Entry, Index, Newer, Root};
+use holm_tree::{Entry, Index, Root};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -73,7 +73,7 @@ pub(crate) struct Engine {
 enum Raised {
     Up(Arc<Engine>),
     /// What had been kept turned out to have lost writes; the database is marked, and is to be opened again.
-    Distrusted,
+    Distrusted(String),
 }
 
 impl std::fmt::Debug for Engine {
@@ -88,7 +88,7 @@ fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
 }
 
 /// What a builder's options mean for the files and the log.
-fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
+fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
     // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
     // blocks at the default, which is all the numbers there are.
     let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
@@ -100,7 +100,7 @@ fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
         adaptive: builder.capacity.is_none(),
         heap: builder.heap,
         log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
-        newer,
+        agrees,
     }
 }
 
@@ -112,11 +112,11 @@ impl Engine {
             return Err(Error::Unsupported { what });
         }
         let geometry = geometry_of(&design);
-        match Self::raise(path, &builder, &geometry, &design)? {
+        match Self::raise(path, &builder, &geometry, &design, None)? {
             Raised::Up(engine) => Ok(engine),
-            Raised::Distrusted => match Self::raise(path, &builder, &geometry, &design)? {
+            Raised::Distrusted(why) => match Self::raise(path, &builder, &geometry, &design, Some(why))? {
                 Raised::Up(engine) => Ok(engine),
-                Raised::Distrusted => unreachable!("a marked database is cut, not kept"),
+                Raised::Distrusted(_) => unreachable!("a marked database is cut, not kept"),
             },
         }
     }
@@ -126,18 +126,22 @@ impl Engine {
         builder: &Builder,
         geometry: &Geometry,
         design: &Entry<Journaled, Records>,
+        distrusted: Option<String>,
     ) -> Result<Raised> {
         let opening = |error| Error::opening(path, builder.create, error);
-        let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, design.newer));
+        let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, design.agrees));
         let mut opened = opened.map_err(opening)?;
-        let (cut, recovery) = (cut_of(&opened), opened.recovery.clone());
-        let doubted = std::mem::take(&mut opened.logged).into();
+        let (cut, mut recovery) = (cut_of(&opened), opened.recovery.clone());
+        let logged = opened.logged.take();
+        if let (Found::Cut { why }, Some(reason)) = (&mut recovery.found, distrusted) {
+            *why = format!("the page cache has lost writes: {reason}");
+        }
         let (medium, mut remains) = opened.part();
         let active = recovery.epoch + 1;
         let quill = Arc::new(Pool::open(medium, active)?);
         let pool = quill.pool().clone();
         let search = Search::detect();
-        let keys = Records { image: pool.medium_image(), search, doubted, looking: false };
+        let keys = Records { image: pool.medium_image(), search, looking: false };
         let index = (design.open)(quill.clone(), keys.clone(), search);
         let defers = design.card.defers;
         if recovery.found == Found::Kept {
@@ -145,15 +149,20 @@ impl Engine {
             pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
         }
         let mut ready = || remains.begin(&pool.medium);
-        let rebuilt = match index.rebuild_when(cut, active, builder.threads, &mut ready) {
+        let rebuilt = match index.rebuild_when(cut, active, builder.threads, logged.as_ref(), &mut ready) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
                 // The death of a process alone leaves nothing like this: the page cache has lost writes.
                 log::warn!("holm: {}: the tail is not kept: {error}", path.display());
                 remains.distrust(path)?;
-                return Ok(Raised::Distrusted);
+                return Ok(Raised::Distrusted(error.to_string()));
             }
             rebuilt => rebuilt.map_err(opening)?,
         };
+        // As large as the log, and of no more use.
+        drop(logged);
+        if let Some(after) = rebuilt.after {
+            recovery.tail = remains.judge_tail(&recovery.tail, after);
+        }
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
         let mut until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
@@ -204,7 +213,7 @@ impl Engine {
         designs::suitable(design)?;
         let search = Search::detect();
         let image = quill.pool().medium_image();
-        let keys = Records { image, search, doubted: Arc::default(), looking: false };
+        let keys = Records { image, search, looking: false };
         let index = (design.open)(quill.clone(), keys.clone(), search);
         let epoch = quill.pool().clock.durable();
         let mut engine = Engine {
@@ -234,7 +243,7 @@ impl Engine {
         let design = designs::found(builder.designs, &design)?;
         let geometry = geometry_of(&design);
         let opened =
-            holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, design.newer));
+            holm_medium::open_read_only(builder.vfs.clone(), path, &geometry, &options_of(&builder, design.agrees));
         let opened = opened.map_err(opening)?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
@@ -246,7 +255,7 @@ impl Engine {
         }
         let search = Search::detect();
         let image = quill.pool().medium_image();
-        let keys = Records { image, search, doubted: Arc::default(), looking: true };
+        let keys = Records { image, search, looking: true };
         let index = (design.open)(quill.clone(), keys.clone(), search);
         let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.

@@ -34,8 +34,6 @@ impl<'a> Probe<'a> {
 pub struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
-    /// Runs of the record area (offset, bytes), in order, whose records are verified when they are found at open.
-    pub(crate) doubted: Arc<[(u64, u64)]>,
     /// Whether what is left of a damaged database is to be seen; whoever writes to one would make it worse.
     pub(crate) looking: bool,
 }
@@ -216,11 +214,11 @@ impl Keys for Records {
             // Believed of a damaged one, a number or a name would give a keyspace away.
             return record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip);
         }
-        let (offset, words) = record::extent(slot.payload);
-        let after = self.doubted.partition_point(|(start, _)| *start < offset + u64::from(words) * 8);
-        let touched = after.checked_sub(1).is_some_and(|at| self.doubted[at].0 + self.doubted[at].1 > offset);
+        true
+    }
+    fn is_whole(&self, slot: Slot, skip: usize) -> bool {
         // A record that is whole may still be the one that was there before.
-        !touched || record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip)
+        record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip)
     }
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let vouched = |slot: &&Slot| self.vouches(**slot, skip);

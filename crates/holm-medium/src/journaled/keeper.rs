@@ -4,7 +4,7 @@
 //! Writers make no system call on a put. Whatever fails in a thread here poisons the clock, so that nothing is
 //! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
 
-use super::open::Opened;
+use super::open::{Opened, Tail};
 use super::touched::Touched;
 use super::{Bell, Housekeeping, Journaled, checkpoint, due, ticker};
 use crate::epoch::Epoch;
@@ -13,7 +13,7 @@ use crate::loc::Area;
 use crate::log::{Log, LogStart};
 use crate::medium::Medium as _;
 use crate::pool::Pool;
-use crate::superblock::{State, Superblock, pool_path};
+use crate::superblock::{ImageKind, State, Superblock, pool_path};
 use crate::vfs::VfsFile;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -249,6 +249,26 @@ impl Remains {
         Ok(())
     }
 
+    /// What lies behind the log's last record, judged by the first and the last epoch behind it in which leaves were
+    /// found to have changed.
+    pub fn judge_tail(&self, tail: &Tail, changes: (Epoch, Epoch)) -> Tail {
+        tail.judged(self.next, changes)
+    }
+
+    /// After a sync that failed: marks the database if it can, for the kernel reports that once and calls the pages
+    /// clean thereafter. A private image's files are written anew by every recovery.
+    fn doubt(&mut self, medium: &Journaled, error: &MediumError) {
+        let path = pool_path(&medium.dir);
+        if medium.kind == ImageKind::Private || self.superblock.state == State::Poisoned {
+            return;
+        }
+        ::log::error!("holm: {}: {error}; what the process left is not kept", medium.dir.display());
+        self.superblock.state = State::Poisoned;
+        if let Err(error) = self.superblock.write(&*self.file, &path) {
+            ::log::error!("holm: {}: marking the database: {error}", path.display());
+        }
+    }
+
     /// Marks the database, durably: what the page cache kept is not what was stored. The next open cuts history at the
     /// last synced epoch.
     ///
@@ -285,8 +305,11 @@ impl Keeper {
     ) -> Result<Keeper> {
         let medium = &pool.medium;
         if !remains.clean {
-            // What recovery restored and scrubbed, before the log that could restore it again is given up.
-            medium.sync_recovered()?;
+            // What recovery restored, kept and scrubbed, before the log that could restore it again is given up.
+            if let Err(error) = medium.sync_recovered() {
+                remains.doubt(medium, &error);
+                return Err(error);
+            }
             let start = remains.next.fresh_start();
             remains.clear(medium, until, start)?;
         } else if remains.begun.is_none() || remains.superblock.epoch != until {

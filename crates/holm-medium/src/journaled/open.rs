@@ -4,16 +4,18 @@
 //! that was ever stored, and the tail that no record had reached is kept. An equal boot id alone proves nothing of the
 //! kind: a write-back that failed after the death loses pages in silence (reproduced). So the tail is kept only if
 //! boot, files and file system are the same, no session has marked the database poisoned, the files can still be
-//! synced, and every leaf line that was logged since the last checkpoint is in the image in that version or a newer
-//! one. Otherwise history is cut at the last whole record, and every logged line is restored.
+//! synced, and the image agrees with what was logged since the last checkpoint (`settle.rs`, `logged.rs`). Otherwise
+//! history is cut at the last whole record, and every logged line is restored.
 
+use super::logged::Logged;
 use super::reserve::reserve_area;
+use super::settle::settle;
 use super::{Journaled, area_path, backing};
 use crate::epoch::{Epoch, FIRST_EPOCH};
 use crate::error::{MediumError, Result};
 use crate::image::Image;
-use crate::loc::{Area, LINE};
-use crate::log::{Log, LogOptions, Position, Replayed, look, replay};
+use crate::loc::Area;
+use crate::log::{Log, LogOptions, Position, Replayed, look};
 use crate::region::{Backing, Region};
 use crate::superblock::{Geometry, ImageKind, State, Superblock, open_pool, pool_path, refuse_orphans, reserve};
 use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
@@ -36,9 +38,13 @@ pub struct JournaledOptions {
     pub heap: [usize; 2],
     /// How the log is kept.
     pub log: LogOptions,
-    /// Whether, of two images of one leaf line (logged, found), the one found is that version or a newer one.
-    pub newer: fn(&[u64; 8], &[u64; 8]) -> bool,
+    /// Whether a leaf block agrees with what the log has of it.
+    pub agrees: Agrees,
 }
+
+/// Of a leaf block: each line as it was last logged, if it was; all lines as they were found; and the last logged
+/// epoch. Whether the state at the end of that epoch is the same in both, as far as it was logged.
+pub type Agrees = fn(&[Option<[u64; 8]>], &[[u64; 8]], Epoch) -> bool;
 
 /// What was found at open, in words a user can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,8 +73,71 @@ pub struct Recovery {
     pub records: u64,
     /// Bytes of lines in them.
     pub bytes: u64,
+    /// What lies behind the last whole record of the log.
+    pub tail: Tail,
     /// What is damaged and is not needed, in words. Opened for writing, the superblock has been mended.
     pub damaged: Vec<String>,
+}
+
+/// What lies behind the last whole record of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Tail {
+    /// No part of a record.
+    #[default]
+    Empty,
+    /// A record that is not whole. A crash leaves so the one that was being written, of whose epoch nothing had been
+    /// acknowledged as durable. Damage to the last record looks the same.
+    Torn {
+        /// `log.0` or `log.1`.
+        file: String,
+        /// Where the record begins, in bytes.
+        offset: u64,
+        /// Its epoch, where its header can still be read.
+        epoch: Option<Epoch>,
+    },
+    /// Records were durable once and are damaged or missing now: leaves hold changes of epochs that began only once an
+    /// earlier one was durable, and the log does not have that one.
+    Damaged {
+        /// `log.0` or `log.1`.
+        file: String,
+        /// Where the first of these records began, in bytes.
+        offset: u64,
+        /// The first epoch that is missing.
+        epoch: Epoch,
+    },
+}
+
+impl Tail {
+    pub(super) fn of(replayed: &Replayed) -> Tail {
+        match replayed.torn {
+            Some(offset) => Tail::Torn { file: half_name(replayed.next), offset, epoch: replayed.torn_epoch },
+            None => Tail::Empty,
+        }
+    }
+
+    /// The same, knowing the first epoch behind the log's last record in which a leaf changed, and the last such. An
+    /// epoch begins only once the one before the last is durable: of two that are not neighbours the first had its
+    /// record, which would have been at this position.
+    pub(super) fn judged(&self, at: Position, (first, last): (Epoch, Epoch)) -> Tail {
+        let (offset, epoch) = match self {
+            Tail::Torn { offset, epoch, .. } => (*offset, epoch.unwrap_or(first).min(first)),
+            _ => (at.offset, first),
+        };
+        if last < epoch + 2 { self.clone() } else { Tail::Damaged { file: half_name(at), offset, epoch } }
+    }
+}
+
+fn half_name(at: Position) -> String {
+    format!("log.{}", at.half)
+}
+
+impl Recovery {
+    /// What is known without a log.
+    pub fn of(found: Found, epoch: Epoch) -> Recovery {
+        Recovery { found, epoch, records: 0, bytes: 0, tail: Tail::Empty, damaged: Vec::new() }
+    }
 }
 
 /// An opened database whose leaves are still to be recovered.
@@ -82,9 +151,9 @@ pub struct Opened {
     pub(crate) log: LogOptions,
     /// Where the log goes on, once what was found is durable in the data files.
     pub(crate) next: Position,
-    /// Runs of the record area (offset, bytes), in order, that were logged since the last checkpoint, if the tail was
-    /// kept: what lies there must be verified, for no epoch is written on it.
-    pub logged: Vec<(u64, u64)>,
+    /// What was logged since the last checkpoint, if the tail was kept: records must be as they are there, for no epoch
+    /// is written on them.
+    pub logged: Option<Logged>,
 }
 
 impl Opened {
@@ -174,8 +243,8 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
-    let recovery = Recovery { found: Found::New, epoch: FIRST_EPOCH, records: 0, bytes: 0, damaged: Vec::new() };
-    Ok(Some(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() }))
+    let recovery = Recovery::of(Found::New, FIRST_EPOCH);
+    Ok(Some(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None }))
 }
 
 /// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
@@ -205,8 +274,8 @@ pub fn open_read_only(
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths[0]))?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
-    let recovery = Recovery { found: Found::Clean, epoch: superblock.epoch, records: 0, bytes: 0, damaged };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: Vec::new() })
+    let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None })
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {
@@ -341,7 +410,7 @@ fn load(file: &dyn VfsFile, image: &Image, area: Area, len: u64) -> std::io::Res
 }
 
 /// Bytes into the image, before anybody else can see it.
-fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
+pub(super) fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
     let words = image.words(loc, bytes.len() / 8);
     for (word, bytes) in words.into_iter().flatten().zip(bytes.as_chunks::<8>().0) {
         word.fill(u64::from_le_bytes(*bytes));
@@ -372,128 +441,4 @@ fn doubts(
         }
         () => None,
     })
-}
-
-/// Syncs the files, replays the log where it must be, and says what is there now.
-fn settle(
-    medium: Journaled,
-    mut superblock: Superblock,
-    pool: Box<dyn VfsFile>,
-    doubt: Option<&'static str>,
-    options: &JournaledOptions,
-) -> Result<Opened> {
-    let clean = superblock.state == State::Clean;
-    let mut doubt = doubt.filter(|_| !clean).map(String::from);
-    if !clean && doubt.is_none() && medium.kind == ImageKind::Shared {
-        // Before anything is trusted: pages that failed to be written since the process died are reported here, once.
-        if let Err(error) = medium.sync_data() {
-            superblock.state = State::Poisoned;
-            // Durable before anything else, for the kernel will not say it again.
-            superblock.write(&*pool, &pool_path(&medium.dir))?;
-            doubt = Some(format!("the data files could not be synced: {error}"));
-        }
-    }
-    let mut next = superblock.log_start.position();
-    let mut logged = Vec::new();
-    let mut recovery = Recovery {
-        found: if clean { Found::Clean } else { Found::Kept },
-        epoch: superblock.epoch,
-        records: 0,
-        bytes: 0,
-        damaged: Vec::new(),
-    };
-    if !clean {
-        let mut seen = None;
-        if doubt.is_none() {
-            let (compared, older) = compare(&medium, &superblock, options, &mut logged)?;
-            match older {
-                Some(why) => {
-                    superblock.state = State::Poisoned;
-                    superblock.write(&*pool, &pool_path(&medium.dir))?;
-                    doubt = Some(why);
-                }
-                None => seen = Some(compared),
-            }
-        }
-        let replayed = match seen {
-            Some(seen) => seen,
-            None => replay_into(&medium, &superblock)?,
-        };
-        recovery.epoch = replayed.last_epoch.unwrap_or(superblock.epoch);
-        (recovery.records, recovery.bytes, next) = (replayed.records, replayed.bytes, replayed.next);
-        if let Some(why) = doubt {
-            recovery.found = Found::Cut { why };
-        }
-    }
-    let logged = merged(logged);
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged })
-}
-
-/// Runs in order, those that touch joined.
-fn merged(mut runs: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    runs.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (start, len) in runs {
-        match joined.last_mut() {
-            Some(last) if start <= last.0 + last.1 => last.1 = last.1.max(start + len - last.0),
-            _ => joined.push((start, len)),
-        }
-    }
-    joined
-}
-
-/// Reads the log and puts back every logged line as its last record has it.
-fn replay_into(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
-    replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
-        let (area, offset) = crate::loc::parts(loc);
-        // The file's length may not have survived; the log says how long it was.
-        if medium.image.words(loc, bytes.len() / 8).is_none() {
-            medium.grow_to(area, offset + bytes.len() as u64)?;
-        }
-        if store(&medium.image, loc, bytes) {
-            return Ok(());
-        }
-        Err(MediumError::Corrupt {
-            path: crate::log::half_path(&medium.dir, superblock.log_start.half),
-            offset: 0,
-            what: "a run's location",
-            found: format!("{loc:#x}"),
-            expected: "a place in the image".into(),
-        })
-    })
-}
-
-/// Compares the image with what was logged since the checkpoint: what the log holds, and a reason if a leaf line has
-/// gone back in time.
-fn compare(
-    medium: &Journaled,
-    superblock: &Superblock,
-    options: &JournaledOptions,
-    logged: &mut Vec<(u64, u64)>,
-) -> Result<(Replayed, Option<String>)> {
-    let mut older = None;
-    let block = u64::from(superblock.geometry.leaf_block);
-    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |epoch, loc, bytes| {
-        let (area, offset) = crate::loc::parts(loc);
-        if area == Area::Records {
-            logged.push((offset, bytes.len() as u64));
-        }
-        if older.is_some() || area == Area::Records {
-            return Ok(());
-        }
-        for (index, line) in bytes.as_chunks::<64>().0.iter().enumerate() {
-            let at = loc + index as u64 * LINE;
-            // Only a block's first line carries epochs.
-            if !at.is_multiple_of(block) || at < block {
-                continue;
-            }
-            let wanted: [u64; 8] = std::array::from_fn(|i| u64::from_le_bytes(line.as_chunks::<8>().0[i]));
-            let found = medium.image.words(at, 8).map(|words| std::array::from_fn(|i| words[i].read()));
-            if !found.is_some_and(|found| (options.newer)(&wanted, &found)) {
-                older = Some(format!("the page cache has lost writes: block {} of epoch {epoch}", at / block));
-            }
-        }
-        Ok(())
-    })?;
-    Ok((replayed, older))
 }

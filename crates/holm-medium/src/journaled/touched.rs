@@ -3,7 +3,7 @@
 //! A bit for each page, counted once however often it is logged. It says nothing of what the kernel has written back
 //! already, nor of the neighbours that it writes along with a page.
 
-use crate::loc::parts;
+use crate::loc::{Area, parts};
 use crate::vfs::PAGE;
 
 #[derive(Default)]
@@ -27,6 +27,25 @@ impl Touched {
         }
     }
 
+    /// Runs of marked pages of an area (offset, bytes), in order.
+    pub(super) fn runs(&self, area: Area) -> impl Iterator<Item = (u64, u64)> {
+        let bits = &self.areas[area as usize];
+        let is_marked = |page: u64| bits.get((page / 64) as usize).is_some_and(|word| word >> (page % 64) & 1 == 1);
+        let mut page = 0;
+        std::iter::from_fn(move || {
+            let left = bits.get((page / 64) as usize..)?;
+            // Over whole words without a mark.
+            let empty = left.iter().skip(1).take_while(|word| **word == 0).count() as u64;
+            let next = (page..(page / 64 + 1) * 64).find(|page| is_marked(*page));
+            let first = match next {
+                Some(first) => first,
+                None => ((page / 64 + 1 + empty) * 64..bits.len() as u64 * 64).find(|page| is_marked(*page))?,
+            };
+            page = (first..).find(|page| !is_marked(*page))?;
+            Some((first * PAGE, (page - first) * PAGE))
+        })
+    }
+
     /// Bytes of all pages marked, and forgets them.
     pub(super) fn take(&mut self) -> u64 {
         self.areas.iter_mut().for_each(Vec::clear);
@@ -37,7 +56,6 @@ impl Touched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loc::Area;
 
     #[test]
     fn a_page_counts_once() {
@@ -51,6 +69,9 @@ mod tests {
         ] {
             touched.mark(area.at(offset), bytes);
         }
+        let runs = |area| touched.runs(area).collect::<Vec<_>>();
+        assert_eq!(runs(Area::Leaves), [(0, 2 * PAGE)]);
+        assert_eq!(runs(Area::Records), [(0, PAGE), (1 << 30, 3 * PAGE)]);
         assert_eq!(touched.take(), 6 * PAGE);
         assert_eq!(touched.take(), 0);
         touched.mark(Area::Leaves.at(512), 64);

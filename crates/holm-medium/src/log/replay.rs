@@ -31,6 +31,8 @@ pub struct Replayed {
     /// Where, in the half of `next`, lies something that is neither blank nor left from an older pass: most likely the
     /// record during which power went.
     pub torn: Option<u64>,
+    /// The epoch of that record, where its header says that it is the one that would have come next.
+    pub torn_epoch: Option<u64>,
 }
 
 /// Reads the log in `dir` of the database `uuid` from `start`, and gives every run of every whole record to `visit`
@@ -81,7 +83,8 @@ fn read_on(
         // All of this will be read, and the disk had better begin now.
         reader.halves.iter().for_each(|(_, file, _)| file.expect_reading(0, FIRST_REACH));
     }
-    let mut seen = Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None };
+    let mut seen =
+        Replayed { last_epoch: None, next: start.position(), records: 0, bytes: 0, torn: None, torn_epoch: None };
     loop {
         let at = seen.next;
         if end == Some(at.sequence) {
@@ -119,6 +122,7 @@ fn read_on(
         } else {
             reader.refuse_a_gap(&start, &at, &met)?;
             seen.torn = met.is_begun(at.pass).then_some(at.offset);
+            seen.torn_epoch = met.epoch_of(&at);
             return Ok(seen);
         }
     }
@@ -165,6 +169,16 @@ impl Met {
             Met::Other(header) => !header.is_blank(),
             Met::TooLong(header) | Met::Broken(header, _) => header.pass >= pass,
             Met::Whole(header) => header.pass == pass,
+        }
+    }
+
+    /// The epoch that a record says which is not whole, if it is the one that would come at a position.
+    fn epoch_of(&self, at: &Position) -> Option<u64> {
+        match self {
+            Met::TooLong(header) | Met::Broken(header, _) => {
+                ((header.pass, header.sequence) == (at.pass, at.sequence)).then_some(header.epoch)
+            }
+            Met::End | Met::Other(_) | Met::Whole(_) => None,
         }
     }
 

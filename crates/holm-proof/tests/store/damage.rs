@@ -149,7 +149,7 @@ fn an_unlogged_record_gone_back_in_time_is_noticed() {
     };
     // Whole, with its checksum; and of another key.
     assert!(killed.overwrite(&file("records"), record(3, 99).start, &records[record(8, 0)]));
-    expect_cut(&killed, SHARED, &history, "marked");
+    expect_cut(&killed, SHARED, &history, "lost writes");
 }
 
 #[test]

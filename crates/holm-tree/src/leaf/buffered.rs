@@ -23,6 +23,7 @@
 //! block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
 
 pub mod block;
+mod kept;
 mod order;
 mod owner;
 mod prints;
@@ -226,9 +227,16 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         Self::followers(roll, lens).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
     }
 
-    fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
-        let latest = |line: &[u64; 8]| F::Versions::latest(&[line[0], line[1], line[2]]);
-        latest(found) >= latest(logged)
+    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
+        Self::is_as_logged(logged, found, epoch, true)
+    }
+
+    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        self.was_live(epoch, out)
+    }
+
+    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        self.changed_after(epoch)
     }
 
     fn format<M: Medium>(&self, roll: &Roll<SEGMENTS, F::Prints>, pen: &mut Pen<'_, M>, home: Home) {

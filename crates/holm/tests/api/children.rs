@@ -14,7 +14,7 @@ pub(crate) struct Other {
     child: Child,
     ask: Option<ChildStdin>,
     /// Kept, so that what else the child has to say finds an open end.
-    _tells: BufReader<ChildStdout>,
+    tells: BufReader<ChildStdout>,
     pub(crate) said: String,
 }
 
@@ -28,10 +28,22 @@ impl Other {
             .spawn()
             .expect("a child");
         let ask = child.stdin.take();
-        let mut tells = BufReader::new(child.stdout.take().expect("piped"));
-        let lines = tells.by_ref().lines().map_while(Result::ok);
+        let tells = BufReader::new(child.stdout.take().expect("piped"));
+        let mut other = Other { child, ask, tells, said: String::new() };
+        other.listen();
+        other
+    }
+
+    fn listen(&mut self) {
+        let lines = self.tells.by_ref().lines().map_while(Result::ok);
         let said = lines.filter_map(|line| line.split_once("says: ").map(|(_, it)| it.into())).next();
-        Other { child, ask, _tells: tells, said: said.expect("the child says one thing") }
+        self.said = said.expect("the child says one thing");
+    }
+
+    /// Lets the child go on to the next thing that it has to say.
+    pub(crate) fn go_on(&mut self) {
+        self.ask.as_mut().and_then(|ask| ask.write_all(b"go on\n").ok()).expect("a child that listens");
+        self.listen();
     }
 
     pub(crate) fn finish(mut self) {
@@ -39,7 +51,7 @@ impl Other {
         self.child.wait().expect("our own child");
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("our own child");
         self.child.wait().expect("our own child");
     }
@@ -93,6 +105,15 @@ fn the_other_process() {
             (0..5000u32).step_by(2).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
             db.batch().insert(&space, "a", "1").insert(&space, "b", "2").commit().expect("room");
             say("acknowledged");
+        }
+        "count" => {
+            let db = Database::builder().durability(Durability::Strict).open(path).expect("nobody else");
+            let space = db.keyspace("s").expect("a name");
+            let count = |number: u32| space.insert("counter", number.to_be_bytes()).expect("a disk");
+            (1..=25).for_each(count);
+            say("25");
+            (26..=40).for_each(count);
+            say("40");
         }
         other => panic!("no part named {other}"),
     }

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod back_in_time;
 mod batches;
 mod children;
 mod disks;

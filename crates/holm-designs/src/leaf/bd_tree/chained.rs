@@ -117,9 +117,19 @@ impl Leaf for Chained {
         self.block.stamp(roll, lens).max(self.links().now().tag)
     }
 
-    fn newer(logged: &[u64; 8], found: &[u64; 8]) -> bool {
-        let link = |line: &[u64; 8]| Tagged::latest(&[line[3], line[4], line[5]]);
-        Block::newer(logged, found) && link(found) >= link(logged)
+    /// The link at the end of the epoch is part of the state.
+    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
+        let link = |line: &[u64; 8]| Tagged::ended_of(&[line[3], line[4], line[5]], epoch);
+        let same = |line: &[u64; 8]| link(&found[0]).is_none_or(|found| link(line).is_none_or(|line| line == found));
+        logged[0].as_ref().is_none_or(same) && Block::is_as_logged(logged, found, epoch, false)
+    }
+
+    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        self.block.was_live(epoch, out)
+    }
+
+    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        self.block.changed_after(epoch)
     }
 
     fn next(&self) -> u32 {

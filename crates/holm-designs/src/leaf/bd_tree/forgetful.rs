@@ -1,7 +1,7 @@
 //! Versions with a known bug, which the proof must catch: a slot is used again an epoch early, while the state of two
 //! epochs before still names it. In no build that ships.
 
-use holm_medium::{Epoch, Medium, Pen, persistent};
+use holm_medium::{Epoch, Medium, Pen, Word, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::{Triple, Versions};
 
@@ -14,6 +14,10 @@ persistent! {
 
 impl Versions for Forgetful {
     const NEEDS_LINE_ORDER: bool = Triple::NEEDS_LINE_ORDER;
+
+    fn words(&self) -> &[Word; 3] {
+        self.triple.words()
+    }
 
     fn now(&self) -> State {
         self.triple.now()
@@ -40,7 +44,11 @@ impl Versions for Forgetful {
         self.triple.scrub(pen, cut)
     }
 
-    fn latest(words: &[u64; 3]) -> Epoch {
-        Triple::latest(words)
+    fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State> {
+        Triple::ended(words, epoch)
+    }
+
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        Triple::after(words, epoch)
     }
 }

@@ -20,9 +20,7 @@ use holm_tree::leaf::buffered::{ALL, SLOTS};
 persistent! {
     /// The present, and what the two epochs before ended with.
     pub struct Literal {
-        present: Word,
-        past: Word,
-        rest: Word,
+        words: [Word; 3],
     }
 }
 
@@ -51,8 +49,24 @@ impl Past {
 }
 
 impl Literal {
+    fn present_word(&self) -> &Word {
+        &self.words[0]
+    }
+
+    fn past_word(&self) -> &Word {
+        &self.words[1]
+    }
+
     fn past(&self) -> Past {
-        Past::unpack(self.past.read())
+        Past::unpack(self.past_word().read())
+    }
+
+    fn at_of(now: State, past: Past, cut: Epoch) -> State {
+        if now.tag <= cut {
+            return now;
+        }
+        let one = now.tag == cut + 1 && past.is_of(now.tag);
+        State { tag: cut, bits: if one { past.one_before } else { past.two_before } }
     }
 
     /// What the past becomes when the present is about to be of a later epoch; nothing if it is that already: a process
@@ -70,20 +84,20 @@ impl Versions for Literal {
     const NEEDS_LINE_ORDER: bool = true;
 
     #[inline]
+    fn words(&self) -> &[Word; 3] {
+        &self.words
+    }
+
+    #[inline]
     fn now(&self) -> State {
-        State::unpack(self.present.read())
+        State::unpack(self.present_word().read())
     }
 
     /// The past counts only if the present is of a later epoch, and then it is the past of that epoch, or of the one
     /// behind it if the rollover was cut short. Eight bits tell these two apart, and no others can be.
     #[inline]
     fn at(&self, cut: Epoch) -> State {
-        let (now, past) = (self.now(), self.past());
-        if now.tag <= cut {
-            return now;
-        }
-        let one = now.tag == cut + 1 && past.is_of(now.tag);
-        State { tag: cut, bits: if one { past.one_before } else { past.two_before } }
+        Self::at_of(self.now(), self.past(), cut)
     }
 
     /// The commit word is the present's. The past before it: else a crash finds a new present beside an old past, and
@@ -91,10 +105,10 @@ impl Versions for Literal {
     #[inline]
     fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
         if let Some(past) = Some(state.tag).filter(|tag| *tag > self.now().tag).and_then(|tag| self.rolled_over(tag)) {
-            pen.write(&self.past, past.pack());
+            pen.write(self.past_word(), past.pack());
             pen.order();
         }
-        pen.write(&self.present, state.pack());
+        pen.write(self.present_word(), state.pack());
     }
 
     /// Only two epochs with changes go without a record, so the past of one that does is its own or that of the next.
@@ -107,13 +121,22 @@ impl Versions for Literal {
     fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
         let lost = self.now().tag > cut;
         if lost {
-            pen.write(&self.present, self.at(cut).pack());
+            pen.write(self.present_word(), self.at(cut).pack());
         }
         lost
     }
 
-    fn latest(words: &[u64; 3]) -> Epoch {
-        State::unpack(words[0]).tag
+    fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State> {
+        let (now, past) = (State::unpack(words[0]), Past::unpack(words[1]));
+        let known = now.tag <= epoch || past.is_of(now.tag) || past.is_of(now.tag + 1);
+        let state = known.then(|| Self::at_of(now, past, epoch))?;
+        // Of a state of the past it is not said since when it was one.
+        Some(if now.tag > epoch { State { tag: 0, ..state } } else { state })
+    }
+
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        let tag = State::unpack(words[0]).tag;
+        (tag > epoch).then_some((tag, tag))
     }
 }
 

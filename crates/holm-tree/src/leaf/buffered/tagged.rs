@@ -69,9 +69,32 @@ impl<'a> Tagged<'a> {
     /// The state at the end of an epoch that a crash may choose; zero if there was none yet.
     #[inline]
     pub fn at(self, cut: Epoch) -> State {
+        Self::at_of(&self.read(), cut)
+    }
+
+    /// The same in a copy of the words.
+    #[inline]
+    pub fn at_of(words: &[u64; 3], cut: Epoch) -> State {
         let last = State { tag: cut.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
-        let until = self.read().map(|word| if word <= last { word } else { 0 });
+        let until = words.map(|word| if word <= last { word } else { 0 });
         State::unpack(until.into_iter().max().unwrap_or(0))
+    }
+
+    /// In a copy of the words: the state at the end of an epoch, unless later ones have brought more changes than two
+    /// that follow one another can, or have left no word of it.
+    pub fn ended_of(words: &[u64; 3], epoch: Epoch) -> Option<State> {
+        let later = || words.iter().map(|word| State::unpack(*word).tag).filter(|tag| *tag > epoch);
+        let follow = later().max().unwrap_or(0) <= later().min().unwrap_or(0) + 1;
+        Some(Self::at_of(words, epoch)).filter(|_| follow && later().count() < 3)
+    }
+
+    /// In a copy of the words: the first state after an epoch that names a slot, and the last one of all, if there is
+    /// one after it.
+    pub fn after(words: &[u64; 3], cut: Epoch) -> Option<(Epoch, Epoch)> {
+        let states = || words.iter().map(|word| State::unpack(*word)).filter(|state| state.tag > cut);
+        let last = states().map(|state| state.tag).max()?;
+        // One that names nothing may be of a block that a recovery took and that was cut short.
+        Some((states().filter(|state| state.bits != 0).map(|state| state.tag).min().unwrap_or(last), last))
     }
 
     /// What the states at the ends of the two epochs before say, together; no tag is greater than the epoch.
@@ -110,11 +133,6 @@ impl<'a> Tagged<'a> {
             any = true;
         }
         any
-    }
-
-    /// The present's tag in a copy of the words.
-    pub fn latest(words: &[u64; 3]) -> Epoch {
-        words.iter().map(|word| State::unpack(*word).tag).max().unwrap_or(0)
     }
 }
 

@@ -8,6 +8,9 @@ pub trait Versions: Persistent {
     /// Whether a crash must keep the stores to one line in order.
     const NEEDS_LINE_ORDER: bool;
 
+    /// The words.
+    fn words(&self) -> &[Word; 3];
+
     /// The present.
     fn now(&self) -> State;
 
@@ -31,8 +34,13 @@ pub trait Versions: Persistent {
     /// Takes away what is later than the cut; tells whether there was anything. The caller flushes.
     fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool;
 
-    /// The present's tag in a copy of the words.
-    fn latest(words: &[u64; 3]) -> Epoch;
+    /// In a copy of the words: which slots counted at the end of an epoch, and since which epoch as far as that is
+    /// known. The epoch is the last that the log has: only two later ones can have brought changes. `None` where more
+    /// have, so that slots of that state may have been used again.
+    fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State>;
+
+    /// In a copy of the words: of the epochs after one, the first that a state is of and the last.
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)>;
 }
 
 persistent! {
@@ -43,11 +51,6 @@ persistent! {
 }
 
 impl Triple {
-    /// The words, for a test that tears them.
-    pub fn words(&self) -> &[Word; 3] {
-        &self.words
-    }
-
     #[inline]
     fn tagged(&self) -> Tagged<'_> {
         Tagged(&self.words)
@@ -56,6 +59,11 @@ impl Triple {
 
 impl Versions for Triple {
     const NEEDS_LINE_ORDER: bool = false;
+
+    #[inline]
+    fn words(&self) -> &[Word; 3] {
+        &self.words
+    }
 
     #[inline]
     fn now(&self) -> State {
@@ -85,7 +93,11 @@ impl Versions for Triple {
         self.tagged().scrub(pen, cut)
     }
 
-    fn latest(words: &[u64; 3]) -> Epoch {
-        Tagged::latest(words)
+    fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State> {
+        Tagged::ended_of(words, epoch)
+    }
+
+    fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        Tagged::after(words, epoch)
     }
 }

@@ -1,0 +1,187 @@
+//! What of a database that was not closed is kept, and what is put back from the log.
+//!
+//! An equal boot id alone proves nothing: a write-back that failed after the death of the process takes pages back in
+//! time, and who else has the file open may have been told in our place. So before anything is believed, every logged
+//! line is written to its file again, which makes its page one that a sync must write; both files are synced; and then
+//! the image is held against the log. What disagrees, or cannot be synced, is marked, durably, and history is cut.
+
+#![forbid(unsafe_code)]
+
+use super::logged::Logged;
+use super::open::{Found, JournaledOptions, Opened, Recovery, Tail, store};
+use super::touched::Touched;
+use super::{Journaled, area_path};
+use crate::error::{MediumError, Result};
+use crate::loc::{Area, LINE, parts};
+use crate::log::{Replayed, half_path, replay};
+use crate::superblock::{ImageKind, State, Superblock, pool_path};
+use crate::vfs::{PAGE, VfsFile};
+
+/// Why the image is not kept.
+struct Doubt {
+    why: String,
+    /// Whether the superblock says so already.
+    marked: bool,
+}
+
+/// Syncs the files, replays the log where it must be, and says what is there now.
+pub(super) fn settle(
+    medium: Journaled,
+    mut superblock: Superblock,
+    pool: Box<dyn VfsFile>,
+    doubt: Option<&'static str>,
+    options: &JournaledOptions,
+) -> Result<Opened> {
+    let (next, epoch) = (superblock.log_start.position(), superblock.epoch);
+    if superblock.state == State::Clean {
+        let recovery = Recovery::of(Found::Clean, epoch);
+        return Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None });
+    }
+    let kept = match doubt {
+        Some(why) => {
+            // What the kernel has still to report of both files, it reports now, and not when all is restored.
+            if let Err(error) = medium.sync_data() {
+                ::log::warn!("holm: {error}; what was logged is restored");
+            }
+            Err(Doubt { why: why.into(), marked: true })
+        }
+        None => keep(&medium, &superblock, options)?,
+    };
+    let (replayed, found, logged) = match kept {
+        Ok((replayed, logged)) => (replayed, Found::Kept, Some(logged)),
+        Err(doubt) => {
+            if !doubt.marked {
+                superblock.state = State::Poisoned;
+                // Durable before anything else, for the kernel will not say it again.
+                superblock.write(&*pool, &pool_path(&medium.dir))?;
+            }
+            (restore(&medium, &superblock)?, Found::Cut { why: doubt.why }, None)
+        }
+    };
+    let recovery = Recovery {
+        records: replayed.records,
+        bytes: replayed.bytes,
+        tail: Tail::of(&replayed),
+        ..Recovery::of(found, replayed.last_epoch.unwrap_or(epoch))
+    };
+    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next: replayed.next, logged })
+}
+
+/// Makes what is logged durable in the data files as the page cache has it, and compares the two.
+fn keep(
+    medium: &Journaled,
+    superblock: &Superblock,
+    options: &JournaledOptions,
+) -> Result<std::result::Result<(Replayed, Logged), Doubt>> {
+    let mut logged = Logged::default();
+    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
+        logged.push(loc, bytes);
+        Ok(())
+    })?;
+    logged.seal(replayed.last_epoch.unwrap_or(superblock.epoch));
+    let mut pages = Touched::default();
+    // The intents of batches lie in the first one, and are never logged.
+    pages.mark(Area::Leaves.at(0), PAGE);
+    logged.places().for_each(|(loc, bytes)| pages.mark(loc, bytes));
+    match medium.rewrite(&pages).and_then(|()| medium.sync_data()) {
+        // Nothing is in doubt: with room the next open goes on here.
+        Err(error) if error.is_no_space() => return Err(error),
+        Err(error) => {
+            let why = format!("the data files could not be synced: {error}");
+            return Ok(Err(Doubt { why, marked: false }));
+        }
+        Ok(()) => {}
+    }
+    Ok(match disagreement(medium, superblock, options, &logged) {
+        Some(why) => Err(Doubt { why, marked: false }),
+        None => Ok((replayed, logged)),
+    })
+}
+
+/// A leaf block that is not what the log says of it, in words, if there is one.
+fn disagreement(
+    medium: &Journaled,
+    superblock: &Superblock,
+    options: &JournaledOptions,
+    logged: &Logged,
+) -> Option<String> {
+    let block = u64::from(superblock.geometry.leaf_block);
+    let lines = (block / LINE) as usize;
+    let (mut wanted, mut found) = (vec![None; lines], vec![[0; 8]; lines]);
+    let mut last = None;
+    for (loc, bytes) in logged.places().take_while(|(loc, _)| parts(*loc).0 == Area::Leaves) {
+        for number in loc / block..(loc + bytes).div_ceil(block) {
+            // Block 0 is the pool's own; a block with several runs is looked at once.
+            if number == 0 || last.replace(number) == Some(number) {
+                continue;
+            }
+            let lost =
+                || format!("the page cache has lost writes: block {number}, logged up to epoch {}", logged.epoch());
+            for (index, (wanted, found)) in wanted.iter_mut().zip(&mut found).enumerate() {
+                let at = number * block + index as u64 * LINE;
+                *wanted = logged.line(at / LINE).copied();
+                let Some(words) = medium.image.words(at, 8) else { return Some(lost()) };
+                *found = std::array::from_fn(|word| words[word].read());
+            }
+            if !(options.agrees)(&wanted, &found, logged.epoch()) {
+                return Some(lost());
+            }
+        }
+    }
+    None
+}
+
+/// Reads the log and puts back every logged line as its last record has it.
+fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
+    let mut pages = Touched::default();
+    let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
+        let (area, offset) = parts(loc);
+        // The file's length may not have survived; the log says how long it was.
+        if medium.image.words(loc, bytes.len() / 8).is_none() {
+            medium.grow_to(area, offset + bytes.len() as u64)?;
+        }
+        if store(&medium.image, loc, bytes) {
+            pages.mark(loc, bytes.len() as u64);
+            return Ok(());
+        }
+        Err(MediumError::Corrupt {
+            path: half_path(&medium.dir, superblock.log_start.half),
+            offset: 0,
+            what: "a run's location",
+            found: format!("{loc:#x}"),
+            expected: "a place in the image".into(),
+        })
+    })?;
+    let mapped = Area::ALL.iter().all(|area| medium.files[*area as usize].fd().is_some());
+    if medium.kind == ImageKind::Shared && !mapped {
+        // A store through a mapping makes its page one to be written, whatever it held. Here nothing else does.
+        medium.rewrite(&pages)?;
+    }
+    Ok(replayed)
+}
+
+impl Journaled {
+    /// Writes pages of the image to their files, as they are, so that the next sync must write them: of a page whose
+    /// write-back has failed the kernel says that it is clean. Not by a store through the mapping, where want of space
+    /// is a fault and not an error.
+    pub(super) fn rewrite(&self, pages: &Touched) -> Result<()> {
+        let mut buffer = Vec::new();
+        for (file, area) in self.files.iter().zip(Area::ALL) {
+            let io = |error| MediumError::io("writing again", &area_path(&self.dir, area), error);
+            let len = file.len().map_err(io)?.min(self.image.area(area).len() as u64);
+            for (mut at, bytes) in pages.runs(area) {
+                let end = (at + bytes).min(len);
+                while at < end {
+                    buffer.resize((end - at).min(MOST_AT_ONCE) as usize, 0);
+                    self.copy_lines(area.at(at) / LINE, &mut buffer);
+                    crate::vfs::write_all_at(&**file, &buffer, at).map_err(io)?;
+                    at += buffer.len() as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of one write at most.
+const MOST_AT_ONCE: u64 = 1 << 20;

@@ -1,0 +1,190 @@
+//! A process dies, and then the kernel cannot write its pages: they are clean in the page cache and not on the disk, and
+//! another program that has the files open may have been told in our place. Whatever the page cache still holds, or has
+//! lost since, nothing acknowledged is lost.
+
+use crate::history::{Contents, History, Mode, Session, contents, random_step};
+use holm::{Durability, Error, Found};
+use holm_medium::vfs::{How, Vfs};
+use holm_proof::disk::{Fault, Kind, SimDisk};
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
+use std::path::{Path, PathBuf};
+
+const STRICT: Mode = Mode { private: false, durability: Durability::Strict };
+const ON_SYNC: Mode = Mode { private: false, durability: Durability::OnSync };
+
+fn file(name: &str) -> PathBuf {
+    Path::new("/d").join(name)
+}
+
+fn data() -> [PathBuf; 2] {
+    ["leaves", "records"].map(file)
+}
+
+/// A session that was killed: the disk, and what had been done.
+fn killed(mode: Mode, seed: u64, steps: u32) -> (SimDisk, History) {
+    let disk = SimDisk::new();
+    let db = mode.open(&disk).expect("a sound disk");
+    let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
+    let mut random = Pcg64Mcg::seed_from_u64(seed);
+    let mut serial = 0;
+    for step in 0..steps {
+        session.step(random_step(&mut random, &mut serial, false));
+        if step == steps * 4 / 5 {
+            session.sync();
+        }
+    }
+    let history = session.history();
+    (disk.kill(), history)
+}
+
+/// Another program that has a file open syncs it, and is told.
+fn somebody_else_is_told(disk: &SimDisk, path: &Path) {
+    let other = disk.open(path, How::WRITE).expect("it is there");
+    assert!(other.sync_data().is_err() && other.sync_data().is_ok(), "told once");
+}
+
+/// What the page cache alone has is kept, and durable by the time that the log is given up.
+#[test]
+fn pages_that_are_clean_and_on_no_disk_are_written_again() {
+    for (mode, seed) in [STRICT, ON_SYNC].into_iter().flat_map(|mode| (0..4).map(move |seed| (mode, seed))) {
+        for closes in [true, false] {
+            let (disk, mut history) = killed(mode, seed, 150);
+            history.floor = history.steps.len();
+            for path in data() {
+                assert!(disk.fail_write_back(&path));
+                somebody_else_is_told(&disk, &path);
+            }
+            let context = format!("{mode:?} seed {seed} closes {closes}");
+            let db = mode.open(&disk).expect("nothing fails now");
+            assert_eq!(db.recovery().found, Found::Kept, "{context}");
+            history.expect(&contents(&db, &context), &context);
+            if closes {
+                db.close().expect("nothing fails now");
+                data().iter().for_each(|path| assert!(disk.evict_all(path)));
+                let db = mode.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+                history.expect(&contents(&db, &context), &context);
+            }
+            let db = mode.open(&disk.crash_to_durable());
+            let db = db.unwrap_or_else(|error| panic!("{context}, after a cut: {error}"));
+            history.expect(&contents(&db, &context), &context);
+        }
+    }
+}
+
+/// The same where the image is not kept: what is put back reaches the disk though the page cache has it already.
+#[test]
+fn what_a_cut_puts_back_is_written_again() {
+    for seed in 0..4 {
+        let (disk, history) = killed(STRICT, seed, 150);
+        for path in data() {
+            assert!(disk.fail_write_back(&path));
+        }
+        // One is told, so the image is not believed.
+        somebody_else_is_told(&disk, &file("records"));
+        let context = format!("seed {seed}");
+        let db = STRICT.open(&disk).expect("nothing fails now");
+        let Found::Cut { why } = &db.recovery().found else { panic!("{context}: {:?}", db.recovery()) };
+        assert!(why.contains("could not be synced"), "{why}");
+        history.expect(&contents(&db, &context), &context);
+        let db = STRICT.open(&disk.crash_to_durable()).expect("a sound disk");
+        history.expect(&contents(&db, &context), &context);
+    }
+}
+
+/// The kernel reports a failed write-back once for each file: the open that meets both goes on all the same.
+#[test]
+fn a_failed_write_back_of_both_files_is_met_by_one_open() {
+    for mode in [STRICT, ON_SYNC] {
+        for marked in [false, true] {
+            let (disk, history) = killed(mode, 7, 100);
+            if marked {
+                mark(&disk);
+            }
+            data().iter().for_each(|path| assert!(disk.fail_write_back(path)));
+            let context = format!("{mode:?} marked {marked}");
+            let db = mode.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+            assert!(matches!(db.recovery().found, Found::Cut { .. }), "{context}: {:?}", db.recovery());
+            history.expect(&contents(&db, &context), &context);
+            drop(db);
+            let db = mode.open(&disk.crash_to_durable()).expect("a sound disk");
+            history.expect(&contents(&db, &context), &context);
+        }
+    }
+}
+
+pub(crate) fn mark(disk: &SimDisk) {
+    use holm_medium::superblock::{State, Superblock, pool_path};
+    let path = pool_path(Path::new("/d"));
+    let pool = disk.open(&path, How::WRITE).expect("it is there");
+    let (mut superblock, _) = Superblock::read(&*pool, &path).expect("it is sound");
+    superblock.state = State::Poisoned;
+    superblock.write(&*pool, &path).expect("a sound disk");
+}
+
+/// Pages have gone back already: seen in whatever the log has of them, leaves and records alike, each page by itself.
+#[test]
+fn pages_that_have_gone_back_are_noticed() {
+    let (mut cut, mut kept) = (0, 0);
+    for seed in 0..40 {
+        let (disk, history) = killed(STRICT, seed, 120);
+        let path = &data()[seed as usize % 2];
+        assert!(disk.fail_write_back(path));
+        somebody_else_is_told(&disk, path);
+        assert!(disk.evict(path, seed, 3));
+        let context = format!("seed {seed}");
+        let db = STRICT.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+        match db.recovery().found {
+            Found::Cut { .. } => cut += 1,
+            _ => kept += 1,
+        }
+        history.expect(&contents(&db, &context), &context);
+    }
+    assert!(cut > 20, "{cut} cut, {kept} kept");
+}
+
+/// A sync that fails while opening is noted for good: whoever opens next does not believe the page cache either, though
+/// the kernel has told all that it had to tell. One that fails at the end of opening is noted as well.
+#[test]
+fn a_sync_that_fails_at_opening_is_remembered() {
+    let (left, history) = killed(STRICT, 3, 60);
+    assert_eq!(left.calls().of(Kind::Sync), 0);
+    let first = left.calls().of(Kind::Sync);
+    // Those of the files before they are compared, of the mark in both slots, of the files once all is restored; and
+    // without a mark the last two come at once.
+    for (fails, also) in [(0, Some(4)), (1, Some(4)), (2, None), (3, None)] {
+        let disk = left.kill();
+        for sync in [Some(fails), also].into_iter().flatten() {
+            disk.fail(Kind::Sync, first + sync, Fault::Eio);
+        }
+        let context = format!("sync {fails} fails, and {also:?}");
+        let error = STRICT.open(&disk).map(drop).expect_err("a sync has failed");
+        assert!(matches!(error, Error::Io(_)), "{context}: {error}");
+        disk.heal();
+        let db = STRICT.open(&disk.kill()).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let Found::Cut { why } = &db.recovery().found else { panic!("{context}: {:?}", db.recovery()) };
+        assert!(why.contains("marked"), "{context}: {why}");
+        history.expect(&contents(&db, &context), &context);
+    }
+}
+
+/// A session that has met a failure says so to whoever opens next, with the process killed or not.
+#[test]
+fn a_failure_is_told_to_the_next_session() {
+    for kind in [Kind::Direct, Kind::Sync] {
+        let disk = SimDisk::new();
+        disk.refuse_direct(kind == Kind::Sync);
+        let db = STRICT.open(&disk).expect("a sound disk");
+        let mut session = Session::begin(db, STRICT, Contents::new()).expect("a sound disk");
+        (0..20_u32).for_each(|key| session.step(vec![(0, key.to_be_bytes().to_vec(), Some(vec![1; 40]))]));
+        disk.fail(kind, disk.calls().of(kind), Fault::Eio);
+        session.step(vec![(0, b"last".to_vec(), Some(b"one".to_vec()))]);
+        assert!(session.failed.is_some(), "{kind:?}");
+        // The mark is written by the thread that met the failure, before it ends.
+        assert!(session.db.clone().close().is_err());
+        let db = STRICT.open(&disk.kill()).expect("a cut is no error");
+        let Found::Cut { why } = &db.recovery().found else { panic!("{kind:?}: {:?}", db.recovery()) };
+        assert!(why.contains("marked"), "{kind:?}: {why}");
+        session.history().expect(&contents(&db, "marked"), "marked");
+    }
+}

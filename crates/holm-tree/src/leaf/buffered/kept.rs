@@ -1,0 +1,163 @@
+//! A block that the death of a process left, held against what the log has of it.
+//!
+//! The state at the end of the last logged epoch stands in a block whatever came after it: its word of versions is not
+//! written over before two more epochs have brought changes, nor is a slot that it names, nor that slot's fingerprint.
+//! And of epochs behind the last logged one only two can have brought changes. So that state must be the same in the
+//! image and in the log's copy, which may itself hold stores of the epoch after its own.
+
+use super::tagged::State;
+use super::versions::Versions;
+use super::{Buffered, Form, SLOTS};
+use crate::leaf::Pairs;
+use crate::pair::slots;
+use holm_medium::{Epoch, Word};
+
+/// Which bits of the words that a block's first line has for fingerprints are those of a slot.
+fn print_of(line: &[u64; 8], index: usize) -> u64 {
+    line[3 + index / 8] >> (index % 8 * 8) & 0xff
+}
+
+/// Where a slot's pair lies: line and word.
+fn place_of(index: usize) -> (usize, usize) {
+    (1 + index / 4, index % 4 * 2)
+}
+
+const _: () = assert!(place_of_last() == 7);
+
+const fn place_of_last() -> usize {
+    1 + (SLOTS - 1) / 4
+}
+
+fn ended<V: Versions>(line: &[u64; 8], epoch: Epoch) -> Option<State> {
+    V::ended(&[line[0], line[1], line[2]], epoch)
+}
+
+impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+    /// See [`crate::leaf::Leaf::agrees`]; `prints` says whether the fingerprints are some.
+    pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, prints: bool) -> bool {
+        // Where more than two epochs have brought changes, the log has lost its end, and nothing can be compared.
+        let Some(state) = ended::<F::Versions>(&found[0], epoch) else { return true };
+        if let Some(line) = &logged[0] {
+            let before = ended::<F::Versions>(line, epoch).unwrap_or(state);
+            let known = state.tag != 0 && before.tag != 0;
+            if before.bits != state.bits || known && before.tag != state.tag {
+                return false;
+            }
+            // Which leaf's it is, and whose; not what it says of a split.
+            let differs = |word: usize| line[word] >> 32 != found[0][word] >> 32;
+            if state.bits != 0 && (differs(7) || prints && differs(6)) {
+                return false;
+            }
+            if prints && slots(state.bits).any(|index| print_of(line, index) != print_of(&found[0], index)) {
+                return false;
+            }
+        }
+        slots(state.bits).all(|index| {
+            let (line, word) = place_of(index);
+            logged[line].is_none_or(|logged| logged[word..word + 2] == found[line][word..word + 2])
+        })
+    }
+
+    fn version_words(&self) -> [u64; 3] {
+        self.versions.words().each_ref().map(Word::read)
+    }
+
+    /// See [`crate::leaf::Leaf::live_at`].
+    pub fn was_live(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        let state = F::Versions::ended(&self.version_words(), epoch);
+        slots(state.map_or(0, |state| state.bits)).for_each(|index| out.push(self.slot(index)));
+        state.is_some()
+    }
+
+    /// See [`crate::leaf::Leaf::changes_after`].
+    pub fn changed_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        F::Versions::after(&self.version_words(), epoch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Fingerprints, Triple};
+    use super::*;
+    use crate::keys::Words;
+    use crate::leaf::{Home, Leaf, Lens};
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Pool};
+    use holm_search::Search;
+
+    type Block = Buffered<1, (Triple, Fingerprints)>;
+
+    fn lines(image: &Image) -> [[u64; 8]; 8] {
+        let words = image.words(Area::Leaves.at(512), 64).expect("inside");
+        std::array::from_fn(|line| std::array::from_fn(|word| words[line * 8 + word].read()))
+    }
+
+    /// A block whose every line is logged at the end of each epoch that changes it, with stores of the next one in the
+    /// copy or not. Up to two more epochs may follow: it agrees with the log, and no earlier state of it does.
+    #[test]
+    fn a_block_agrees_with_its_log_and_none_before_it_does() {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
+        let beside = <Block as Leaf>::Beside::default();
+        let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&image) };
+        block.format(&beside, &mut quill.cut_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
+        // Three kinds of change, one for each epoch, and at last none for a while.
+        let mut ends = vec![];
+        for epoch in FIRST_EPOCH..FIRST_EPOCH + 40 {
+            let mut pen = quill.cut_at(epoch);
+            let key = epoch % 7;
+            match epoch % 3 {
+                0 => drop(block.remove(&beside, lens, &mut pen, key)),
+                // Twice, so that the payload alone is stored anew.
+                _ => (0..2).for_each(|turn| {
+                    assert!(block.insert(&beside, lens, &mut pen, key, epoch * 2 + turn).is_ok(), "room");
+                }),
+            }
+            drop(pen);
+            ends.push((epoch, lines(&image)));
+        }
+        let changed = |at: &usize| *at == 0 || ends[*at].1 != ends[at - 1].1;
+        let ends: Vec<_> = (0..ends.len()).filter(changed).map(|at| ends[at]).collect();
+        for (at, (epoch, _)) in ends.iter().enumerate() {
+            for copied in [at, at + 1].into_iter().filter(|at| *at < ends.len()) {
+                let logged = ends[copied].1.map(Some);
+                for later in at..ends.len().min(at + 3) {
+                    assert!(Block::agrees(&logged, &ends[later].1, *epoch), "{epoch}, {copied}, {later}");
+                    let seen: [_; 8] =
+                        std::array::from_fn(|line| (line % 2 == later % 2).then_some(ends[copied].1[line]));
+                    assert!(Block::agrees(&seen, &ends[later].1, *epoch), "{epoch}, {copied}, {later}, some lines");
+                }
+                for earlier in 0..at {
+                    assert!(!Block::agrees(&logged, &ends[earlier].1, *epoch), "{epoch}, {copied}, {earlier}");
+                }
+            }
+        }
+    }
+
+    /// A line of pairs or of fingerprints by itself, gone back or changed: the states' epochs do not tell.
+    #[test]
+    fn each_word_that_counts_is_compared() {
+        let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
+        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = quill.pool().medium_image();
+        let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
+        let beside = <Block as Leaf>::Beside::default();
+        let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let mut pen = quill.cut_at(FIRST_EPOCH);
+        block.format(&beside, &mut pen, Home { keyspace: 5, skip: 0, first: false });
+        (0..28).for_each(|key| assert_eq!(block.insert(&beside, lens, &mut pen, key, key), Ok(None)));
+        drop(pen);
+        let found = lines(&image);
+        let logged = found.map(Some);
+        for word in (0..64).filter(|word| ![1, 2].contains(word)) {
+            let mut changed = found;
+            changed[word / 8][word % 8] ^= 1 << 40;
+            // Of word 6, above the fingerprints, the owner; of word 7, the keyspace.
+            assert!(!Block::agrees(&logged, &changed, FIRST_EPOCH), "word {word}");
+        }
+        let mut kin = found;
+        kin[0][7] ^= 9;
+        assert!(Block::agrees(&logged, &kin, FIRST_EPOCH), "what it says of a split is of later epochs");
+    }
+}

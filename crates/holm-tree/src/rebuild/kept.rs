@@ -1,0 +1,132 @@
+//! What the death of a process left, held against the log before anything of it is believed.
+//!
+//! What the leaves led to at the end of the last logged epoch must lie in the image as it was logged, whether they still
+//! lead there or not: a page that went back in time shows in whatever lies on it. What changed in later epochs is in no
+//! log. Its blocks and records are written to the files again, for their pages may be clean and on no disk, and then
+//! verified by what they say themselves.
+
+use crate::design::Design;
+use crate::forest::Forest;
+use crate::keys::{Keys, Slot};
+use crate::leaf::{Leaf, Pairs, damaged};
+use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result};
+use std::sync::{Mutex, MutexGuard};
+
+/// The first and the last epoch behind the log's last one in which blocks changed.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Changes(pub(super) Option<(Epoch, Epoch)>);
+
+impl Changes {
+    pub(super) fn join(&mut self, other: Option<(Epoch, Epoch)>) {
+        self.0 = match (self.0, other) {
+            (Some(one), Some(two)) => Some((one.0.min(two.0), one.1.max(two.1))),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+/// What all threads have found.
+#[derive(Default)]
+struct Seen {
+    /// Blocks that changed in an epoch that is in no log.
+    unlogged: Vec<u32>,
+    /// A record that is not what was logged, and to which no leaf leads any more.
+    suspect: Option<MediumError>,
+}
+
+pub(super) struct Kept<'a, M: Medium, D: Design, K: Keys> {
+    forest: &'a Forest<M, D, K>,
+    /// Nothing of a database that was closed or cut.
+    logged: Option<&'a Logged>,
+    seen: Mutex<Seen>,
+}
+
+/// One thread's.
+pub(super) struct Look<'a, M: Medium, D: Design, K: Keys> {
+    kept: &'a Kept<'a, M, D, K>,
+    seen: Seen,
+    before: Pairs,
+    now: Pairs,
+}
+
+impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
+    pub(super) fn new(forest: &'a Forest<M, D, K>, logged: Option<&'a Logged>) -> Self {
+        Kept { forest, logged, seen: Mutex::default() }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn look(&self) -> Look<'_, M, D, K> {
+        Look { kept: self, seen: Seen::default(), before: Pairs::default(), now: Pairs::default() }
+    }
+
+    pub(super) fn gather(&self, look: Look<'_, M, D, K>) {
+        let mut seen = self.seen();
+        seen.unlogged.extend(look.seen.unlogged);
+        seen.suspect = seen.suspect.take().or(look.seen.suspect);
+    }
+
+    /// Once all blocks are recovered: writes to the files again what is in no log, and verifies it.
+    pub(super) fn finish(&self, after: Option<(Epoch, Epoch)>) -> Result<()> {
+        let Some(logged) = self.logged else { return Ok(()) };
+        let Seen { unlogged, suspect } = std::mem::take(&mut *self.seen());
+        // Of more epochs than two the log has lost the first, and space that it freed may be in use again.
+        let lost_end = after.is_some_and(|(first, last)| last > first + 1);
+        if let Some(error) = suspect.filter(|_| !lost_end) {
+            return Err(error);
+        }
+        let size = size_of::<D::Leaf>() as u64;
+        let mut places: Vec<_> =
+            unlogged.iter().map(|number| (Area::Leaves.at(u64::from(*number) * size), size)).collect();
+        let mut found = Vec::new();
+        let (mut before, mut now) = (Pairs::default(), Pairs::default());
+        for number in unlogged {
+            let (leaf, berth) = self.forest.block(number)?;
+            before.clear();
+            now.clear();
+            leaf.live_at(logged.epoch(), &mut before);
+            leaf.live(&berth.beside, &mut now);
+            found.extend(now.iter().filter(|slot| !before.contains(slot)).map(|slot| (number, *slot, leaf.skip())));
+        }
+        let records = found.iter().filter_map(|(_, slot, _)| K::extent(slot.payload));
+        places.extend(records.map(|(offset, words)| (Area::Records.at(offset), u64::from(words) * 8)));
+        self.forest.quill.pool().medium.write_again(&places)?;
+        // Only then: a page that was clean and is read from the disk again holds what is there.
+        let lost = found.iter().find(|(_, slot, skip)| !self.forest.keys.is_whole(*slot, *skip));
+        lost.map_or(Ok(()), |(number, ..)| Err(lost_writes::<D>(*number)))
+    }
+}
+
+fn lost_writes<D: Design>(number: u32) -> MediumError {
+    let found = "a damaged one, or one that has lost writes";
+    damaged::<D::Leaf>((number, 0), "a slot's record", found, "what was written")
+}
+
+impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
+    /// Holds the records of a block, of which nothing has changed yet, against the log.
+    pub(super) fn at(&mut self, number: u32, leaf: &D::Leaf, beside: &<D::Leaf as Leaf>::Beside) -> Result<()> {
+        let Some(logged) = self.kept.logged else { return Ok(()) };
+        self.before.clear();
+        leaf.live_at(logged.epoch(), &mut self.before);
+        let changed = leaf.changes_after(logged.epoch()).is_some();
+        if changed {
+            self.seen.unlogged.push(number);
+        }
+        let image = self.kept.forest.quill.pool().medium.image();
+        let agrees = |slot: &Slot| {
+            let extent = K::extent(slot.payload);
+            extent.is_none_or(|(offset, words)| logged.agrees(image, Area::Records.at(offset), words))
+        };
+        for slot in self.before.iter().filter(|slot| !agrees(slot)) {
+            self.now.clear();
+            leaf.live(beside, &mut self.now);
+            if self.now.contains(slot) {
+                return Err(lost_writes::<D>(number));
+            }
+            self.seen.suspect.get_or_insert_with(|| lost_writes::<D>(number));
+        }
+        Ok(())
+    }
+}

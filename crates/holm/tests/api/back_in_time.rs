@@ -1,0 +1,87 @@
+//! Pages of the data files that are not what the process had stored when it died, in the same files and the same boot:
+//! what the log has of them says so.
+
+use crate::children::Other;
+use crate::tools::{assert_sound, folder};
+use holm::{Database, Found};
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+const PAGE: usize = 4096;
+
+fn read(path: &Path, name: &str) -> Vec<u8> {
+    std::fs::read(path.join(name)).expect("it is there")
+}
+
+/// Opens and gives what was found, having seen that the counter is the last one that was acknowledged.
+fn opened(path: &Path, context: &str) -> Found {
+    let db = Database::open(path).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let value = db.keyspace("s").and_then(|space| space.get("counter")).expect("sound").expect("counted");
+    assert_eq!(u32::from_be_bytes(value.first_chunk().copied().expect("four bytes")), 40, "{context}");
+    assert_sound(&db);
+    db.recovery().found.clone()
+}
+
+/// A counter updated forty times, each acknowledged as durable. Then a page comes back from the disk as it was fifteen
+/// updates earlier: a record of the same key and length lies where the last one was laid, whole and with its checksum.
+#[test]
+fn a_page_of_the_time_before() {
+    for name in ["records", "leaves"] {
+        let folder = folder();
+        let mut other = Other::start("count", folder.path());
+        assert_eq!(other.said, "25");
+        let before = read(folder.path(), name);
+        other.go_on();
+        assert_eq!(other.said, "40");
+        other.kill();
+        let after = read(folder.path(), name);
+        let changed = |page: &usize| before[*page..][..PAGE] != after[*page..][..PAGE];
+        let pages: Vec<_> = (0..before.len() / PAGE * PAGE).step_by(PAGE).filter(changed).collect();
+        assert!(!pages.is_empty(), "{name}: forty updates change a page");
+        let file = OpenOptions::new().write(true).open(folder.path().join(name)).expect("it is there");
+        for page in pages {
+            file.write_all_at(&before[page..][..PAGE], page as u64).expect("room");
+        }
+        match opened(folder.path(), name) {
+            Found::Cut { why } if why.contains("lost writes") => {}
+            Found::Cut { why } => println!("skipped: this file system's page cache is not trusted ({why})"),
+            found => panic!("{name}: {found:?}"),
+        }
+    }
+}
+
+/// What a killed process left and nobody touched is kept, however often it is killed.
+#[test]
+fn a_page_cache_that_is_whole() {
+    let folder = folder();
+    for _ in 0..2 {
+        let mut other = Other::start("count", folder.path());
+        other.go_on();
+        other.kill();
+    }
+    match opened(folder.path(), "untouched") {
+        Found::Kept => {}
+        Found::Cut { why } => println!("skipped: this file system's page cache is not trusted ({why})"),
+        found => panic!("{found:?}"),
+    }
+}
+
+/// Either file alone put in the place of the other one by a copy: the page cache of neither is believed.
+#[test]
+fn a_copy_of_one_file() {
+    for name in ["leaves", "records"] {
+        let folder = folder();
+        let mut other = Other::start("count", folder.path());
+        other.go_on();
+        other.kill();
+        let (path, copy) = (folder.path().join(name), folder.path().join("copy"));
+        std::fs::copy(&path, &copy).expect("room");
+        std::fs::rename(&copy, &path).expect("a name");
+        let found = opened(folder.path(), name);
+        assert!(
+            matches!(&found, Found::Cut { why } if why.contains("copies") || why.contains("not known")),
+            "{found:?}"
+        );
+    }
+}
