@@ -22,5 +22,7 @@ mod loss;
 mod power;
 #[path = "store/real.rs"]
 mod real;
+#[path = "store/tail.rs"]
+mod tail;
 #[path = "store/write_back.rs"]
 mod write_back;

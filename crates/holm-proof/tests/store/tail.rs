@@ -1,0 +1,95 @@
+//! The end of the log: what is not whole there is told, and what had been whole is told from what never was.
+
+use crate::history::{Contents, Mode, Session, contents};
+use crate::write_back::mark;
+use holm::{Database, Durability, Error, Found, Tail};
+use holm_proof::disk::SimDisk;
+use std::path::Path;
+
+const MODE: Mode = Mode { private: false, durability: Durability::OnSync };
+
+/// A session over many leaves, of which each later epoch changes another one.
+fn written(disk: &SimDisk) -> Session {
+    let db = MODE.open(disk).expect("a sound disk");
+    let mut session = Session::begin(db, MODE, Contents::new()).expect("a sound disk");
+    let put = |key: u32, byte: u8| vec![(0, key.to_be_bytes().to_vec(), Some(vec![byte; 50]))];
+    (0..600).for_each(|key| session.step(put(key, 0)));
+    session.sync();
+    for epoch in 1..6_u8 {
+        session.step(put(u32::from(epoch) * 100, epoch));
+        session.sync();
+    }
+    session
+}
+
+/// Flips a bit in the body of each of the last so many records.
+fn damage(disk: &SimDisk, count: usize) {
+    let path = Path::new("/d/log.0");
+    let log = disk.contents(path).expect("it is there");
+    let begins = |at: &usize| log[*at..].starts_with(b"Holm");
+    let records: Vec<_> = (0..log.len()).step_by(4096).filter(begins).collect();
+    assert!(records.len() > count);
+    records.iter().rev().take(count).for_each(|at| assert!(disk.flip(path, at + 70, 3)));
+}
+
+fn told(db: &Database) -> (Tail, holm::Report) {
+    (db.recovery().tail.clone(), db.check().expect("a check tells, it does not fail"))
+}
+
+#[test]
+fn a_log_that_ends_as_it_should() {
+    let disk = SimDisk::new();
+    let session = written(&disk);
+    for left in [disk.kill(), disk.crash_to_durable()] {
+        let (tail, report) = told(&MODE.open(&left).expect("sound"));
+        assert_eq!((tail, report.faults.len()), (Tail::Empty, 0), "{}", report.recovery);
+        assert!(!report.recovery.contains("torn"), "{}", report.recovery);
+    }
+    drop(session);
+}
+
+/// One record that is not whole is what a crash leaves: told, and no fault. What the page cache has is all there.
+#[test]
+fn a_torn_end_is_told() {
+    let disk = SimDisk::new();
+    let session = written(&disk);
+    let last = session.db.stats().durable_epoch;
+    for (kept, left) in [(true, disk.kill()), (false, disk.crash_to_durable())] {
+        damage(&left, 1);
+        let db = MODE.open(&left).expect("a torn end is no error");
+        assert_eq!(db.recovery().found == Found::Kept, kept, "{:?}", db.recovery());
+        if kept {
+            session.history().expect(&contents(&db, "torn"), "torn");
+        }
+        let (tail, report) = told(&db);
+        let is_last = |epoch: &Option<u64>| epoch.is_some_and(|epoch| epoch <= last && epoch + 2 > last);
+        assert!(matches!(&tail, Tail::Torn { file, epoch, .. } if file == "log.0" && is_last(epoch)), "{tail:?}");
+        assert!(report.faults.is_empty() && report.recovery.contains("torn"), "{report:?}");
+    }
+}
+
+/// Of more epochs than two the first had its record, or the last could not have begun: the leaves say so.
+#[test]
+fn records_that_had_been_whole_are_damage() {
+    let disk = SimDisk::new();
+    let session = written(&disk);
+    let killed = disk.kill();
+    damage(&killed, 4);
+    let cut = killed.kill();
+    mark(&cut);
+    let db = MODE.open(&killed).expect("the page cache has it all");
+    assert_eq!(db.recovery().found, Found::Kept);
+    session.history().expect(&contents(&db, "kept"), "kept");
+    let (tail, report) = told(&db);
+    assert!(matches!(tail, Tail::Damaged { .. }), "{tail:?}");
+    assert!(report.faults.is_empty() && report.recovery.contains("damaged"), "{report:?}");
+    // Where history is cut, what had been durable is lost.
+    match MODE.open(&cut) {
+        Ok(db) => {
+            let (tail, report) = told(&db);
+            assert!(matches!(tail, Tail::Damaged { .. }), "{tail:?}");
+            assert!(report.faults.iter().any(|fault| fault.contains("log.0 is damaged")), "{report:?}");
+        }
+        Err(error) => assert!(matches!(error, Error::Corrupt(_)), "{error}"),
+    }
+}
