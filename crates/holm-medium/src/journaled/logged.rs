@@ -3,7 +3,9 @@
 //! After the death of a process this is what the page cache is held against. A record is immutable while a leaf leads
 //! to it, and its space is used again no earlier than two epochs after it was freed. So whatever the leaves led to at
 //! the end of the last logged epoch must lie in the image word for word as the log has it, whatever was stored since.
-//! Memory: the log's lines, and 24 bytes for each.
+//!
+//! Memory: while it is read, the log's lines and 16 bytes for each. Most lines of the image are as they were logged, and
+//! are forgotten at once ([`Logged::compare`]): nobody who asks about them would learn anything.
 
 #![forbid(unsafe_code)]
 
@@ -14,61 +16,56 @@ use crate::loc::LINE;
 /// Words of a line.
 const WORDS: u64 = LINE / 8;
 
-/// Consecutive lines of the image that were logged.
-struct Run {
-    /// The first line's location divided by 64.
-    line: u64,
-    count: u64,
-    /// Where the first line's content is named in `contents`.
-    first: usize,
-}
-
-impl Run {
-    fn end(&self) -> u64 {
-        self.line + self.count
-    }
-}
-
-/// The last logged content of each line that was logged since the last checkpoint.
+/// The last logged content of the lines that were logged since the last checkpoint, of those that differ in the image.
 #[derive(Default)]
 pub struct Logged {
     epoch: Epoch,
-    /// Every line of every record, in the order in which they were logged.
-    lines: Vec<[u64; 8]>,
-    /// Until it is sealed: which line of the image each of these is.
-    found: Vec<(u64, usize)>,
-    /// In order, apart from each other.
-    runs: Vec<Run>,
-    /// For the lines of all runs: which of `lines` is the last one logged.
-    contents: Vec<usize>,
+    /// Lines of the image, by their locations divided by 64, in order, and where their contents lie in `contents`.
+    lines: Vec<(u64, usize)>,
+    contents: Vec<[u64; 8]>,
 }
 
 impl Logged {
     /// Adds a run of a record, whole lines, that belong at a byte location of the image. A later one replaces it.
     pub(super) fn push(&mut self, loc: u64, bytes: &[u8]) {
         for (index, line) in bytes.as_chunks::<{ LINE as usize }>().0.iter().enumerate() {
-            self.found.push((loc / LINE + index as u64, self.lines.len()));
+            self.lines.push((loc / LINE + index as u64, self.contents.len()));
             let words = line.as_chunks::<8>().0;
-            self.lines.push(std::array::from_fn(|at| u64::from_le_bytes(words[at])));
+            self.contents.push(std::array::from_fn(|at| u64::from_le_bytes(words[at])));
         }
     }
 
     /// All records have been read; `epoch` is that of the last one, or of the checkpoint.
     pub(super) fn seal(&mut self, epoch: Epoch) {
         self.epoch = epoch;
-        let mut found = std::mem::take(&mut self.found);
-        found.sort_unstable();
-        for (place, (line, content)) in found.iter().enumerate() {
-            if found.get(place + 1).is_some_and(|next| next.0 == *line) {
-                // A later record has it too.
-                continue;
+        self.lines.sort_unstable();
+        // Of each line the last content, which a later record has.
+        self.lines.reverse();
+        self.lines.dedup_by_key(|line| line.0);
+        self.lines.reverse();
+    }
+
+    /// Keeps the lines whose content in the image is not the logged one.
+    pub(super) fn compare(&mut self, image: &Image) {
+        let contents = std::mem::take(&mut self.contents);
+        let mut differing = Vec::new();
+        self.lines.retain_mut(|(line, content)| {
+            let logged = &contents[*content];
+            let found = image.words(*line * LINE, WORDS as usize);
+            let differs = found.is_none_or(|found| found.iter().zip(logged).any(|(found, word)| found.read() != *word));
+            if differs {
+                *content = differing.len();
+                differing.push(*logged);
             }
-            match self.runs.last_mut() {
-                Some(run) if run.end() == *line => run.count += 1,
-                _ => self.runs.push(Run { line: *line, count: 1, first: self.contents.len() }),
-            }
-            self.contents.push(*content);
-        }
+            differs
+        });
+        self.lines.shrink_to_fit();
+        self.contents = differing;
+    }
+
+    /// The lines there are, by their locations divided by 64, in order.
+    pub(super) fn lines(&self) -> impl Iterator<Item = u64> {
+        self.lines.iter().map(|line| line.0)
     }
 
     /// The last epoch of the log.
@@ -76,34 +73,21 @@ impl Logged {
         self.epoch
     }
 
-    /// Where logged lines lie, and how many bytes of them in a row, in order.
-    pub(super) fn places(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.runs.iter().map(|run| (run.line * LINE, run.count * LINE))
-    }
-
-    /// The runs from the first one that ends behind a line, and how they overlap `line..end`.
-    fn overlaps(&self, line: u64, end: u64) -> impl Iterator<Item = (u64, &[u64; 8])> {
-        let from = self.runs.partition_point(|run| run.end() <= line);
-        let runs = self.runs[from..].iter().take_while(move |run| run.line < end);
-        runs.flat_map(move |run| {
-            (run.line.max(line)..run.end().min(end)).map(|line| {
-                let content = self.contents[run.first + (line - run.line) as usize];
-                (line, &self.lines[content])
-            })
-        })
-    }
-
     /// A line by its location divided by 64, as it was last logged.
     pub(super) fn line(&self, line: u64) -> Option<&[u64; 8]> {
-        self.overlaps(line, line + 1).next().map(|found| found.1)
+        let at = self.lines.binary_search_by_key(&line, |line| line.0).ok()?;
+        Some(&self.contents[self.lines[at].1])
     }
 
     /// Whether so many words of the image at a byte location are as they were last logged, as far as they were logged.
     /// What lies outside the image agrees with nothing that was logged there.
     pub fn agrees(&self, image: &Image, loc: u64, words: u32) -> bool {
         let (first, end) = (loc / 8, loc / 8 + u64::from(words));
+        let from = self.lines.partition_point(|(line, _)| (line + 1) * WORDS <= first);
+        let overlaps = self.lines[from..].iter().take_while(|(line, _)| line * WORDS < end);
         let mut found = None;
-        self.overlaps(loc / LINE, end.div_ceil(WORDS)).all(|(line, logged)| {
+        overlaps.into_iter().all(|(line, content)| {
+            let logged = &self.contents[*content];
             let Some(found) = found.get_or_insert_with(|| image.words(loc, words as usize)) else { return false };
             let mut own = (line * WORDS).max(first)..((line + 1) * WORDS).min(end);
             own.all(|word| found[(word - first) as usize].read() == logged[(word - line * WORDS) as usize])
@@ -127,14 +111,30 @@ mod tests {
         logged.push(Area::Leaves.at(512), &line(3));
         logged.push(Area::Records.at(192), &[line(4), line(5)].concat());
         logged.seal(9);
-        let places: Vec<_> = logged.places().collect();
-        assert_eq!(places, [(Area::Leaves.at(512), 64), (Area::Records.at(128), 192)]);
+        let lines: Vec<_> = logged.lines().map(|line| line * LINE).collect();
+        assert_eq!(lines, [512, Area::Records.at(128), Area::Records.at(192), Area::Records.at(256)]);
         let first = |loc: u64| logged.line(loc / LINE).map(|words| words[0].to_le_bytes()[0]);
         assert_eq!(
             [64, 128, 192, 256, 320].map(|at| first(Area::Records.at(at))),
             [None, Some(1), Some(4), Some(5), None]
         );
         assert_eq!((first(512), first(576), logged.epoch()), (Some(3), None, 9));
+    }
+
+    #[test]
+    fn what_is_as_it_was_logged_is_forgotten() {
+        let image = Image::heap(0, 256);
+        let mut logged = Logged::default();
+        logged.push(Area::Records.at(64), &[line(0), line(7), line(0), line(0)].concat());
+        logged.seal(4);
+        logged.compare(&image);
+        // The last one lies outside.
+        assert_eq!(
+            logged.lines().map(|line| line * LINE).collect::<Vec<_>>(),
+            [128, 256].map(|at| Area::Records.at(at))
+        );
+        assert_eq!(logged.line(Area::Records.at(128) / LINE), Some(&[u64::from_le_bytes([7; 8]); 8]));
+        assert!(logged.agrees(&image, Area::Records.at(64), 8) && !logged.agrees(&image, Area::Records.at(64), 9));
     }
 
     #[test]

@@ -94,8 +94,8 @@ pub enum Tail {
         file: String,
         /// Where the record begins, in bytes.
         offset: u64,
-        /// Its epoch, where its header can still be read.
-        epoch: Option<Epoch>,
+        /// Its epoch, as its header says.
+        epoch: Epoch,
     },
     /// Records were durable once and are damaged or missing now: leaves hold changes of epochs that began only once an
     /// earlier one was durable, and the log does not have that one.
@@ -111,8 +111,8 @@ pub enum Tail {
 
 impl Tail {
     pub(super) fn of(replayed: &Replayed) -> Tail {
-        match replayed.torn {
-            Some(offset) => Tail::Torn { file: half_name(replayed.next), offset, epoch: replayed.torn_epoch },
+        match replayed.torn_epoch {
+            Some(epoch) => Tail::Torn { file: half_name(replayed.next), offset: replayed.next.offset, epoch },
             None => Tail::Empty,
         }
     }
@@ -122,7 +122,7 @@ impl Tail {
     /// record, which would have been at this position.
     pub(super) fn judged(&self, at: Position, (first, last): (Epoch, Epoch)) -> Tail {
         let (offset, epoch) = match self {
-            Tail::Torn { offset, epoch, .. } => (*offset, epoch.unwrap_or(first).min(first)),
+            Tail::Torn { offset, epoch, .. } => (*offset, (*epoch).min(first)),
             _ => (at.offset, first),
         };
         if last < epoch + 2 { self.clone() } else { Tail::Damaged { file: half_name(at), offset, epoch } }

@@ -82,7 +82,7 @@ fn keep(
     let mut pages = Touched::default();
     // The intents of batches lie in the first one, and are never logged.
     pages.mark(Area::Leaves.at(0), PAGE);
-    logged.places().for_each(|(loc, bytes)| pages.mark(loc, bytes));
+    logged.lines().for_each(|line| pages.mark(line * LINE, LINE));
     match medium.rewrite(&pages).and_then(|()| medium.sync_data()) {
         // Nothing is in doubt: with room the next open goes on here.
         Err(error) if error.is_no_space() => return Err(error),
@@ -92,6 +92,7 @@ fn keep(
         }
         Ok(()) => {}
     }
+    logged.compare(&medium.image);
     Ok(match disagreement(medium, superblock, options, &logged) {
         Some(why) => Err(Doubt { why, marked: false }),
         None => Ok((replayed, logged)),
@@ -108,24 +109,23 @@ fn disagreement(
     let block = u64::from(superblock.geometry.leaf_block);
     let lines = (block / LINE) as usize;
     let (mut wanted, mut found) = (vec![None; lines], vec![[0; 8]; lines]);
-    let mut last = None;
-    for (loc, bytes) in logged.places().take_while(|(loc, _)| parts(*loc).0 == Area::Leaves) {
-        for number in loc / block..(loc + bytes).div_ceil(block) {
-            // Block 0 is the pool's own; a block with several runs is looked at once.
-            if number == 0 || last.replace(number) == Some(number) {
-                continue;
-            }
-            let lost =
-                || format!("the page cache has lost writes: block {number}, logged up to epoch {}", logged.epoch());
-            for (index, (wanted, found)) in wanted.iter_mut().zip(&mut found).enumerate() {
-                let at = number * block + index as u64 * LINE;
-                *wanted = logged.line(at / LINE).copied();
-                let Some(words) = medium.image.words(at, 8) else { return Some(lost()) };
-                *found = std::array::from_fn(|word| words[word].read());
-            }
-            if !(options.agrees)(&wanted, &found, logged.epoch()) {
-                return Some(lost());
-            }
+    let mut last = 0;
+    for number in logged.lines().take_while(|line| parts(line * LINE).0 == Area::Leaves).map(|line| line * LINE / block)
+    {
+        // Block 0 is the pool's own; a block with several lines is looked at once.
+        if number == last {
+            continue;
+        }
+        last = number;
+        let lost = || format!("the page cache has lost writes: block {number}, logged up to epoch {}", logged.epoch());
+        for (index, (wanted, found)) in wanted.iter_mut().zip(&mut found).enumerate() {
+            let at = number * block + index as u64 * LINE;
+            *wanted = logged.line(at / LINE).copied();
+            let Some(words) = medium.image.words(at, 8) else { return Some(lost()) };
+            *found = std::array::from_fn(|word| words[word].read());
+        }
+        if !(options.agrees)(&wanted, &found, logged.epoch()) {
+            return Some(lost());
         }
     }
     None

@@ -31,7 +31,8 @@ pub struct Replayed {
     /// Where, in the half of `next`, lies something that is neither blank nor left from an older pass: most likely the
     /// record during which power went.
     pub torn: Option<u64>,
-    /// The epoch of that record, where its header says that it is the one that would have come next.
+    /// The epoch of that record, if its header says that it is the one that would have come next. Otherwise it may as
+    /// well be the middle of a record that an older pass has left.
     pub torn_epoch: Option<u64>,
 }
 
@@ -175,10 +176,10 @@ impl Met {
     /// The epoch that a record says which is not whole, if it is the one that would come at a position.
     fn epoch_of(&self, at: &Position) -> Option<u64> {
         match self {
-            Met::TooLong(header) | Met::Broken(header, _) => {
+            Met::TooLong(header) | Met::Broken(header, _) | Met::Other(header) => {
                 ((header.pass, header.sequence) == (at.pass, at.sequence)).then_some(header.epoch)
             }
-            Met::End | Met::Other(_) | Met::Whole(_) => None,
+            Met::End | Met::Whole(_) => None,
         }
     }
 

@@ -62,7 +62,7 @@ fn a_torn_end_is_told() {
             session.history().expect(&contents(&db, "torn"), "torn");
         }
         let (tail, report) = told(&db);
-        let is_last = |epoch: &Option<u64>| epoch.is_some_and(|epoch| epoch <= last && epoch + 2 > last);
+        let is_last = |epoch: &u64| *epoch <= last && epoch + 2 > last;
         assert!(matches!(&tail, Tail::Torn { file, epoch, .. } if file == "log.0" && is_last(epoch)), "{tail:?}");
         assert!(report.faults.is_empty() && report.recovery.contains("torn"), "{report:?}");
     }
