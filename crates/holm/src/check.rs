@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::record;
+use crate::recovery::{LogTail, RecoveredFrom};
 
 /// At most so many faults are listed; the rest are counted.
 const MOST_FAULTS: usize = 100;
@@ -38,9 +39,12 @@ pub struct Report {
 /// Verifies everything while writers wait.
 pub(crate) fn check(engine: &Engine) -> Result<Report> {
     let mut report = Report { recovery: engine.recovery.to_string(), ..Report::default() };
+    if let (RecoveredFrom::Log { .. }, LogTail::Damaged { .. }) = (&engine.recovery.source, &engine.recovery.tail) {
+        report.faults.push(format!("{}; what was durable from then on is lost", engine.recovery.tail));
+    }
     if engine.is_read_only() {
         // Opened for writing it has been mended, and is told as part of the recovery.
-        report.faults.clone_from(&engine.recovery.damaged);
+        report.faults.extend_from_slice(&engine.recovery.damaged);
         look(engine, &mut report);
     } else {
         engine.clock().paused(|| look(engine, &mut report));

@@ -151,7 +151,7 @@ pub use iter::Iter;
 pub use keyspace::Keyspace;
 pub use options::Builder;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
-pub use recovery::{RecoveredFrom, Recovery};
+pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use slice::Slice;
 pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
 

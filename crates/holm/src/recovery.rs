@@ -1,6 +1,6 @@
 //! What the last open recovered, and from where.
 
-use holm_medium::Found;
+use holm_medium::{Found, Tail};
 use std::fmt;
 
 /// What the last open recovered, and from where: [`Database::recovery`](crate::Database::recovery).
@@ -35,6 +35,8 @@ pub struct Recovery {
     pub log_entries: u64,
     /// Bytes of data in these entries.
     pub log_bytes: u64,
+    /// What lies behind the last whole entry of the log.
+    pub tail: LogTail,
     /// Damage that costs no data, in words. A database that was opened for writing has repaired its superblock.
     pub damaged: Vec<String>,
 }
@@ -73,6 +75,62 @@ pub enum RecoveredFrom {
     },
 }
 
+/// What lies behind the last whole entry of the log: [`Recovery::tail`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum LogTail {
+    /// No part of an entry.
+    #[default]
+    Empty,
+    /// An entry that is not whole. A crash leaves the entry that was being written in this state; nothing of its epoch
+    /// had been acknowledged as durable. Damage to the last entry looks the same.
+    #[non_exhaustive]
+    Torn {
+        /// `log.0` or `log.1`.
+        file: String,
+        /// Where the entry begins, in bytes.
+        offset: u64,
+        /// The entry's epoch.
+        epoch: u64,
+    },
+    /// Entries that had been durable are damaged or missing: leaves have changes of epochs that begin only after an
+    /// earlier epoch is durable, and the log does not have that epoch.
+    #[non_exhaustive]
+    Damaged {
+        /// `log.0` or `log.1`.
+        file: String,
+        /// Where the first of these entries began, in bytes.
+        offset: u64,
+        /// The first epoch that is missing.
+        epoch: u64,
+    },
+}
+
+impl From<Tail> for LogTail {
+    fn from(tail: Tail) -> Self {
+        match tail {
+            Tail::Empty => LogTail::Empty,
+            Tail::Torn { file, offset, epoch } => LogTail::Torn { file, offset, epoch },
+            Tail::Damaged { file, offset, epoch } => LogTail::Damaged { file, offset, epoch },
+        }
+    }
+}
+
+impl fmt::Display for LogTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogTail::Empty => f.write_str("the log ends with a whole entry"),
+            LogTail::Torn { file, offset, epoch } => {
+                write!(f, "the entry of epoch {epoch} at byte {offset} of {file} is torn, or damaged since")
+            }
+            LogTail::Damaged { file, offset, epoch } => {
+                write!(f, "{file} is damaged from byte {offset} on: epoch {epoch} had been durable")
+            }
+        }
+    }
+}
+
 impl From<holm_medium::Recovery> for Recovery {
     fn from(recovery: holm_medium::Recovery) -> Self {
         let source = match recovery.found {
@@ -81,14 +139,14 @@ impl From<holm_medium::Recovery> for Recovery {
             Found::Kept => RecoveredFrom::PageCache,
             Found::Cut { why } => RecoveredFrom::Log { reason: why },
         };
-        let holm_medium::Recovery { epoch, records, bytes, damaged, .. } = recovery;
-        Recovery { source, epoch, log_entries: records, log_bytes: bytes, damaged }
+        let holm_medium::Recovery { epoch, records, bytes, tail, damaged, .. } = recovery;
+        Recovery { source, epoch, log_entries: records, log_bytes: bytes, tail: tail.into(), damaged }
     }
 }
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { source, epoch, log_entries, log_bytes, damaged } = self;
+        let Recovery { source, epoch, log_entries, log_bytes, tail, damaged } = self;
         let read = format_args!("{log_entries} log entries with {log_bytes} bytes");
         match source {
             RecoveredFrom::Created => f.write_str("a new database")?,
@@ -102,6 +160,9 @@ impl fmt::Display for Recovery {
             RecoveredFrom::Log { reason } => {
                 write!(f, "recovered from the log up to the last synced epoch, {epoch}: {reason} ({read} restored)")?;
             }
+        }
+        if *tail != LogTail::Empty {
+            write!(f, "; {tail}")?;
         }
         damaged.iter().try_for_each(|damage| write!(f, "; {damage}"))
     }

@@ -80,9 +80,7 @@ pub struct Recovery {
 }
 
 /// What lies behind the last whole record of the log.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tail {
     /// No part of a record.
     #[default]

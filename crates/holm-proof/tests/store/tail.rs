@@ -2,7 +2,7 @@
 
 use crate::history::{Contents, Mode, Session, contents};
 use crate::write_back::mark;
-use holm::{Database, Durability, Error, Found, Tail};
+use holm::{Database, Durability, Error, LogTail, RecoveredFrom};
 use holm_proof::disk::SimDisk;
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn damage(disk: &SimDisk, count: usize) {
     records.iter().rev().take(count).for_each(|at| assert!(disk.flip(path, at + 70, 3)));
 }
 
-fn told(db: &Database) -> (Tail, holm::Report) {
+fn told(db: &Database) -> (LogTail, holm::Report) {
     (db.recovery().tail.clone(), db.check().expect("a check tells, it does not fail"))
 }
 
@@ -42,7 +42,7 @@ fn a_log_that_ends_as_it_should() {
     let session = written(&disk);
     for left in [disk.kill(), disk.crash_to_durable()] {
         let (tail, report) = told(&MODE.open(&left).expect("sound"));
-        assert_eq!((tail, report.faults.len()), (Tail::Empty, 0), "{}", report.recovery);
+        assert_eq!((tail, report.faults.len()), (LogTail::Empty, 0), "{}", report.recovery);
         assert!(!report.recovery.contains("torn"), "{}", report.recovery);
     }
     drop(session);
@@ -57,13 +57,13 @@ fn a_torn_end_is_told() {
     for (kept, left) in [(true, disk.kill()), (false, disk.crash_to_durable())] {
         damage(&left, 1);
         let db = MODE.open(&left).expect("a torn end is no error");
-        assert_eq!(db.recovery().found == Found::Kept, kept, "{:?}", db.recovery());
+        assert_eq!(db.recovery().source == RecoveredFrom::PageCache, kept, "{:?}", db.recovery());
         if kept {
             session.history().expect(&contents(&db, "torn"), "torn");
         }
         let (tail, report) = told(&db);
         let is_last = |epoch: &u64| *epoch <= last && epoch + 2 > last;
-        assert!(matches!(&tail, Tail::Torn { file, epoch, .. } if file == "log.0" && is_last(epoch)), "{tail:?}");
+        assert!(matches!(&tail, LogTail::Torn { file, epoch, .. } if file == "log.0" && is_last(epoch)), "{tail:?}");
         assert!(report.faults.is_empty() && report.recovery.contains("torn"), "{report:?}");
     }
 }
@@ -78,16 +78,16 @@ fn records_that_had_been_whole_are_damage() {
     let cut = killed.kill();
     mark(&cut);
     let db = MODE.open(&killed).expect("the page cache has it all");
-    assert_eq!(db.recovery().found, Found::Kept);
+    assert_eq!(db.recovery().source, RecoveredFrom::PageCache);
     session.history().expect(&contents(&db, "kept"), "kept");
     let (tail, report) = told(&db);
-    assert!(matches!(tail, Tail::Damaged { .. }), "{tail:?}");
+    assert!(matches!(tail, LogTail::Damaged { .. }), "{tail:?}");
     assert!(report.faults.is_empty() && report.recovery.contains("damaged"), "{report:?}");
     // Where history is cut, what had been durable is lost.
     match MODE.open(&cut) {
         Ok(db) => {
             let (tail, report) = told(&db);
-            assert!(matches!(tail, Tail::Damaged { .. }), "{tail:?}");
+            assert!(matches!(tail, LogTail::Damaged { .. }), "{tail:?}");
             assert!(report.faults.iter().any(|fault| fault.contains("log.0 is damaged")), "{report:?}");
         }
         Err(error) => assert!(matches!(error, Error::Corrupt(_)), "{error}"),

@@ -3,7 +3,7 @@
 //! lost since, nothing acknowledged is lost.
 
 use crate::history::{Contents, History, Mode, Session, contents, random_step};
-use holm::{Durability, Error, Found};
+use holm::{Durability, Error, RecoveredFrom};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use rand::SeedableRng;
@@ -57,7 +57,7 @@ fn pages_that_are_clean_and_on_no_disk_are_written_again() {
             }
             let context = format!("{mode:?} seed {seed} closes {closes}");
             let db = mode.open(&disk).expect("nothing fails now");
-            assert_eq!(db.recovery().found, Found::Kept, "{context}");
+            assert_eq!(db.recovery().source, RecoveredFrom::PageCache, "{context}");
             history.expect(&contents(&db, &context), &context);
             if closes {
                 db.close().expect("nothing fails now");
@@ -84,7 +84,9 @@ fn what_a_cut_puts_back_is_written_again() {
         somebody_else_is_told(&disk, &file("records"));
         let context = format!("seed {seed}");
         let db = STRICT.open(&disk).expect("nothing fails now");
-        let Found::Cut { why } = &db.recovery().found else { panic!("{context}: {:?}", db.recovery()) };
+        let RecoveredFrom::Log { reason: why, .. } = &db.recovery().source else {
+            panic!("{context}: {:?}", db.recovery())
+        };
         assert!(why.contains("could not be synced"), "{why}");
         history.expect(&contents(&db, &context), &context);
         let db = STRICT.open(&disk.crash_to_durable()).expect("a sound disk");
@@ -104,7 +106,7 @@ fn a_failed_write_back_of_both_files_is_met_by_one_open() {
             data().iter().for_each(|path| assert!(disk.fail_write_back(path)));
             let context = format!("{mode:?} marked {marked}");
             let db = mode.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
-            assert!(matches!(db.recovery().found, Found::Cut { .. }), "{context}: {:?}", db.recovery());
+            assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "{context}: {:?}", db.recovery());
             history.expect(&contents(&db, &context), &context);
             drop(db);
             let db = mode.open(&disk.crash_to_durable()).expect("a sound disk");
@@ -134,8 +136,8 @@ fn pages_that_have_gone_back_are_noticed() {
         assert!(disk.evict(path, seed, 3));
         let context = format!("seed {seed}");
         let db = STRICT.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
-        match db.recovery().found {
-            Found::Cut { .. } => cut += 1,
+        match db.recovery().source {
+            RecoveredFrom::Log { .. } => cut += 1,
             _ => kept += 1,
         }
         history.expect(&contents(&db, &context), &context);
@@ -162,7 +164,9 @@ fn a_sync_that_fails_at_opening_is_remembered() {
         assert!(matches!(error, Error::Io(_)), "{context}: {error}");
         disk.heal();
         let db = STRICT.open(&disk.kill()).unwrap_or_else(|error| panic!("{context}: {error}"));
-        let Found::Cut { why } = &db.recovery().found else { panic!("{context}: {:?}", db.recovery()) };
+        let RecoveredFrom::Log { reason: why, .. } = &db.recovery().source else {
+            panic!("{context}: {:?}", db.recovery())
+        };
         assert!(why.contains("marked"), "{context}: {why}");
         history.expect(&contents(&db, &context), &context);
     }
@@ -183,7 +187,9 @@ fn a_failure_is_told_to_the_next_session() {
         // The mark is written by the thread that met the failure, before it ends.
         assert!(session.db.clone().close().is_err());
         let db = STRICT.open(&disk.kill()).expect("a cut is no error");
-        let Found::Cut { why } = &db.recovery().found else { panic!("{kind:?}: {:?}", db.recovery()) };
+        let RecoveredFrom::Log { reason: why, .. } = &db.recovery().source else {
+            panic!("{kind:?}: {:?}", db.recovery())
+        };
         assert!(why.contains("marked"), "{kind:?}: {why}");
         session.history().expect(&contents(&db, "marked"), "marked");
     }

@@ -3,7 +3,7 @@
 
 use crate::children::Other;
 use crate::tools::{assert_sound, folder};
-use holm::{Database, Found};
+use holm::{Database, RecoveredFrom};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,12 +15,12 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
 }
 
 /// Opens and gives what was found, having seen that the counter is the last one that was acknowledged.
-fn opened(path: &Path, context: &str) -> Found {
+fn opened(path: &Path, context: &str) -> RecoveredFrom {
     let db = Database::open(path).unwrap_or_else(|error| panic!("{context}: {error}"));
     let value = db.keyspace("s").and_then(|space| space.get("counter")).expect("sound").expect("counted");
     assert_eq!(u32::from_be_bytes(value.first_chunk().copied().expect("four bytes")), 40, "{context}");
     assert_sound(&db);
-    db.recovery().found.clone()
+    db.recovery().source.clone()
 }
 
 /// A counter updated forty times, each acknowledged as durable. Then a page comes back from the disk as it was fifteen
@@ -44,8 +44,10 @@ fn a_page_of_the_time_before() {
             file.write_all_at(&before[page..][..PAGE], page as u64).expect("room");
         }
         match opened(folder.path(), name) {
-            Found::Cut { why } if why.contains("lost writes") => {}
-            Found::Cut { why } => println!("skipped: this file system's page cache is not trusted ({why})"),
+            RecoveredFrom::Log { reason: why, .. } if why.contains("lost writes") => {}
+            RecoveredFrom::Log { reason: why, .. } => {
+                println!("skipped: this file system's page cache is not trusted ({why})")
+            }
             found => panic!("{name}: {found:?}"),
         }
     }
@@ -61,8 +63,10 @@ fn a_page_cache_that_is_whole() {
         other.kill();
     }
     match opened(folder.path(), "untouched") {
-        Found::Kept => {}
-        Found::Cut { why } => println!("skipped: this file system's page cache is not trusted ({why})"),
+        RecoveredFrom::PageCache => {}
+        RecoveredFrom::Log { reason: why, .. } => {
+            println!("skipped: this file system's page cache is not trusted ({why})")
+        }
         found => panic!("{found:?}"),
     }
 }
@@ -80,7 +84,7 @@ fn a_copy_of_one_file() {
         std::fs::rename(&copy, &path).expect("a name");
         let found = opened(folder.path(), name);
         assert!(
-            matches!(&found, Found::Cut { why } if why.contains("copies") || why.contains("not known")),
+            matches!(&found, RecoveredFrom::Log { reason: why, .. } if why.contains("copies") || why.contains("not known")),
             "{found:?}"
         );
     }
