@@ -39,9 +39,8 @@ pub struct Report {
 /// Verifies everything while writers wait.
 pub(crate) fn check(engine: &Engine) -> Result<Report> {
     let mut report = Report { recovery: engine.recovery.to_string(), ..Report::default() };
-    let recovery = &engine.recovery;
-    if let (RecoveredFrom::Log { .. }, LogTail::Damaged { file, epoch, .. }) = (&recovery.source, &recovery.log_tail) {
-        report.faults.push(format!("{file} is damaged: what was durable from epoch {epoch} on is lost"));
+    if let (RecoveredFrom::Log { .. }, LogTail::Damaged { .. }) = (&engine.recovery.source, &engine.recovery.tail) {
+        report.faults.push(format!("{}; what was durable from then on is lost", engine.recovery.tail));
     }
     if engine.is_read_only() {
         // Opened for writing it has been mended, and is told as part of the recovery.

@@ -36,7 +36,7 @@ pub struct Recovery {
     /// Bytes of data in these entries.
     pub log_bytes: u64,
     /// What lies behind the last whole entry of the log.
-    pub log_tail: LogTail,
+    pub tail: LogTail,
     /// Damage that costs no data, in words. A database that was opened for writing has repaired its superblock.
     pub damaged: Vec<String>,
 }
@@ -75,18 +75,7 @@ pub enum RecoveredFrom {
     },
 }
 
-/// What lies behind the last whole entry of the log: [`Recovery::log_tail`].
-///
-/// ```
-/// # let folder = tempfile::tempdir()?;
-/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-/// use holm::LogTail;
-///
-/// if let LogTail::Damaged { file, offset, .. } = &db.recovery().log_tail {
-///     eprintln!("{file} is damaged from byte {offset} on");
-/// }
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
+/// What lies behind the last whole entry of the log: [`Recovery::tail`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
@@ -94,24 +83,24 @@ pub enum LogTail {
     /// No part of an entry.
     #[default]
     Empty,
-    /// An entry that is not whole. A crash leaves the entry that was being written in this state, and nothing of its
-    /// epoch had been acknowledged as durable. Damage to the last entry looks the same.
+    /// An entry that is not whole. A crash leaves the entry that was being written in this state; nothing of its epoch
+    /// had been acknowledged as durable. Damage to the last entry looks the same.
     #[non_exhaustive]
     Torn {
-        /// The file of the log.
+        /// `log.0` or `log.1`.
         file: String,
-        /// The start of the entry, in bytes.
+        /// Where the entry begins, in bytes.
         offset: u64,
-        /// The entry's epoch, as its header says.
+        /// The entry's epoch.
         epoch: u64,
     },
-    /// Entries that were durable are damaged or missing: leaves hold changes of later epochs, each of which began only
-    /// once an earlier one was durable.
+    /// Entries that had been durable are damaged or missing: leaves have changes of epochs that begin only after an
+    /// earlier epoch is durable, and the log does not have that epoch.
     #[non_exhaustive]
     Damaged {
-        /// The file of the log.
+        /// `log.0` or `log.1`.
         file: String,
-        /// The start of the first of these entries, in bytes.
+        /// Where the first of these entries began, in bytes.
         offset: u64,
         /// The first epoch that is missing.
         epoch: u64,
@@ -121,9 +110,23 @@ pub enum LogTail {
 impl From<Tail> for LogTail {
     fn from(tail: Tail) -> Self {
         match tail {
+            Tail::Empty => LogTail::Empty,
             Tail::Torn { file, offset, epoch } => LogTail::Torn { file, offset, epoch },
             Tail::Damaged { file, offset, epoch } => LogTail::Damaged { file, offset, epoch },
-            _ => LogTail::Empty,
+        }
+    }
+}
+
+impl fmt::Display for LogTail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LogTail::Empty => f.write_str("the log ends with a whole entry"),
+            LogTail::Torn { file, offset, epoch } => {
+                write!(f, "the entry of epoch {epoch} at byte {offset} of {file} is torn, or damaged since")
+            }
+            LogTail::Damaged { file, offset, epoch } => {
+                write!(f, "{file} is damaged from byte {offset} on: epoch {epoch} had been durable")
+            }
         }
     }
 }
@@ -137,13 +140,13 @@ impl From<holm_medium::Recovery> for Recovery {
             Found::Cut { why } => RecoveredFrom::Log { reason: why },
         };
         let holm_medium::Recovery { epoch, records, bytes, tail, damaged, .. } = recovery;
-        Recovery { source, epoch, log_entries: records, log_bytes: bytes, log_tail: tail.into(), damaged }
+        Recovery { source, epoch, log_entries: records, log_bytes: bytes, tail: tail.into(), damaged }
     }
 }
 
 impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Recovery { source, epoch, log_entries, log_bytes, log_tail, damaged } = self;
+        let Recovery { source, epoch, log_entries, log_bytes, tail, damaged } = self;
         let read = format_args!("{log_entries} log entries with {log_bytes} bytes");
         match source {
             RecoveredFrom::Created => f.write_str("a new database")?,
@@ -158,15 +161,8 @@ impl fmt::Display for Recovery {
                 write!(f, "recovered from the log up to the last synced epoch, {epoch}: {reason} ({read} restored)")?;
             }
         }
-        match log_tail {
-            LogTail::Empty => {}
-            LogTail::Torn { file, offset, epoch } => {
-                let what = "is torn, or damaged if the session did not end there";
-                write!(f, "; the entry of epoch {epoch} at byte {offset} of {file} {what}")?;
-            }
-            LogTail::Damaged { file, offset, epoch } => {
-                write!(f, "; {file} is damaged from byte {offset} on: epoch {epoch} had been durable")?;
-            }
+        if *tail != LogTail::Empty {
+            write!(f, "; {tail}")?;
         }
         damaged.iter().try_for_each(|damage| write!(f, "; {damage}"))
     }

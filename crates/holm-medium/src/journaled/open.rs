@@ -81,7 +81,6 @@ pub struct Recovery {
 
 /// What lies behind the last whole record of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Tail {
     /// No part of a record.
     #[default]

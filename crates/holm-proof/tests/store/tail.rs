@@ -33,7 +33,7 @@ fn damage(disk: &SimDisk, count: usize) {
 }
 
 fn told(db: &Database) -> (LogTail, holm::Report) {
-    (db.recovery().log_tail.clone(), db.check().expect("a check tells, it does not fail"))
+    (db.recovery().tail.clone(), db.check().expect("a check tells, it does not fail"))
 }
 
 #[test]

@@ -45,7 +45,9 @@ fn a_page_of_the_time_before() {
         }
         match opened(folder.path(), name) {
             RecoveredFrom::Log { reason: why, .. } if why.contains("lost writes") => {}
-            RecoveredFrom::Log { reason: why, .. } => println!("skipped: this file system's page cache is not trusted ({why})"),
+            RecoveredFrom::Log { reason: why, .. } => {
+                println!("skipped: this file system's page cache is not trusted ({why})")
+            }
             found => panic!("{name}: {found:?}"),
         }
     }
@@ -62,7 +64,9 @@ fn a_page_cache_that_is_whole() {
     }
     match opened(folder.path(), "untouched") {
         RecoveredFrom::PageCache => {}
-        RecoveredFrom::Log { reason: why, .. } => println!("skipped: this file system's page cache is not trusted ({why})"),
+        RecoveredFrom::Log { reason: why, .. } => {
+            println!("skipped: this file system's page cache is not trusted ({why})")
+        }
         found => panic!("{found:?}"),
     }
 }

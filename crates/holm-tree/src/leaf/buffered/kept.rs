@@ -128,8 +128,8 @@ mod tests {
                         std::array::from_fn(|line| (line % 2 == later % 2).then_some(ends[copied].1[line]));
                     assert!(Block::agrees(&seen, &ends[later].1, *epoch), "{epoch}, {copied}, {later}, some lines");
                 }
-                for earlier in 0..at {
-                    assert!(!Block::agrees(&logged, &ends[earlier].1, *epoch), "{epoch}, {copied}, {earlier}");
+                for (earlier, end) in ends[..at].iter().enumerate() {
+                    assert!(!Block::agrees(&logged, &end.1, *epoch), "{epoch}, {copied}, {earlier}");
                 }
             }
         }
