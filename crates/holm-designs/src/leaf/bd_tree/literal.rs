@@ -209,14 +209,14 @@ mod tests {
             for _ in 0..60 {
                 epoch += [0, 0, 0, 1, 1, 1, 2, 3, 255, 256, 257][draw(&mut seed) as usize % 11];
                 let bits = draw(&mut seed) as u32 & ALL;
-                let old = [node.present.read(), node.past.read()];
+                let old = [node.present_word().read(), node.past_word().read()];
                 let mut pen = quill.cut_at(epoch);
                 node.put(&mut pen, State { tag: epoch, bits });
-                let new = [node.present.read(), node.past.read()];
+                let new = [node.present_word().read(), node.past_word().read()];
                 for (torn, cut) in [[old[0], new[1]], new].into_iter().flat_map(|torn| [(torn, 1), (torn, 2)]) {
                     let cut = epoch - cut;
-                    pen.write(&node.present, torn[0]);
-                    pen.write(&node.past, torn[1]);
+                    pen.write(node.present_word(), torn[0]);
+                    pen.write(node.past_word(), torn[1]);
                     assert_eq!(node.at(cut).bits, told(&history, cut), "round {round}, epoch {epoch}, cut {cut}");
                     assert_eq!(node.beyond(cut), None, "round {round}, epoch {epoch}, cut {cut}");
                     // The same change by a recovery after the death of the process, before which power may fail yet.
@@ -230,8 +230,8 @@ mod tests {
                     }
                     assert_eq!((node.at(cut).bits, node.at(cut + 1).bits), (told(&history, cut), 1));
                 }
-                pen.write(&node.present, new[0]);
-                pen.write(&node.past, new[1]);
+                pen.write(node.present_word(), new[0]);
+                pen.write(node.past_word(), new[1]);
                 history.push(State { tag: epoch, bits });
                 let pinned = [1, 2].map(|before| told(&history, epoch - before));
                 assert_eq!([1, 2].map(|before| node.at(epoch - before).bits), pinned, "round {round}, epoch {epoch}");
@@ -246,7 +246,7 @@ mod tests {
         let mut pen = quill.cut_at(9);
         node.put(&mut pen, State { tag: 9, bits: 1 });
         assert_eq!(node.beyond(7), None);
-        pen.write(&node.past, Past { low: 12, ..node.past() }.pack());
+        pen.write(node.past_word(), Past { low: 12, ..node.past() }.pack());
         assert_eq!((node.beyond(7), node.beyond(9)), (Some(9), None));
     }
 }
