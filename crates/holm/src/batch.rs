@@ -33,9 +33,30 @@ struct Entry {
     value: Option<Vec<u8>>,
 }
 
-/// Operations that a crash leaves all done or all undone. Batches of one database are applied one after another, so of
-/// two that write the same keys one overwrites the other; readers and single writes may fall in between. At most 64 MiB
-/// of keys and values, each operation counting 64 bytes more.
+/// Writes to any keyspaces of one database that a crash leaves all done or all undone: [`Database::batch`].
+///
+/// Batches of one database are applied one after another, so of two that write the same keys, one overwrites the other.
+/// A batch is not isolated from readers and single writes: a reader may see some of its writes before the others. It
+/// has at most 64 MiB of keys and values, each write counting 64 bytes more. It keeps copies of them until it is
+/// committed.
+///
+/// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
+/// return:
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
+/// let mut batch = db.batch();
+/// for name in ["north", "south", "east"] {
+///     batch = batch.insert(&reefs, name, "coral");
+/// }
+/// batch.insert(&count, "reefs", "3").commit()?;
+/// assert_eq!(count.get("reefs")?.as_deref(), Some(&b"3"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`Database::batch`]: crate::Database::batch
 #[must_use = "a batch does nothing until it is committed"]
 pub struct Batch {
     engine: Arc<Engine>,
@@ -164,7 +185,7 @@ fn apply<'a>(
 fn cut_short(engine: &Engine, why: &str) -> Error {
     let why = format!("a batch was cut short: {why}");
     engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
-    Error::Poisoned(MediumError::Poisoned { why })
+    Error::Poisoned { reason: why }
 }
 
 /// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same

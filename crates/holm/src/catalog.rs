@@ -7,7 +7,7 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::record;
-use holm_medium::{Epoch, MediumError};
+use holm_medium::Epoch;
 use holm_tree::Root;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};

@@ -7,11 +7,12 @@ use crate::durability::{Durability, ImageMode};
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::options::Builder;
+use crate::recovery::Recovery;
 use holm_medium::log::LogOptions;
 use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill, Recovery,
+    Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
 };
 use holm_search::Search;
 use holm_tree::leaf::Cut;
@@ -94,7 +95,7 @@ fn options_of(builder: &Builder, newer: Newer) -> JournaledOptions {
     let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
         create: builder.create,
-        private: builder.memory,
+        private: builder.image == ImageMode::Private,
         reserve: [leaves, capacity.clamp(1 << 20, 1 << 43) as usize],
         adaptive: builder.capacity.is_none(),
         heap: builder.heap,
@@ -160,7 +161,7 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: builder.durability,
-            recovery,
+            recovery: recovery.into(),
             batches: batch::Turn::default(),
             path: path.into(),
             keys,
@@ -212,7 +213,7 @@ impl Engine {
             catalog: Catalog::default(),
             // Nobody is told anything yet, and nothing is waited for.
             durability: Durability::OnSync,
-            recovery: Recovery { found: Found::New, epoch, records: 0, bytes: 0, damaged: Vec::new() },
+            recovery: Recovery { epoch, ..Recovery::default() },
             batches: batch::Turn::default(),
             path: PathBuf::new(),
             keys,
@@ -255,7 +256,7 @@ impl Engine {
             ground: quill,
             catalog: Catalog::default(),
             durability: Durability::OnSync,
-            recovery,
+            recovery: recovery.into(),
             batches: batch::Turn::default(),
             path: path.into(),
             keys,

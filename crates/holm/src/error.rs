@@ -107,18 +107,56 @@ pub enum Error {
         expected: String,
     },
     /// The database was written in another version of the format.
-    Version(MediumError),
-    /// The database is of another shape than asked for: another design, say.
-    Geometry(MediumError),
-    /// Another process, or another handle of this one, has the database open; the message names the process. Every
-    /// handle has to be dropped there, those that have outlived `close` included.
-    Locked(MediumError),
-    /// A write was asked of something that may only be read.
-    ReadOnly(MediumError),
-    /// The database was not closed, and opening it to read alone must not repair it.
-    NotClean(MediumError),
-    /// A write or sync failed earlier: nothing more is accepted until the database is opened anew.
-    Poisoned(MediumError),
+    #[non_exhaustive]
+    Version {
+        /// The version of the files.
+        found: u32,
+        /// The version that this crate reads and writes.
+        expected: u32,
+    },
+    /// The database has another shape than asked for: another [design](crate::Builder::design), say.
+    #[non_exhaustive]
+    Geometry {
+        /// The property that differs.
+        what: &'static str,
+        /// Its value in the files.
+        found: String,
+        /// Its value as asked for.
+        expected: String,
+    },
+    /// Another process, or another handle of this one, has the database open. Every handle has to be dropped there,
+    /// those that have outlived [`close`](crate::Database::close) included; the message says so, too.
+    #[non_exhaustive]
+    Locked {
+        /// The file that carries the lock.
+        path: PathBuf,
+        /// The id of the process that holds the lock, where the system tells.
+        holder: Option<u32>,
+    },
+    /// A write was asked of something that may only be read: the folder or the file system forbids it.
+    #[non_exhaustive]
+    ReadOnly {
+        /// The file or folder.
+        path: PathBuf,
+    },
+    /// The database was not closed, and opening it to read alone must not repair it. Open it for writing once.
+    #[non_exhaustive]
+    NotClean {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A write or sync failed earlier, or the database was closed: nothing more is accepted until it is opened anew.
+    #[non_exhaustive]
+    Poisoned {
+        /// The earlier failure.
+        reason: String,
+    },
+    /// No epoch number is left to label a write with: the database can be read and copied, and not written.
+    #[non_exhaustive]
+    OutOfEpochs {
+        /// The last number.
+        last: u64,
+    },
     /// This platform, file system or design cannot do this.
     Unsupported {
         /// What cannot be done.

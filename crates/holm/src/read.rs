@@ -5,7 +5,7 @@ use crate::engine::{Engine, Tree};
 use crate::error::{Error, Result};
 use crate::keys::Probe;
 use crate::record;
-use holm_medium::{Epoch, Image, Lay, MediumError};
+use holm_medium::{Epoch, Image, Lay};
 use holm_tree::Seen;
 
 impl Engine {
@@ -75,12 +75,12 @@ impl Engine {
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {
         let (offset, words) = record::extent(payload);
-        Error::Corrupt(MediumError::Corrupt {
+        Error::Corrupt {
             path: self.path.join("records"),
             offset,
             what: "a record",
             found: "lengths that do not fit".into(),
             expected: format!("a key and a value in {words} words"),
-        })
+        }
     }
 }

@@ -116,7 +116,7 @@ impl Tree for Store {
 
     fn counts(&self) -> Result<String> {
         let stats = self.database.stats();
-        let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len()?, stats.leaves);
+        let head = format!("{}: {} pairs, {} leaves", self.about, self.keyspace.len()?, stats.space.leaves);
         Ok(match self.bed.as_ref().map(Bed::counts) {
             Some(counts) => format!(
                 "{head}; {} words written, {} lines flushed, {} fences",

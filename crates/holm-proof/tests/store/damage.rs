@@ -167,7 +167,11 @@ fn a_copy_of_a_dirty_database_is_no_page_cache() {
         std::fs::copy(entry.path(), two.join(entry.file_name())).expect("copying");
     }
     let copy = builder().open(&two).expect("a copy is a database too");
-    assert!(matches!(&copy.recovery().found, Found::Cut { why } if why.contains("copies")), "{:?}", copy.recovery());
+    assert!(
+        matches!(&copy.recovery().source, RecoveredFrom::Log { reason, .. } if reason.contains("copies")),
+        "{:?}",
+        copy.recovery()
+    );
     assert_eq!(copy.keyspace("north").and_then(|space| space.len()).expect("it was synced"), 500);
     assert_eq!(copy.check().expect("checking").faults, Vec::<String>::new());
 }

@@ -213,7 +213,7 @@ fn a_batch_on_a_full_disk_is_done_or_refused() {
         reopened(&disk.crash_to_durable(), RARELY, &history);
         session.db.clone().close().expect("nothing is poisoned");
         drop((session, north));
-        assert_eq!(reopened(&disk, RARELY, &history), Found::Clean);
+        assert_eq!(reopened(&disk, RARELY, &history), RecoveredFrom::CleanShutdown);
     }
     assert!(refused > 0, "no batch was refused");
 }

@@ -190,11 +190,11 @@ fn a_disk_too_full_to_grow() {
         disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate), Fault::NoSpace);
         let full = (0..10_000).find_map(|number| Some((number, north.insert(key(number), [7; 500]).err()?)));
         let (count, error) = full.expect("a disk that is full at last");
-        assert!(matches!(error, Error::NoSpace(_)), "{error:?}");
+        assert!(matches!(error, Error::NoSpace { .. }), "{error:?}");
         assert_eq!(north.len().expect("sound"), u64::from(count));
         assert_eq!(north.get(key(0)).expect("reading").as_deref(), Some(&[7; 500][..]));
         let batch = (0..2_000).fold(db.batch(), |batch, number| batch.insert(&north, key(50_000 + number), [1; 500]));
-        assert!(matches!(batch.commit(), Err(Error::NoSpace(_))));
+        assert!(matches!(batch.commit(), Err(Error::NoSpace { .. })));
         assert_eq!(north.len().expect("sound"), u64::from(count), "of a batch without room nothing is done");
         assert!(north.remove(key(1)).expect("removing needs no room"));
         disk.heal();

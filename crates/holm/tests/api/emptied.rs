@@ -42,7 +42,7 @@ fn what_is_left_of_many_keys_is_found_in_few_leaves() {
     for (seed, order) in ["ascending", "descending", "shuffled", "from both ends"].into_iter().enumerate() {
         let mut chance = Chance::new(seed as u64);
         let mut twin = filled();
-        let full = twin.db().stats().leaves;
+        let full = twin.db().stats().space.leaves;
         let keys = ordered(order, &twin, &mut chance);
         for (turn, key) in keys[..keys.len() - 3].iter().enumerate() {
             twin.remove(key);
@@ -56,7 +56,7 @@ fn what_is_left_of_many_keys_is_found_in_few_leaves() {
                 twin.remove(&again);
             }
         }
-        let left = twin.db().stats().leaves;
+        let left = twin.db().stats().space.leaves;
         assert!(left <= 4, "{order}: {left} leaves of {full}, the catalog's among them");
         twin.assert_equal();
         twin.reopen(&mut chance);

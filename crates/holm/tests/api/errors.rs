@@ -189,7 +189,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         refused(other.keyspace("another"));
         refused(other.drop_keyspace("s"));
         // All that was completed is durable: to say so is as right as to refuse.
-        assert!(matches!(other.sync(), Ok(()) | Err(Error::Poisoned(_))));
+        assert!(matches!(other.sync(), Ok(()) | Err(Error::Poisoned { .. })));
         assert_eq!(other.keyspace("s").expect("it is there").len().expect("sound"), 150);
         assert_eq!(space.get(7u32.to_be_bytes()).expect("sound").as_deref(), Some(&b"v"[..]));
         assert_eq!(space.get_many(&[7u32.to_be_bytes()]).expect("sound").len(), 1);
@@ -200,7 +200,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         // What was refused has not reached the files either.
         drop(space);
         let db = relaxed(folder.path());
-        assert_eq!(db.recovery().found, holm::Found::Clean);
+        assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
         assert_eq!(db.keyspace("s").expect("a name").len().expect("sound"), 150);
         assert_eq!(db.keyspaces().expect("a catalog"), ["default", "s"]);
         assert_sound(&db);

@@ -56,7 +56,7 @@ fn what_locks_a_database_is_named() {
         Database::open_read_only(folder.path()).map(drop).expect_err("the handle lives"),
     ] {
         let told = error.to_string();
-        assert!(matches!(error, Error::Locked(_)), "{error:?}");
+        assert!(matches!(error, Error::Locked { .. }), "{error:?}");
         assert!(told.contains("this process") && told.contains(&process::id().to_string()), "{told}");
         assert!(told.contains("drop every handle"), "{told}");
     }
@@ -66,7 +66,7 @@ fn what_locks_a_database_is_named() {
     assert!(told.contains("this process"), "{told}");
     let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
     drop(looking);
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))), "a keyspace of it is a handle");
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "a keyspace of it is a handle");
     assert!(space.contains_key(7_u32.to_be_bytes()).expect("sound"));
     drop(space);
     Database::open(folder.path()).expect("let go");
@@ -103,12 +103,12 @@ fn a_child_with_a_copy_of_the_descriptors_keeps_no_lock() {
     let db = Database::builder().vfs(std::sync::Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
     let child = Other::start("idle", folder.path());
     assert_eq!(child.said, "idle");
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
     db.close().expect("a sound close");
     let db = Database::open(folder.path()).expect("closed, whatever children there are");
     // And the end of the child ends nobody's lock.
     child.finish();
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked(_))));
+    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
     drop(db);
 }
 
@@ -148,7 +148,7 @@ fn a_capacity_that_no_process_has_is_named() {
 
 #[track_caller]
 fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
-    assert!(matches!(result, Err(Error::Poisoned(_))), "{result:?}");
+    assert!(matches!(result, Err(Error::Poisoned { .. })), "{result:?}");
 }
 
 /// A strict database whose log works no longer.
