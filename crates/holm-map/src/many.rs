@@ -103,8 +103,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Inserts at most `MANY` pairs. If the drop of a replaced value panics, the other replaced values are still
-    /// dropped.
+    /// Inserts at most `MANY` pairs. If the drop of a replaced value panics, the remaining pairs are dropped.
     #[inline(always)]
     fn insert_group<X: LaneKernels, const MANY: usize>(&mut self, x: X, pairs: Drain<'_, (K, V)>) {
         let last = pairs.as_slice().last().map_or(K::Lane::LEAST, |(key, _)| key.lane());
