@@ -1,4 +1,4 @@
-//! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
+//! BD+Tree: durability per epoch, compared with trees that are durable when an operation returns.
 
 mod space;
 
@@ -33,23 +33,23 @@ pub(crate) const FAMILY: Family = Family {
 
 const LATENCY: u32 = 300;
 const FOUR: [(&str, &str); 4] = [("BD", "buffered"), ("FF", "fast_fair"), ("LB", "lb_tree"), ("ISLE", "isle")];
-/// The same, and two ways to find the leaves of one tree: region by region, and along their chain.
+/// The same designs, and two ways to find the leaves of one tree: region by region, and along their chain.
 const FOUND: [(&str, &str); 6] = {
     let [bd, ff, lb, isle] = FOUR;
     [bd, ff, lb, isle, ("BD-SCAN", "bd_tree"), ("BD-CHAIN", "bd_tree_chained")]
 };
 const NOTE: &str = "The paper does not name its traces; these are synthetic. Montage is not here.";
 
-/// Millions of operations a second.
+/// Returns millions of operations per second.
 pub(super) fn mops(ns: f64) -> f64 {
     1_000.0 / ns
 }
 
-/// Loaded, then half puts and half searches along a trace.
+/// Loads a tree, and then runs half puts and half lookups along a trace.
 pub(super) fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
     let grove = plant(design, soil)?;
     grove.put(&all(soil.pairs), threads)?;
-    // What the load has written is not the trace's.
+    // The writes of the load do not belong to the trace.
     grove.settle()?;
     Ok(mops(grove.mix(trace, threads)?))
 }
@@ -61,7 +61,7 @@ const TRACES: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
-        // The local one is long beside the two epochs that are waited for at its end.
+        // The local trace is long compared with the two epochs that are awaited at its end.
         let (long, short) = (setting.count(5_000_000), setting.count(2_000_000));
         Cell::by_threads(setting, FOUR, near + far + long + short, move |design, threads| {
             let t1 = mixed(design, soil(near, LATENCY), &zipf(long, near, 3), threads)?;
@@ -154,13 +154,13 @@ const RECORDED_TRAFFIC: Study = Study {
     }],
 };
 
-/// Of a million operations, from the lines of some.
+/// Returns mebibytes per million operations, from the lines of `operations` operations.
 fn mebibytes(lines: u64, operations: u64) -> f64 {
     (lines * 64) as f64 / f64::from(1 << 20) * 1e6 / operations as f64
 }
 
-/// Mebibytes written for a million operations along a trace over a tree of so many pairs, half of them puts; so many
-/// epochs.
+/// Returns the mebibytes written per million operations along a trace over a tree of `pairs` pairs. Half of the
+/// operations are puts, and they take `epochs` epochs.
 pub(super) fn written(design: &str, pairs: u64, trace: &[u64], epochs: usize) -> Result<f64> {
     let grove = plant(design, counted(pairs))?;
     grove.put(&all(pairs), 1)?;
@@ -227,7 +227,7 @@ const RECOVERY: Study = Study {
     }],
 };
 
-/// Of all keys, the parts that are worked on.
+/// The shares of all keys that operations use.
 const PARTS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 
 const WORKING_SETS: Study = Study {

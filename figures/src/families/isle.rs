@@ -1,4 +1,4 @@
-//! Isle-Tree beside NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
+//! Isle-Tree compared with NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
 
 use crate::grove::{counted, plant, soil};
 use crate::setting::Setting;
@@ -31,7 +31,7 @@ const LATENCY: u32 = 300;
 const NOTE: &str = "FF has its inner nodes in persistent memory, as in the paper; wB+ has them in memory here, which \
                     spares it what they cost there. All trees stand on the same inner nodes, latches and allocator.";
 
-/// Nanoseconds of an insert and of a search.
+/// Returns the nanoseconds of an insert and of a lookup.
 fn inserted(design: &str, pairs: u64, flush_ns: u32) -> Result<Vec<f64>> {
     let grove = plant(design, soil(pairs, flush_ns))?;
     let insert = grove.put(&all(pairs), 1)?;

@@ -1,4 +1,4 @@
-//! MB+-tree: every level a choice of its own, in memory and without persistence.
+//! MB+-tree: every level is chosen separately, in memory and without persistence.
 
 mod ladder;
 mod parts;
@@ -39,25 +39,25 @@ pub(crate) const FAMILY: Family = Family {
 const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \
                           puts timed, then gets of the last 4 million, removals of the first; one thread";
 
-/// Pairs that are loaded, and operations of each kind that are timed.
+/// Returns the pairs that are loaded, and the timed operations of each kind.
 fn sizes(setting: &Setting) -> (u64, u64) {
     (setting.count(12_000_000), setting.count(4_000_000))
 }
 
-/// A cell of whatever map.
+/// Returns a cell of any map.
 fn cell_of<M: Subject>(setting: &Setting, series: &'static str, x: f64) -> Cell {
     let (loaded, timed) = sizes(setting);
-    // A map in memory does four operations in the time of one of a tree that flushes.
+    // A map in memory runs four operations in the time of one of a tree that flushes.
     Cell::new(series, x, (loaded + 3 * timed) / 4, move || sample::<M>(loaded, timed, false))
 }
 
-/// A cell of a selection, keys and values as most figures have them.
+/// Returns a cell of a selection, with the keys and values of most figures.
 fn cell<S: Selection>(setting: &Setting, series: &'static str, x: f64, unique: bool) -> Cell {
     let (loaded, timed) = sizes(setting);
     Cell::new(series, x, (loaded + 3 * timed) / 4, move || sample::<Map<Real<f32>, Value, S>>(loaded, timed, unique))
 }
 
-/// A view of a study of gets, puts and removals.
+/// Returns a view of a study of gets, puts and removals.
 const fn figure(
     id: &'static str,
     title: &'static str,

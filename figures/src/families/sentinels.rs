@@ -16,7 +16,7 @@ pub(crate) const FAMILY: Family = Family {
     absent: &[],
 };
 
-/// Names of the series; designs with nodes of 512 bytes, and of 4 KiB.
+/// Names of the series, with designs of 512-byte and of 4-KiB nodes.
 const SIX: [(&str, &str, &str); 6] = [
     ("FF", "fast_fair", "fast_fair_4k"),
     ("FF_S", "fast_fair_sentinels", "fast_fair_sentinels_4k"),
@@ -28,7 +28,7 @@ const SIX: [(&str, &str, &str); 6] = [
 
 const LATENCY: u32 = 300;
 
-/// Nanoseconds of a search and of an insert, for an operation of one thread.
+/// Returns the nanoseconds of a lookup and of an insert, per operation of one thread.
 fn searched(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let grove = plant(design, soil(pairs, LATENCY))?;
     let insert = grove.put(&all(pairs), threads)?;

@@ -1,4 +1,4 @@
-//! SSTree: subnodes that are linked before a leaf splits, beside LB+Tree and FAST-FAIR.
+//! SSTree: subnodes that are linked before a leaf splits, compared with LB+Tree and FAST-FAIR.
 
 mod counts;
 mod splits;
@@ -40,7 +40,7 @@ const THREE: [(&str, &str); 3] = [("SS", "ss_tree"), ("LB", "lb_tree"), ("FF", "
 const NOTE: &str = "uTree and PACTree are not here; fewer keys and threads than in the paper. All trees stand on the \
                     same inner nodes, latches and allocator.";
 
-/// Nanoseconds of a put in order, of a put in none, of an update and of a search.
+/// Returns the nanoseconds of a put in ascending order, of a put in random order, of an update and of a lookup.
 fn worked(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let in_order = plant(design, soil(pairs, LATENCY))?.put(&ascending(pairs), threads)?;
     let grove = plant(design, soil(pairs, LATENCY))?;
@@ -103,7 +103,8 @@ const THREADS: Study = Study {
     ],
 };
 
-/// Nanoseconds of an insert into a tree of as many, of a uniform update, of a removal, and of a scan of a hundred.
+/// Returns the nanoseconds of an insert into a tree of as many pairs, of a uniform update, of a removal, and of a scan
+/// of a hundred pairs.
 fn changed(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let (garden, keys) = (tended(design, soil(pairs, LATENCY))?, all(pairs));
     let (old, new) = keys.split_at(keys.len() / 2);

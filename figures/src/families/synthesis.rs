@@ -1,5 +1,5 @@
-//! What the papers' ideas give together: a leaf of segments with versions and fingerprints, each idea's claim measured
-//! by its own paper's metric.
+//! The combination of the papers' ideas: a leaf of segments with versions and fingerprints. Each idea's claim is
+//! measured by its own paper's metric.
 
 use super::epochs::{mixed, mops, written};
 mod ablations;
@@ -38,7 +38,7 @@ pub(crate) const FAMILY: Family = Family {
 const NOTE: &str = "No paper has this leaf: what is claimed of it is what we expected.";
 const LATENCY: u32 = 300;
 
-/// The leaf, and of each paper the tree that it is measured against.
+/// The leaf, and for each paper the tree that it is compared with.
 const TREES: [(&str, &str); 5] =
     [("HOLM", "holm"), ("FF_S", "fast_fair_sentinels"), ("ISLE", "isle"), ("BD", "buffered"), ("SS", "ss_tree")];
 
@@ -195,7 +195,7 @@ const fn syn_split(id: &'static str, title: &'static str, measure: usize, unit: 
     Figure { id, title, measure, unit, axis, claims: FEWER, note: NOTE }
 }
 
-/// Millions a second of puts and of gets, nothing flushed.
+/// Returns millions per second of puts and of gets, without flushes.
 fn plainly(design: &str, pairs: u64) -> Result<Vec<f64>> {
     let grove = plant(design, unflushed(pairs))?;
     let put = grove.put(&all(pairs), 1)?;

@@ -1,4 +1,4 @@
-//! What a pair takes: of the leaves, and of memory beside and above them.
+//! Space per pair: in the leaves, and in memory in addition to them.
 
 use super::{FOUR, NOTE};
 use crate::grove::{counted, plant};

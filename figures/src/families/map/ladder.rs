@@ -1,4 +1,4 @@
-//! Pages, prefetches, and the ladder of all choices, one after the other.
+//! Pages, prefetches, and the sequence of all choices, one added after the other.
 
 use super::parts::{Ahead, At, Large, Over, Root, Single, Three, Typical, Under};
 use super::{CONDITIONS, GETS, NODES_NOTE, cell, cell_of, figure};

@@ -1,4 +1,4 @@
-//! How the root is searched, how many pairs it stands over, how many levels, and how keys are spread.
+//! The search of the root, the number of pairs below it, the number of levels, and the distribution of keys.
 
 use super::parts::{At, Root, Three, Under, Value};
 use super::subject::{Made, logarithmic, sample, sample_of};
@@ -7,7 +7,7 @@ use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Needs, Study};
 use holm_map::{Examining, HybridBinary, HybridInterpolation, Level, Map, Real, Unsorted};
 
-/// The searches of a root, with so many times the pairs.
+/// Returns cells for the searches of a root, with `times` times the pairs.
 fn roots(setting: &Setting, times: u64) -> Vec<Cell> {
     let (loaded, timed) = sizes(setting);
     fn cell<R: Level>(series: &'static str, loaded: u64, timed: u64) -> Cell {

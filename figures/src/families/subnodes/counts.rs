@@ -1,4 +1,4 @@
-//! What is counted: lines written and read, and bytes of leaves.
+//! Counts: lines written and read, and bytes of leaves.
 
 use super::THREE;
 use crate::garden::tended;
@@ -96,7 +96,7 @@ pub(super) const MEMORY: Study = Study {
                 let bytes = || garden.leaf_bytes() as f64 / pairs as f64;
                 garden.put(&keys, 1)?;
                 let loaded = bytes();
-                // What was removed stays so, as in the paper, where nothing is updated that is not there.
+                // Removed keys stay removed, as in the paper, where no operation updates an absent key.
                 let (gone, kept) = keys.split_at(2 * keys.len() / 5);
                 let updates: Vec<u64> = kept.iter().cycle().take(4 * gone.len()).copied().collect();
                 let part = gone.len().div_ceil(100);

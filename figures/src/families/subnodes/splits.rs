@@ -1,4 +1,4 @@
-//! What splits cost: their share of the time, inserts with and without them, tails.
+//! The cost of splits: their share of the time, inserts with and without them, and tails.
 
 use super::{LATENCY, NOTE, THREE};
 use crate::garden::{Garden, PERCENTILES, TAIL, tended};
@@ -33,11 +33,11 @@ pub(super) const SPLITS: Study = Study {
     }],
 };
 
-/// A tree half of whose keys are still to come, which splits when they do; and one that has lost them again, and has
-/// room for them.
+/// A tree that lacks half of its keys and splits when they arrive; and a tree that has removed them again, and has room
+/// for them.
 const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
 
-/// The keys that were there, and those that are to come.
+/// The keys that are present, and those that arrive later.
 type Halves = fn(u64) -> (Vec<u64>, Vec<u64>);
 
 fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
@@ -46,8 +46,8 @@ fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-/// Every other key of all, in order: one leaf after the other. Those between them came at random, so that leaves are as
-/// full as ever.
+/// Every other key arrives later, in order, so leaf after leaf. The keys between them are present and arrived at
+/// random, so leaves have the usual fill.
 fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     let mut old = all(2 * pairs);
     let mut keys = old.clone();

@@ -1,4 +1,4 @@
-//! The leaf with one idea taken away or put in another's place, each beside itself.
+//! The leaf with one idea removed or replaced, compared with the unchanged leaf.
 
 use super::super::epochs::mops;
 use super::LATENCY;
@@ -15,7 +15,7 @@ const CONDITIONS: &str = "plain memory, real flushes and 300 ns more for each li
 
 const OPERATIONS: Axis = Axis::Measures("operations", &["inserts", "gets", "half puts, Zipf"]);
 
-/// A cell for each form: its name in the figure, and its design.
+/// Returns a cell for each form: its name in the figure, and its design.
 fn forms<const FORMS: usize>(setting: &Setting, forms: [(&'static str, &'static str); FORMS]) -> Vec<Cell> {
     let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
     let cells = forms.map(|(name, design)| {
@@ -101,7 +101,7 @@ pub(super) const ORDERS: Study = Study {
     )],
 };
 
-/// Where fingerprints are looked through.
+/// Where fingerprints are searched.
 const PLACES: [(&str, &str); 4] = [
     ("one block", "buffered"),
     ("one block, aside", "buffered_prints_aside"),
@@ -167,7 +167,7 @@ pub(super) const ASIDE_READS: Study = Study {
     }],
 };
 
-/// So many keys that are not among the first `pairs`.
+/// Returns `count` keys that are not among the first `pairs`.
 fn absent(count: u64, pairs: u64) -> Vec<u64> {
     all(pairs + count).split_off(pairs as usize)
 }
