@@ -1,8 +1,9 @@
-//! `load`: the records of a file or of standard input, stored in the order of the input.
+//! `load`: stores the records of a file or of standard input in input order.
 //!
-//! That order is the promise: each record is acknowledged before the next is stored, or, under `Strict`, a group of
-//! neighbours is stored at once, all or nothing. So a load that is killed leaves a prefix of its input. One record
-//! or one group is in memory, never the file. What came before a bad line is made durable before the line is named.
+//! The order is a guarantee: each record is acknowledged before the next is stored. In `Strict` mode, a group of
+//! adjacent records is stored atomically instead. So a killed load leaves a prefix of its input. Memory holds one
+//! record or one group, never the whole file. The records before a bad line are made durable before the error names the
+//! line.
 
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -19,18 +20,18 @@ use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::progress::Progress;
 use crate::{opened, output};
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Under `Strict` a commit waits for the disk; so many records share one wait.
+/// A commit in `Strict` mode waits for the disk, so this number of records shares one wait.
 const GROUP_RECORDS: usize = 512;
 
-/// A group ends early when it holds so many bytes.
+/// A group ends early when it holds this number of bytes.
 const GROUP_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
-    // Before the database, which a misspelt file name should not create.
+    // Opened before the database: a misspelt file name must not create a database.
     let source = Source::open(file)?;
     let format = Format::of(args.format, file)?;
     if args.raw && format != Format::Tsv {
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
         let mut tally = Tally::default();
         let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
         progress.finish();
-        // Also after a bad line: it will be said that what came before is stored.
+        // Also after a bad line: the error will state that the records before it are stored.
         let synced = database.sync().context("cannot make the records durable");
         loaded.and(synced).map(|()| tally)
     })?;
@@ -57,11 +58,11 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     Ok(Exit::Found)
 }
 
-/// Where the records come from.
+/// The source of the records.
 struct Source {
     name: String,
     input: Box<dyn Read>,
-    /// Known for ordinary files.
+    /// Known for regular files.
     bytes: Option<u64>,
 }
 
@@ -83,7 +84,7 @@ impl Source {
     }
 }
 
-/// What became of the lines.
+/// Counts of stored records and bad lines.
 #[derive(Debug, Default)]
 struct Tally {
     stored: u64,
@@ -109,7 +110,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Stores every record up to the end or the first error; all that is counted in the tally is stored either way.
+/// Stores every record up to the end or the first error. In both cases all records counted in the tally are stored.
 fn load(
     args: &Load,
     source: &str,
@@ -151,7 +152,7 @@ fn load(
     }
 }
 
-/// Where records go: one by one, or in groups that are committed whole.
+/// The destination of records: one by one, or in groups that are committed atomically.
 struct Stored<'a> {
     database: &'a Database,
     keyspace: Keyspace,
