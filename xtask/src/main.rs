@@ -37,7 +37,8 @@ enum Verb {
     Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
-    /// Cuts the power of storage in real files, again and again; arguments go to the program itself.
+    /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
+    /// program itself.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
     Bench(Rest),
