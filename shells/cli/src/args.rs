@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 const GENERAL: &str = "\
-A database is a folder; `load`, `put` and `bench` make it. It holds keyspaces, of which `default` is always there.
+A database is a folder; `load`, `put` and `bench` create it. It contains keyspaces; `default` always exists.
 
 Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
 
@@ -35,7 +35,7 @@ Examples:
   holm scan packages.holm --prefix python3- --limit 10
   holm export packages.holm | gzip > packages.tsv.gz
 
-`holm help VERB` tells more of each.";
+`holm help COMMAND` describes one command.";
 
 /// The command.
 #[derive(Debug, Subcommand)]
@@ -139,10 +139,9 @@ Formats, by the file's extension or --format (standard input: tsv):
   csv    key,value; fields with commas, quotes or line ends in quotes, as RFC 4180 says
   jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
 
-Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. \
-A bad line stops the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. \
-With --skip-bad, a CSV is read on at the line after the bad one; a quote that is never closed stops the load all the \
-same.
+Records are stored in input order, so a killed load leaves a prefix of its input. \
+A bad line stops the load; the records before it are stored. Keys have at most 64 KiB, values at most 1 GiB. \
+With --skip-bad, reading of a CSV continues at the line after the bad one; an unclosed quote still stops the load.
 
 Examples:
   holm load packages.holm packages.tsv
@@ -174,7 +173,7 @@ pub(crate) struct Load {
 }
 
 const GET: &str = "\
-The value is printed as it is, and a line feed after it.
+The value is printed literally, followed by a line feed.
 
 Examples:
   holm get packages.holm zlib1g
@@ -210,14 +209,14 @@ pub(crate) struct Put {
 }
 
 const DEL: &str = "\
-Exit code 1 if there was no such key. The removal is durable when the command returns.
+Exit code 1 if the key is absent. The removal is durable when the command returns.
 
 Examples:
   holm del sea.holm north
   holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
 
 const SCAN: &str = "\
-Keys are ordered byte by byte. Bounds and prefix may be combined. The output is that of `export`.
+Keys are ordered byte by byte. Bounds and prefix may be combined. The output format is that of `export`.
 
 Examples:
   holm scan packages.holm --prefix python3- --keys-only
@@ -257,7 +256,7 @@ pub(crate) struct Scan {
 }
 
 const EXPORT: &str = "\
-Formats are those of `load`. A file that exists is never written over.
+The formats are those of `load`. An existing file is never overwritten.
 
 Examples:
   holm export packages.holm packages.tsv
@@ -300,16 +299,16 @@ Examples:
   holm stat sea.holm --json";
 
 const CHECK: &str = "\
-Prints what was looked at and each fault. Exit code 0 if there is none, 2 otherwise.
+Prints the numbers of verified items and each fault. Exit code 0 if there is no fault, 2 otherwise.
 
 Examples:
   holm check sea.holm
   holm check sea.holm --json";
 
 const BENCH: &str = "\
-The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is \
-created if it is absent. With --durability strict the load, too, ends after so many seconds; the other records are \
-then put in by batches, unmeasured.
+The records are written to a separate keyspace, which must not exist and is dropped at the end. The database is \
+created if it is absent. With --durability strict the load also ends after --seconds; batches then insert the other \
+records, unmeasured.
 
 Workloads after the load:
   a        50% reads, 50% updates
