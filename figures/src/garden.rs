@@ -41,7 +41,7 @@ pub(crate) fn tended(design: &str, soil: Soil) -> Result<Box<dyn Garden>> {
         ($($list:ident: $($name:ident)*;)*) => {
             match design {
                 $($(stringify!($name) => Ok(Box::new(Planted::<$list::$name>::new(soil)?)),)*)*
-                _ => bail!("no figure asks that much of a design named {design}"),
+                _ => bail!("no figure runs these operations on a design named {design}"),
             }
         };
     }
@@ -77,10 +77,10 @@ impl<D: Design> Garden for Planted<D> {
                 times.push(began.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
                 done
             })?;
-            all.lock().expect("nobody panics").append(&mut times);
+            all.lock().expect("no panic").append(&mut times);
             Ok(())
         })?;
-        let mut all = all.into_inner().expect("nobody panics");
+        let mut all = all.into_inner().expect("no panic");
         all.sort_unstable();
         let at =
             |part: &f64| all.get((all.len() as f64 * part) as usize).or(all.last()).map_or(0.0, |ns| f64::from(*ns));

@@ -20,7 +20,7 @@ pub(crate) fn lines_read<D: Design>(
     keys: &[u64],
     mut work: impl FnMut(u64) -> Result<()>,
 ) -> Result<f64> {
-    ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are seen by a build of their own: `--reads`");
+    ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are counted only in a build with `--reads`");
     let mut lines = 0;
     for key in keys {
         lines += watched(grove, || work(*key))?;

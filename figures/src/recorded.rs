@@ -60,7 +60,7 @@ fn request(line: &str) -> Result<Request> {
     let (_, rest) = line.split_once(',').context("no timestamp")?;
     let mut fields = rest.trim_end().rsplitn(6, ',');
     let (_, operation) = (fields.next(), fields.next().context("no operation")?);
-    let key = fields.nth(3).context("seven fields, of which the last but one is the operation")?;
+    let key = fields.nth(3).context("expected seven fields; the last but one is the operation")?;
     let what = match operation {
         "get" | "gets" => What::Get,
         "set" | "add" | "replace" | "cas" | "append" | "prepend" | "incr" | "decr" => What::Put,

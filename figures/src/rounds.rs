@@ -185,7 +185,7 @@ mod tests {
         let requests = (0..1_000).map(request).collect();
         setting.trace = Some(Arc::new(Recorded { requests, keys: (0..50).collect() }));
         run(&studies, &setting, &folder).expect("it runs");
-        crate::report::write(&folder, None).expect("it is told");
+        crate::report::write(&folder, None).expect("written");
         let exact = read(&folder, "SENT-X1");
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
         // Counts are equal on every machine: this claim holds, or a design has changed.

@@ -87,13 +87,13 @@ const TRACES: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("threads"),
             claims: &[Claim::new("BD", "LB", 1.0, 1.15)
-                .because("The paper says 1 to 1.3; here the flushes are made beside the operations.")],
+                .because("The paper says 1 to 1.3; here the flushes happen outside the operations.")],
             note: NOTE,
         },
     ],
 };
 
-const OF_RECORDED: &str = "The trace is whoever's runs this. Keys are loaded first; values of any size are words.";
+const OF_RECORDED: &str = "The user provides the trace. Keys are loaded first; values of any size are words.";
 
 const RECORDED: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a recorded trace, its \
@@ -147,7 +147,7 @@ const RECORDED_TRAFFIC: Study = Study {
         id: "BD-F3-own",
         title: "Written to persistent memory, a recorded trace",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Words("trace", &["recorded"]),
         claims: &[],
         note: OF_RECORDED,
@@ -194,7 +194,7 @@ const TRAFFIC: Study = Study {
         id: "BD-F3",
         title: "Written to persistent memory",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Words("trace", &["t1: Zipf", "t1, ten times the epoch", "t2: uniform"]),
         claims: &[
             Claim::less("BD", "LB", 0.0).because(
@@ -264,7 +264,7 @@ const WORKING_SETS: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("working set, percent of the keys"),
             claims: &[],
-            note: "The paper changes the cache; here the set changes beside it. A pair takes some 30 bytes.",
+            note: "The paper changes the cache size; here the working set changes. A pair takes some 30 bytes.",
         },
     ],
 };
@@ -290,7 +290,7 @@ const WORKING_WRITES: Study = Study {
         id: "BD-X3b",
         title: "Written to persistent memory by working set",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Numbers("working set, percent of the keys"),
         claims: &[Claim::new("BD", "LB", 0.1, 0.1).because("The paper says up to 90 percent less with small sets.")],
         note: NOTE,
@@ -321,7 +321,7 @@ const EPOCHS: Study = Study {
         unit: "million operations a second",
         axis: Axis::Numbers("ms of an epoch"),
         claims: &[],
-        note: "What waiting costs is BD-X5b.",
+        note: "BD-X5b shows the cost of waiting.",
     }],
 };
 
@@ -347,11 +347,11 @@ const WAITS: Study = Study {
     },
     figures: &[Figure {
         id: "BD-X5b",
-        title: "Throughput by how often one waits for durability",
+        title: "Throughput by frequency of waits for durability",
         measure: 0,
         unit: "million operations a second",
         axis: Axis::Numbers("puts between two waits"),
         claims: &[],
-        note: "A wait ends the epoch at once. Isle-Tree has nothing to wait for, and is there for comparison.",
+        note: "A wait ends the epoch at once. Isle-Tree never waits, and is shown for comparison.",
     }],
 };

@@ -108,7 +108,7 @@ const NODES: Study = Study {
             PUTS,
             BYTES,
             &[Claim::new("MB", "standard library's", 256.0, 1.501)
-                .because("An insertion moves keys and identifiers alone.")],
+                .because("An insertion moves only keys and identifiers.")],
             NODES_NOTE,
         ),
         figure(
@@ -116,8 +116,7 @@ const NODES: Study = Study {
             "Removals by node size",
             REMOVALS,
             BYTES,
-            &[Claim::new("MB", "standard library's", 256.0, 1.3)
-                .because("A removal moves keys and identifiers alone.")],
+            &[Claim::new("MB", "standard library's", 256.0, 1.3).because("A removal moves only keys and identifiers.")],
             NODES_NOTE,
         ),
     ],
@@ -211,7 +210,7 @@ const VECTORS: Study = Study {
             BYTES,
             &[Claim::new("vectors, line by line", "linear", 512.0, 1.377)
                 .against_at(256.0)
-                .because("The processor's widest vectors are used, not those of 128 or 256 bits by turns.")],
+                .because("The processor's widest vectors are used, not 128 and 256 bits in turn.")],
             SAME,
         ),
         figure(
@@ -221,7 +220,7 @@ const VECTORS: Study = Study {
             BYTES,
             &[Claim::new("vectors, line by line", "linear", 512.0, 1.062)
                 .against_at(256.0)
-                .because("A put of a sorted leaf moves what stands behind.")],
+                .because("A put into a sorted leaf moves the pairs behind it.")],
             SAME,
         ),
         figure("MB-F7c", "Removals by search and node size", REMOVALS, BYTES, &[], SAME),
@@ -255,10 +254,10 @@ const LEAVES: Study = Study {
             &[
                 Claim::new("unsorted", "sorted", 512.0, 1.395)
                     .against_at(256.0)
-                    .because("An append instead of a shift, and yet the whole leaf is searched for the key."),
+                    .because("An append instead of a shift, but the whole leaf is searched for the key."),
                 Claim::new("unsorted, unique", "sorted", 512.0, 1.775)
                     .against_at(256.0)
-                    .because("An append, and nothing is searched."),
+                    .because("An append without a search."),
             ],
             "Inner nodes of 512 bytes throughout.",
         ),

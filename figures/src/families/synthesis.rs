@@ -35,7 +35,7 @@ pub(crate) const FAMILY: Family = Family {
     absent: &[],
 };
 
-const NOTE: &str = "No paper has this leaf: what is claimed of it is what we expected.";
+const NOTE: &str = "No paper has this leaf: the claims are our expectations.";
 const LATENCY: u32 = 300;
 
 /// The leaf, and for each paper the tree that it is compared with.
@@ -102,12 +102,12 @@ const FLUSHES: Study = Study {
     },
     figures: &[Figure {
         id: "SYN-S1",
-        title: "Against Isle-Tree: lines flushed a put",
+        title: "Against Isle-Tree: lines flushed per put",
         measure: 0,
         unit: "lines flushed a put",
         axis: Axis::Words("puts", &["inserts", "uniform updates", "Zipf updates"]),
         claims: &[
-            Claim::even("HOLM", "ISLE", 0.0).because("Expected: about as many, but beside the operations."),
+            Claim::even("HOLM", "ISLE", 0.0).because("Expected: about equally many, but outside the operations."),
             Claim::less("HOLM", "ISLE", 2.0).because("Expected: many puts of an epoch share a line."),
         ],
         note: NOTE,
@@ -140,7 +140,7 @@ const TRACES: Study = Study {
             axis: Axis::Measures("trace", &["t1: Zipf", "t2: uniform"]),
             claims: &[
                 Claim::more("HOLM", "BD", 0.0).because("Expected: a leaf that is full of old versions grows."),
-                Claim::more("HOLM", "BD", 1.0).because("Expected: fingerprints spare lines of pairs."),
+                Claim::more("HOLM", "BD", 1.0).because("Expected: fingerprints avoid reads of lines of pairs."),
             ],
             note: NOTE,
         },
@@ -148,7 +148,7 @@ const TRACES: Study = Study {
             id: "SYN-S2b",
             title: "Against BD+Tree: written to persistent memory",
             measure: 2,
-            unit: "MiB for a million operations",
+            unit: "MiB per million operations",
             axis: Axis::Measures("trace", &["t1: Zipf"]),
             claims: &[Claim::less("HOLM", "BD", 0.0).because("Expected: no full leaf is copied whole.")],
             note: NOTE,
@@ -180,7 +180,7 @@ const SPLITS: Study = Study {
             "insert, ns",
             Axis::Measures("load", &["sequential"]),
         ),
-        syn_split("SYN-S3b", "Against SSTree: time of inserts that take a block", 1, "share, percent", UNIFORM),
+        syn_split("SYN-S3b", "Against SSTree: time of inserts that allocate a block", 1, "share, percent", UNIFORM),
         syn_split("SYN-S3c", "Against SSTree: the tail of inserts", 2, "insert, ns", TAIL_AXIS),
     ],
 };

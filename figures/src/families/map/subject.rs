@@ -132,10 +132,10 @@ pub(super) fn sample_of<M: Subject>(
         let remove = rate(&mut || {
             black_box(keys[..timed as usize].iter().filter(|key| map.remove(**key)).count());
         });
-        *measured.lock().expect("nobody panics") = vec![get, put, remove];
+        *measured.lock().expect("no panic") = vec![get, put, remove];
         Ok(())
     })?;
-    Ok(measured.into_inner().expect("nobody panics"))
+    Ok(measured.into_inner().expect("no panic"))
 }
 
 #[cfg(test)]

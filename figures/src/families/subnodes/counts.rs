@@ -35,7 +35,7 @@ pub(super) const LINES: Study = Study {
     },
     figures: &[Figure {
         id: "SS-F9",
-        title: "Lines written an operation",
+        title: "Lines written per operation",
         measure: 0,
         unit: "lines flushed an operation",
         axis: Axis::Words("operation", OPERATIONS),
@@ -43,7 +43,7 @@ pub(super) const LINES: Study = Study {
             Claim::new("SS", "SS", 1.0, 0.5).against_at(0.0).because("The paper says about two lines and about one."),
             Claim::even("SS", "SS", 2.0).against_at(1.0).because("The paper says that a removal takes slightly less."),
         ],
-        note: "Searches write nothing, and are SS-F10's.",
+        note: "Searches write nothing; SS-F10 shows them.",
     }],
 };
 
@@ -117,8 +117,8 @@ pub(super) const MEMORY: Study = Study {
         axis: Axis::Measures("after", &["the load", "the mix"]),
         claims: &[
             Claim::new("SS", "LB", 0.0, 0.837).because("Subnodes are smaller than leaves, and fuller."),
-            Claim::new("SS", "LB", 1.0, 0.765).because("Subnodes that are empty are given back."),
+            Claim::new("SS", "LB", 1.0, 0.765).because("Empty subnodes are freed."),
         ],
-        note: "Of the leaves alone: what lies in memory beside them is not counted.",
+        note: "Only leaves are counted, without volatile memory.",
     }],
 };

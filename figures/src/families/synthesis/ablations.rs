@@ -51,7 +51,7 @@ pub(super) const CODECS: Study = study(
         "SYN-A1",
         "Three bitmaps with their epochs, or the paper's own fields",
         OPERATIONS,
-        &[Claim::even("triple", "literal", 0.0).because("Expected: what the paper's fields lack is safety.")],
+        &[Claim::even("triple", "literal", 0.0).because("Expected: the paper's fields lack only safety.")],
         "One block and no fingerprints, as BD+Tree has it.",
     )],
 );
@@ -94,9 +94,9 @@ pub(super) const ORDERS: Study = Study {
     },
     figures: &[ablation(
         "SYN-A4",
-        "Pairs of a fresh block in the order of their keys, or as they come",
+        "Pairs of a fresh block in key order, or in order of arrival",
         Axis::Measures("operations", &["inserts", "scans of 100"]),
-        &[Claim::more("in order", "as they come", 1.0).because("Expected: what is in order need not be put in order.")],
+        &[Claim::more("in order", "as they come", 1.0).because("Expected: sorted keys need no sorting.")],
         "One block.",
     )],
 };
@@ -129,10 +129,10 @@ pub(super) const ASIDE: Study = Study {
     },
     figures: &[ablation(
         "SYN-A5",
-        "Fingerprints in the block, or a copy of them in memory beside it",
+        "Fingerprints in the block, or a copy of them in volatile memory",
         Axis::Measures("operations", &["inserts", "gets", "gets, absent"]),
         &[Claim::more("two blocks, aside", "two blocks", 2.0).because("Expected: no line of either block is read.")],
-        "Reads cost here what plain memory costs: persistent memory that is slower to read would gain more.",
+        "Reads cost here as much as plain memory's: slower persistent memory would gain more.",
     )],
 };
 
@@ -161,8 +161,8 @@ pub(super) const ASIDE_READS: Study = Study {
             "Lines of a leaf that a search reads, by where fingerprints are",
             Axis::Measures("keys", &["there", "absent"]),
             &[Claim::less("two blocks, aside", "two blocks", 1.0)
-                .because("Expected: none but where a fingerprint is another key's.")],
-            "The copy lies in memory beside the block and is not counted.",
+                .because("Expected: none, unless a fingerprint matches another key's.")],
+            "The copy lies in volatile memory and is not counted.",
         )
     }],
 };
@@ -183,9 +183,10 @@ pub(super) const ROOTS: Study = study(
     },
     &[ablation(
         "SYN-A6",
-        "How a root of 16 KiB is searched",
+        "The search of a root of 16 KiB",
         OPERATIONS,
-        &[Claim::more("interpolation", "halving", 1.0).because("Expected: uniform keys lie where they are guessed.")],
+        &[Claim::more("interpolation", "halving", 1.0)
+            .because("Expected: interpolation guesses well on uniform keys.")],
         "One block.",
     )],
 );
@@ -235,6 +236,6 @@ pub(super) const EPOCHS: Study = Study {
         &[Claim::more("one block", "one block", 100.0)
             .against_at(1.0)
             .because("Expected: a longer epoch's lines serve more puts.")],
-        "What may be lost is two epochs.",
+        "A crash may lose two epochs.",
     )],
 };
