@@ -113,7 +113,7 @@ pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
         })?;
         match failed {
             Some(reason) => bail!("after the kill: {reason}"),
-            None => found.context("the child that opened after the kill said nothing"),
+            None => found.context("the child that opened after the kill reported nothing"),
         }
     });
     let (found, failure) = match done {

@@ -19,10 +19,10 @@
 mod area;
 mod bulk;
 mod entry;
-#[allow(unsafe_code, reason = "values that are lent to be changed, several at a time")]
+#[allow(unsafe_code, reason = "it lends several values mutably at a time")]
 mod iter;
 mod key;
-#[allow(unsafe_code, reason = "pairs come and go in memory that nobody else drops")]
+#[allow(unsafe_code, reason = "it manages pairs in memory that has no other owner")]
 mod leaf;
 mod level;
 mod many;
@@ -33,7 +33,7 @@ mod search;
 mod traits;
 mod tree;
 mod tuner;
-#[allow(unsafe_code, reason = "the way from a slot to a reference")]
+#[allow(unsafe_code, reason = "it turns slots into references")]
 mod values;
 mod variants;
 

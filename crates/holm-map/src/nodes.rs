@@ -13,7 +13,7 @@ use crate::search::Search;
 use holm_search::{LINE_BYTES, Lane, LaneKernels, Vectors, with_vectors};
 
 mod apart;
-#[allow(unsafe_code, reason = "a search ends in its node, and checks that it does cost more than its steps")]
+#[allow(unsafe_code, reason = "a search ends in its node, and bounds checks would cost more than its steps")]
 mod rows;
 
 pub use apart::Apart;

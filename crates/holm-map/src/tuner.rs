@@ -72,7 +72,7 @@ impl fmt::Display for TunerError {
         match self {
             Self::TooFewKeys { found, least } => write!(out, "{found} different keys, and tuning takes {least}"),
             Self::EmptyMix => out.write_str("a mix of operations without any"),
-            Self::EmptyScans => out.write_str("a mix with scans, of which each has no pairs: `scan_length` is 0"),
+            Self::EmptyScans => out.write_str("a mix with scans of no pairs: `scan_length` is 0"),
         }
     }
 }

@@ -8,7 +8,7 @@
 #![no_main]
 
 #[path = "../../../crates/holm-proof/tests/store/history.rs"]
-#[expect(dead_code, reason = "the tests do more to a database than is done here")]
+#[expect(dead_code, reason = "the tests use more of it than this program")]
 mod history;
 
 use history::{Contents, History, Mode, Session, contents, random_step};

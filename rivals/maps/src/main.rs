@@ -124,7 +124,7 @@ fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
     ensure!(output.status.success(), "{peer} failed: {}", output.status);
     let figures: Vec<f64> =
         String::from_utf8(output.stdout)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} said something else than its figures"))
+    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} printed something other than its figures"))
 }
 
 /// Returns a row for each operation: each map's median, minimum and maximum, and the ratio of its median to the first

@@ -90,7 +90,7 @@ impl<K: TestKey, const N: usize> Plan<K, N> {
             assert_eq!(odd, 1, "a key is missing");
         });
         timed("get_many", self.asked.len(), &mut || batched = map.get_many(&self.asked));
-        ensure!(singly == batched, "many gets say something else than single ones");
+        ensure!(singly == batched, "get_many returns other values than get");
         let scans = self.asked.len() / 40;
         timed("scan of 100", scans, &mut || {
             black_box(self.asked[..scans].iter().fold(0_u64, |sum, key| sum.wrapping_add(map.scan(*key, 100))));

@@ -7,7 +7,7 @@
 //! for one thread at a time is used so.
 
 // The header states the contract of each function, once, for its callers.
-#![allow(clippy::missing_safety_doc, reason = "include/holm.h says for each function what the caller promises")]
+#![allow(clippy::missing_safety_doc, reason = "include/holm.h states the contract of each function")]
 
 mod batch;
 mod code;

@@ -10,7 +10,7 @@
 #![deny(unsafe_code)]
 
 mod bed;
-#[allow(unsafe_code, reason = "a room for it: C++ calls here")]
+#[allow(unsafe_code, reason = "C++ calls these functions")]
 mod door;
 mod settings;
 mod store;
