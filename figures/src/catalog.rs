@@ -92,7 +92,7 @@ pub(crate) fn listed(ids: &[String]) -> Result<String> {
         }
         let _ = writeln!(text, "{}: {}", family.name, family.paper);
         if !family.without.is_empty() {
-            let _ = writeln!(text, "  not built, so that all of these run without: {}", family.without);
+            let _ = writeln!(text, "  not implemented, so these figures omit: {}", family.without);
         }
         for (name, title, state) in rows {
             let _ = writeln!(text, "  {name:<13} {title:<62} {state}");

@@ -255,7 +255,7 @@ impl Report {
         }
         let weak = self.entries().filter(|entry| !entry.counts(self.durability));
         troubles.extend(weak.map(|entry| {
-            format!("{} is never the best rival here: a power cut may take what it calls synced", entry.name)
+            format!("{} is never the best rival here: a power failure may lose its synced writes", entry.name)
         }));
         troubles
     }

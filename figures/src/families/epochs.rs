@@ -207,7 +207,7 @@ const TRAFFIC: Study = Study {
 };
 
 const RECOVERY: Study = Study {
-    conditions: "plain memory; every leaf looked at and all that is volatile made anew, after a load of uniform keys",
+    conditions: "plain memory; every leaf is read and all volatile state is rebuilt, after a load of uniform keys",
     exact: false,
     needs: Needs::Nothing,
     cells: |setting| {

@@ -100,7 +100,7 @@ impl TestKey for Real<f32> {
 /// There are fewer keys.
 pub(crate) fn keys<K: TestKey>(count: usize, spread: Spread) -> Result<Vec<K>> {
     if count > 1 << 25 {
-        bail!("{count} keys, and there are 2^25 of a spread");
+        bail!("found {count} keys, expected at most 2^25 per distribution");
     }
     let mut numbers: Vec<u64> = (0..count as u64).collect();
     if spread != Spread::Ascending {

@@ -149,7 +149,8 @@ impl<K: Key, C: Level> Rows<K, C> {
     #[inline(always)]
     unsafe fn child_in<X: LaneKernels>(&self, x: X, row: usize, key: K::Lane) -> (usize, u32) {
         // Separators ascend, so the count is at most this. But separators come from the leaves, and safety must not
-        // depend on leaves in which a caller of `insert_unique` broke its promise. SAFETY: by this function's contract.
+        // depend on leaves in which a caller of `insert_unique` broke its promise.
+        // SAFETY: by this function's contract.
         let below = x.below(unsafe { self.separators(row) }, key).min(ROW - 1);
         // SAFETY: in the row, by the line above; lanes are at least of a number's alignment.
         (below, unsafe { self.lanes.as_ptr().add(row + ROW).cast::<u32>().add(below).read() })

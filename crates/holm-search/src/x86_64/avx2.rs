@@ -237,9 +237,10 @@ impl Kernels for Avx2 {
             return Portable.copy(from, out);
         }
         // The last vector ends with the last word and may overlap the one before: copying a word twice is cheaper than
-        // computing the remainder. SAFETY: `self` proves the instructions; vectors start at words 0, 4, .. below `words
-        // - 4`, and at `words - 4`, so all accesses lie in the first `words` words of `from` and `out`, and `out` is
-        // exclusive; all registers are named.
+        // computing the remainder.
+        // SAFETY: `self` proves the instructions; vectors start at words 0, 4, .. below `words - 4`, and at
+        // `words - 4`, so all accesses lie in the first `words` words of `from` and `out`, and `out` is exclusive; all
+        // registers are named.
         unsafe {
             asm_upper!(
                 "jmp 3f",
