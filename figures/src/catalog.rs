@@ -1,4 +1,4 @@
-//! The list: a line for each family, and what is found in it by name.
+//! The list of families, one line each, and lookups by name.
 
 use crate::families::{epochs, isle, map, sentinels, subnodes, synthesis};
 use crate::report::order;
@@ -9,26 +9,26 @@ use std::fmt::Write;
 const FAMILIES: &[&Family] =
     &[&sentinels::FAMILY, &isle::FAMILY, &epochs::FAMILY, &subnodes::FAMILY, &map::FAMILY, &synthesis::FAMILY];
 
-/// A study, and those of its figures that are asked for.
+/// A study, and those of its figures that are requested.
 pub(crate) struct Chosen {
     pub(crate) family: &'static Family,
     pub(crate) study: &'static Study,
     pub(crate) figures: Vec<&'static Figure>,
 }
 
-/// What this build and this run have to give.
+/// What this build and this run provide.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given {
-    /// Words tell that they are read.
+    /// Words report that they are read.
     pub(crate) reads: bool,
-    /// Times mean something.
+    /// Times are meaningful.
     pub(crate) times: bool,
-    /// There is a recorded trace.
+    /// A recorded trace is available.
     pub(crate) trace: bool,
 }
 
 impl Given {
-    /// Why a study cannot be run.
+    /// Returns why a study cannot run, if it cannot.
     fn lacks(self, study: &Study) -> Option<&'static str> {
         match study.needs {
             Needs::Reads => (!self.reads).then_some("counted by a build that sees reads: --reads"),
@@ -39,19 +39,19 @@ impl Given {
     }
 }
 
-/// A figure of which nothing is in a folder, and why.
+/// A figure that a folder has no data for, and why.
 pub(crate) struct Missing {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     pub(crate) why: &'static str,
 }
 
-/// The families, in order.
+/// Returns the families, in order.
 pub(crate) fn families() -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().copied()
 }
 
-/// What of a family is not among the figures that are there.
+/// Returns the figures of a family that are missing from a folder.
 pub(crate) fn missing(family: &Family, is_there: impl Fn(&str) -> bool) -> Vec<Missing> {
     let absent = family.absent.iter().map(|Absent { id, title, why }| Missing { id, title, why });
     let figures = family.studies.iter().flat_map(|study| study.figures.iter().map(move |figure| (study, figure)));
@@ -66,7 +66,7 @@ pub(crate) fn missing(family: &Family, is_there: impl Fn(&str) -> bool) -> Vec<M
     others.chain(absent).collect()
 }
 
-/// Figures with their states, in the order of the page: those that are meant, and all where none is named.
+/// Lists figures with their states, in the order of the page: the requested ones, or all if none is named.
 pub(crate) fn listed(ids: &[String]) -> Result<String> {
     let mut text = String::new();
     let mut found = vec![false; ids.len()];
@@ -92,7 +92,7 @@ pub(crate) fn listed(ids: &[String]) -> Result<String> {
         }
         let _ = writeln!(text, "{}: {}", family.name, family.paper);
         if !family.without.is_empty() {
-            let _ = writeln!(text, "  not built, so that all of these run without: {}", family.without);
+            let _ = writeln!(text, "  not implemented, so these figures omit: {}", family.without);
         }
         for (name, title, state) in rows {
             let _ = writeln!(text, "  {name:<13} {title:<62} {state}");
@@ -104,7 +104,8 @@ pub(crate) fn listed(ids: &[String]) -> Result<String> {
     }
 }
 
-/// Of each study the figures that are meant, by their names or the beginnings of them; `all` means all that can be run.
+/// Returns the requested figures of each study, selected by their names or prefixes of names. `all` selects all that
+/// can run.
 pub(crate) fn chosen(ids: &[String], given: Given) -> Result<Vec<Chosen>> {
     let studies = || FAMILIES.iter().flat_map(|family| family.studies.iter().map(move |study| (*family, study)));
     for id in ids {

@@ -1,19 +1,20 @@
-//! What becomes of a claim: the ratio of two series, taken round by round, for the rounds of a cell lie far apart and
-//! those of two cells in one round do not.
+//! Judges a claim: the ratio of two series, computed round by round. The rounds of one cell lie far apart in time; two
+//! cells of one round do not.
 
 use crate::outcome::{Judged, Series, Spread, Verdict};
 use crate::study::Claim;
 
-/// A ratio this near to 1 says that there is no difference.
+/// A ratio this near to 1 counts as no difference.
 const EQUAL: f64 = 0.05;
 
-/// Where none was claimed, so much of one, in logarithms, does not contradict.
+/// If the claim is no difference, a logarithmic difference up to this does not contradict it.
 const ALIKE: f64 = 0.15;
 
-/// Of a difference, in logarithms, ours is weaker below this part of the paper's, and stronger beyond its inverse.
+/// Our logarithmic difference is weaker if it is below this share of the paper's, and stronger beyond the inverse
+/// share.
 const PART: f64 = 0.6;
 
-/// What the series say of a claim, which is a paper's, or what we `expected`.
+/// Judges a claim by the series. The claim is a paper's, or our expectation if `expected`.
 pub(crate) fn judge(claim: &Claim, expected: bool, series: &[Series]) -> Judged {
     let against_x = claim.against_x.unwrap_or(claim.x);
     let samples = |name: &str, x: f64| {
@@ -38,7 +39,7 @@ pub(crate) fn judge(claim: &Claim, expected: bool, series: &[Series]) -> Judged 
     }
 }
 
-/// Whether the rounds agree on a direction: one in five may not, for the machine may have been busy.
+/// Returns whether the rounds agree on a direction. One in five may disagree, because the machine may have been busy.
 fn agree(median: f64, ratios: &[f64]) -> bool {
     let same = ratios.iter().filter(|ratio| (**ratio > 1.0) == (median > 1.0)).count();
     same * 5 >= ratios.len() * 4
@@ -48,14 +49,14 @@ fn verdict(claim: &Claim, median: f64, ratios: &[f64]) -> Verdict {
     let (theirs, own) = (claim.paper.ln(), median.ln());
     let is_even = own.abs() <= EQUAL || !agree(median, ratios);
     if theirs.abs() <= EQUAL {
-        // No difference was claimed.
+        // The claim is that there is no difference.
         return if is_even || own.abs() <= ALIKE { Verdict::Reproduced } else { Verdict::Contradicted };
     }
     match own / theirs {
         _ if !agree(median, ratios) => Verdict::Weaker,
         part if part < 0.0 && is_even => Verdict::Weaker,
         part if part < 0.0 => Verdict::Contradicted,
-        // Of a word there is only the direction.
+        // A claim in words only has a direction.
         _ if !claim.is_number => {
             if is_even {
                 Verdict::Weaker
@@ -69,7 +70,8 @@ fn verdict(claim: &Claim, median: f64, ratios: &[f64]) -> Verdict {
     }
 }
 
-/// A sentence: the ratio in words, and why it is so. Of ours the median, and whether the rounds agree.
+/// Returns a sentence with the ratio in words, and the reason for it. `ours` holds our median, and whether the rounds
+/// agree.
 fn why(claim: &Claim, expected: bool, ours: Option<(f64, bool)>, verdict: Verdict) -> String {
     let Some((median, agreed)) = ours else {
         return "Not measured in this run: it takes more threads, memory or rounds.".into();
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round() {
-        // The machine was twice as slow in the second round: for both.
+        // The machine was half as fast in the second round, for both series.
         let ours = judged(0.5, &[50.0, 100.0, 50.0], &[100.0, 200.0, 100.0]).ours.expect("measured");
         assert_eq!((ours.least, ours.greatest), (0.5, 0.5));
     }

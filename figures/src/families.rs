@@ -1,4 +1,4 @@
-//! The papers, a file each: what is measured, what they claim, what is not here.
+//! The papers, one file each: what is measured, what the paper claims, and what is missing here.
 
 pub(crate) mod epochs;
 pub(crate) mod isle;

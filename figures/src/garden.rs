@@ -1,4 +1,4 @@
-//! What only some figures ask of a tree, and of few designs: each is compiled once more for every question.
+//! Operations that only some figures need, for few designs: each design is compiled once more for each operation.
 
 use crate::grove::{Grove, Soil, timed};
 use crate::reads::lines_read;
@@ -13,35 +13,35 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// At which part of all operations, each slower than the one before, a tail is told.
+/// The quantiles of a latency tail.
 pub(crate) const TAIL: &[f64] = &[0.5, 0.9, 0.99, 0.999, 0.9999, 0.999_99];
 
-/// Their names.
+/// The names of the quantiles.
 pub(crate) const PERCENTILES: &[&str] = &["p50", "p90", "p99", "p99.9", "p99.99", "p99.999"];
 
-/// A tree of which more is asked. Times are as those of a [`Grove`].
+/// A tree with the additional operations. Times are as those of a [`Grove`].
 pub(crate) trait Garden: Grove {
     /// Removes each key.
     fn remove(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// From each key on so many pairs: nanoseconds for a scan.
+    /// Scans `count` pairs from each key on. Returns nanoseconds per scan.
     fn scan(&self, keys: &[u64], count: usize, threads: usize) -> Result<f64>;
-    /// Puts each key and times each put: nanoseconds at the places of [`TAIL`].
+    /// Puts each key and times each put. Returns nanoseconds at the quantiles of [`TAIL`].
     fn tail(&self, keys: &[u64], threads: usize) -> Result<Vec<f64>>;
-    /// Puts each key, and waits after every so many until they are durable.
+    /// Puts each key, and after every `every` puts waits until they are durable.
     fn put_and_wait(&self, keys: &[u64], every: usize) -> Result<f64>;
-    /// Does what was recorded, until all of it is durable.
+    /// Runs the recorded requests, and waits until all writes are durable.
     fn replay(&self, requests: &[Request], threads: usize) -> Result<f64>;
-    /// Lines of leaves that a removal of each key reads, on average; in a build that sees them.
+    /// Returns the lines of leaves that a removal of each key reads, on average, in a build that counts reads.
     fn lines_removed(&self, keys: &[u64]) -> Result<f64>;
 }
 
-/// Plants one of the few.
+/// Creates a tree of one of these designs.
 pub(crate) fn tended(design: &str, soil: Soil) -> Result<Box<dyn Garden>> {
     macro_rules! tended {
         ($($list:ident: $($name:ident)*;)*) => {
             match design {
                 $($(stringify!($name) => Ok(Box::new(Planted::<$list::$name>::new(soil)?)),)*)*
-                _ => bail!("no figure asks that much of a design named {design}"),
+                _ => bail!("no figure runs these operations on a design named {design}"),
             }
         };
     }
@@ -77,10 +77,10 @@ impl<D: Design> Garden for Planted<D> {
                 times.push(began.elapsed().as_nanos().try_into().unwrap_or(u32::MAX));
                 done
             })?;
-            all.lock().expect("nobody panics").append(&mut times);
+            all.lock().expect("no panic").append(&mut times);
             Ok(())
         })?;
-        let mut all = all.into_inner().expect("nobody panics");
+        let mut all = all.into_inner().expect("no panic");
         all.sort_unstable();
         let at =
             |part: &f64| all.get((all.len() as f64 * part) as usize).or(all.last()).map_or(0.0, |ns| f64::from(*ns));
@@ -108,7 +108,7 @@ impl<D: Design> Garden for Planted<D> {
             });
             Ok(done?)
         })?;
-        // As in `Grove::mix`: what is not durable has not been paid for.
+        // As in `Grove::mix`: the time includes making the writes durable.
         let began = Instant::now();
         self.settle()?;
         Ok(done + began.elapsed().as_nanos() as f64 / requests.len().max(1) as f64)

@@ -1,6 +1,6 @@
-//! What figures ask of a tree of words, whichever its design.
+//! The operations that figures run on a tree with keys of 8 bytes, whatever its design.
 //!
-//! One door is dynamic, and it is crossed once per trace, not per key: loops over keys are compiled with the design.
+//! Calls through the trait are dynamic, once per trace and not per key: loops over keys are compiled with the design.
 
 use crate::reads::lines_read;
 use crate::threads::together;
@@ -13,50 +13,50 @@ use holm_tree::Design;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Such as most figures are planted in: epochs of 10 ms, and nothing counted.
+/// Returns the options of most figures: epochs of 10 ms, and no counting.
 pub(crate) fn soil(pairs: u64, flush_ns: u32) -> Soil {
     Soil { pairs, flush_ns, epoch: Duration::from_millis(10), flush: true, count: false }
 }
 
-/// One whose requests are counted.
+/// Returns the options of a tree whose calls to the medium are counted.
 pub(crate) fn counted(pairs: u64) -> Soil {
     Soil { count: true, ..unflushed(pairs) }
 }
 
-/// One in which nothing is flushed: plain memory.
+/// Returns the options of a tree without flushes: plain memory.
 pub(crate) fn unflushed(pairs: u64) -> Soil {
     Soil { flush: false, ..soil(pairs, 0) }
 }
 
-/// A tree that traces are run on. Times are for an operation, in nanoseconds of the wall's clock over all threads.
+/// A tree that runs traces. Times are nanoseconds per operation, of wall-clock time over all threads.
 pub(crate) trait Grove: Sync {
     /// Puts each key.
     fn put(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Searches each key.
+    /// Looks up each key.
     fn get(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Puts and searches by turns, until all of it is durable.
+    /// Puts and looks up in turns, and waits until all writes are durable.
     fn mix(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Times each put: the part of all that was spent in those that split, in percent.
+    /// Times each put. Returns the percentage of the total time that was spent in puts that split a leaf.
     fn split_share(&self, keys: &[u64]) -> Result<f64>;
     /// Waits until everything is durable.
     fn settle(&self) -> Result<()>;
-    /// Ends an epoch, of a tree whose requests are counted.
+    /// Ends an epoch of a tree whose calls are counted.
     fn end_epoch(&self) -> Result<()>;
-    /// What the medium was asked for so far.
+    /// Returns the calls to the medium so far.
     fn counts(&self) -> Counts;
-    /// Bytes of leaves in use.
+    /// Returns the bytes of leaves in use.
     fn leaf_bytes(&self) -> u64;
-    /// Bytes of what is in memory beside and above the leaves.
+    /// Returns the bytes of memory that the tree uses in addition to its leaves.
     fn volatile_bytes(&self) -> u64;
-    /// Pairs now.
+    /// Returns the number of pairs.
     fn pairs(&self) -> u64;
-    /// Lines of leaves that a search of each key reads, on average; in a build that sees them.
+    /// Returns the lines of leaves that a lookup of each key reads, on average, in a build that counts reads.
     fn lines_got(&self, keys: &[u64]) -> Result<f64>;
-    /// Lines of leaves that a put of each key reads, on average; in a build that sees them.
+    /// Returns the lines of leaves that a put of each key reads, on average, in a build that counts reads.
     fn lines_put(&self, keys: &[u64]) -> Result<f64>;
 }
 
-/// Plants one of the designs that figures show; each is compiled once more for it.
+/// Creates a tree of one of the designs of the figures. Each of them is compiled once more for this function.
 pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
     macro_rules! planted {
         ($($list:ident: $($name:ident)*;)*) => {
@@ -78,8 +78,8 @@ pub(crate) fn plant(design: &str, soil: Soil) -> Result<Box<dyn Grove>> {
     }
 }
 
-/// Loads a tree and has everything volatile of it made anew; nanoseconds for a pair. Of few designs: what recovers is
-/// most of what is compiled of one.
+/// Loads a tree and rebuilds all its volatile state. Returns nanoseconds per pair. Only few designs support this,
+/// because recovery is most of the code of a design.
 pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64> {
     match design {
         "buffered" => recovered::<designs::buffered>(keys, threads),
@@ -105,7 +105,7 @@ fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
     Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
 }
 
-/// Each thread its part of the keys; nanoseconds for a key.
+/// Gives each thread its share of the keys. Returns nanoseconds per key.
 pub(crate) fn timed<T: Sync>(keys: &[T], threads: usize, work: impl Fn(&[T]) -> Result<()> + Sync) -> Result<f64> {
     let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
     Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
@@ -126,7 +126,7 @@ impl<D: Design> Grove for holm_bench::grove::Grove<D> {
 
     fn mix(&self, keys: &[u64], threads: usize) -> Result<f64> {
         let mixed = timed(keys, threads, |keys| {
-            // A search by itself checks in nowhere.
+            // A lookup alone needs no epoch guard.
             let done = self.checked_in(keys.chunks(2).enumerate(), |stay, (index, keys)| {
                 self.put_one(stay, keys[0], index as u64)?;
                 black_box(keys.get(1).map_or(0, |key| self.get(*key).unwrap_or_default()));
@@ -134,7 +134,7 @@ impl<D: Design> Grove for holm_bench::grove::Grove<D> {
             });
             Ok(done?)
         })?;
-        // Else a run that is shorter than an epoch would pay for no flush at all.
+        // Otherwise a run that is shorter than an epoch would pay for no flush at all.
         let began = Instant::now();
         self.settle()?;
         Ok(mixed + began.elapsed().as_nanos() as f64 / keys.len().max(1) as f64)

@@ -1,8 +1,8 @@
-//! The figures of the papers, run again here: which there are, running them, and a page of what came out.
+//! Reproduces the figures of the papers: lists them, runs them, and writes a page of the results.
 //!
-//! Every figure is data: a study says what is measured of which series at which places, and its figures are views of
-//! that, each with what the paper claims. How a study is run, what becomes of a claim, and how it is drawn and told is
-//! said once for all. A new family is a file in `families/` and a line in `catalog.rs`.
+//! Every figure is data. A study states what is measured, for which series, at which points. Its figures are views of
+//! the study, each with the paper's claims. The code that runs a study, judges a claim and draws a figure is shared. A
+//! new family is a file in `families/` and a line in `catalog.rs`.
 
 #![forbid(unsafe_code)]
 
@@ -33,18 +33,18 @@ use std::sync::Arc;
 /// Requests of a recorded trace, at scale 1.
 const REQUESTS: u64 = 10_000_000;
 
-/// The figures of the papers.
+/// Reproduces the figures of the papers.
 #[derive(Parser)]
 #[command(name = "figures", arg_required_else_help = true)]
 enum Verb {
     /// Runs figures, or lists them.
     Run(Run),
-    /// Makes a page of all that has been run.
+    /// Writes a page of all results.
     Report {
-        /// The folder with what was run; the page is written there, too
+        /// The folder with the results; the page is written there, too
         #[arg(long, default_value = "target/figures")]
         out: PathBuf,
-        /// What `cargo xtask crash --table --json` printed, to be part of the page
+        /// The output of `cargo xtask crash --table --json`, to include in the page
         #[arg(long)]
         crashes: Option<PathBuf>,
     },
@@ -52,24 +52,25 @@ enum Verb {
 
 #[derive(Args)]
 struct Run {
-    /// Their names or the beginnings of them, such as `SENT-F4a` or `ISLE`; `all` runs all that can be run
+    /// Names of figures or prefixes of names, such as `SENT-F4a` or `ISLE`; `all` runs all that can run
     ids: Vec<String>,
-    /// Prints figures with their states, all where none is named, and runs none
+    /// Prints figures with their states, all if none is named, and runs none
     #[arg(long)]
     list: bool,
-    /// Of the paper's numbers of keys and operations, this part
+    /// Factor for the paper's numbers of keys and operations
     #[arg(long, default_value_t = 0.1)]
     scale: f64,
-    /// The most threads [default: as many as the machine has]
+    /// The maximum number of threads [default: as many as the machine has]
     #[arg(long)]
     threads: Option<usize>,
-    /// Rounds that count, after one that warms up
+    /// Measured rounds, after one warm-up round
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// A recorded trace of a cache, in the public format of Twitter's, for the figures of it; `-` reads standard input
+    /// A recorded trace of a cache, in the public format of Twitter's traces, for the figures that use it; `-` reads
+    /// standard input
     #[arg(long)]
     trace: Option<PathBuf>,
-    /// Where a file for each figure is put
+    /// The folder for the results, one file per figure
     #[arg(long, default_value = "target/figures")]
     out: PathBuf,
 }

@@ -1,37 +1,37 @@
-//! What a figure came to: the contents of its file.
+//! The result of a figure: the content of its file.
 
 use serde::{Deserialize, Serialize};
 
-/// All of a figure's run.
+/// The complete result of a figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) family: String,
     pub(crate) paper: String,
-    /// Whether claims are what we expected, and no paper's.
+    /// Whether the claims are our expectations, and not a paper's.
     #[serde(default)]
     pub(crate) expected: bool,
     pub(crate) unit: String,
     pub(crate) axis: String,
-    /// Words of the places, where `x` is the number of one; none, where `x` is a number of its own.
+    /// Names of the points, where `x` is an index into them. Empty if `x` is a number of its own.
     #[serde(default)]
     pub(crate) words: Vec<String>,
-    /// Whether the places are points of one line, and not things apart.
+    /// Whether the points lie on one line. Otherwise they are separate categories.
     #[serde(default)]
     pub(crate) continuous: bool,
     pub(crate) conditions: String,
     pub(crate) note: String,
     pub(crate) machine: String,
-    /// The flush instruction that was used.
+    /// The flush instruction in use.
     pub(crate) flush: String,
     pub(crate) scale: f64,
     pub(crate) threads: usize,
-    /// Rounds that counted.
+    /// Measured rounds.
     pub(crate) rounds: usize,
-    /// Counts, equal in every round.
+    /// Whether the values are counts, equal in every round.
     pub(crate) exact: bool,
-    /// How long all rounds of its study took.
+    /// Seconds that all rounds of the study took.
     #[serde(default)]
     pub(crate) seconds: f64,
     pub(crate) series: Vec<Series>,
@@ -39,12 +39,12 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whose the claims are.
+    /// Returns the source of the claims.
     pub(crate) fn claimant(&self) -> &'static str {
         if self.expected { "expected" } else { "paper" }
     }
 
-    /// All places, in order.
+    /// Returns all points, in order.
     pub(crate) fn places(&self) -> Vec<f64> {
         let mut places: Vec<f64> = self.series.iter().flat_map(|series| &series.points).map(|point| point.x).collect();
         places.sort_by(f64::total_cmp);
@@ -52,7 +52,7 @@ impl Outcome {
         places
     }
 
-    /// What a place is called.
+    /// Returns the name of a point.
     pub(crate) fn place(&self, x: f64) -> String {
         self.words.get(x as usize).cloned().unwrap_or_else(|| x.to_string())
     }
@@ -67,12 +67,12 @@ pub(crate) struct Series {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) x: f64,
-    /// A number for each round, in the rounds' order: those of one round were measured next to one another.
+    /// One number per round, in the order of the rounds. The numbers of one round were measured close together.
     pub(crate) samples: Vec<f64>,
     pub(crate) spread: Spread,
 }
 
-/// The median, and between which values it lies.
+/// Median, minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spread {
     pub(crate) least: f64,
@@ -81,7 +81,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// `None` of no values.
+    /// Returns `None` if there are no values.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -92,7 +92,7 @@ impl Spread {
     }
 }
 
-/// A claim, and what became of it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Judged {
     pub(crate) of: String,
@@ -101,7 +101,7 @@ pub(crate) struct Judged {
     pub(crate) against_x: f64,
     /// The paper's ratio, or its word.
     pub(crate) paper: String,
-    /// `None` where it was not measured: too many threads, too little memory.
+    /// `None` if it was not measured, because of too many threads or too little memory.
     pub(crate) ours: Option<Spread>,
     pub(crate) verdict: Verdict,
     pub(crate) why: String,

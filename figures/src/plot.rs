@@ -1,8 +1,8 @@
-//! A figure drawn: bars where places are few or things apart, lines otherwise; each number with its spread.
+//! Draws a figure: bars for few points or for categories, lines otherwise. Each number is drawn with its spread.
 //!
-//! Places are evenly spaced, as on the papers' axes. Colours are those of the page, which has them for light and for
-//! dark: the drawing names each by a number that no drawing would choose, and the numbers are replaced by the page's
-//! names once it is drawn.
+//! Points are evenly spaced, as on the papers' axes. The page defines the colours, for light and for dark mode. The
+//! drawing uses placeholder colours that no drawing would use otherwise, and the final step replaces them by the page's
+//! names.
 
 use crate::outcome::{Outcome, Point};
 use anyhow::{Result, anyhow};
@@ -11,29 +11,29 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::ops::Range;
 
-/// Units of the drawing; a narrow screen shows it smaller, and can still be read.
+/// Width of the drawing in units. A narrow screen scales it down, and it stays readable.
 const WIDTH: u32 = 460;
 const HEIGHT: u32 = 290;
 
-/// Size of all writing.
+/// Font size of all text.
 const LETTERS: u32 = 17;
 
-/// Height of a line of it, and the width of a letter, as a screen shows them; and what places have together.
+/// Height of a line of text, width of a letter as screens show them, and the total width of all points.
 const LINE: i32 = 15;
 const LETTER: usize = 8;
 const ROOM: usize = 384;
 
-/// Places that are drawn as bars although they lie on a line.
+/// Up to this number of points, a continuous series is drawn as bars.
 const FEW: usize = 3;
 
 /// Colours of series on the page.
 pub(crate) const COLOURS: usize = 8;
 
-/// The page's text and its lines of reference.
+/// The page's colour for text and for reference lines.
 const INK: RGBColor = RGBColor(1, 2, 3);
 const FAINT: RGBColor = RGBColor(1, 2, 4);
 
-/// The size of most texts, which the page's style says.
+/// The size of most texts; the page's style sheet states it once.
 const FONT_SIZE: &str = " font-size=\"13.709677419354838\"";
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
@@ -45,7 +45,7 @@ fn colour(series: usize) -> RGBColor {
     RGBColor(1, 3, (series % COLOURS) as u8)
 }
 
-/// The drawing as SVG.
+/// Returns the drawing as SVG.
 pub(crate) fn drawn(outcome: &Outcome) -> Result<String> {
     let mut svg = String::new();
     draw(outcome, &mut svg).map_err(|error| anyhow!("{}: {error}", outcome.id))?;
@@ -53,13 +53,13 @@ pub(crate) fn drawn(outcome: &Outcome) -> Result<String> {
     for series in 0..COLOURS {
         svg = svg.replace(&format!("#0103{series:02X}"), &format!("var(--series-{series})"));
     }
-    // As wide as the page lets it be.
+    // The page determines the width.
     let size = format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\"");
     let about = format!("<svg role=\"img\" aria-label=\"{} {}\"", outcome.id, escaped(&outcome.title));
     Ok(slim(&svg.replacen(&size, &about, 1)))
 }
 
-/// Removes what the page's style says once for all drawings, and what is the default of SVG: a third of the page.
+/// Removes what the page's style sheet states once for all drawings, and the defaults of SVG: a third of the page.
 fn slim(svg: &str) -> String {
     let mut slim = String::with_capacity(svg.len());
     for line in svg.lines() {
@@ -79,9 +79,9 @@ pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The upright axis.
+/// The vertical axis.
 struct Upright {
-    /// In powers of ten: where a line goes through several.
+    /// Logarithmic, for a line that spans several powers of ten.
     logarithmic: bool,
     range: Range<f64>,
 }
@@ -95,7 +95,7 @@ impl Upright {
         if !bars && least > 0.0 && high / least >= 100.0 {
             return Upright { logarithmic: true, range: least.log10().floor()..most.log10().ceil() };
         }
-        // One round that was disturbed must not flatten all the rest.
+        // One disturbed round must not flatten the rest.
         Upright { logarithmic: false, range: 0.0..(most.min(1.6 * high) * 1.06) }
     }
 
@@ -151,7 +151,7 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
             let own: Vec<_> = own.iter().map(|(x, point)| (x + aside, *point)).collect();
             draw_bars(&mut chart, &own, &upright, wide, colour(index))?;
         } else {
-            // Side by side, though barely, where several stand at one place.
+            // Series that share a point are drawn slightly side by side.
             let own: Vec<_> = own.iter().map(|(x, point)| (x + aside / 4.0, *point)).collect();
             draw_line(&mut chart, &own, &upright, colour(index))?;
         }
@@ -160,7 +160,7 @@ fn draw(outcome: &Outcome, svg: &mut String) -> Drawn {
     let middle = chart.plotting_area().get_pixel_range().0;
     let middle = i32::midpoint(middle.start, middle.end);
     let longest = names.iter().flatten().map(String::len).max().unwrap_or(0) as u32;
-    // No name may run into the next one.
+    // No name may overlap the next one.
     let letters = LETTERS.min(LETTERS * room as u32 / (longest * LETTER as u32 + 3)).max(LETTERS / 2);
     for (x, name) in names.iter().enumerate() {
         write(&root, name, letters, bottom(x))?;
@@ -200,7 +200,7 @@ fn draw_spreads(chart: &mut Chart<'_, '_>, own: &[(f64, &Point)], upright: &Upri
     Ok(())
 }
 
-/// Lines under one another, in the middle below a point.
+/// Writes lines of text below each other, centred below a point.
 fn write(root: &Area<'_>, lines: &[String], letters: u32, (x, y): (i32, i32)) -> Drawn {
     let style = ("sans-serif", letters).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Top));
     for (index, line) in lines.iter().enumerate() {
@@ -209,7 +209,7 @@ fn write(root: &Area<'_>, lines: &[String], letters: u32, (x, y): (i32, i32)) ->
     Ok(())
 }
 
-/// A name in lines that are no wider than this, if its words are not.
+/// Wraps a name into lines of at most this width, unless a single word is wider.
 fn wrapped(name: &str, wide: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {
@@ -224,7 +224,7 @@ fn wrapped(name: &str, wide: usize) -> Vec<String> {
     lines
 }
 
-/// A number on an axis that ends there: all of them alike.
+/// Formats a number on an axis with this end. All numbers of an axis have the same format.
 fn tick(value: f64, end: f64) -> String {
     match end {
         _ if value == 0.0 => "0".into(),
@@ -235,7 +235,7 @@ fn tick(value: f64, end: f64) -> String {
     }
 }
 
-/// A number as short as its size allows.
+/// Formats a number as briefly as its magnitude allows.
 pub(crate) fn number(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000_000.0 => format!("{:.0}M", value / 1_000_000.0),

@@ -1,25 +1,26 @@
-//! Which lines of leaves an operation reads, in a build whose words tell (`cargo xtask figures --reads`).
+//! Counts the lines of leaves that an operation reads, in a build whose words report reads
+//! (`cargo xtask figures --reads`).
 //!
-//! What a vector kernel is given counts as read whole, and a line once for each operation. Latches, inner nodes and
-//! what designs keep beside their leaves lie elsewhere and are not seen.
+//! All words of a vector kernel's arguments count as read, and a line counts once per operation. Latches, inner nodes
+//! and volatile state of leaves lie elsewhere and are not counted.
 
 use anyhow::{Result, ensure};
 use holm_bench::grove::Grove;
 use holm_tree::Design;
 
-/// Whether this build sees reads. In one that does, times mean nothing.
+/// Whether this build counts reads. Times measured in such a build mean nothing.
 pub(crate) const SEES: bool = cfg!(all(feature = "reads", debug_assertions));
 
-/// Blocks that one operation may take.
+/// Blocks that one operation may allocate.
 const TAKEN: u32 = 16;
 
-/// Lines read by the work of each key, on average.
+/// Returns the lines read by the work of each key, on average.
 pub(crate) fn lines_read<D: Design>(
     grove: &Grove<D>,
     keys: &[u64],
     mut work: impl FnMut(u64) -> Result<()>,
 ) -> Result<f64> {
-    ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are seen by a build of their own: `--reads`");
+    ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are counted only in a build with `--reads`");
     let mut lines = 0;
     for key in keys {
         lines += watched(grove, || work(*key))?;

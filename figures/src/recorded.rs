@@ -1,8 +1,8 @@
-//! A recorded trace of a cache, in the public format of Twitter's: lines of
+//! A recorded trace of a cache, in the public format of Twitter's traces: lines of
 //! `timestamp,key,key size,value size,client,operation,time to live`.
 //!
-//! Keys become words by their hash, values become words, times and clients are left out: what stays is which key is
-//! asked for what, in which order.
+//! Keys become words by their hash, values become words, and times and clients are dropped. What remains is the
+//! sequence of operations and their keys.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::collections::HashSet;
@@ -23,7 +23,7 @@ pub(crate) struct Request {
     pub(crate) what: What,
 }
 
-/// The trace, and its keys, each once.
+/// The trace, and the list of its distinct keys.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) requests: Vec<Request>,
@@ -31,7 +31,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// The first so many requests of a file; `-` is the standard input.
+    /// Reads the first `most` requests of a file; `-` is standard input.
     pub(crate) fn read(path: &Path, most: u64) -> Result<Self> {
         let about = || format!("reading {}", path.display());
         match path.to_str() {
@@ -56,11 +56,11 @@ impl Recorded {
 }
 
 fn request(line: &str) -> Result<Request> {
-    // A key may have commas of its own: the other fields are counted from both ends.
+    // A key may contain commas, so the other fields are counted from both ends.
     let (_, rest) = line.split_once(',').context("no timestamp")?;
     let mut fields = rest.trim_end().rsplitn(6, ',');
     let (_, operation) = (fields.next(), fields.next().context("no operation")?);
-    let key = fields.nth(3).context("seven fields, of which the last but one is the operation")?;
+    let key = fields.nth(3).context("expected seven fields; the last but one is the operation")?;
     let what = match operation {
         "get" | "gets" => What::Get,
         "set" | "add" | "replace" | "cas" | "append" | "prepend" | "incr" | "decr" => What::Put,
@@ -70,7 +70,7 @@ fn request(line: &str) -> Result<Request> {
     Ok(Request { key: hash(key.as_bytes()), what })
 }
 
-/// FNV-1a: the same on every machine.
+/// FNV-1a, which gives the same result on every machine.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
 }

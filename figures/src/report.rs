@@ -1,4 +1,4 @@
-//! A page of all that has been run: one file, which needs nothing else.
+//! Writes a page of all results: one self-contained file.
 
 mod section;
 mod tables;
@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A scale below this says nothing of the papers' sizes.
+/// A result at a scale below this says nothing about the papers' sizes.
 const SMALL: f64 = 0.1;
 
 const STYLE: &str = include_str!("report.css");
@@ -22,10 +22,10 @@ const STYLE: &str = include_str!("report.css");
 const VERDICTS: [Verdict; 5] =
     [Verdict::Reproduced, Verdict::Stronger, Verdict::Weaker, Verdict::Contradicted, Verdict::Unmeasured];
 
-/// All outcomes in one file, a line each; a figure that was run since has a file of its own beside it.
+/// All outcomes in one file, one line each. A figure that ran since then has a file of its own beside it.
 const RESULTS: &str = "results.json";
 
-/// Reads what is in the folder, writes the page there, and packs the outcomes into one file.
+/// Reads the results in the folder, writes the page there, and packs the outcomes into one file.
 pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     let listing = fs::read_dir(out).with_context(|| format!("reading {}: nothing has been run", out.display()))?;
     let paths = listing.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -43,7 +43,7 @@ pub(crate) fn write(out: &Path, crashes: Option<&Path>) -> Result<()> {
     let lines = outcomes.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     fs::write(&results, format!("[\n{}\n]\n", lines.join(",\n")))
         .with_context(|| format!("writing {}", results.display()))?;
-    // They are in the one file now.
+    // The one file contains them now.
     single.into_iter().try_for_each(|path| fs::remove_file(path).with_context(|| path.display().to_string()))?;
     let crashes = crashes.map(|path| fs::read_to_string(path).with_context(|| format!("reading {}", path.display())));
     let page = page(&outcomes, crashes.transpose()?.as_deref())?;
@@ -58,7 +58,7 @@ fn parsed<T: DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_str(&text).with_context(|| format!("in {}", path.display()))
 }
 
-/// Numbers in a name count as numbers: 7 before 13.
+/// Numbers in a name compare as numbers: 7 before 13.
 pub(crate) fn order(id: &str) -> (String, u64, String) {
     let digits = |c: char| c.is_ascii_digit();
     let start = id.find(digits).unwrap_or(id.len());
@@ -66,7 +66,7 @@ pub(crate) fn order(id: &str) -> (String, u64, String) {
     (id[..start].into(), id[start..end].parse().unwrap_or(0), id[end..].into())
 }
 
-/// The families of which something is there, in the order of the list, and behind them what no list knows.
+/// Returns the families with results, in the order of the list, and then families that are not in the list.
 fn families(outcomes: &[Outcome]) -> Vec<&str> {
     let mut names: Vec<&str> = catalog::families().map(|family| family.name).collect();
     names.extend(outcomes.iter().map(|outcome| &*outcome.family));
@@ -96,7 +96,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         if let Some(family) = catalog::families().find(|family| family.name == name) {
             if !family.without.is_empty() {
                 let _ =
-                    writeln!(body, "<p>Not built, and so in none of these figures: {}.</p>", escaped(family.without));
+                    writeln!(body, "<p>Not implemented, and so in none of these figures: {}.</p>", escaped(family.without));
             }
             body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
         }
@@ -122,11 +122,11 @@ fn upper(text: &str) -> String {
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()
 }
 
-/// Where and how; more than one block where runs of several machines or scales are together.
+/// Describes machines and conditions, in more than one block if the runs come from several machines or scales.
 fn machines(outcomes: &[Outcome]) -> String {
     let mut runs: BTreeMap<[String; 4], usize> = BTreeMap::new();
     for outcome in outcomes {
-        // The load when a run began is not the machine's, and its files are no figure's.
+        // The load at the start of a run does not describe the machine, and its file system matters to no figure.
         let machine = outcome.machine.split(", load average").next().unwrap_or_default();
         let machine = machine.split(", ").filter(|part| !part.contains(" on /")).collect::<Vec<_>>().join(", ");
         let run = [machine, outcome.flush.clone(), outcome.scale.to_string(), outcome.threads.to_string()];
@@ -161,7 +161,7 @@ fn contents(outcomes: &[Outcome]) -> String {
     format!("<nav>{}</nav>\n", links.join(" "))
 }
 
-/// How many claims of each verdict, of verdicts that some claim has.
+/// Returns how many claims have each verdict, for verdicts that occur.
 fn verdicts(claims: &[Judged]) -> impl Iterator<Item = (Verdict, usize)> {
     let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
     VERDICTS.into_iter().map(move |verdict| (verdict, count(verdict))).filter(|(_, count)| *count > 0)
@@ -228,7 +228,7 @@ mod tests {
     fn the_page_needs_nothing_else_and_is_escaped() {
         let page = page(&[outcome()], Some("a < b")).expect("a page");
         for word in ["http:", "https:", "<script", "<link", "url(", "<chips>", "shoal", "#0102", "#0103"] {
-            // The namespace of SVG is a name, and no place.
+            // The namespace of SVG is a name, not an address.
             assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(word), "{word}");
         }
         for word in ["Fish &amp; &lt;chips&gt;", "var(--series-1)", "var(--ink)", "reproduced", "a &lt; b", "Strict"] {

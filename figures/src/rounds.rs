@@ -1,5 +1,5 @@
-//! Runs studies: one round that warms up, then rounds that go through all cells, so that a slow minute of the machine
-//! hits every one; a file for each figure as soon as its study is done.
+//! Runs studies: one warm-up round, then rounds that go through all cells, so that a slow minute of the machine affects
+//! every one. Each figure's file is written as soon as its study is done.
 
 use crate::catalog::Chosen;
 use crate::claim::judge;
@@ -14,10 +14,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A cell, and a vector of its measures for each round.
+/// A cell, and for each round a vector of its measures.
 type Measured = (Cell, Vec<Vec<f64>>);
 
-/// Rounds of a study, and how many of them do not count.
+/// Returns the number of rounds of a study, and how many of them do not count.
 fn rounds(chosen: &Chosen, setting: &Setting) -> (usize, usize) {
     if chosen.study.exact { (1, 0) } else { (setting.rounds, 1) }
 }
@@ -34,7 +34,8 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
     fs::remove_file(&probe)?;
     let machine = machine::describe(Path::new("."));
     let planned: Vec<_> = studies.iter().map(|chosen| (chosen, (chosen.study.cells)(setting))).collect();
-    // Cells differ by a thousand times in what they do: time left is that of operations, not of cells.
+    // The work of cells differs by a factor of a thousand, so the remaining time is estimated from operations, not
+    // cells.
     let operations = planned.iter().map(|(chosen, cells)| {
         let (counted, idle) = rounds(chosen, setting);
         cells.iter().map(|cell| cell.operations).sum::<u64>() * (counted + idle) as u64
@@ -50,7 +51,7 @@ pub(crate) fn run(studies: &[Chosen], setting: &Setting, out: &Path) -> Result<(
         for figure in &chosen.figures {
             let outcome = Outcome { seconds, ..outcome(chosen, figure, &measured, setting, &machine) };
             let path = file(out, figure.id);
-            // All or nothing: a file that was cut short would keep the page from being made.
+            // All or nothing: the page could not be written from a truncated file.
             let fresh = path.with_extension("new");
             fs::write(&fresh, serde_json::to_vec_pretty(&outcome)?)
                 .and_then(|()| fs::rename(&fresh, &path))
@@ -81,7 +82,7 @@ fn measure(chosen: &Chosen, cells: Vec<Cell>, setting: &Setting, bar: &ProgressB
     Ok(measured)
 }
 
-/// Where a cell gives numbers for a figure, and which of its measures these are.
+/// Returns the points of a figure that a cell provides, and the index of the measure for each.
 fn given(figure: &Figure, cell: &Cell) -> Vec<(f64, usize)> {
     match figure.axis {
         Axis::Measures(_, words) => (0..words.len()).map(|index| (index as f64, figure.measure + index)).collect(),
@@ -132,7 +133,7 @@ fn outcome(chosen: &Chosen, figure: &Figure, measured: &[Measured], setting: &Se
     }
 }
 
-/// A figure in a few lines.
+/// Summarizes a figure in a few lines.
 fn told(outcome: &Outcome) -> String {
     let Outcome { id, title, unit, axis, seconds, .. } = outcome;
     let mut text = format!("{id}: {title} ({unit} by {axis}; {seconds:.1} s)\n");
@@ -170,7 +171,7 @@ mod tests {
         serde_json::from_str(&text).expect("an outcome")
     }
 
-    /// Everything that can be run, as small as it gets; then the page.
+    /// Runs everything that can run, as small as possible, and then writes the page.
     #[test]
     fn all_of_it_runs_and_is_reported() {
         let folder = std::env::temp_dir().join(format!("holm-figures-{}", std::process::id()));
@@ -184,10 +185,10 @@ mod tests {
         let requests = (0..1_000).map(request).collect();
         setting.trace = Some(Arc::new(Recorded { requests, keys: (0..50).collect() }));
         run(&studies, &setting, &folder).expect("it runs");
-        crate::report::write(&folder, None).expect("it is told");
+        crate::report::write(&folder, None).expect("written");
         let exact = read(&folder, "SENT-X1");
         assert!(exact.exact && exact.series.len() == 6 && exact.series[0].points[0].samples.len() == 1);
-        // Counts are the same on every machine: this claim holds or a design has changed.
+        // Counts are equal on every machine: this claim holds, or a design has changed.
         assert!(exact.claims.iter().all(|claim| claim.ours.is_some_and(|ours| ours.median == 1.0)));
         let timed = read(&folder, "BD-X5a");
         assert_eq!(timed.series[0].points.len(), 5);
@@ -201,7 +202,8 @@ mod tests {
                 let series = outcome.series.iter().find(|it| it.name == series).expect("a series").points.clone();
                 series.iter().find(|point| point.x == x).expect("a point").spread.median
             };
-            // A header, and the line that the sentinel names; without sentinels half of all that are in use.
+            // A search reads a header, and the line that the sentinel names. Without sentinels it reads half of all
+            // lines in use.
             assert!((1.0..=2.5).contains(&lines("SENT-X2", "FF_S", 2048.0)));
             assert!((8.0..=20.0).contains(&lines("SENT-X2", "FF", 2048.0)));
         }

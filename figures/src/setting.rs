@@ -1,14 +1,14 @@
-//! Under what all figures of a run are run.
+//! The conditions of all figures of a run.
 
 use crate::recorded::Recorded;
 use anyhow::{Result, ensure};
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-/// Fewest keys and operations: below, a tree is a leaf or two.
+/// The least number of keys and operations. With fewer, a tree is a leaf or two.
 const LEAST: u64 = 1_000;
 
-/// Bytes for a pair in the most wasteful of trees, loaded and changed.
+/// Bytes per pair of the largest of the trees, loaded and changed.
 const PAIR_BYTES: u64 = 150;
 
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Setting {
     pub(crate) rounds: usize,
     /// A recorded trace, if there is one.
     pub(crate) trace: Option<Arc<Recorded>>,
-    /// Bytes that may be used.
+    /// Bytes of memory that may be used.
     memory: u64,
 }
 
@@ -31,32 +31,32 @@ impl Setting {
         Ok(Setting { scale, threads, rounds, trace: None, memory: available() / 2 })
     }
 
-    /// The paper's number of keys or operations, scaled.
+    /// Returns the paper's number of keys or operations, scaled.
     pub(crate) fn count(&self, full: u64) -> u64 {
         ((full as f64 * self.scale) as u64).max(LEAST)
     }
 
-    /// Millions of keys that the papers load: those that fit into memory when scaled, and the greatest number only at
-    /// the paper's own scale, for it takes longer than all else together.
+    /// Returns the millions of keys that the papers load, as far as they fit into memory when scaled. The greatest
+    /// number is only used at the paper's own scale, because it takes longer than all else together.
     pub(crate) fn millions(&self) -> impl Iterator<Item = u64> + use<> {
         let (scale, memory) = (self.scale, self.memory);
         let bytes = move |millions: u64| (millions as f64 * scale * 1e6) as u64 * PAIR_BYTES;
         [1, 10, 100].into_iter().filter(move |millions| bytes(*millions) <= memory && (*millions < 100 || scale >= 1.0))
     }
 
-    /// Powers of two up to the most threads.
+    /// Returns the powers of two up to the maximum number of threads.
     pub(crate) fn threads(&self) -> impl Iterator<Item = usize> + use<> {
         let most = self.threads;
         (0..).map(|power| 1 << power).take_while(move |threads| *threads <= most)
     }
 
-    /// Seconds, scaled.
+    /// Returns the seconds, scaled.
     pub(crate) fn seconds(&self, full: f64) -> f64 {
         (full * self.scale).max(0.01)
     }
 }
 
-/// Bytes of memory that are to be had without paging; as many as one likes where the system does not tell.
+/// Returns the bytes of memory that are available without paging; unlimited where the system does not report it.
 fn available() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));

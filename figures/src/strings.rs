@@ -1,5 +1,5 @@
-//! Keys that are strings, values of a kilobyte: the store over plain memory, each record flushed before a leaf leads
-//! there.
+//! Keys that are strings, values of a kilobyte: the store over plain memory. Each record is flushed before a leaf
+//! refers to it.
 
 use anyhow::{Context, Result, anyhow};
 use holm::{Database, Durability};
@@ -8,11 +8,11 @@ use holm_lab::store::over_mapped;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Pool};
 use std::sync::Arc;
 
-/// 99th percentiles, in nanoseconds: inserts of the load, then reads and updates of YCSB's A.
+/// Returns 99th percentiles, in nanoseconds: inserts of the load, then reads and updates of YCSB's A.
 pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: u64, seconds: f64) -> Result<Vec<f64>> {
     let options = MappedOptions { flush_ns, ..MappedOptions::default() };
     let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-    // Designs that are durable when an operation returns wait for no epoch, and none ends.
+    // Designs that are durable on return wait for no epoch, and no epoch ends.
     let entry = over_mapped().into_iter().find(|entry| entry.name == design);
     let entry = entry.with_context(|| format!("there is no design named {design:?}"))?;
     let database = Database::over(quill, &entry, Durability::OnSync)?;
@@ -25,7 +25,7 @@ pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: 
     Ok(all.iter().map(|some| some.map_or(f64::NAN, |some| some.p99_ns as f64)).collect())
 }
 
-/// What that is worth beside puts and gets of a word: a record is flushed by sixteen lines.
+/// Returns the equivalent number of puts and gets of a word: a record takes sixteen flushed lines.
 pub(crate) fn operations(records: u64, seconds: f64) -> u64 {
     8 * records + (seconds * 1e6) as u64
 }

@@ -1,4 +1,4 @@
-//! What a figure is: a view of a study, and what its paper claims.
+//! A figure: a view of a study, and the claims of its paper.
 
 use crate::setting::Setting;
 use anyhow::Result;
@@ -7,42 +7,42 @@ use anyhow::Result;
 pub(crate) struct Family {
     pub(crate) name: &'static str,
     pub(crate) paper: &'static str,
-    /// Trees of the paper's figures that are not built, so that its figures run without; empty if all are.
+    /// Trees of the paper's figures that are not implemented, so the figures omit them. Empty if all are implemented.
     pub(crate) without: &'static str,
-    /// No paper has these trees: claims are what we expected of them.
+    /// No paper has these trees: the claims are our expectations.
     pub(crate) expected: bool,
     pub(crate) studies: &'static [Study],
-    /// What cannot be run here yet.
+    /// Figures that cannot run here yet.
     pub(crate) absent: &'static [Absent],
 }
 
-/// What is measured together: each cell gives one number for each of the study's measures.
+/// A set of measurements: each cell gives one number for each of the study's measures.
 pub(crate) struct Study {
-    /// Workload, medium, emulated latency: what no number means anything without.
+    /// Workload, medium and emulated latency, without which no number means anything.
     pub(crate) conditions: &'static str,
-    /// Counts, equal in every round: one is enough.
+    /// The values are counts, equal in every round: one round is enough.
     pub(crate) exact: bool,
     pub(crate) needs: Needs,
     pub(crate) cells: fn(&Setting) -> Vec<Cell>,
     pub(crate) figures: &'static [Figure],
 }
 
-/// What a study cannot do without, beside a machine.
+/// What a study requires, apart from a machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {
     Nothing,
-    /// A build in which words tell that they are read; in it, no time means anything.
+    /// A build in which words report reads. Times measured in it mean nothing.
     Reads,
     /// A recorded trace of a cache.
     Trace,
 }
 
-/// One series at one place.
+/// One series at one point.
 pub(crate) struct Cell {
     pub(crate) series: &'static str,
-    /// Where, in the paper's own numbers: a scale changes what is done there, not what it is called.
+    /// The point, in the paper's numbers. A scale changes the work, not the name of the point.
     pub(crate) x: f64,
-    /// How much it does, in puts and gets of a word: by it the time left is told.
+    /// The amount of work, in puts and gets of a word, for estimates of the remaining time.
     pub(crate) operations: u64,
     pub(crate) work: Box<dyn Fn() -> Result<Vec<f64>>>,
 }
@@ -57,7 +57,7 @@ impl Cell {
         Cell { series, x, operations, work: Box::new(work) }
     }
 
-    /// A cell for each of these designs, by its name in the paper and its own, at each number of threads.
+    /// Returns a cell for each of these designs, given by its name in the paper and its own, at each number of threads.
     pub(crate) fn by_threads<const DESIGNS: usize>(
         setting: &Setting,
         designs: [(&'static str, &'static str); DESIGNS],
@@ -76,23 +76,23 @@ impl Cell {
 pub(crate) struct Figure {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// Which of the study's measures.
+    /// The index of the study's measure.
     pub(crate) measure: usize,
-    /// What is on the upright axis, with its unit.
+    /// The quantity on the vertical axis, with its unit.
     pub(crate) unit: &'static str,
     pub(crate) axis: Axis,
     pub(crate) claims: &'static [Claim],
-    /// In what we differ from the paper, and what of it is not here.
+    /// How we differ from the paper, and what is missing here.
     pub(crate) note: &'static str,
 }
 
-/// What is on the level axis, with its unit, and what its places are.
+/// The quantity on the horizontal axis, with its unit, and the kind of its points.
 pub(crate) enum Axis {
-    /// Cells stand where their numbers say.
+    /// Cells are placed at their numbers.
     Numbers(&'static str),
-    /// A cell's number, from 0 on, only says which of these words it stands at.
+    /// A cell's number, from 0 on, is an index into these names.
     Words(&'static str, &'static [&'static str]),
-    /// A series has one cell: measures in a row, from the figure's own on, are its places.
+    /// A series has one cell. Its points are consecutive measures, from the figure's own measure on.
     Measures(&'static str, &'static [&'static str]),
 }
 
@@ -102,7 +102,7 @@ impl Axis {
         label
     }
 
-    /// Words of the places; none, where they are numbers.
+    /// Returns the names of the points; none if they are numbers.
     pub(crate) fn words(&self) -> &'static [&'static str] {
         match self {
             Axis::Numbers(_) => &[],
@@ -111,17 +111,17 @@ impl Axis {
     }
 }
 
-/// What the paper says of two series at one place, as a ratio of the first to the second.
+/// The paper's statement about two series at one point, as a ratio of the first to the second.
 pub(crate) struct Claim {
     pub(crate) of: &'static str,
     pub(crate) against: &'static str,
     pub(crate) x: f64,
-    /// Where the second series stands, if it stands elsewhere.
+    /// The point of the second series, if it differs.
     pub(crate) against_x: Option<f64>,
     pub(crate) paper: f64,
-    /// Whether the paper gives that number; else it says less, more or as much, and the number stands for the word.
+    /// Whether the paper gives this number. Otherwise it says less, more or equal, and the number stands for the word.
     pub(crate) is_number: bool,
-    /// Why ours is as it is, as far as is known.
+    /// The reason for our result, as far as it is known.
     pub(crate) because: &'static str,
 }
 
@@ -130,22 +130,22 @@ impl Claim {
         Claim { of, against, x, against_x: None, paper, is_number: true, because: "" }
     }
 
-    /// In words, less.
+    /// The claim "less", in words.
     pub(crate) const fn less(of: &'static str, against: &'static str, x: f64) -> Self {
         Claim { is_number: false, ..Self::new(of, against, x, 0.5) }
     }
 
-    /// In words, more.
+    /// The claim "more", in words.
     pub(crate) const fn more(of: &'static str, against: &'static str, x: f64) -> Self {
         Claim { is_number: false, ..Self::new(of, against, x, 2.0) }
     }
 
-    /// In words, as much.
+    /// The claim "equal", in words.
     pub(crate) const fn even(of: &'static str, against: &'static str, x: f64) -> Self {
         Claim { is_number: false, ..Self::new(of, against, x, 1.0) }
     }
 
-    /// What the paper says, in its number or in a word.
+    /// Returns the paper's statement, as its number or its word.
     pub(crate) fn said(&self) -> String {
         match self.paper {
             paper if self.is_number => paper.to_string(),
@@ -164,11 +164,11 @@ impl Claim {
     }
 }
 
-/// A figure that cannot be run.
+/// A figure that cannot run.
 pub(crate) struct Absent {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// What is missing, or where it is looked after instead.
+    /// What is missing, or where it is covered instead.
     pub(crate) why: &'static str,
 }
 

@@ -1,12 +1,12 @@
-//! Threads that begin together, each on a processor of its own.
+//! Threads that start together, each on a processor of its own.
 
 use anyhow::Result;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
-/// Does the same work in so many threads; from the first one's start to the last one's end. They tell both themselves:
-/// whoever waits for them may be asleep meanwhile.
+/// Runs the same work on `threads` threads. Returns the time from the start of the first to the end of the last. The
+/// threads record both themselves, because the thread that waits for them may be asleep meanwhile.
 pub(crate) fn together(threads: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<Duration> {
     let barrier = Barrier::new(threads);
     let times = std::thread::scope(|scope| {
@@ -28,7 +28,7 @@ pub(crate) fn together(threads: usize, work: impl Fn(usize) -> Result<()> + Sync
     Ok(began.zip(ended).map_or(Duration::ZERO, |(began, ended)| ended - began))
 }
 
-/// Keeps this thread on one of the processors that it may use; where that is refused it goes where it likes.
+/// Pins this thread to one of the processors that it may use. If the system refuses, the thread stays unpinned.
 fn pin(thread: usize) {
     let Ok(allowed) = sched_getaffinity(None) else { return };
     let all: Vec<_> = (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();

@@ -1,47 +1,47 @@
-//! Which keys, in which order: made before anything is timed.
+//! Sequences of keys, created before any timing starts.
 
 use holm_bench::Zipf;
 use holm_bench::grove::word;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 
-/// Every key once, in random order.
+/// Returns every key once, in random order.
 pub(crate) fn all(count: u64) -> Vec<u64> {
     (0..count).map(word).collect()
 }
 
-/// Keys out of `range`, each as likely as any other.
+/// Returns keys out of `range`, all equally likely.
 pub(crate) fn uniform(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let mut random = random(seed);
     (0..count).map(|_| word(random.random_range(0..range))).collect()
 }
 
-/// Keys out of `range` by Zipf's law, of skew 0.99.
+/// Returns keys out of `range` by Zipf's law with skew 0.99.
 pub(crate) fn zipf(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let (zipf, mut random) = (Zipf::new(range), random(seed));
-    // The keys are scattered already: popular ones are neighbours nowhere.
+    // Keys are scattered already, so popular keys are not neighbours.
     (0..count).map(|_| word(zipf.rank(random.random()))).collect()
 }
 
-/// Every key once, in order.
+/// Returns every key once, in order.
 pub(crate) fn ascending(count: u64) -> Vec<u64> {
     let mut keys = all(count);
     keys.sort_unstable();
     keys
 }
 
-/// Keys out of `range`, four fifths of them out of its first fifth.
+/// Returns keys out of `range`, four fifths of them from its first fifth.
 pub(crate) fn eighty_twenty(count: u64, range: u64, seed: u64) -> Vec<u64> {
     let (mut random, fifth) = (random(seed), (range / 5).max(1));
     let mut draw = || {
-        // Of the others, too, a fifth is popular.
+        // Of the other draws, a fifth is popular too.
         let most = if random.random_ratio(3, 4) { fifth } else { range };
         word(random.random_range(0..most))
     };
     (0..count).map(|_| draw()).collect()
 }
 
-/// The part of the keys of one of so many threads.
+/// Returns the share of the keys of one of `threads` threads.
 pub(crate) fn part<T>(keys: &[T], thread: usize, threads: usize) -> &[T] {
     let at = |thread| keys.len() * thread / threads;
     &keys[at(thread)..at(thread + 1)]

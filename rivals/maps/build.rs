@@ -1,10 +1,10 @@
-//! Compiles what lends absl's map out, if the feature asks for it: its header is all code, so nothing is linked.
+//! Compiles the interface to absl's map if the feature is on. Its headers contain all code, so nothing is linked.
 
 fn main() {
     #[cfg(feature = "absl")]
     {
         println!("cargo::rerun-if-changed=src/peers/absl.cc");
-        // For this very machine, which is more than holm-map asks for: it finds its instructions when it runs.
+        // Compiled for this machine's processor. holm-map does without that: it detects instructions at run time.
         cc::Build::new()
             .cpp(true)
             .std("c++17")

@@ -1,6 +1,7 @@
-//! What a child process does: open one engine in a fresh folder and measure it, or insert until it is killed, or open
-//! what a killed child left and look for what it acknowledged. A process of its own for each task, so that no engine
-//! inherits another's heap, threads or caches. Orders come as JSON in one argument, events leave as JSON lines.
+//! The work of a child process. It opens one engine in a fresh folder and measures it; or it inserts until it is
+//! killed; or it opens what a killed child left, and searches for the acknowledged records. Each task has its own
+//! process, so that no engine inherits another's heap, threads or caches. Orders arrive as JSON in one argument; events
+//! leave as JSON lines.
 
 use crate::engines::{Durability, entry};
 use crate::memory::{Memory, Space, Watch, disk_bytes};
@@ -12,70 +13,70 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A line to the parent after this many inserts, where none of them waits for the disk.
+/// The child reports to the parent after this many inserts, if single inserts do not wait for the disk.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
-/// What one child is told.
+/// The order to a child.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Order {
     pub(crate) engine: String,
     pub(crate) durability: Durability,
     pub(crate) folder: PathBuf,
     pub(crate) task: Task,
-    /// Of every step; the number of threads is the step's.
+    /// The plan of every step. Its number of threads is replaced by that of the step.
     pub(crate) plan: Plan,
-    /// Where the keys come from, if not from the records' numbers.
+    /// The source of the keys, if they do not come from the records' numbers.
     pub(crate) source: Option<Source>,
-    /// How long the engine is left alone after the load, before what it then occupies is measured.
+    /// Seconds that the engine stays idle after the load, before its space is measured.
     pub(crate) settle_seconds: f64,
 }
 
-/// Which task.
+/// The task of a child.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Task {
-    /// Run these workloads in this order, with so many threads each.
+    /// Runs these workloads in this order, with these numbers of threads.
     Measure(Vec<(Workload, usize)>),
-    /// Insert records 0, 1, 2 and so on until killed.
+    /// Inserts records 0, 1, 2 and so on until killed.
     InsertUntilKilled,
-    /// Open, and look for records 0 to this one.
+    /// Opens the store, and searches for records 0 to this one.
     Reopen { acknowledged: u64 },
 }
 
-/// What a child says.
+/// A message of a child.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Event {
-    /// A workload is done.
+    /// A workload has ended.
     Ran { threads: usize, cpu_seconds: f64, outcome: Outcome },
-    /// The records are in and synced, and the engine has been left alone; `before` it was opened.
+    /// The records are in and synced, and the engine has been idle. `before` was measured before the engine was opened.
     Loaded { before: Memory, at_once: Space, settled: Space },
     /// The engine is closed.
     Closed { disk_bytes: u64, peak: Memory, close_seconds: f64 },
-    /// So many inserts have returned.
+    /// The number of inserts that have returned.
     Acknowledged(u64),
-    /// What was found after the kill.
+    /// The content of the store after the kill.
     Reopened(Reopened),
-    /// The order could not be carried out to its end, and why.
+    /// The order failed, and the reason.
     Failed(String),
 }
 
-/// What a store that was killed still had.
+/// The content of a store that was killed.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Reopened {
-    /// From the call of `open` to the answer of the first read.
+    /// Seconds from the call of `open` to the result of the first read.
     pub(crate) seconds: f64,
     pub(crate) acknowledged: u64,
-    /// Whether the first acknowledged record is there, and the last.
+    /// Whether the first acknowledged record is present, and the last.
     pub(crate) first: bool,
     pub(crate) last: bool,
-    /// Acknowledged records that are not there.
+    /// Acknowledged records that are absent.
     pub(crate) lost: u64,
-    /// Whether what is there is a prefix of what was acknowledged.
+    /// Whether the present records are a prefix of the acknowledged ones.
     pub(crate) prefix: bool,
-    /// Records with another value than was inserted.
+    /// Records whose value differs from the inserted one.
     pub(crate) wrong: u64,
 }
 
-/// Carries out an order, given as JSON; what goes wrong with it is an event too.
+/// Runs an order, given as JSON. Its failure is reported as an event, too.
 pub(crate) fn obey(order: &str) -> Result<()> {
     let mut order: Order = serde_json::from_str(order).context("the order of a child is not readable")?;
     let done = name_keys(&mut order).and_then(|()| carry_out(&order));
@@ -120,7 +121,7 @@ fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
             load_the_rest(&*engine, order, 0, before)?;
             loaded = true;
         }
-        // Another seed for each step, so that each adds records of its own.
+        // Each step has another seed, so that each adds its own records.
         let seed = order.plan.seed + number as u64;
         let plan = Plan { threads, seed, ..order.plan.clone() };
         let cpu = cpu_seconds();
@@ -139,8 +140,8 @@ fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
     say(&Event::Closed { disk_bytes: disk_bytes(&order.folder)?, peak: watch.peak(), close_seconds })
 }
 
-/// Puts in the records from `first` on, if any are missing, and says what they take: at once, and when the engine has
-/// had time for what it does in the background, which is the same for all.
+/// Inserts the missing records from `first` on. Reports their space at once, and after the engine had time for its
+/// background work. This time is the same for all engines.
 fn load_the_rest(engine: &dyn Engine, order: &Order, first: u64, before: Memory) -> Result<()> {
     fill(engine, &order.plan, first).map_err(boxed).context("cannot fill")?;
     engine.sync().map_err(boxed).context("cannot sync")?;
@@ -149,7 +150,7 @@ fn load_the_rest(engine: &dyn Engine, order: &Order, first: u64, before: Memory)
     say(&Event::Loaded { before, at_once, settled: Space::now(&order.folder)? })
 }
 
-/// Processor time of all threads of this process, background work of the engine included.
+/// Returns the processor time of all threads of this process, including background work of the engine.
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

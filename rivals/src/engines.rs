@@ -1,7 +1,7 @@
-//! The list of engines: one line each. An adapter is a file below with one function, `open`, which opens or creates
-//! a store in a folder in one of two durability classes and hands it out as an [`Engine`]; dropping that closes it.
-//! Every store that has a cache gets [`CACHE_BYTES`]; everything else is its default, but for compression, which is
-//! off: the values are incompressible.
+//! The list of engines, one line each. An adapter is a file below with one function, `open`. It opens or creates a
+//! store in a folder, in one of two durability classes, and returns it as an [`Engine`]; dropping the engine closes the
+//! store. Every store that has a cache gets [`CACHE_BYTES`]. Everything else is default except compression, which is
+//! off because the values are incompressible.
 
 mod fjall;
 mod holm;
@@ -15,43 +15,44 @@ mod sled;
 use holm_bench::{BoxError, Engine};
 use std::path::Path;
 
-/// Cache of every store that has one: large enough for the million records of 1000 bytes that reports use.
+/// Cache of every store that has one: enough for the million records of 1000 bytes that reports use.
 const CACHE_BYTES: usize = 1 << 30;
 
-/// What a write that has returned survives.
+/// The failures that a returned write survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Durability {
     /// Each engine's usual mode without waiting for the disk.
     Relaxed,
-    /// A power cut, as far as the engine keeps its word: every commit waits for the disk.
+    /// A power failure, if the engine keeps its guarantee: every commit waits for the disk.
     Synced,
 }
 
-/// An open store, or why it did not open.
+/// An open store, or the reason why it did not open.
 type Opened = Result<Box<dyn Engine>, BoxError>;
 
 /// One engine under test.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) open: fn(&Path, Durability) -> Opened,
-    /// Whether it is compared with the rivals or is one of them.
+    /// Whether the engine is compared with the rivals, or is one of them.
     pub(crate) ours: bool,
     /// Whether it runs when no engines are named.
     pub(crate) usual: bool,
-    /// False: a synced write may be lost with the power, so its figures are shown but never the best rival's.
+    /// If false, a power failure may lose a synced write. Then the engine's figures are shown, but never count as the
+    /// best rival's.
     keeps_synced: bool,
-    /// What relaxed and synced mean here.
+    /// The meaning of relaxed and synced for this engine.
     modes: [&'static str; 2],
 }
 
 impl Entry {
-    /// What the class means here.
+    /// Returns the meaning of the class for this engine.
     pub(crate) fn mode(&self, durability: Durability) -> &'static str {
         self.modes[durability as usize]
     }
 
-    /// Whether its figures in this class may be the best rival's.
+    /// Returns whether its figures in this class may count as the best rival's.
     pub(crate) fn counts(&self, durability: Durability) -> bool {
         durability == Durability::Relaxed || self.keeps_synced
     }
@@ -77,7 +78,7 @@ const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe
 #[cfg(feature = "rocksdb")]
 const ROCKSDB: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];
 
-/// The engine of that name.
+/// Returns the engine of that name.
 pub(crate) fn entry(name: &str) -> Result<&'static Entry, UnknownEngine> {
     ENGINES.iter().find(|entry| entry.name == name).ok_or_else(|| UnknownEngine(name.to_owned()))
 }
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
     use holm_bench::{Plan, Values, fill, key};
 
-    /// Every adapter does what `Engine` says, in both classes.
+    /// Every adapter satisfies the contract of `Engine`, in both classes.
     #[test]
     fn adapters_keep_the_contract() {
         let plan = Plan { records: 1500, value_bytes: 50, seed: 3, ..Plan::default() };
@@ -136,7 +137,7 @@ mod tests {
         }
     }
 
-    /// What was synced and closed is there when the folder is opened again.
+    /// Synced records of a closed store are present after a reopen.
     #[test]
     fn adapters_reopen_what_they_closed() {
         let mut forgetful = Vec::new();

@@ -1,6 +1,6 @@
-//! Holm beside the stores that a user would otherwise pick: the same workloads, the same durability, one table. Rounds
-//! interleave the engines, so that a slow minute of the machine hits all of them; each engine and round has a fresh
-//! process and a fresh folder. This package is the only place that depends on other engines.
+//! Compares Holm with the stores that a user would otherwise choose: the same workloads, the same durability, one
+//! table. Rounds interleave the engines, so that a slow minute of the machine affects all of them. Each engine and
+//! round has a fresh process and a fresh folder. This package is the only one that depends on other engines.
 #![deny(unsafe_code)]
 
 mod child;
@@ -48,23 +48,23 @@ struct Arguments {
     /// Seconds per mix [default: 5; if synced: 1]
     #[arg(long)]
     seconds: Option<f64>,
-    /// Seconds after which a load ends, the rest put in by batches unmeasured, and a kill comes [default: none; if
-    /// synced: those per mix]
+    /// Seconds after which a load ends and a kill comes; batches then insert the remaining records unmeasured [default:
+    /// none; if synced: those per mix]
     #[arg(long)]
     load_seconds: Option<f64>,
-    /// Seconds that an engine is left alone after the load, before its disk and memory are measured once more
+    /// Seconds that an engine stays idle after the load, before its disk and memory are measured again
     #[arg(long, default_value_t = 2.0)]
     settle: f64,
     /// Rounds over all engines
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Rounds of killing and opening again
+    /// Rounds of killing and reopening
     #[arg(long, default_value_t = 1)]
     kills: usize,
-    /// What a write that has returned survives
+    /// The failures that a returned write survives
     #[arg(long, value_enum, default_value = "relaxed")]
     durability: Durability,
-    /// Where to make the folders of the runs; must not be a memory file system if synced is to mean anything
+    /// Folder for the files of the runs; synced means nothing on a memory file system
     #[arg(long, default_value = ".")]
     dir: PathBuf,
     /// Also write all figures to this file
@@ -73,14 +73,14 @@ struct Arguments {
     /// Seconds after which a child is killed
     #[arg(long, default_value_t = 600)]
     limit: u64,
-    /// Of keys, values and choices
+    /// Seed of keys, values and choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(clap::Subcommand)]
 enum Child {
-    /// Carries out one order of the parent
+    /// Runs one order of the parent
     #[command(hide = true)]
     Child { order: String },
 }
@@ -133,7 +133,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     tell(&report.text(), &report, arguments)
 }
 
-/// The text to standard output, the figures to the file that was named.
+/// Writes the text to standard output, and the figures to the file that was named.
 fn tell(text: &str, figures: &impl serde::Serialize, arguments: &Arguments) -> Result<()> {
     println!("{text}");
     if let Some(path) = &arguments.json {
@@ -150,7 +150,7 @@ fn engines(arguments: &Arguments) -> Result<Vec<String>> {
     arguments.engines.iter().map(|name| Ok(entry(name)?.name.to_owned())).collect()
 }
 
-/// Which workloads with how many threads, in order.
+/// Returns the workloads and their numbers of threads, in order.
 fn steps(arguments: &Arguments) -> Vec<(Workload, usize)> {
     use Workload::{A, B, Batches, C, D, E, F, Gets, Load, Scans, Updates};
     let synced = arguments.durability == Durability::Synced;

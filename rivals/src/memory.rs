@@ -1,4 +1,4 @@
-//! What a run occupies: memory of this process, by kind, and disk blocks of a folder.
+//! The space that a run occupies: memory of this process, by kind, and disk blocks of a folder.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the watch looks. Reading the figures takes some 20 microseconds: two thousandths of a percent per look.
+/// The sampling interval. Reading the figures takes some 20 microseconds, so a sample costs 0.04 percent of the
+/// interval.
 const EVERY: Duration = Duration::from_millis(50);
 
 /// Resident bytes of this process.
@@ -14,18 +15,18 @@ const EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Memory {
     /// Heap, stacks, private images.
     pub(crate) anonymous: u64,
-    /// Mapped files, the program's own code (some 10 MB) and shared memory included.
+    /// Mapped files, including the program's own code (some 10 MB), and shared memory.
     pub(crate) file: u64,
 }
 
 impl Memory {
     /// # Errors
-    /// The process file system is not there.
+    /// The process file system is not mounted.
     pub(crate) fn now() -> std::io::Result<Self> {
         Ok(Self::parse(&std::fs::read_to_string("/proc/self/status")?))
     }
 
-    /// All of it.
+    /// Returns the sum.
     pub(crate) fn bytes(self) -> u64 {
         self.anonymous + self.file
     }
@@ -40,7 +41,7 @@ impl Memory {
     }
 }
 
-/// What a run occupies at one moment.
+/// The space that a run occupies at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Space {
     pub(crate) disk_bytes: u64,
@@ -48,16 +49,16 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Memory of this process, and disk of the folder.
+    /// Returns the memory of this process, and the disk space of the folder.
     ///
     /// # Errors
-    /// The process file system is not there, or the folder cannot be read.
+    /// The process file system is not mounted, or the folder cannot be read.
     pub(crate) fn now(folder: &Path) -> std::io::Result<Self> {
         Ok(Self { disk_bytes: disk_bytes(folder)?, memory: Memory::now()? })
     }
 }
 
-/// Notes the highest figures of each kind until asked for them.
+/// Samples memory, and records the maximum of each kind.
 pub(crate) struct Watch {
     peaks: Arc<Peaks>,
     thread: JoinHandle<()>,
@@ -72,7 +73,7 @@ struct Peaks {
 
 impl Peaks {
     fn look(&self) {
-        // Where the figures cannot be read they stay 0, which the table shows as absent.
+        // If the figures cannot be read they stay 0, which the table shows as absent.
         let now = Memory::now().unwrap_or_default();
         self.anonymous.fetch_max(now.anonymous, Relaxed);
         self.file.fetch_max(now.file, Relaxed);
@@ -92,7 +93,7 @@ impl Watch {
         Self { peaks, thread }
     }
 
-    /// The highest figures since the start.
+    /// Returns the maxima since the start.
     pub(crate) fn peak(self) -> Memory {
         self.peaks.look();
         self.peaks.done.store(true, Relaxed);
@@ -101,8 +102,8 @@ impl Watch {
     }
 }
 
-/// Bytes of the blocks that all files below the folder occupy; holes count nothing. Files that vanish meanwhile, as a
-/// compaction's do, count nothing.
+/// Returns the bytes of the blocks of all files below the folder. Holes do not count. Files that vanish meanwhile, as a
+/// compaction's do, do not count either.
 pub(crate) fn disk_bytes(folder: &Path) -> std::io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let mut total = 0;
@@ -129,7 +130,7 @@ mod tests {
         let before = Memory::now().unwrap();
         let watch = Watch::start();
         let block = vec![1_u8; 256 << 20];
-        // Until the watch has looked at it, however long that takes.
+        // Until the sampler has seen it, however long that takes.
         while watch.peaks.anonymous.load(Relaxed) < before.anonymous + (200 << 20) {
             std::thread::yield_now();
         }

@@ -1,5 +1,6 @@
-//! The parent's side: gives an order to a fresh child process, listens until it ends, and ends it when its time is over
-//! or when dying is the order. One run or one kill is one call here; the order of runs is the caller's.
+//! The parent's side. It gives an order to a fresh child process and listens until the child ends. It kills the child
+//! when its time is over, or when the order is to die. One run or one kill is one call here; the caller decides the
+//! order of runs.
 
 use crate::child::{Event, Order, Reopened, Task};
 use crate::memory::{Memory, Space};
@@ -33,16 +34,16 @@ pub(crate) struct Step {
     pub(crate) outcome: Outcome,
 }
 
-/// After the load and a sync, and again when the engine has been left alone.
+/// Measured after the load and a sync, and again after the engine has been idle.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Loaded {
-    /// Before the engine was opened: the program itself, and the keys if they come from a list.
+    /// Measured before the engine was opened: the program itself, and the keys if they come from a list.
     pub(crate) before: Memory,
     pub(crate) at_once: Space,
     pub(crate) settled: Space,
 }
 
-/// After the end.
+/// Measured after the end.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
 pub(crate) struct Closed {
     pub(crate) disk_bytes: u64,
@@ -50,7 +51,7 @@ pub(crate) struct Closed {
     pub(crate) close_seconds: f64,
 }
 
-/// One engine killed and opened again.
+/// One engine that is killed and reopened.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Kill {
     pub(crate) engine: String,
@@ -60,7 +61,7 @@ pub(crate) struct Kill {
     pub(crate) failure: Option<String>,
 }
 
-/// Runs the steps in a child, collects what it says, and tells on the terminal how far it is.
+/// Runs the steps in a child, collects its events, and shows the progress on the terminal.
 pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], limit: Duration) -> Run {
     let order = Order { task: Task::Measure(steps.to_vec()), ..order.clone() };
     let engine = order.engine.clone();
@@ -95,8 +96,8 @@ pub(crate) fn measure(order: &Order, round: usize, steps: &[(Workload, usize)], 
     run
 }
 
-/// Kills a child as soon as it has acknowledged so many records, or when the time of a load is over; has
-/// another look for them.
+/// Kills a child when it has acknowledged enough records, or when the time of a load is over. Another child then
+/// searches for the records.
 pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
     let done = in_fresh_folder(order, |order| {
         let acknowledged = insert_and_kill(order, limit)?;
@@ -112,7 +113,7 @@ pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
         })?;
         match failed {
             Some(reason) => bail!("after the kill: {reason}"),
-            None => found.context("the child that opened after the kill said nothing"),
+            None => found.context("the child that opened after the kill reported nothing"),
         }
     });
     let (found, failure) = match done {
@@ -122,7 +123,7 @@ pub(crate) fn kill(order: &Order, round: usize, limit: Duration) -> Kill {
     Kill { engine: order.engine.clone(), round, found, failure }
 }
 
-/// How many inserts the child had acknowledged when it died.
+/// Returns how many inserts the child had acknowledged when it died.
 fn insert_and_kill(order: &Order, limit: Duration) -> Result<u64> {
     let order = Order { task: Task::InsertUntilKilled, ..order.clone() };
     let (mut acknowledged, mut failed) = (0, None);
@@ -139,13 +140,14 @@ fn insert_and_kill(order: &Order, limit: Duration) -> Result<u64> {
     });
     match failed {
         Some(reason) => bail!("before the kill: {reason}"),
-        // At the limit the child was killed as well, only with fewer records.
+        // At the limit the child was killed as well, with fewer records.
         None if began.elapsed() >= limit && acknowledged > 0 => Ok(acknowledged),
         None => ended.map(|()| acknowledged),
     }
 }
 
-/// Makes the folder, and afterwards removes it and waits for the disk, so that the next child finds it idle.
+/// Creates the folder. Afterwards it removes the folder and waits for the disk, so that the disk is idle for the next
+/// child.
 fn in_fresh_folder<T>(order: &Order, work: impl FnOnce(&Order) -> Result<T>) -> Result<T> {
     let parent = &order.folder;
     let folder = tempfile::Builder::new().prefix("holm-rivals-").tempdir_in(parent);
@@ -158,8 +160,8 @@ fn in_fresh_folder<T>(order: &Order, work: impl FnOnce(&Order) -> Result<T>) -> 
     Ok(done)
 }
 
-/// Starts a child, hands each of its events to `hear`, kills it when `hear` breaks off or the limit is reached, and
-/// returns when it is gone. Events that were under way at the kill are heard too.
+/// Starts a child and passes each of its events to `hear`. It kills the child when `hear` breaks or the limit is
+/// reached, and returns when the child has ended. It also passes on events that were in the pipe at the kill.
 fn converse(order: &Order, limit: Duration, mut hear: impl FnMut(Event) -> ControlFlow<()>) -> Result<()> {
     let deadline = Instant::now() + limit;
     let program = std::env::current_exe().context("cannot find this program's own file")?;
@@ -194,7 +196,7 @@ fn converse(order: &Order, limit: Duration, mut hear: impl FnMut(Event) -> Contr
     Ok(())
 }
 
-/// The lines of a child as events. A line that is cut off by the kill, or printed by an engine, is none.
+/// Turns the lines of a child into events. It drops a line that the kill cut off, or that an engine printed.
 fn listen(output: impl std::io::Read + Send + 'static) -> Receiver<Event> {
     let (sender, events) = channel();
     std::thread::spawn(move || {
@@ -209,7 +211,7 @@ fn listen(output: impl std::io::Read + Send + 'static) -> Receiver<Event> {
     events
 }
 
-/// Refuses a folder that cannot be used before the first child starts.
+/// Rejects an unusable folder before the first child starts.
 pub(crate) fn check_folder(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }

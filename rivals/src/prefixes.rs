@@ -1,7 +1,7 @@
-//! What shared prefixes cost: the lines of a file as keys, and beside them as many keys of the same lengths in random
-//! bytes, which differ in their first few. Each engine meets both one after the other in every round, so a ratio is
-//! that of neighbours in time. Memory is what was added since before the engine was opened, for the keys themselves are
-//! held in memory too.
+//! The cost of shared prefixes: the lines of a file as keys, compared with as many keys of the same lengths in random
+//! bytes, which differ in their first few bytes. In every round each engine runs both, one after the other, so a ratio
+//! compares neighbours in time. Memory is the increase since before the engine was opened, because the process holds
+//! the keys too.
 
 use crate::child::Order;
 use crate::parent::{self, Run};
@@ -13,19 +13,19 @@ use holm_bench::Table;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where a child finds its keys.
+/// The source of a child's keys.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Source {
     file: PathBuf,
     seed: u64,
-    /// Whether the lines give their number and lengths alone.
+    /// Whether only the number and lengths of the lines are used.
     random: bool,
 }
 
 impl Source {
     pub(crate) fn list(&self) -> Result<List> {
         let lines = lines(&self.file, self.seed)?;
-        // Made and kept either way, so that neither kind of run begins with memory that the other does not have.
+        // Created and kept in both cases, so that both kinds of run begin with the same memory.
         let random = lines.random(self.seed);
         Ok(if self.random { random } else { lines })
     }
@@ -36,19 +36,20 @@ fn lines(file: &Path, seed: u64) -> Result<List> {
     Ok(List::of_lines(&text, seed))
 }
 
-/// Both kinds of runs, in the order in which they were made, and what the keys are like; its fields are the JSON's.
+/// Both kinds of runs, in the order in which they were made, and properties of the keys. Its fields are those of the
+/// JSON.
 #[derive(serde::Serialize)]
 pub(crate) struct Comparison {
     keys: u64,
     key_bytes: u64,
-    /// Bytes that a key shares with the one before it in order, on average.
+    /// Bytes that a key shares with its predecessor in sorted order, on average.
     shared_by_lines: f64,
     shared_by_random: f64,
     lines: Report,
     random: Report,
 }
 
-/// Runs the steps of the report for every engine, `rounds` times, with keys of both kinds.
+/// Runs the steps of the report for every engine, `rounds` times, with both kinds of keys.
 pub(crate) fn compare(
     conditions: Report,
     file: &Path,
@@ -68,7 +69,7 @@ pub(crate) fn compare(
     };
     for round in 1..=rounds {
         for engine in comparison.lines.engines.clone() {
-            // By turns the one first and the other.
+            // The first kind alternates.
             for random in [round % 2 == 0, round % 2 != 0] {
                 let mut order = order(&engine, round);
                 order.plan.records = comparison.keys;
@@ -87,7 +88,7 @@ pub(crate) fn compare(
 /// A figure of a run, if the run has it.
 type Of = dyn Fn(&Run) -> Option<f64>;
 
-/// A column: its head, the figure, and how to read it.
+/// A column: its heading, the figure, and its format.
 struct Column {
     head: String,
     of: Box<Of>,
@@ -99,7 +100,7 @@ impl Comparison {
         if random { ("random bytes", &mut self.random) } else { ("lines", &mut self.lines) }
     }
 
-    /// The columns of each table: of steps one of the report's own figures, then space.
+    /// Returns the columns of each table: one of the report's figures for each step, then space.
     fn tables(&self) -> Vec<Table> {
         let of_steps = [&FIGURES[RATE], &FIGURES[CPU]].map(|figure| {
             let column = |&step| {
@@ -131,7 +132,7 @@ impl Comparison {
         ]
     }
 
-    /// The table and its conditions as Markdown.
+    /// Returns the table and its conditions as Markdown.
     pub(crate) fn text(&self) -> String {
         let Report { machine, plan, durability, settle_seconds, runs, .. } = &self.lines;
         let raw = self.key_bytes + self.keys * plan.value_bytes as u64;
@@ -222,7 +223,7 @@ mod tests {
         let spaces = &tables[2].rows;
         assert_eq!(spaces[0][..2], ["holm, lines", "6.00 MB (2.00 MB..9.00 MB)"]);
         assert_eq!(spaces[2][..2], ["holm, ratio", "2.00x (1.00x..3.00x)"]);
-        // What the program itself takes is not the engine's.
+        // The program's own memory does not count as the engine's.
         assert_eq!(spaces[2][4], "2.00x (1.00x..3.00x)");
         assert!(comparison.text().contains("4 keys of 5.0 bytes"), "{}", comparison.text());
     }

@@ -1,5 +1,5 @@
-//! Tables from runs: medians over the rounds, their spread, and the ratios of ours to every rival and to the best one.
-//! Every ratio is turned so that above 1 ours is better; those below 1 are listed once more at the end.
+//! Tables of the runs: medians over the rounds, their spread, and Holm's ratio to every rival and to the best one.
+//! Every ratio is oriented so that Holm is better above 1. Ratios below 1 are listed again at the end.
 
 use crate::engines::{Durability, Entry, entry};
 use crate::parent::{Closed, Kill, Loaded, Run, Step};
@@ -7,22 +7,22 @@ use crate::units::{latency, megabytes, rate, times};
 use holm_bench::Table;
 use holm_bench::{KEY_BYTES, Plan, Workload};
 
-/// Everything that was measured; its fields are the JSON file's.
+/// All measurements; its fields are those of the JSON file.
 #[derive(Clone, serde::Serialize)]
 pub(crate) struct Report {
     pub(crate) machine: String,
     pub(crate) durability: Durability,
     pub(crate) engines: Vec<String>,
     pub(crate) steps: Vec<(Workload, usize)>,
-    /// How long each engine is left alone after the load.
+    /// Seconds that each engine stays idle after the load.
     pub(crate) settle_seconds: f64,
-    /// Its number of threads is each step's own.
+    /// Its number of threads is replaced by that of each step.
     pub(crate) plan: Plan,
     pub(crate) runs: Vec<Run>,
     pub(crate) kills: Vec<Kill>,
 }
 
-/// A figure of a step, and how to read it.
+/// A figure of a step, and its format.
 pub(crate) struct Figure {
     pub(crate) title: &'static str,
     pub(crate) of: fn(&Step) -> Option<f64>,
@@ -30,7 +30,7 @@ pub(crate) struct Figure {
     more_is_better: bool,
 }
 
-/// Which of the figures is the rate, and which the processor time of an operation.
+/// The indices of the rate, and of the processor time per operation, among the figures.
 pub(crate) const RATE: usize = 0;
 pub(crate) const CPU: usize = 4;
 
@@ -61,7 +61,7 @@ fn cpu(step: &Step) -> Option<f64> {
     (step.outcome.operations > 0).then(|| step.cpu_seconds * 1e9 / step.outcome.operations as f64)
 }
 
-/// The middle one, or the mean of the two.
+/// Returns the middle value, or the mean of the two middle ones.
 pub(crate) fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let (lower, upper) = (figures.get(figures.len().checked_sub(1)? / 2)?, figures.get(figures.len() / 2)?);
@@ -69,7 +69,7 @@ pub(crate) fn median(mut figures: Vec<f64>) -> Option<f64> {
 }
 
 impl Report {
-    /// All tables and notes as Markdown.
+    /// Returns all tables and notes as Markdown.
     pub(crate) fn text(&self) -> String {
         let mut text = format!("{}\n{}\n\n", self.machine, self.conditions());
         let mut behind = Vec::new();
@@ -148,7 +148,7 @@ impl Report {
         Table { title: figure.title.to_owned(), header, rows }
     }
 
-    /// Ours against whichever rival is best at each step.
+    /// Compares Holm with the best rival at each step.
     fn best_row(&self, ours: &Entry, figure: &Figure) -> Vec<String> {
         let best = |&step: &(Workload, usize)| {
             let rivals = self.entries().filter(|entry| !entry.ours && entry.counts(self.durability));
@@ -235,7 +235,7 @@ impl Report {
         Table { title, header: header.map(str::to_owned).to_vec(), rows }
     }
 
-    /// Failures, and runs that read what was not there.
+    /// Returns failures, and runs that read absent records.
     pub(crate) fn troubles(&self) -> Vec<String> {
         let mut troubles = Vec::new();
         for run in &self.runs {
@@ -255,13 +255,13 @@ impl Report {
         }
         let weak = self.entries().filter(|entry| !entry.counts(self.durability));
         troubles.extend(weak.map(|entry| {
-            format!("{} is never the best rival here: a power cut may take what it calls synced", entry.name)
+            format!("{} is never the best rival here: a power failure may lose its synced writes", entry.name)
         }));
         troubles
     }
 }
 
-/// `median (least..greatest)`, or the only figure.
+/// Formats `median (least..greatest)`, or the only value.
 pub(crate) fn spread(figures: Vec<f64>, show: fn(f64) -> String) -> String {
     let (least, greatest) = figures.iter().fold((f64::MAX, f64::MIN), |(a, b), &x| (a.min(x), b.max(x)));
     let several = figures.len() > 1;

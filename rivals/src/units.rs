@@ -1,4 +1,4 @@
-//! Figures as people read them, at three digits.
+//! Formats values for people, with three digits.
 
 /// `1.02M`, `688k`, `950`.
 pub(crate) fn rate(per_second: f64) -> String {
@@ -24,7 +24,7 @@ pub(crate) fn megabytes(bytes: f64) -> String {
     three_digits(bytes / 1e6, " MB")
 }
 
-/// `5.10x`; four decimals where two would say nothing.
+/// `5.10x`; four decimals if two would show nothing.
 pub(crate) fn times(ratio: f64) -> String {
     three_digits(ratio, "x")
 }

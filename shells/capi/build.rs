@@ -1,5 +1,5 @@
-//! Names the shared library as it is installed: the number changes when a function or a struct does so that programs
-//! built before would misunderstand it.
+//! Sets the name of the installed shared library. The number in the name changes when a change of a function or a
+//! struct breaks programs that were built before.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

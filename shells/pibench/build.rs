@@ -1,4 +1,4 @@
-//! Compiles the class that PiBench sees. This is why the package is no default member: it wants a C++ compiler.
+//! Compiles the class that PiBench uses. It needs a C++ compiler, so the package is no default member.
 
 fn main() {
     for file in ["src/tree.cpp", "src/tree_api.hpp"] {

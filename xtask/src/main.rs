@@ -1,8 +1,8 @@
-//! The project's verbs: `cargo xtask check | crash | schedules | miri | fuzz | stores | power-cut | bench | designs |
-//! figures | report | install-c | new-leaf`.
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, miri, fuzz, stores, power-cut, bench,
+//! designs, figures, report, install-c, new-leaf.
 //!
-//! Each verb is a few calls of cargo in the root of the workspace; what it runs lives in the crates, so that nothing
-//! here needs to be known in order to work on them. `tidy` is not a verb: it is one of the tests.
+//! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
+//! file is not needed for work on them. `tidy` is not a command: it is one of the tests.
 
 #![forbid(unsafe_code)]
 
@@ -15,11 +15,11 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 
-/// The project's verbs.
+/// The project's commands.
 #[derive(Parser)]
 #[command(name = "cargo xtask", arg_required_else_help = true)]
 enum Verb {
-    /// All that continuous integration asks: format, lints, documentation, tests (tidy among them).
+    /// Runs the checks of continuous integration: format, lints, documentation, tests (tidy among them).
     Check,
     /// Explores the crashes of designs; every failure prints the seed that repeats it.
     Crash(Crash),
@@ -28,29 +28,31 @@ enum Verb {
     Schedules(proofs::Schedules),
     /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
     Miri {
-        /// Runs of each test that differ in schedule and in what weak memory shows.
+        /// Runs of each test, with different schedules and weak-memory choices.
         #[arg(long, default_value_t = 1)]
         seeds: u64,
     },
-    /// Feeds any bytes to the ordered map as operations, or to a database's files as damage, and goes where they lead
-    /// somewhere new; a failure is kept as a file that repeats it. Wants a compiler of C++.
+    /// Fuzzes the ordered map with operations, or a database's files with damage, guided by coverage. A file that
+    /// repeats each failure is kept. Needs a C++ compiler.
     Fuzz(proofs::Fuzz),
     /// Reads the release's machine code: no store to a durable word may be wider than eight bytes.
     Stores,
-    /// Cuts the power of a pool of real files, again and again; arguments go to the program itself.
+    /// Simulates power failures of a real file system under a writing database, again and again; arguments go to the
+    /// program itself.
     PowerCut(Rest),
     /// Runs the workloads on Holm and on other engines; arguments go to the program itself.
     Bench(Rest),
-    /// Measures the designs, keys of one word over plain memory; arguments go to the program itself.
+    /// Measures the designs, with keys of one word over plain memory; arguments go to the program itself.
     Designs(Rest),
-    /// Runs figures of the papers, or lists them (`--list`); arguments go to the program itself, but for `--reads`,
-    /// which builds it so that it sees which lines are read, and runs the figures of that.
+    /// Runs figures of the papers, or lists them (`--list`); arguments go to the program itself. The exception is
+    /// `--reads`: it builds the program so that it counts the lines that operations read, and runs the figures that
+    /// need this.
     Figures(Rest),
-    /// Makes a page of the figures that have been run; arguments go to the program itself.
+    /// Writes a page of the figures that have been run; arguments go to the program itself.
     Report(Rest),
-    /// Puts the C library, its header and its pkg-config file under a prefix.
+    /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
-    /// Plants a new leaf: its file from the template, its line in the list of designs, its page.
+    /// Creates a new leaf: its file from the template, its line in the list of designs, its page.
     NewLeaf {
         /// In snake case: the name of the file, of the design, and of the row in every report.
         name: String,
@@ -62,19 +64,20 @@ struct Crash {
     /// One design only, by its name in the list.
     #[arg(long)]
     design: Option<String>,
-    /// Where the generator starts: a failure's own seed repeats it.
+    /// The first seed of the generator: a failure's own seed repeats it.
     #[arg(long)]
     seed: Option<u64>,
-    /// How long to explore.
+    /// How many seconds to explore.
     #[arg(long)]
     seconds: Option<u64>,
     /// The verdicts as JSON.
     #[arg(long)]
     json: bool,
-    /// The table of coverage instead of seeds: fails where a design, a change and a model have met in no image.
+    /// Prints the table of coverage instead of exploring seeds. Fails if a design, a change and a model meet in no
+    /// image.
     #[arg(long)]
     table: bool,
-    /// The variants of designs, in place of these or to be named.
+    /// Uses the variants of designs, in place of the designs themselves.
     #[arg(long)]
     variants: bool,
 }
@@ -104,7 +107,7 @@ impl Crash {
 fn main() -> Result<()> {
     match Verb::parse() {
         Verb::Check => check(),
-        // In a release build words do not tell that they are read, and every image would be opened.
+        // In a release build words do not report reads, and every image would be opened.
         Verb::Crash(crash) => {
             let features: &[&str] = if crash.variants { &["variants"] } else { &[] };
             run_program("proof", "holm-proof", (Some("crash"), features), &crash.arguments())
@@ -123,7 +126,8 @@ fn main() -> Result<()> {
     }
 }
 
-/// Paths as whoever calls us means them: programs run in the root of the workspace. Options stay as they are.
+/// Makes paths relative to the caller's folder absolute, because programs run in the root of the workspace. Options
+/// stay as they are.
 fn from_here(arguments: &[String]) -> Result<Vec<String>> {
     let absolute = |argument: &String| match argument.starts_with('-') {
         true => Ok(argument.clone()),
@@ -135,12 +139,11 @@ fn from_here(arguments: &[String]) -> Result<Vec<String>> {
 fn figures(verb: &str, arguments: &[String]) -> Result<()> {
     let (reads, rest): (Vec<_>, Vec<_>) = arguments.iter().cloned().partition(|argument| argument == "--reads");
     let arguments: Vec<_> = std::iter::once(verb.to_owned()).chain(rest).collect();
-    // Words tell that they are read only where debug assertions are kept.
+    // Words report reads only in builds with debug assertions.
     let (profile, features): (_, &[&str]) = if reads.is_empty() { ("release", &[]) } else { ("proof", &["reads"]) };
     run_program(profile, "holm-figures", (None, features), &arguments)
 }
 
-/// The same steps as continuous integration, in the order of their patience.
 /// The crates for users, each a whole package: licences, README, versions of what it depends on.
 const PACKAGES: &[&str] = &[
     "holm",
@@ -191,7 +194,7 @@ fn run_program(
     cargo(&words, &[])
 }
 
-/// Runs cargo, the very one that runs us, and passes its output through.
+/// Runs the cargo that runs this program, and passes its output through.
 fn cargo(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     println!("== cargo {}", words.join(" "));
@@ -204,7 +207,7 @@ fn cargo(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// The root of the workspace: the folder above this crate's own.
+/// Returns the root of the workspace: the folder above this crate's own.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate of the workspace has a folder above it")
 }

@@ -1,9 +1,9 @@
 //! `new-leaf NAME`: a leaf in one file and one line.
 //!
-//! Writes the leaf's file and its page from templates, and adds its `mod` line and its line in the list of designs.
-//! The two lines are made from what stands there already, so that this file need not know how a list is written: the
-//! module is sorted among the others, and the design is a copy of the list's last line under the new name. Nothing is
-//! written unless everything can be.
+//! It writes the leaf's file and its page from templates, and adds its `mod` line and its line in the list of designs.
+//! The two lines are derived from the existing ones, so this file need not know the syntax of a list: the module is
+//! sorted among the others, and the design is a copy of the list's last line under the new name. The command writes
+//! nothing unless it can write everything.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ const PAGE: &str = include_str!("../templates/design.md.txt");
 const MODULES: &str = "crates/holm-designs/src/leaf.rs";
 const DESIGNS: &str = "crates/holm-designs/src/designs.rs";
 
-/// Plants a leaf in the workspace at `root`.
+/// Creates a leaf in the workspace at `root`.
 ///
 /// # Errors
-/// A name that is not snake case or is taken, or lists that have lost their shape; the message says what to do.
+/// The name is not snake case or is taken, or a list has lost its shape. The message says what to do.
 pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
     check_name(name)?;
     let leaf = root.join(format!("crates/holm-designs/src/leaf/{name}.rs"));
@@ -43,7 +43,7 @@ pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The name becomes a file, a module and a design: snake case serves for all three.
+/// Checks the name, which becomes a file, a module and a design: snake case suits all three.
 fn check_name(name: &str) -> Result<()> {
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if !plain || !name.starts_with(|c: char| c.is_ascii_lowercase()) || name.ends_with('_') || name.contains("__") {
@@ -62,7 +62,7 @@ fn fill(template: &str, name: &str) -> String {
     template.replace("{name}", name).replace("{Name}", &type_name(name))
 }
 
-/// Adds `mod name;` where the alphabet puts it, as visible as its neighbours are.
+/// Adds `mod name;` in alphabetical order, with the visibility of its neighbours.
 fn add_module(text: &str, name: &str) -> Result<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let modules: Vec<usize> = (0..lines.len()).filter(|&index| module(&lines[index]).is_some()).collect();
@@ -77,14 +77,14 @@ fn add_module(text: &str, name: &str) -> Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-/// The module that a line at the margin declares.
+/// Returns the module that an unindented line declares.
 fn module(line: &str) -> Option<&str> {
     let (visibility, rest) = line.split_once("mod ")?;
     let visible = ["", "pub ", "pub(crate) ", "pub(super) "].contains(&visibility);
     rest.strip_suffix(';').filter(|_| visible)
 }
 
-/// Adds a copy of the last line of `designs! { .. }`, the old leaf's name and type replaced, and a comment above it.
+/// Adds a copy of the last line of `designs! { .. }` with the new name and type, and a comment above it.
 fn add_design(text: &str, name: &str) -> Result<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let opens = lines.iter().position(|line| line.contains("designs!")).context("no `designs!` at the margin")?;
@@ -98,7 +98,7 @@ fn add_design(text: &str, name: &str) -> Result<String> {
     let last = rows.rev().find(is_row).context("no line of the form `name: leaf ..;`")?;
     let old = design(&lines[last]).unwrap_or_default();
     let (new_type, old_type) = (type_name(name), type_name(&old));
-    // Spelled with its path, the type needs no line among the imports.
+    // If the line spells the type with its path, the type needs no import.
     let spelled = if lines[last].contains(&format!("::{old_type}")) {
         new_type.clone()
     } else {

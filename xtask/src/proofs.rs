@@ -1,13 +1,13 @@
-//! `schedules`, `miri`, `fuzz` and `stores`: what is proved by other means than running it.
+//! `schedules`, `miri`, `fuzz` and `stores`: checks that need a special build or read the release build.
 //!
-//! The first three build the crates in another way, each in a target folder of its own, so that nothing is built twice
-//! when one goes back and forth; the last reads what is built for release.
+//! The first three build the crates in a special way, each in a target folder of its own, so that switching between
+//! them rebuilds nothing. The last reads the release build.
 
 use anyhow::{Context, Result};
 
 use crate::{cargo, from_here, root};
 
-/// What Miri interprets: the portable kernels, the clock, and the tree over heap memory.
+/// The crates that Miri interprets: the portable kernels, the clock, and the tree over heap memory.
 const INTERPRETED: &[&[&str]] = &[
     &["--package", "holm-search", "--test", "racing"],
     &["--package", "holm-search", "--test", "levels"],
@@ -19,30 +19,30 @@ const INTERPRETED: &[&[&str]] = &[
     &["--package", "holm-tree", "--test", "interpreted"],
 ];
 
-/// How many schedules, and which.
+/// The number and kind of schedules.
 #[derive(clap::Args, Default)]
 pub(crate) struct Schedules {
-    /// Schedules of each kind for each model; each model has its own modest number otherwise.
+    /// Schedules of each kind for each model; without it, each model has its own moderate number.
     #[arg(long)]
     iterations: Option<u64>,
-    /// Where the generators start: a failure's own seed repeats it.
+    /// The first seed of the generators: a failure's own seed repeats it.
     #[arg(long)]
     seed: Option<u64>,
 }
 
-/// What is fed any bytes, and for how long.
+/// The target and the duration of fuzzing.
 #[derive(clap::Args)]
 pub(crate) struct Fuzz {
-    /// What takes them: as operations, or as damage to files.
+    /// What the bytes are: operations, or damage to files.
     #[arg(value_parser = ["map", "files"])]
     what: String,
-    /// How long to look for bytes that take another way.
+    /// How many seconds to search for bytes that take new branches.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Where the generator starts; what was found before is kept and is gone on from.
+    /// The seed of the generator; earlier inputs are kept, and the search continues from them.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Feeds it this file alone: how a failure is repeated.
+    /// Runs this input file alone, to repeat a failure.
     #[arg(long)]
     input: Option<String>,
 }
@@ -54,14 +54,14 @@ impl Schedules {
     }
 }
 
-/// The folder that cargo would build in, and in it one of our own.
+/// Returns a folder of its own inside cargo's target folder.
 fn target(folder: &str) -> Result<String> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     target.join(folder).into_os_string().into_string().ok().context("the target folder's path is not UTF-8")
 }
 
-/// Explores schedules of latch, clock, slab and tree; then of threads whose tree is crashed, which are tests within
-/// their crate, so that its programs need not be built.
+/// Explores schedules of latch, clock, slab and tree. Then it explores threads whose tree crashes; these are tests
+/// inside their crate, so that its programs need not be built.
 pub(crate) fn schedules(settings: &Schedules) -> Result<()> {
     let target = target("schedules")?;
     let settings = settings.variables();
@@ -72,34 +72,34 @@ pub(crate) fn schedules(settings: &Schedules) -> Result<()> {
     cargo(&["test", "--lib", "--package", "holm-proof", "schedules::"], &variables)
 }
 
-/// Reads the machine code of what is built for release: is any store to a durable word not of eight bytes?
+/// Reads the machine code of the release build, and checks that every store to a durable word has eight bytes.
 pub(crate) fn stores() -> Result<()> {
     cargo(&["test", "--package", "xtask", "--test", "stores", "--", "--include-ignored"], &[])
 }
 
-/// Interprets the portable tests; `seeds` schedules and choices of weak memory each.
+/// Interprets the portable tests, with `seeds` schedules and weak-memory choices each.
 pub(crate) fn miri(seeds: u64) -> Result<()> {
     let target = target("interpreted")?;
     let flags = if seeds > 1 { format!("-Zmiri-many-seeds=0..{seeds}") } else { String::new() };
-    // A stable cargo would hand its own compiler down; the nightly one is to find its own.
+    // A stable cargo would pass on its own compiler; the nightly one must find its own.
     let variables = [("RUSTUP_TOOLCHAIN", "nightly"), ("CARGO_TARGET_DIR", &target), ("MIRIFLAGS", &flags)];
     INTERPRETED.iter().try_for_each(|tests| cargo(&[&["miri", "test"], *tests].concat(), &variables))
 }
 
-/// Makes every branch tell that it was taken, and what was compared on the way there. Both are passes of LLVM, which a
-/// stable compiler runs too.
+/// Makes every branch report that it was taken, and which values were compared. Both are passes of LLVM, which a stable
+/// compiler runs too.
 const TRACED: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                       -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
                       -Cllvm-args=-sanitizer-coverage-trace-compares";
 
-/// Feeds a program any bytes, and keeps those that led it somewhere new.
+/// Runs a program on generated bytes, and keeps those that reach new branches.
 pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     let target = target("fuzzed")?;
     let corpus = format!("{target}/corpus-{}/", settings.what);
     std::fs::create_dir_all(&corpus).with_context(|| corpus.clone())?;
     let program = format!("fuzz-{}", settings.what);
-    // For the machine by its name: cargo would build its own programs with the same flags else, and nobody is there to
-    // take what their branches tell.
+    // The target is named explicitly. Otherwise cargo would build its build scripts with the same flags, and they have
+    // no runtime that receives the reports of branches.
     let host = host()?;
     let cargo_words = ["run", "--profile", "fuzz", "--target", &host, "--package", "holm-fuzz", "--bin", &program];
     let features: &[&str] = if settings.what == "files" { &["--features", "files", "--"] } else { &["--"] };
@@ -109,7 +109,7 @@ pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     let input = settings.input.as_ref().map(|input| from_here(std::slice::from_ref(input))).transpose()?;
     let rest = match &input {
         Some(input) => input.iter().map(String::as_str).collect(),
-        // A hang is a failure: nothing here takes a second.
+        // A hang is a failure: no input takes a second.
         None => vec![
             &time,
             &seed,
@@ -124,7 +124,7 @@ pub(crate) fn fuzz(settings: &Fuzz) -> Result<()> {
     cargo(&[&cargo_words, features, &rest[..]].concat(), &[("RUSTFLAGS", TRACED), ("CARGO_TARGET_DIR", &target)])
 }
 
-/// What the compiler calls this machine.
+/// Returns the compiler's name of this machine.
 fn host() -> Result<String> {
     let told = std::process::Command::new("rustc").arg("-vV").output().context("rustc did not start")?;
     let told = String::from_utf8_lossy(&told.stdout);

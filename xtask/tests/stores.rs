@@ -1,11 +1,11 @@
-//! No store to persistent memory is wider than eight bytes: read off the machine code that is built for release.
+//! No store to persistent memory is wider than eight bytes: this test reads the machine code of the release build.
 //!
-//! Torn stores are the one thing that neither types nor the proof's media can see: they happen below the language. In
-//! the language, a durable word is changed by two functions of `word.rs` alone, each an atomic store; leaves, where
-//! `unsafe` is forbidden, reach them through the pen. So what is left to ask of the machine code is what became of
-//! these: each must be an instruction of exactly eight bytes, never a vector's, a repeated one, or a routine's. The
-//! line tables say what an instruction comes from, through everything that was inlined. On other processors than
-//! x86-64, and elsewhere than on Linux, nothing is asked.
+//! Torn stores are the one fault that neither types nor the media of the proofs can detect, because they occur below
+//! the language. In the language, only two functions of `word.rs` change a durable word, each by an atomic store.
+//! Leaves, where `unsafe` is forbidden, reach them through the write handle. So this test checks what the compiler made
+//! of these functions: each store must be an instruction of exactly eight bytes, and never a vector store, a repeated
+//! store, or a routine's. The line tables map instructions to source through all inlining. The test checks nothing on
+//! processors other than x86-64 and on systems other than Linux.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![forbid(unsafe_code)]
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The leaves, by their files; each is written to by many instructions.
+/// The leaves, by their files. Many instructions write to each.
 const LEAVES: [&str; 11] = [
     "borders",
     "buffered",
@@ -34,24 +34,24 @@ const LEAVES: [&str; 11] = [
     "wb_tree",
 ];
 
-/// Whether a function exists to change durable words.
+/// Returns whether a function's purpose is to change durable words.
 fn changes_words(frame: &Frame) -> bool {
     let medium = |name: &str| frame.file.ends_with(&format!("holm-medium/src/{name}"));
     let pen = medium("pen.rs") && ["write", "fill", "scratch"].iter().any(|it| frame.function.starts_with(it));
     pen || medium("word.rs") || medium("persistent.rs")
 }
 
-/// What was found in a program.
+/// The findings in a program.
 #[derive(Default)]
 struct Findings {
-    /// Stores of eight bytes to durable words, by the file of the leaf that asked for them.
+    /// Stores of eight bytes to durable words, by the file of the leaf that requested them.
     words: BTreeMap<String, usize>,
-    /// What is no store of eight bytes, and should be.
+    /// Stores to durable words that are not of eight bytes.
     offences: Vec<Store>,
 }
 
 impl Findings {
-    /// Stores that a leaf asked for, in its file or in its folder.
+    /// Returns the stores that a leaf requested, in its file or in its folder.
     fn of(&self, leaf: &str) -> usize {
         let own = |file: &str| file.strip_prefix(leaf).is_some_and(|rest| rest.starts_with(['.', '/']));
         self.words.iter().filter(|(file, _)| own(file)).map(|(_, count)| count).sum()
@@ -62,7 +62,7 @@ fn look(path: &Path) -> Result<Findings> {
     let bytes = std::fs::read(path)?;
     let mut found = Findings::default();
     Program::read(&bytes)?.stores(|store| {
-        // No atomic is wider than eight bytes, whosever it is.
+        // No atomic is wider than eight bytes, wherever it is.
         let atomic = store.frames.first().is_some_and(|frame| frame.file.ends_with("core/src/sync/atomic.rs"));
         let durable = store.frames.iter().any(changes_words);
         match store.width {
@@ -96,7 +96,7 @@ fn built(words: &[&str], program: &str) -> PathBuf {
     root().join(target).join("release").join(program)
 }
 
-/// What ships: the designs that the store offers, over ordinary files.
+/// The released program: the designs of the store, over ordinary files.
 #[test]
 #[ignore = "needs a release build: `cargo xtask stores`"]
 fn the_command_stores_words_alone() {
@@ -106,8 +106,8 @@ fn the_command_stores_words_alone() {
     assert!(found.of("buffered") >= 8, "{:?}", found.words);
 }
 
-/// All designs, with keys of eight bytes; and where nothing at all stands between stores to neighbouring words, they
-/// are as many as were written, in their order.
+/// All designs, with keys of eight bytes. Even where nothing separates stores to neighbouring words, the machine code
+/// has as many stores as the source, in the same order.
 #[test]
 #[ignore = "needs a release build: `cargo xtask stores`"]
 fn every_leaf_stores_words_alone() {
@@ -125,7 +125,7 @@ fn every_leaf_stores_words_alone() {
     }
 }
 
-/// The stores of one function of the machine code.
+/// Returns the stores of one function of the machine code.
 fn widths(path: &Path, function: &str) -> Result<Vec<Width>> {
     let (bytes, mut widths) = (std::fs::read(path)?, vec![]);
     Program::read(&bytes)?.stores(|store| {
@@ -136,7 +136,7 @@ fn widths(path: &Path, function: &str) -> Result<Vec<Width>> {
     Ok(widths)
 }
 
-/// A program whose words are changed by a body of our own, in files named as the medium's are.
+/// Builds a program whose words are changed by the given body, in files named as the medium's are.
 fn sample(name: &str, body: &str) -> Findings {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let medium = folder.join("holm-medium/src");
@@ -173,7 +173,7 @@ fn atomic_stores_pass() {
     assert_eq!(found.words.values().sum::<usize>(), 4, "{:?}", found.words);
 }
 
-/// Copied, four words are two vectors.
+/// A copy of four words becomes two vectors.
 #[test]
 fn a_copy_of_few_words_is_caught() {
     let body = "unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), words.as_ptr().cast_mut().cast(), 4) }";
@@ -182,7 +182,7 @@ fn a_copy_of_few_words_is_caught() {
     assert!(found.offences.iter().all(|store| store.within.contains("insert")), "{:?}", found.offences);
 }
 
-/// Copied in a number that nobody knows, they are left to the C library.
+/// A copy of an unknown number of words becomes a call to the C library.
 #[test]
 fn a_copy_of_many_words_is_caught() {
     let body = "let _ = Ordering::Relaxed; let count = std::hint::black_box(4);\n\

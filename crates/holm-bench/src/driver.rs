@@ -1,6 +1,6 @@
-//! Runs a workload: threads start together, each does steps until the time is over or nothing is left, and reads the
-//! clock once between two steps, and once more where it has drawn records ahead. If one fails, all stop; the error is
-//! the run's.
+//! Runs a workload. All threads start together. Each runs steps until the time is over or no work is left. A thread
+//! reads the clock once between two steps, and once more after it has drawn records ahead. If one thread fails, all
+//! stop, and the run returns its error.
 
 use crate::meter::Meter;
 use crate::steps::{Shared, Steps};
@@ -9,12 +9,12 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Pairs in a batch of [`Workload::Batches`] and of [`fill`].
+/// Pairs per batch of [`Workload::Batches`] and of [`fill`].
 pub const BATCH: usize = 1000;
 
-/// Runs the workload and measures it. A mix takes `plan.seconds`, give or take the last operation; Load and Batches end
-/// when their records are in, if not before: then the records of Load that are in are those below
-/// [`Outcome::operations`], and [`fill`] puts in the others.
+/// Runs and measures the workload. A mix takes `plan.seconds`, plus or minus the last operation. Load and Batches end
+/// earlier if their records are in. After a Load that ended early, the records below [`Outcome::operations`] are in,
+/// and [`fill`] inserts the others.
 ///
 /// # Errors
 /// A [`PlanError`](crate::PlanError), or the first error of the engine.
@@ -61,13 +61,13 @@ fn drive(mut steps: Steps<'_>, limit: Option<Duration>, stop: &AtomicBool) -> Re
             break;
         }
     }
-    // The end of the last step: drawing ahead counts into the rate, though into no latency.
+    // The end of the last step. Drawing ahead counts towards the rate, but towards no latency.
     meter.note_span(began, before);
     Ok(meter)
 }
 
-/// Puts in the same records and values as [`Workload::Load`], from the one numbered `first` on, unmeasured, in batches
-/// of [`BATCH`] from one thread: the quick way to a loaded engine, where single inserts would each wait for the disk.
+/// Inserts the same records and values as [`Workload::Load`], from record `first` on, in batches of [`BATCH`] from one
+/// thread. It measures nothing. This is the fast way to load an engine whose single inserts each wait for the disk.
 ///
 /// # Errors
 /// A [`PlanError`](crate::PlanError), or the first error of the engine.

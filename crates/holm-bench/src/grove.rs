@@ -1,4 +1,5 @@
-//! A fresh tree of one design over plain memory, keys and values of a word: what is measured beneath the store.
+//! A fresh tree of one design over plain memory, with keys and values of 8 bytes: the subject of measurements below the
+//! store.
 
 use holm_medium::{Area, Counts, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Medium, Metronome, Pace};
 use holm_medium::{Pool, Quill, Result, Stay, Word};
@@ -9,30 +10,30 @@ use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Operations of one stay, where the design is durable without epochs.
+/// Operations per epoch guard, if the design is durable without epochs.
 const STAY: usize = 256;
 
-/// Bytes of leaves, for a pair, that are there before the first one: as many as leaves that are half full take, and
-/// those that splits have given up.
+/// Bytes of leaves per pair that exist before the first pair: enough for leaves that are half full, and for those that
+/// splits have freed.
 const BORN: u64 = 96;
 
-/// What a tree is planted in.
+/// The options of a measured tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Soil {
-    /// Pairs that there will be.
+    /// Pairs that the tree will hold.
     pub pairs: u64,
     /// Nanoseconds added to each flushed line.
     pub flush_ns: u32,
-    /// How often epochs end, where the design is durable by epochs.
+    /// The interval between ends of epochs, if the design is durable per epoch.
     pub epoch: Duration,
     /// Whether lines are flushed at all.
     pub flush: bool,
-    /// Counts what the medium is asked for, and leaves it to the owner to end epochs: what is counted must not depend
-    /// on when one happens to end.
+    /// Counts the calls to the medium. The owner then ends epochs itself, because the counts must not depend on when an
+    /// epoch happens to end.
     pub count: bool,
 }
 
-/// The tree.
+/// A measured tree.
 pub struct Grove<D: Design> {
     forest: Forest<Mapped, D, Words>,
     root: Root,
@@ -46,7 +47,7 @@ impl<D: Design> std::fmt::Debug for Grove<D> {
     }
 }
 
-/// The key of a number: one to one, and scattered.
+/// Returns the key of a number. The map is one-to-one and scatters.
 #[inline]
 #[must_use]
 pub fn word(number: u64) -> u64 {
@@ -57,15 +58,15 @@ pub fn word(number: u64) -> u64 {
 }
 
 impl<D: Design> Grove<D> {
-    /// An empty tree, and a thread that ends its epochs where that is asked for.
+    /// Creates an empty tree, and a thread that ends its epochs if the options ask for it.
     ///
     /// # Errors
-    /// The medium's, where there is not enough memory.
+    /// The medium's error if there is not enough memory.
     pub fn new(soil: Soil) -> Result<Self> {
         let flush = if soil.flush { Flush::detect() } else { Flush::Nothing };
         let options = MappedOptions { flush, flush_ns: soil.flush_ns, count: soil.count, ..MappedOptions::default() };
         let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
-        // Persistent memory is there before a tree is; that the kernel must first find plain memory is no tree's cost.
+        // Persistent memory exists before a tree does. The kernel's search for plain memory is not a cost of the tree.
         let (medium, bytes) = (&quill.pool().medium, soil.pairs * BORN);
         medium.grow(Area::Leaves, bytes)?;
         medium.image().area(Area::Leaves).populate(0, bytes as usize);
@@ -77,11 +78,12 @@ impl<D: Design> Grove<D> {
         Ok(Grove { forest, root, quill, metronome })
     }
 
-    /// Does the work for each item, checked in. Durable by epochs: each operation checks in to its own. Durable when it
-    /// returns: the epoch only says when what it gave up is free again, and one stay will do for many.
+    /// Calls the work for each item while pinned. If the design is durable per epoch, each operation pins its own
+    /// epoch. If it is durable on return, the epoch only decides when freed memory is reused, so one guard serves many
+    /// operations.
     ///
     /// # Errors
-    /// The work's, or that the medium has failed.
+    /// The work's error, or the medium's failure.
     pub fn checked_in<T>(
         &self,
         mut items: impl Iterator<Item = T>,
@@ -99,10 +101,10 @@ impl<D: Design> Grove<D> {
         Ok(())
     }
 
-    /// Puts one payload. Compiled once: it is most of what there is of a design.
+    /// Puts one payload. It is compiled once per design, because it is most of the code of a design.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow.
+    /// The medium's error if it cannot grow.
     #[inline(never)]
     pub fn put_one(&self, stay: &mut Stay<'_>, key: u64, payload: u64) -> Result<()> {
         self.forest.put(&self.root, stay, key, payload, None).map(drop)
@@ -124,7 +126,7 @@ impl<D: Design> Grove<D> {
         self.checked_in(keys, |stay, key| self.remove_one(stay, key))
     }
 
-    /// Removes one key. Compiled once, too.
+    /// Removes one key. It is compiled once per design, too.
     ///
     /// # Errors
     /// The medium's.
@@ -133,13 +135,13 @@ impl<D: Design> Grove<D> {
         self.forest.remove(&self.root, stay, key, None).map(drop)
     }
 
-    /// The payload of a key.
+    /// Returns the payload of a key.
     #[inline]
     pub fn get(&self, key: u64) -> Option<u64> {
         self.forest.get(&self.root, key).payload
     }
 
-    /// Looks up so many keys together, again and again.
+    /// Looks up the keys in groups of `together`.
     pub fn get_many(&self, keys: &[u64], together: usize) {
         let mut out = Vec::with_capacity(together);
         for keys in keys.chunks(together) {
@@ -149,8 +151,8 @@ impl<D: Design> Grove<D> {
         }
     }
 
-    /// So many pairs from the first key on that is not below this one, or those there are; how many, and a number that
-    /// depends on each. The room of `view` is used again.
+    /// Reads `count` pairs from the first key that is at least `low`, or as many as exist. Returns their number, and a
+    /// number that depends on each pair. It reuses the buffers of the cursor.
     pub fn scan(&self, mut low: u64, count: usize, view: &mut View<Words>) -> (usize, u64) {
         let (mut found, mut sum) = (0, 0u64);
         view.forget();
@@ -169,7 +171,8 @@ impl<D: Design> Grove<D> {
         (found, sum)
     }
 
-    /// The words of all leaves, and of as many that may be taken next: for whoever watches which ones are read.
+    /// Returns the words of all leaves, and of `more` blocks that may be allocated next, for callers that observe which
+    /// words are read.
     pub fn words(&self, more: u32) -> &[Word] {
         let (space, image) = (self.quill.space(), self.quill.pool().medium.image());
         let bytes = u64::from(space.block_frontier() + more) * space.block_bytes();
@@ -177,7 +180,7 @@ impl<D: Design> Grove<D> {
         image.words(Area::Leaves.at(0), bytes as usize / size_of::<Word>()).unwrap_or_default()
     }
 
-    /// Waits until everything is durable, where a thread ends epochs.
+    /// Waits until everything is durable, if a thread ends epochs.
     ///
     /// # Errors
     /// The medium's.
@@ -185,7 +188,7 @@ impl<D: Design> Grove<D> {
         self.metronome.as_ref().map_or(Ok(()), |metronome| metronome.sync().map(drop))
     }
 
-    /// Ends an epoch, for whoever counts.
+    /// Ends an epoch, for callers that count.
     ///
     /// # Errors
     /// The medium's.
@@ -193,7 +196,7 @@ impl<D: Design> Grove<D> {
         self.quill.advance().map(drop)
     }
 
-    /// Everything volatile anew, from the leaves, in a tree of its own. Nobody else uses this one meanwhile.
+    /// Rebuilds all volatile state from the leaves, as a separate tree. No other thread uses this tree meanwhile.
     ///
     /// # Errors
     /// `Corrupt`, which would be a bug.
@@ -202,27 +205,27 @@ impl<D: Design> Grove<D> {
         forest.rebuild(Cut::Visible, self.quill.clock().active(), threads)
     }
 
-    /// Pairs now.
+    /// Returns the number of pairs.
     pub fn pairs(&self) -> u64 {
         self.root.pairs()
     }
 
-    /// What the medium was asked for so far, if it counts.
+    /// Returns the calls to the medium so far, if it counts them.
     pub fn counts(&self) -> Counts {
         self.quill.pool().medium.counts()
     }
 
-    /// The first block that was never taken: it moves when a leaf splits, unless a free one was to be had.
+    /// Returns the first block that was never allocated. It moves when a leaf splits, unless there is a free block.
     pub fn frontier(&self) -> u32 {
         self.quill.space().block_frontier()
     }
 
-    /// Bytes of what is in memory beside and above the leaves.
+    /// Returns the bytes of memory that the tree uses in addition to its leaves.
     pub fn volatile_bytes(&self) -> u64 {
         self.forest.volatile_bytes()
     }
 
-    /// Bytes of leaf blocks in use.
+    /// Returns the bytes of leaf blocks in use.
     pub fn leaf_bytes(&self) -> u64 {
         let space = self.quill.space();
         (u64::from(space.block_frontier()) - space.free_blocks()) * space.block_bytes()

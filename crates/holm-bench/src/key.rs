@@ -1,7 +1,6 @@
-//! Names of records: `user` and 19 digits of a hash of the record's number. The hash is one-to-one, so the names are
-//! unique, and it scatters, so records numbered in sequence lie apart. Formatting costs about as much as a miss in the
-//! second-level cache and is part of what is measured, for every engine alike. Or keys come ready made from a
-//! [`List`].
+//! Names of records: `user` and 19 digits of a hash of the record's number. The hash is one-to-one, so names are
+//! unique. It scatters, so records with consecutive numbers lie apart. Formatting costs about as much as a miss in the
+//! second-level cache and is part of the measurement, the same for every engine. Keys may also come from a [`List`].
 
 use crate::List;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ pub const KEY_BYTES: usize = 23;
 /// Numbers below this have distinct keys: 2^63 has 19 digits, 2^64 would need 20.
 const NUMBERS: u64 = 1 << 63;
 
-/// `00` to `99`: two digits at a time halve the divisions.
+/// `00` to `99`: two digits at a time halve the number of divisions.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
@@ -23,12 +22,12 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// The key of a record; distinct for numbers below 2^63 (the top bit is ignored).
+/// Returns the key of a record. Keys are distinct for numbers below 2^63; the top bit is ignored.
 #[must_use]
 pub fn key(record: u64) -> [u8; KEY_BYTES] {
     let mut key = *b"user0000000000000000000";
     let hash = scatter(record);
-    // Two halves, so that their divisions overlap: 9 digits, then 10.
+    // Two parts, so that their divisions overlap: 9 digits and 10 digits.
     let (high, low) = (hash / 10_000_000_000, hash % 10_000_000_000);
     let (leading, mut high) = (high / 100_000_000, high % 100_000_000);
     let mut low = low;
@@ -44,18 +43,18 @@ pub fn key(record: u64) -> [u8; KEY_BYTES] {
     key
 }
 
-/// What the records of a plan are called.
+/// The names of a plan's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Keys {
-    /// By [`key()`].
+    /// The names that [`key()`] computes.
     #[default]
     Hashed,
-    /// By a list, a record's number being its key's.
+    /// The keys of a list; a record's number is the index of its key.
     Listed(Arc<List>),
 }
 
 impl Keys {
-    /// The key of a record, made in `room` or lent from the list, which must have it.
+    /// Returns the key of a record, formatted into `room` or borrowed from the list. The list must have the record.
     #[inline]
     pub(crate) fn of<'a>(&'a self, record: u64, room: &'a mut [u8; KEY_BYTES]) -> &'a [u8] {
         match self {
@@ -68,7 +67,7 @@ impl Keys {
     }
 }
 
-/// A one-to-one map of 0..2^63 to itself: to fold the upper bits onto the lower ones is reversible, and so is
+/// A one-to-one map of 0..2^63 to itself. Folding the upper bits onto the lower ones is reversible, and so is
 /// multiplying by an odd number modulo a power of two.
 fn scatter(number: u64) -> u64 {
     let mut hash = number % NUMBERS;
@@ -93,7 +92,7 @@ mod tests {
 
     #[test]
     fn keys_are_unique() {
-        // Dense numbers, and the sparse ranges that added records are taken from.
+        // Dense numbers, and the sparse ranges of added records.
         let numbers = (0..200_000).chain((1..100).flat_map(|tag| (0..1000).map(move |index| tag << 40 | index)));
         let (mut seen, mut count) = (HashSet::new(), 0);
         for number in numbers {

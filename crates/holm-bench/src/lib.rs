@@ -1,11 +1,11 @@
-//! Workloads and measurement: the six mixes of YCSB, a load, batches and updates, run against anything that implements
-//! [`Engine`]. What is promised: every engine meets the same keys, the same values and, for one seed and one thread,
-//! the same operations in the same order; every operation is timed; counts are exact. What is left to others: opening
-//! and closing engines, durability (an engine is measured as it was opened), repeating and comparing runs.
+//! Workloads and measurement: the six mixes of YCSB, a load, batches and updates, over any implementation of
+//! [`Engine`]. Guarantees: every engine meets the same keys and the same values. For one seed and one thread, it meets
+//! the same operations in the same order. Every operation is timed, and counts are exact. The caller opens and closes
+//! engines, chooses their durability, and repeats and compares runs.
 //!
-//! Records are numbered. A record's key is `user` and 19 digits of a one-to-one hash of its number ([`key()`]), so that
-//! loading by number inserts in random key order, or its line in a [`List`]; its value is a piece of a pool of random
-//! bytes ([`Values`]).
+//! Records are numbered. A record's key is `user` and 19 digits of a one-to-one hash of its number ([`key()`]), so a
+//! load by number inserts in random key order. Or the key is a line of a [`List`]. The value is a slice of a pool of
+//! random bytes ([`Values`]).
 //!
 //! ```
 //! # use std::{collections::BTreeMap, sync::Mutex};

@@ -1,7 +1,7 @@
-//! Keys from a list, such as the lines of a file: real names, with the prefixes that real names share. Beside them the
-//! same number of keys, of the same lengths, in random bytes: what an engine takes and does for the one and for the
-//! other says what shared prefixes cost it. Either list is in an order drawn from a seed, so that neither is loaded in
-//! the order of its keys. Promises that no key is in a list twice; whether an engine takes a key is left to the engine.
+//! Keys from a list, such as the lines of a file: real names with real shared prefixes. There is also a list of the
+//! same number of keys, with the same lengths, in random bytes. The difference between the two shows what shared
+//! prefixes cost an engine. The order of either list comes from a seed, so a load is never in key order. No key is in a
+//! list twice. The engine decides whether it accepts a key.
 
 use rand::seq::SliceRandom;
 use rand::{RngCore, SeedableRng};
@@ -12,13 +12,13 @@ use std::ops::Range;
 #[derive(Clone, PartialEq, Eq)]
 pub struct List {
     bytes: Vec<u8>,
-    /// Where each key ends; it begins where the one before ends.
+    /// The end of each key; it begins where the previous one ends.
     ends: Vec<usize>,
 }
 
 impl List {
-    /// The lines of a text without their line feeds, empty ones and repetitions left out, in an order drawn from the
-    /// seed. Takes as much memory as the text and eight bytes a line.
+    /// Creates a list from the lines of a text, without their line feeds. It drops empty lines and duplicates, and
+    /// shuffles the rest with the seed. The list takes as much memory as the text, and eight bytes per line.
     #[must_use]
     pub fn of_lines(text: &[u8], seed: u64) -> Self {
         let mut lines: Vec<_> = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).collect();
@@ -28,13 +28,15 @@ impl List {
         Self::of(&lines)
     }
 
-    /// As many keys as this list has, each as long as the one with its number here, in random bytes.
+    /// Returns a list of the same length, in which each key is as long as the key with its number here, in random
+    /// bytes.
     #[must_use]
     pub fn random(&self, seed: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(!seed);
         let mut list = self.clone();
         random.fill_bytes(&mut list.bytes);
-        // Ends: of each length there are at least as many keys as this list has, for its own are distinct.
+        // This loop terminates: of each length there are at least as many keys as this list has, because its own are
+        // distinct.
         loop {
             let twins = list.twins();
             if twins.is_empty() {
@@ -47,7 +49,7 @@ impl List {
         }
     }
 
-    /// The keys that are in the list twice, but for one of each.
+    /// Returns the keys that repeat an earlier one.
     fn twins(&self) -> Vec<usize> {
         let mut numbers: Vec<_> = (0..self.len()).collect();
         let key = |number: usize| &self.bytes[self.place(number)];
@@ -64,7 +66,7 @@ impl List {
         list
     }
 
-    /// The key with this number, which must be below [`len`](Self::len).
+    /// Returns the key with this number, which must be below [`len`](Self::len).
     #[must_use]
     pub fn key(&self, number: u64) -> &[u8] {
         &self.bytes[self.place(number as usize)]
@@ -74,26 +76,26 @@ impl List {
         number.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[number]
     }
 
-    /// How many keys.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the list is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Bytes of all keys.
+    /// Returns the bytes of all keys.
     #[must_use]
     pub fn key_bytes(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// How many bytes a key shares with the one before it in order, on average over all keys but the first; 0 for
-    /// fewer than two. Sorts a copy of the list.
+    /// Returns how many bytes a key shares with its predecessor in sorted order, on average over all keys but the
+    /// first. It is 0 for fewer than two keys. Sorts a copy of the list.
     #[must_use]
     pub fn shared_prefix(&self) -> f64 {
         let mut keys: Vec<_> = (0..self.len() as u64).map(|number| self.key(number)).collect();

@@ -1,9 +1,10 @@
-//! The machine under test in one line: a figure without it means nothing.
+//! Describes the machine in one line, because a measurement means nothing without it.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Processor, cores, memory, kernel, file system of the folder, and how busy the machine was before the first run.
+/// Returns processor, cores, memory, kernel, file system of the folder, and the load of the machine before the first
+/// run.
 #[must_use]
 pub fn describe(folder: &Path) -> String {
     let cpu = read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -22,13 +23,14 @@ pub fn describe(folder: &Path) -> String {
     )
 }
 
-/// The first value of `name: value`.
+/// Returns the first value of `name: value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
     pairs.find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim())
 }
 
-/// Type and device of the mount that holds the folder: the longest mount point that leads to it, the last of equals.
+/// Returns type and device of the mount that holds the folder: the longest mount point that is its prefix, and the last
+/// of several equal ones.
 fn file_system(folder: &Path, mounts: &str) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mounts = mounts.lines().filter_map(|line| {

@@ -1,14 +1,15 @@
-//! One thread's counts and latencies, without sharing; merged when the threads have ended. The histograms keep two
-//! digits (1 KiB for each doubling of latency): more digits would push the engine's data out of the first-level cache.
+//! Counts and latencies of one thread. Nothing is shared; the meters are merged when the threads have ended. The
+//! histograms keep two digits (1 KiB for each doubling of latency). More digits would push the engine's data out of the
+//! first-level cache.
 
 use crate::{Outcome, Percentiles, Workload};
 use hdrhistogram::Histogram;
 use std::time::{Duration, Instant};
 
-/// Slower than this counts as this.
+/// The largest recorded latency. Slower operations are recorded as this.
 const SLOWEST_NS: u64 = 86_400_000_000_000;
 
-/// What an operation counts as.
+/// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
@@ -29,7 +30,7 @@ impl Meter {
         Self { reads: empty(), writes: empty(), operations: 0, misses: 0, span: None }
     }
 
-    /// Notes a step that took `taken` and completed `operations`.
+    /// Records a step that took `taken` and completed `operations`.
     pub(crate) fn note(&mut self, kind: Kind, taken: Duration, operations: u64) {
         let nanoseconds = u64::try_from(taken.as_nanos()).unwrap_or(SLOWEST_NS);
         match kind {
@@ -43,7 +44,7 @@ impl Meter {
         self.misses += misses;
     }
 
-    /// When this thread's first step began and its last ended.
+    /// Records when this thread's first step began and its last one ended.
     pub(crate) fn note_span(&mut self, began: Instant, ended: Instant) {
         self.span = Some((began, ended));
     }

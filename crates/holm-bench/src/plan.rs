@@ -1,25 +1,25 @@
-//! How large, how long and how wide a run is; refuses what cannot be run before any thread starts.
+//! The size of a run. It rejects a plan that cannot run before any thread starts.
 
 use crate::{Keys, Workload};
 
-/// The size of a run. The same plan must be given to the load and to the mixes that follow it.
+/// The size of a run. The load and the mixes that follow it must use the same plan.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Plan {
-    /// Records loaded, and the range that the mixes choose from: 1 to 2^40.
+    /// Records that the load inserts, and the range that the mixes choose from: 1 to 2^40.
     pub records: u64,
     /// Bytes of each value: up to 2^30; 0 is allowed.
     pub value_bytes: usize,
     /// Threads that share the engine: 1 to 1024.
     pub threads: usize,
-    /// Seconds that a mix runs, more than 0 and at most a day.
+    /// Seconds that a mix runs: more than 0 and at most a day.
     pub seconds: f64,
-    /// Seconds after which `Load` ends although records are left, which [`fill`](crate::fill) then puts in; more than 0
-    /// and at most a day. `None`: it runs to completion.
+    /// Seconds after which `Load` ends even if records are left, which [`fill`](crate::fill) then inserts. More than 0
+    /// and at most a day. `None`: the load runs to completion.
     pub load_seconds: Option<f64>,
-    /// Chooses the operations, the bytes of the values and the names of the records that D, E and Batches add. Runs
-    /// that follow one another on one engine need different seeds if each is to add new records.
+    /// Determines the operations, the bytes of the values, and the names of the records that D, E and Batches add.
+    /// Consecutive runs on one engine need different seeds if each is to add new records.
     pub seed: u64,
-    /// What the records are called; in no file, for a list may be long.
+    /// The names of the records. They are not part of the JSON, because a list may be long.
     #[serde(skip)]
     pub keys: Keys,
 }
@@ -39,7 +39,7 @@ impl Default for Plan {
     }
 }
 
-/// What is wrong with a plan.
+/// The limit that a plan breaks.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum PlanError {
@@ -51,11 +51,11 @@ pub enum PlanError {
     Threads(usize),
     /// Not a number above 0 and at most a day.
     Seconds(f64),
-    /// More records than the list has keys.
+    /// The plan has more records than the list has keys.
     Listed {
-        /// How many were asked for.
+        /// Records of the plan.
         records: u64,
-        /// How many the list has.
+        /// Keys of the list.
         keys: u64,
     },
     /// The workload adds records, and a list has no keys for them.
@@ -105,7 +105,7 @@ impl Plan {
         }
     }
 
-    /// The same for one workload: whether there are keys for the records it adds.
+    /// As `check`, for one workload: also checks that there are keys for the records that it adds.
     ///
     /// # Errors
     /// The first limit that the plan breaks.

@@ -1,5 +1,6 @@
-//! One thread's operations: what each workload does next, and to which record. Everything a step needs is prepared in
-//! advance or computed in tens of nanoseconds; it allocates nothing, for its cost is part of every latency.
+//! The operations of one thread: each workload's next operation and its record. Everything that a step needs is
+//! prepared in advance or computed in tens of nanoseconds. A step allocates nothing, because its cost is part of every
+//! latency.
 
 use crate::driver::BATCH;
 use crate::meter::Kind;
@@ -10,16 +11,16 @@ use rand_pcg::Pcg64Mcg;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Numbers of added records start at a multiple of this, above every loaded record.
+/// The numbers of added records start at a multiple of this, above every loaded record.
 const ADDED_RECORDS: u64 = 1 << 40;
 
-/// Draws made at once: side by side they overlap in the processor and cost a quarter of what they cost one by one.
+/// Draws made at once. They overlap in the processor and cost a quarter of single draws.
 const DRAWS: usize = 64;
 
-/// Pairs that a scan of [`Workload::Scans`] asks for.
+/// Pairs that a scan of [`Workload::Scans`] requests.
 const SCANNED: usize = 10;
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 pub(crate) struct Shared {
     zipf: Zipf,
     values: Values,
@@ -28,20 +29,20 @@ pub(crate) struct Shared {
     added: Alone,
 }
 
-/// Records that the run has named so far: those it adds, or of Load those it loads; on a cache line of its own, since
-/// all threads read its neighbours all the time.
+/// Records that the run has named so far: those that it adds, or for Load those that it loads. The counter has a cache
+/// line of its own, because all threads constantly read its neighbours.
 #[repr(align(128))]
 struct Alone(AtomicU64);
 
 impl Shared {
     pub(crate) fn new(plan: &Plan, workload: Workload) -> Self {
-        // Another workload or seed, another tag (but for one chance in eight million): its records are new ones.
+        // Another workload or seed gets another tag (except for one chance in eight million), so its records are new.
         let tag = 1 + scrambled(plan.seed.wrapping_mul(64).wrapping_add(workload as u64), (1 << 23) - 1);
         let zipf = Zipf::new(plan.records);
         Self { zipf, values: Values::new(plan.value_bytes, plan.seed), tag, added: Alone(AtomicU64::new(0)) }
     }
 
-    /// Names `count` records that no thread of this run has named; returns the first one's index.
+    /// Names `count` records that no thread of this run has named, and returns the index of the first.
     fn add(&self, count: u64) -> u64 {
         self.added.0.fetch_add(count, Relaxed)
     }
@@ -63,7 +64,7 @@ impl Step {
     const WRITTEN: Self = Self { kind: Kind::Write, operations: 1, misses: 0 };
 }
 
-/// One thread's position in a run.
+/// The position of one thread in a run.
 pub(crate) struct Steps<'a> {
     engine: &'a dyn Engine,
     plan: &'a Plan,
@@ -71,7 +72,7 @@ pub(crate) struct Steps<'a> {
     shared: &'a Shared,
     random: Pcg64Mcg,
     next_value: u64,
-    /// Draws, the unused ones in front: of D ranks, of the others records.
+    /// Draws, the unused ones in front: ranks for D, records for the other workloads.
     draws: [u64; DRAWS],
     unused: usize,
     into: Vec<u8>,
@@ -102,7 +103,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Draws ahead if nothing drawn is left, and says whether it did: that time belongs to no operation's latency.
+    /// Draws ahead if no draws are left, and returns whether it did. That time belongs to no operation's latency.
     pub(crate) fn draw_ahead(&mut self) -> bool {
         if self.unused > 0 || matches!(self.workload, Workload::Load | Workload::Batches) {
             return false;
@@ -120,8 +121,8 @@ impl<'a> Steps<'a> {
         true
     }
 
-    /// Does the next operation, after [`draw_ahead`](Self::draw_ahead); `None` when there is none left, which only Load
-    /// and Batches ever say.
+    /// Runs the next operation, after [`draw_ahead`](Self::draw_ahead). Returns `None` when none is left, which only
+    /// happens for Load and Batches.
     pub(crate) fn step(&mut self) -> Result<Option<Step>, BoxError> {
         let step = match self.workload {
             Workload::Load => return self.load(),
@@ -140,7 +141,7 @@ impl<'a> Steps<'a> {
     }
 
     fn load(&mut self) -> Result<Option<Step>, BoxError> {
-        // One by one, so that what is in is a run of numbers whenever the load ends.
+        // One by one, so that the inserted records have consecutive numbers whenever the load ends.
         let record = self.shared.add(1);
         if record >= self.plan.records {
             return Ok(None);
@@ -173,7 +174,8 @@ impl<'a> Steps<'a> {
     fn read_latest(&mut self) -> Result<Step, BoxError> {
         let count = self.plan.records + self.shared.added.0.load(Relaxed);
         let back = self.drawn();
-        // Each other thread may still be inserting one record: the latest that many are left out.
+        // Each other thread may still be inserting one record, so the latest records, one per other thread, are
+        // excluded.
         let position = (count - 1 - back).saturating_sub(self.plan.threads as u64 - 1);
         let record = match position.checked_sub(self.plan.records) {
             None => position,
@@ -197,7 +199,7 @@ impl<'a> Steps<'a> {
         let (record, mut room) = (self.drawn(), [0; KEY_BYTES]);
         let from = self.plan.keys.of(record, &mut room);
         let mut touched = 0_u64;
-        // A user would read what he scans: an engine that maps its values lazily pays for them here.
+        // A user reads what a scan returns. An engine that maps its values lazily pays for that here.
         let mut visit = |key: &[u8], value: &[u8]| {
             touched += key.len() as u64 + value.iter().step_by(64).map(|&byte| u64::from(byte)).sum::<u64>();
         };
@@ -229,7 +231,7 @@ impl<'a> Steps<'a> {
         Ok(Step::WRITTEN)
     }
 
-    /// The next draw. No operation needs two, and each is preceded by `draw_ahead`.
+    /// Returns the next draw. No operation needs two, and `draw_ahead` precedes each operation.
     fn drawn(&mut self) -> u64 {
         self.unused -= 1;
         self.draws[self.unused]

@@ -1,9 +1,9 @@
-//! Holm as an engine to measure: one keyspace of a database that the caller has opened, and may go on using.
+//! Holm as an engine to measure: one keyspace of a database that the caller has opened, and may continue to use.
 
 use crate::{BoxError, Engine};
 use holm::{Database, Keyspace};
 
-/// A keyspace under the workloads.
+/// A keyspace as an engine.
 pub struct Store {
     name: &'static str,
     database: Database,
@@ -11,7 +11,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// The keyspace of that name, made if it is not there; `name` is the row in a report.
+    /// Opens the keyspace of that name, or creates it; `name` is its row in reports.
     ///
     /// # Errors
     /// As [`Database::keyspace`].

@@ -1,14 +1,14 @@
-//! A table as aligned Markdown: the first column to the left, figures to the right.
+//! A table as aligned Markdown: the first column is left-aligned, the others are right-aligned.
 
 use std::fmt;
 
-/// A title, a header and rows of as many cells; `-` where there is no figure.
+/// A title, a header and rows of equally many cells; a cell without a value holds `-`.
 pub struct Table {
-    /// Above it.
+    /// The line above the table.
     pub title: String,
-    /// The first line.
+    /// The header row.
     pub header: Vec<String>,
-    /// The others.
+    /// The other rows.
     pub rows: Vec<Vec<String>>,
 }
 

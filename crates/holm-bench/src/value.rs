@@ -1,12 +1,12 @@
-//! Values: pieces of one pool of random bytes, cut at a place that follows from a number. Random, so that no engine's
-//! compression gains by them; from a pool, so that making one costs nothing; following from a number, so that a value
-//! can be checked after a crash. The pieces are taken in sequence, which is what hardware prefetchers like: the
-//! pool leaves the engine's caches alone as far as it can.
+//! Values: slices of one pool of random bytes, at an offset that depends on a number. They are random, so that
+//! compression does not help any engine. They come from a pool, so that creating one costs nothing. They depend on a
+//! number, so that a value can be checked after a crash. Slices are taken in sequence, which suits hardware
+//! prefetchers, so that the pool disturbs the engine's caches as little as possible.
 
 use rand::{RngCore, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Large against an engine's compression block, so that a block rarely holds the same bytes twice.
+/// Large compared with an engine's compression block, so that a block rarely holds the same bytes twice.
 const POOL_BYTES: usize = 1 << 20;
 
 /// Values of one size.
@@ -16,7 +16,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Values of `value_bytes` bytes; equal seeds give equal values. Holds 1 MiB plus one value in memory.
+    /// Creates values of `value_bytes` bytes. Equal seeds give equal values. Uses 1 MiB of memory plus one value.
     #[must_use]
     pub fn new(value_bytes: usize, seed: u64) -> Self {
         let mut pool = vec![0; POOL_BYTES + value_bytes];
@@ -24,7 +24,8 @@ impl Values {
         Self { pool, value_bytes }
     }
 
-    /// The value with this number; the load gives record `n` the value `n`. Numbers a MiB apart may share bytes.
+    /// Returns the value with this number. The load gives record `n` the value `n`. Numbers a MiB apart may share
+    /// bytes.
     #[must_use]
     pub fn of(&self, number: u64) -> &[u8] {
         let start = (number.wrapping_mul(self.value_bytes as u64) % POOL_BYTES as u64) as usize;

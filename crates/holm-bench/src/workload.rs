@@ -1,12 +1,12 @@
-//! The workloads by name. What each does is in `steps.rs`; this file is the vocabulary of command lines and reports.
+//! The workloads by name. `steps.rs` implements them; this file holds the names for command lines and reports.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What the threads do. A to F are YCSB's core workloads; they expect a load with the same plan before them.
+/// The operations of a run. A to F are YCSB's core workloads. They expect a load with the same plan before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Workload {
-    /// Inserts every record once, by number and so in random key order; the threads take turns. Runs to completion,
+    /// Inserts every record once, by number and so in random key order. The threads take turns. It runs to completion,
     /// unless [`Plan::load_seconds`](crate::Plan::load_seconds) ends it.
     Load,
     /// 50 % reads, 50 % updates, zipf.
@@ -21,19 +21,19 @@ pub enum Workload {
     E,
     /// 50 % reads, 50 % reads followed by an update of the same record, zipf.
     F,
-    /// Updates, zipf: the price of single commits.
+    /// Updates, zipf: the cost of single commits.
     Updates,
-    /// Reads, every record as often as any other.
+    /// Reads, all records equally often.
     Gets,
-    /// Scans of 10 pairs, from every record as often as from any other.
+    /// Scans of 10 pairs, from all records equally often.
     Scans,
-    /// New records in atomic batches of [`BATCH`](crate::BATCH), until as many as `records` were added or the time is
-    /// over. An operation is a record; a latency is a batch's. To have each batch synced, open the engine so.
+    /// New records in atomic batches of [`BATCH`](crate::BATCH), until `records` records are added or the time is over.
+    /// An operation is a record; a latency is that of a batch. To sync each batch, open the engine in such a mode.
     Batches,
 }
 
 impl Workload {
-    /// Every workload, in the order in which a report shows them.
+    /// Every workload, in the order of reports.
     pub const ALL: [Self; 11] = [
         Self::Load,
         Self::A,
@@ -48,7 +48,7 @@ impl Workload {
         Self::Batches,
     ];
 
-    /// The name that `Display` writes and `FromStr` takes.
+    /// Returns the name that `Display` writes and `FromStr` parses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl fmt::Display for Workload {
     }
 }
 
-/// A name that no workload has.
+/// The error for a name that no workload has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWorkload(pub String);
 

@@ -1,16 +1,16 @@
-//! Which record next: ranks by Zipf's law in constant time (Gray, Sundaresan, Englert, Baclawski, Weinberger: "Quickly
-//! generating billion-record synthetic databases", SIGMOD 1994), and their scattering over the records, so that popular
-//! records are neighbours neither in key order nor in the order of the load.
+//! Chooses records by Zipf's law. A rank takes constant time (Gray, Sundaresan, Englert, Baclawski, Weinberger:
+//! "Quickly generating billion-record synthetic databases", SIGMOD 1994). Ranks are scattered over the records, so that
+//! popular records are neighbours neither in key order nor in load order.
 
-/// Skew of YCSB.
+/// The skew of YCSB.
 const THETA: f64 = 0.99;
 
-/// Terms of the zeta sum that are added one by one; the rest is an integral with its first two corrections, whose
-/// error is below 1e-9 of the sum. This makes a plan of any size cheap to start.
+/// Terms of the zeta sum that are added one by one. The rest is an integral with its first two corrections, with an
+/// error below 1e-9 of the sum. So a plan of any size starts quickly.
 const EXACT_TERMS: u64 = 10_000;
 
-/// Ranks by Zipf's law with the skew of YCSB, 0.99. The constants of one size: computed once per run and shared by its
-/// threads.
+/// Ranks by Zipf's law with the skew of YCSB, 0.99. It holds the constants of one size, computed once per run and
+/// shared by its threads.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     count: u64,
@@ -20,7 +20,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Ranks 0..count; `count` at least 1.
+    /// Creates a generator of ranks 0..count; `count` is at least 1.
     #[must_use]
     pub fn new(count: u64) -> Self {
         let theta = THETA;
@@ -35,7 +35,7 @@ impl Zipf {
         Self { count, zeta, eta, second }
     }
 
-    /// The rank, 0 being the most popular, that `uniform` in [0, 1) stands for.
+    /// Returns the rank for `uniform` in [0, 1). Rank 0 is the most popular.
     #[must_use]
     pub fn rank(&self, uniform: f64) -> u64 {
         let along = uniform * self.zeta;
@@ -50,8 +50,8 @@ impl Zipf {
     }
 }
 
-/// The method raises to 1 / (1 - theta), which for [`THETA`] is 100: eight multiplications, where the general power
-/// would cost as much as the clock.
+/// The method raises to 1 / (1 - theta), which is 100 for [`THETA`]. That takes eight multiplications; the general
+/// power function would cost as much as the clock.
 fn hundredth_power(x: f64) -> f64 {
     let x4 = x * x * (x * x);
     let x16 = x4 * x4 * (x4 * x4);
@@ -59,7 +59,7 @@ fn hundredth_power(x: f64) -> f64 {
     x32 * x32 * x32 * x4
 }
 
-/// The sum of 1 / i^theta over 1..=count.
+/// Returns the sum of 1 / i^theta over 1..=count.
 fn zeta(count: u64, theta: f64) -> f64 {
     let exact: f64 = (1..=count.min(EXACT_TERMS)).map(|i| (i as f64).powf(-theta)).sum();
     if count <= EXACT_TERMS {
@@ -72,7 +72,8 @@ fn zeta(count: u64, theta: f64) -> f64 {
     exact + integral + ends + slopes
 }
 
-/// Where in 0..count a rank lies. Not one-to-one: two ranks may share a record, as in YCSB's scrambled generator.
+/// Returns the record in 0..count of a rank. It is not one-to-one: two ranks may share a record, as in YCSB's scrambled
+/// generator.
 pub(crate) fn scrambled(rank: u64, count: u64) -> u64 {
     let mut hash = rank.wrapping_add(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -109,7 +110,7 @@ mod tests {
         for head in [1, 2, 100, 10_000, 100_000] {
             let expected = zeta(head, THETA) / zeta(COUNT, THETA);
             let found = ranks.iter().filter(|&&rank| rank < head).count() as f64 / ranks.len() as f64;
-            // The method is exact for the first two ranks and up to about 0.011 generous to the next hundreds.
+            // The method is exact for the first two ranks, and overestimates the next hundreds by up to about 0.011.
             let spread = if head <= 2 { 0.005 } else { 0.015 };
             assert!((found - expected).abs() < spread, "first {head}: {found} of the draws, expected {expected}");
         }

@@ -1,4 +1,4 @@
-//! Every workload against a map that counts what it is asked: the counts of an outcome must be those of the engine.
+//! Every workload against a map that counts its calls: the counts of an outcome must equal those of the engine.
 #![forbid(unsafe_code)]
 
 use holm_bench::{BATCH, BoxError, Engine, Keys, List, Outcome, Plan, PlanError, Values, Workload, fill, key, run};
@@ -68,7 +68,7 @@ fn plan(threads: usize) -> Plan {
     Plan { records: 5000, value_bytes: 20, threads, seconds: 0.15, seed: 42, ..Plan::default() }
 }
 
-/// Loads a map, forgets what the load called, runs the workload.
+/// Loads a map, resets its counts, and runs the workload.
 fn measured(workload: Workload, threads: usize) -> (Outcome, Calls) {
     let map = Map::default();
     let loaded = run(&map, &plan(threads), Workload::Load).unwrap();
@@ -179,7 +179,8 @@ fn fill_gives_what_load_gives() {
     assert_eq!(filled.0.into_inner().unwrap().pairs, loaded.0.into_inner().unwrap().pairs);
 }
 
-/// Whatever the threads were at when the time was over: what is in is a run of numbers, and `fill` knows where it ends.
+/// Wherever the threads were when the time was over, the records that are in have consecutive numbers, and `fill`
+/// starts behind them.
 #[test]
 fn a_load_that_is_cut_short_is_filled_up() {
     for threads in [1, 3] {

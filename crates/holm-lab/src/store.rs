@@ -1,4 +1,4 @@
-//! The designs for a store: the table that a builder is given to open a database of any design of the list.
+//! The designs for a store: the table for a builder that opens a database of any design of the list.
 //!
 //! ```
 //! use holm_lab::store::Laboratory;
@@ -15,9 +15,9 @@ use holm_designs::designs;
 use holm_medium::{Journaled, Mapped};
 use holm_tree::Entry;
 
-/// Opens databases of any design.
+/// Extends a builder to open databases of any design.
 pub trait Laboratory {
-    /// With every design of the list to choose from, in place of those that ship.
+    /// Makes every design of the list available, in place of the default ones.
     #[must_use = "options do nothing until `open`"]
     fn laboratory(self) -> Self;
 }
@@ -28,12 +28,12 @@ impl Laboratory for Builder {
     }
 }
 
-/// Every design over ordinary files, for byte strings.
+/// Returns every design over ordinary files, for byte strings.
 pub fn over_files() -> Vec<Entry<Journaled, Records>> {
     designs::entries()
 }
 
-/// Every design over a medium that flushes, for byte strings.
+/// Returns every design over a medium that flushes, for byte strings.
 pub fn over_mapped() -> Vec<Entry<Mapped, Records>> {
     designs::entries()
 }

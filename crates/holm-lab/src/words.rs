@@ -1,4 +1,4 @@
-//! Trees of words, keys and payloads of eight bytes, over media that flush.
+//! Trees with keys and payloads of eight bytes, over media that flush.
 
 use holm_designs::designs;
 use holm_medium::{Mapped, Quill};
@@ -6,7 +6,8 @@ use holm_search::Search;
 use holm_tree::{Index, Words};
 use std::sync::Arc;
 
-/// The tree of a design of the list, empty until it is rebuilt; `None` where no design has that name.
+/// Returns the tree of a design of the list; `None` if no design has that name. The tree is empty until it is rebuilt
+/// from the leaves of its storage.
 pub fn design(name: &str, quill: Arc<Quill<Mapped>>, search: Search) -> Option<Box<dyn Index<Words>>> {
     designs::open(name, quill, Words, search)
 }

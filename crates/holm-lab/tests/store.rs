@@ -1,5 +1,5 @@
-//! The store over every design of the list: what the ones that ship promise holds of the others too, and what a design
-//! cannot do is refused before anything is made.
+//! The store over every design of the list: guarantees of the default designs hold for the others too. What a design
+//! does not support is rejected before any file is created.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     files.map(|file| (file.file_name().to_string_lossy().into(), std::fs::read(file.path()).expect("a file"))).collect()
 }
 
-/// A strict design is made over the private image alone, but closed it is looked at as any other.
+/// A strict design is created only over the private image. A closed database of it opens read-only like any other.
 #[test]
 fn whatever_the_design() {
     let shifting = ["fast_fair", "fast_fair_sentinels", "circ", "isle"];
@@ -77,7 +77,7 @@ fn a_design_that_does_not_suit_byte_strings() {
     }
 }
 
-/// A strict design cannot defer, and the kernel may write a shared mapping back at any time.
+/// A strict design is not durable per epoch, and the kernel may write back a shared mapping at any time.
 #[test]
 fn a_strict_design_on_a_shared_image() {
     let folder = folder();

@@ -1,8 +1,9 @@
-//! Memory that grows at its end: one array of one type, of which the tree has one for each thing that it keeps.
+//! An array of one type that grows at its end. The tree has one area for each kind of data that it keeps.
 //!
-//! Small areas come from the allocator. Large ones are address space reserved ahead, aligned to large pages and never
-//! zeroed before it is used; when one is outgrown its pages are moved, not copied. An area knows how many of its
-//! elements there are, and nothing of what they hold: it drops none. One of the rooms where `unsafe` may stand.
+//! Small areas come from the allocator. Large ones are reserved address space, aligned to large pages and not zeroed
+//! before use. When a large area outgrows its reservation, its pages are moved, not copied. An area knows how many
+//! elements it has and nothing about their content: it drops none of them. This is one of the files where `unsafe` is
+//! allowed.
 
 use holm_search::LINE_BYTES;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
@@ -10,18 +11,19 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
-/// Which pages a level's large areas ask for. A hint: small areas come from the allocator.
+/// The pages that a level's large areas ask the system for. This is a hint, and small areas ignore it: they come from
+/// the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pages {
-    /// As the system does by itself.
+    /// The system decides.
     Usual,
-    /// Small pages, also where the system would give large ones.
+    /// Small pages, even where the system would use large ones.
     Small,
-    /// Large pages: of two MiB on x86-64.
+    /// Large pages: 2 MiB on x86-64.
     Large,
 }
 
-/// Types of which every element is written when an area grows, so that all of it may be looked at.
+/// Types whose elements are all written when an area grows, so that every element may be read.
 pub trait Plain: Copy {}
 impl Plain for i32 {}
 impl Plain for i64 {}
@@ -31,7 +33,7 @@ impl Plain for u32 {}
 pub(crate) struct Area<T> {
     base: NonNull<T>,
     len: usize,
-    /// Elements for which there is memory.
+    /// Elements that the memory has room for.
     capacity: usize,
     /// Whether the memory is a mapping of its own.
     mapped: bool,
@@ -39,8 +41,8 @@ pub(crate) struct Area<T> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: an area owns its memory as a `Vec` does, and lends elements out through `&self` and `&mut self` alone; the
-// raw pointers that it gives are dereferenced under the borrows of whoever owns the area.
+// SAFETY: an area owns its memory as a `Vec` does, and lends elements out only through `&self` and `&mut self`. The raw
+// pointers that it returns are dereferenced under the borrows of the area's owner.
 unsafe impl<T: Send> Send for Area<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Area<T> {}
@@ -48,24 +50,24 @@ unsafe impl<T: Sync> Sync for Area<T> {}
 impl<T> Area<T> {
     const ALIGN: usize = if align_of::<T>() > LINE_BYTES { align_of::<T>() } else { LINE_BYTES };
 
-    /// No elements, and no memory.
+    /// Returns an area without elements and without memory.
     pub(crate) const fn new(pages: Pages) -> Self {
         const { assert!(size_of::<T>() > 0, "an area's elements have a size") };
         Self { base: NonNull::dangling(), len: 0, capacity: 0, mapped: false, pages, elements: PhantomData }
     }
 
-    /// Elements.
+    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Bytes in use, and bytes held for growth that the allocator counts as given.
+    /// Bytes in use, and bytes held for growth that the allocator counts as allocated.
     pub(crate) fn bytes(&self) -> usize {
         let elements = if self.mapped { self.len } else { self.capacity };
         elements * size_of::<T>()
     }
 
-    /// Where element `index` is. Valid until the area grows.
+    /// Returns the address of element `index`. It is valid until the area grows.
     #[inline(always)]
     pub(crate) fn at(&self, index: usize) -> NonNull<T> {
         assert!(index < self.len, "an element behind the area's end");
@@ -73,7 +75,7 @@ impl<T> Area<T> {
         unsafe { self.base.add(index) }
     }
 
-    /// Makes `count` more elements, which hold nothing yet.
+    /// Adds `count` elements that are not initialized.
     pub(crate) fn grow_unwritten(&mut self, count: usize) {
         let wanted = self.len.checked_add(count).unwrap_or_else(|| panic!("an area of more than all memory"));
         if wanted > self.capacity {
@@ -82,8 +84,8 @@ impl<T> Area<T> {
         self.len = wanted;
     }
 
-    /// Makes room for `count` elements more, and asks the system for the memory now and not when each page is first
-    /// written to. A refusal changes nothing but when it is paid.
+    /// Makes room for `count` more elements, and asks the system for the memory now instead of at the first write to
+    /// each page. If the system refuses, the pages arrive at the first write, as usual.
     pub(crate) fn prepare(&mut self, count: usize) {
         let wanted = self.len.checked_add(count).unwrap_or_else(|| panic!("an area of more than all memory"));
         if wanted > self.capacity {
@@ -96,7 +98,7 @@ impl<T> Area<T> {
         }
     }
 
-    /// What is behind the first `len` elements is given up.
+    /// Removes all elements behind the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
@@ -117,7 +119,7 @@ impl<T> Area<T> {
         self.move_to(fresh, capacity);
     }
 
-    /// Takes what there is to heap or mapped memory at `fresh`, by copying it.
+    /// Copies the elements to heap or mapped memory at `fresh`, and uses that memory from then on.
     fn move_to(&mut self, fresh: NonNull<T>, capacity: usize) {
         // SAFETY: both ends have room for `len` elements, and fresh memory overlaps nothing.
         unsafe { fresh.copy_from_nonoverlapping(self.base, self.len) };
@@ -139,13 +141,13 @@ impl<T> Area<T> {
         mapping::advise(self.base.cast(), bytes, self.pages);
     }
 
-    /// What the mapping spans: its capacity is that, rounded down to elements.
+    /// Bytes of the mapping. The capacity is this number rounded down to whole elements.
     #[cfg(all(target_os = "linux", not(miri)))]
     fn mapped_bytes(&self) -> usize {
         (self.capacity * size_of::<T>()).next_multiple_of(mapping::LARGE_PAGE)
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     fn release(&mut self) {
         if self.capacity == 0 {
             return;
@@ -156,18 +158,18 @@ impl<T> Area<T> {
             return;
         }
         let layout = Layout::array::<T>(self.capacity).and_then(|layout| layout.align_to(Self::ALIGN));
-        // SAFETY: allocated with this very layout, which therefore exists.
+        // SAFETY: the memory was allocated with this layout, so the layout is valid.
         unsafe { dealloc(self.base.cast().as_ptr(), layout.unwrap_unchecked()) };
     }
 }
 
 impl<T: Plain> Area<T> {
-    /// Makes `count` more elements, all of them `value`.
+    /// Adds `count` elements, all equal to `value`.
     pub(crate) fn grow(&mut self, count: usize, value: T) {
         let before = self.len;
         self.grow_unwritten(count);
         for index in before..self.len {
-            // SAFETY: the memory is this area's, and an element of a plain type has nothing to drop.
+            // SAFETY: the memory belongs to this area, and an element of a plain type has nothing to drop.
             unsafe { self.at(index).write(value) };
         }
     }
@@ -178,8 +180,8 @@ impl<T: Plain> Deref for Area<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `len` elements of a plain type, all written when they came to be (`grow_unwritten` is for others);
-        // without elements the pointer dangles, which an empty slice's may.
+        // SAFETY: `len` elements of a plain type, all written when they were added (`grow_unwritten` is for other
+        // types). Without elements the pointer dangles, which is allowed for an empty slice.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
     }
 }
@@ -198,7 +200,7 @@ impl<T> Drop for Area<T> {
     }
 }
 
-/// Anonymous memory straight from the system.
+/// Anonymous memory straight from the operating system.
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping {
     use super::Pages;
@@ -206,14 +208,14 @@ mod mapping {
     use std::ptr::{NonNull, null_mut};
 
     pub(super) const LARGE_PAGE: usize = 2 << 20;
-    /// From here on a mapping is cheaper than the copies that growing by the allocator would take.
+    /// From this size on, a mapping is cheaper than the copies that growth through the allocator would take.
     pub(super) const WORTH_MAPPING: usize = 2 * LARGE_PAGE;
 
-    /// Address space of whole large pages, aligned to them. It takes no memory until it is written to.
+    /// Reserves address space of whole large pages, aligned to them. It uses no memory until it is written to.
     pub(super) fn reserve(bytes: usize) -> Option<NonNull<u8>> {
         let span = bytes.checked_add(LARGE_PAGE)?;
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
-        // SAFETY: a mapping wherever the system likes disturbs nothing.
+        // SAFETY: a new mapping at an address that the system chooses affects no other memory.
         let start = unsafe { mmap_anonymous(null_mut(), span, access, flags) }.ok()?.cast::<u8>();
         let skipped = start.align_offset(LARGE_PAGE);
         let base = start.wrapping_add(skipped);
@@ -225,20 +227,20 @@ mod mapping {
         NonNull::new(base)
     }
 
-    /// Puts the pages of the mapping at `from`, of `bytes`, at the beginning of `to`, of `more`, both aligned to large
-    /// pages; `from` is gone.
+    /// Moves the pages of the mapping at `from`, of `bytes`, to the beginning of `to`, of `more` bytes. Both are
+    /// aligned to large pages. The mapping at `from` is gone afterwards.
     ///
-    /// What is moved grows as it is moved and takes all of `to`'s place. If it only covered the beginning, the system
-    /// would keep the two parts as two mappings, and before Linux 6.17 it refuses to move two by one call.
+    /// The moved mapping grows while it moves and replaces all of `to`. If it covered only the beginning, the system
+    /// would keep the two parts as two mappings, and Linux before 6.17 refuses to move two mappings in one call.
     pub(super) fn replace(from: NonNull<u8>, bytes: usize, to: NonNull<u8>, more: usize) -> Option<()> {
-        // SAFETY: both are mappings of this process made by `reserve`, which span so much and do not overlap, and the
-        // caller gives up `from` and all that is in `to`: nothing.
+        // SAFETY: both are mappings of this process made by `reserve`, they span these sizes and do not overlap. The
+        // caller gives up `from` and the content of `to`, which is empty.
         let moved =
             unsafe { mremap_fixed(from.as_ptr().cast(), bytes, more, MremapFlags::MAYMOVE, to.as_ptr().cast()) };
         moved.ok().map(drop)
     }
 
-    /// Asks for pages of a kind; a refusal changes nothing but speed.
+    /// Asks for pages of one kind. A refusal changes only the speed.
     pub(super) fn advise(base: NonNull<u8>, bytes: usize, pages: Pages) {
         let advice = match pages {
             Pages::Usual => return,
@@ -252,13 +254,13 @@ mod mapping {
     /// Brings the pages from `start` to `end`, in bytes from `base`, into memory.
     pub(super) fn populate(base: NonNull<u8>, start: usize, end: usize) {
         let start = start - start % LARGE_PAGE;
-        // SAFETY: pages inside a mapping of ours, whose content stays as it is.
+        // SAFETY: the pages lie inside a mapping of ours, and their content does not change.
         let _: rustix::io::Result<()> =
             unsafe { madvise(base.as_ptr().wrapping_add(start).cast(), end - start, Advice::LinuxPopulateWrite) };
     }
 
     pub(super) fn release(base: NonNull<u8>, bytes: usize) {
-        // SAFETY: a mapping of ours, or a piece of one, that nobody uses any more.
+        // SAFETY: a mapping of ours, or a part of one, that is no longer in use.
         let released = unsafe { munmap(base.as_ptr().cast(), bytes) };
         debug_assert!(released.is_ok(), "a mapping of our own is released");
     }
@@ -285,8 +287,8 @@ mod tests {
         assert_eq!(area[..], [0, 0, 0, 7]);
     }
 
-    /// Areas were once moved to the beginning of a larger mapping, of which the rest stayed a mapping of its own. When
-    /// such an area was outgrown in its turn both were moved at once, which older systems refuse: the program ended.
+    /// Bug: an area was moved to the beginning of a larger mapping, and the remainder stayed a mapping of its own. The
+    /// next growth moved both mappings at once. Older systems refuse that, and the program ended.
     #[cfg(all(target_os = "linux", not(miri)))]
     #[test]
     fn an_area_that_was_moved_is_one_mapping() {

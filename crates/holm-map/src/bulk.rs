@@ -1,4 +1,4 @@
-//! Loading what is in order already: leaves are filled one after the other, and no key is searched for.
+//! Bulk loading of sorted input: it fills leaf after leaf and searches for no key.
 
 use crate::key::Key;
 use crate::level::Selection;
@@ -7,12 +7,12 @@ use crate::tree::Tree;
 use holm_search::Portable;
 use std::fmt;
 
-/// Keys that were to be loaded in bulk did not ascend.
+/// The error of a bulk load whose keys do not ascend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotAscending<K> {
-    /// A key that came.
+    /// The previous key.
     pub before: K,
-    /// The key that came next, which is not above it.
+    /// The key after it, which is not greater.
     pub after: K,
 }
 
@@ -25,11 +25,12 @@ impl<K: fmt::Debug> fmt::Display for NotAscending<K> {
 impl<K: fmt::Debug> std::error::Error for NotAscending<K> {}
 
 impl<K: Key, V, S: Selection> Map<K, V, S> {
-    /// A map of pairs whose keys ascend. Its leaves are full, which takes the least memory and makes the first
-    /// insertions split them.
+    /// Builds a map from pairs whose keys ascend, in O(len). All leaves are full. This takes the least memory, and the
+    /// first insertions split leaves.
     ///
     /// # Errors
-    /// [`NotAscending`] at the first key that is not above the one before; what was loaded is dropped.
+    /// Returns [`NotAscending`] at the first key that is not greater than the one before it. The pairs loaded so far
+    /// are dropped.
     pub fn bulk_load(pairs: impl IntoIterator<Item = (K, V)>) -> Result<Self, NotAscending<K>> {
         let mut map = Self::selected();
         let mut last: Option<K> = None;
@@ -43,8 +44,8 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         Ok(map)
     }
 
-    /// Puts a map's pairs into an empty one, in their order. Where they do not ascend, for a promise of uniqueness was
-    /// broken, it stays broken.
+    /// Moves a map's pairs into an empty map in their order. Where the keys do not ascend, because a caller of
+    /// `insert_unique` broke its promise, the new map has the same duplicates.
     pub(crate) fn refill(&mut self, pairs: impl Iterator<Item = (K, V)>) {
         let mut last: Option<K> = None;
         for (key, value) in pairs {
@@ -59,13 +60,13 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// Puts a pair in whose key is above all others.
+    /// Appends a pair whose key is greater than all others.
     #[inline]
     pub(crate) fn append(&mut self, key: K::Lane, value: V) {
         if self.is_bare() {
             self.plant();
         }
-        // Any kernels will do, for leaves without an order ask none, and others find the end at once.
+        // Any kernels are correct here: unordered leaves use none, and sorted leaves find the end at once.
         self.insert_fresh(Portable, self.tail, key, value);
     }
 }

@@ -1,4 +1,4 @@
-//! The place of a key, occupied or vacant.
+//! Entries: the place of one key in a map, occupied or vacant.
 
 use crate::key::Key;
 use crate::level::Selection;
@@ -7,36 +7,36 @@ use crate::tree::{NOWHERE, Tree};
 use holm_search::with_vectors;
 use std::fmt;
 
-/// The place of a key; see [`crate::Map::entry`].
+/// The place of a key in a map. [`crate::Map::entry`] returns it.
 pub enum Entry<'a, K: Key, V, S: Selection = Fast> {
-    /// The key is there.
+    /// The key is present.
     Occupied(OccupiedEntry<'a, K, V, S>),
-    /// It is not.
+    /// The key is absent.
     Vacant(VacantEntry<'a, K, V, S>),
 }
 
-/// The place of a key that is there.
+/// The entry of a key that is present.
 pub struct OccupiedEntry<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) tree: &'a mut Tree<K, V, S>,
     pub(crate) key: K,
     pub(crate) place: (u32, usize),
 }
 
-/// The place of a key that is not there.
+/// The entry of a key that is absent.
 pub struct VacantEntry<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) tree: &'a mut Tree<K, V, S>,
     pub(crate) key: K,
-    /// Where it belongs: [`NOWHERE`] in a map that has no leaf yet.
+    /// The leaf that the key belongs to: [`NOWHERE`] in a map that has no leaf yet.
     pub(crate) leaf: u32,
 }
 
 impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
-    /// The value, which is `value` if there was none.
+    /// Inserts `value` if the entry is vacant, and returns the entry's value.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// The value, which is what `make` makes if there was none.
+    /// Inserts the result of `make` if the entry is vacant, and returns the entry's value.
     pub fn or_insert_with(self, make: impl FnOnce() -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -44,13 +44,13 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
         }
     }
 
-    /// The value, which is what `make` makes of the key if there was none.
+    /// Inserts the result of `make`, called with the key, if the entry is vacant. Returns the entry's value.
     pub fn or_insert_with_key(self, make: impl FnOnce(&K) -> V) -> &'a mut V {
         let key = *self.key();
         self.or_insert_with(|| make(&key))
     }
 
-    /// The value, which is its type's default if there was none.
+    /// Inserts the default of the value's type if the entry is vacant, and returns the entry's value.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,
@@ -58,7 +58,7 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
         self.or_insert_with(V::default)
     }
 
-    /// Changes the value, if there is one.
+    /// Calls `change` with the value if the entry is occupied.
     pub fn and_modify(mut self, change: impl FnOnce(&mut V)) -> Self {
         if let Self::Occupied(entry) = &mut self {
             change(entry.get_mut());
@@ -66,7 +66,7 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
         self
     }
 
-    /// Puts a value there, whatever there was, and says where it is.
+    /// Inserts a value or replaces the present one, and returns the occupied entry.
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
         match self {
             Self::Occupied(mut entry) => {
@@ -77,7 +77,7 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
         }
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         match self {
             Self::Occupied(entry) => &entry.key,
@@ -87,37 +87,37 @@ impl<'a, K: Key, V, S: Selection> Entry<'a, K, V, S> {
 }
 
 impl<'a, K: Key, V, S: Selection> OccupiedEntry<'a, K, V, S> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// The value.
+    /// Returns a reference to the value.
     pub fn get(&self) -> &V {
         self.tree.value(self.place)
     }
 
-    /// The value, to be changed.
+    /// Returns a mutable reference to the value.
     pub fn get_mut(&mut self) -> &mut V {
         self.tree.value_mut(self.place)
     }
 
-    /// The value, to be changed, for as long as the map was lent.
+    /// Returns a mutable reference to the value that lives as long as the borrow of the map.
     pub fn into_mut(self) -> &'a mut V {
         self.tree.value_mut(self.place)
     }
 
-    /// Replaces the value, and gives the one before.
+    /// Replaces the value, and returns the previous one.
     pub fn insert(&mut self, value: V) -> V {
         std::mem::replace(self.get_mut(), value)
     }
 
-    /// Takes the pair out, and gives it.
+    /// Removes the pair, and returns it.
     pub fn remove_entry(self) -> (K, V) {
         (self.key, self.remove())
     }
 
-    /// Takes the pair out, and gives its value.
+    /// Removes the pair, and returns its value.
     pub fn remove(self) -> V {
         let ((leaf, slot), lane) = (self.place, self.key.lane());
         self.tree.remove_at(leaf, slot, lane)
@@ -125,22 +125,22 @@ impl<'a, K: Key, V, S: Selection> OccupiedEntry<'a, K, V, S> {
 }
 
 impl<'a, K: Key, V, S: Selection> VacantEntry<'a, K, V, S> {
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// The key, taken back.
+    /// Returns the key, and gives up the entry.
     pub fn into_key(self) -> K {
         self.key
     }
 
-    /// Puts a value there.
+    /// Inserts a value.
     pub fn insert(self, value: V) -> &'a mut V {
         self.insert_entry(value).into_mut()
     }
 
-    /// Puts a value there, and says where it is.
+    /// Inserts a value, and returns the occupied entry.
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, S> {
         let (tree, lane) = (self.tree, self.key.lane());
         if self.leaf == NOWHERE {

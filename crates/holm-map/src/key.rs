@@ -1,7 +1,7 @@
-//! What may be a key: numbers, each of which stands for one lane, in the same order.
+//! Keys: numbers that map to lanes in the same order.
 //!
-//! Floats have no total order of their own, for what is not a number has no place in it. [`Real`] is a float that is
-//! a number: to make one is where others are refused, with a typed error, and from there on nothing can fail.
+//! Floats have no total order of their own, because NaN has no place in it. [`Real`] is a float that is not NaN. Its
+//! constructor rejects NaN with a typed error, so no later operation can fail.
 
 use crate::area::Plain;
 use holm_search::Lane;
@@ -10,29 +10,30 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 mod sealed {
-    /// Keys are what has a lane.
+    /// Restricts keys to the types that have a lane.
     pub trait Sealed {}
 
-    /// What may be [`super::Real`].
+    /// The floats that [`super::Real`] can wrap.
     pub trait Float: Copy {
-        /// Whether it is one of the numbers.
+        /// Whether the float is not NaN.
         fn is_number(self) -> bool;
     }
 }
 
-/// A type of keys: `u32`, `u64`, `i32`, `i64`, [`Real<f32>`] and [`Real<f64>`]. All of their values are legal keys.
+/// A type of keys: `u32`, `u64`, `i32`, `i64`, [`Real<f32>`] or [`Real<f64>`]. Every value of these types is a valid
+/// key.
 pub trait Key: sealed::Sealed + Copy + Ord + fmt::Debug + Send + Sync + 'static {
-    /// What nodes hold in a key's place.
+    /// The number that nodes store in place of the key.
     type Lane: Lane + Plain;
-    /// The lane that stands for this key.
+    /// Returns the lane of this key.
     fn lane(self) -> Self::Lane;
-    /// The key for which `lane` stands.
+    /// Returns the key of `lane`.
     fn of_lane(lane: Self::Lane) -> Self;
-    /// Where `lane`'s key lies among numbers, up to rounding and a constant: for interpolation.
+    /// Returns the position of `lane`'s key on the number line, up to rounding and a constant. Interpolation uses it.
     fn position(lane: Self::Lane) -> f64;
 }
 
-/// Whole numbers: the lane is the key, with its top bit flipped if it has no sign.
+/// Whole numbers: the lane is the key. The top bit of an unsigned key is flipped.
 macro_rules! whole_keys {
     ($($key:ty, $lane:ty, $flip:expr;)*) => { $(
         impl sealed::Sealed for $key {}
@@ -65,8 +66,8 @@ whole_keys! {
     i64, i64, 0;
 }
 
-/// A float that is a number, infinities included; in total order, in which -0 comes before +0, and only what has the
-/// same bits is equal.
+/// A float that is not NaN. Infinities are included. The order is total: -0 precedes +0, and two values are equal only
+/// if their bits are equal.
 ///
 /// ```
 /// use holm_map::{Map, NotANumber, Real};
@@ -81,7 +82,7 @@ whole_keys! {
 #[derive(Clone, Copy)]
 pub struct Real<F>(F);
 
-/// What was to be a key is not a number.
+/// The error of [`Real::new`] for a NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotANumber;
 
@@ -100,24 +101,24 @@ impl<F: fmt::Debug> fmt::Debug for Real<F> {
 }
 
 impl<F: sealed::Float> Real<F> {
-    /// The float as a key.
+    /// Wraps a float as a key.
     ///
     /// # Errors
-    /// [`NotANumber`], if it is none.
+    /// Returns [`NotANumber`] if the float is NaN.
     #[inline(always)]
     pub fn new(float: F) -> Result<Self, NotANumber> {
         if float.is_number() { Ok(Self(float)) } else { Err(NotANumber) }
     }
 
-    /// The float.
+    /// Returns the float.
     #[inline(always)]
     pub fn get(self) -> F {
         self.0
     }
 }
 
-/// Floats: the lane is the bits, and those of negative ones are flipped but for the sign, for they are signs and
-/// magnitudes.
+/// Floats: the lane is the float's bits. Floats store a sign and a magnitude, so all bits of a negative float except
+/// the sign are flipped.
 macro_rules! real_keys {
     ($($float:ty, $lane:ty, $magnitude:expr;)*) => { $(
         impl sealed::Float for $float {

@@ -1,15 +1,17 @@
-//! An ordered map in memory: the modular B+-tree, for those who have outgrown the standard library's.
+//! An ordered map in memory: the modular B+-tree, for programs whose maps are too large for the standard library's.
 //!
-//! After Sasaki and Araki, "Modularizing B+-Trees: Three-Level B+-Trees Work Fine": the lower a level, the more often
-//! it is written, so leaves are made for writing, the root for reading, and each level's nodes have the size and the
-//! search that suit it. All choices are types: a [`Selection`] is compiled as one, and no node is asked what it is.
-//! Two are ready to use, [`Fast`] and [`Paper`]; `docs/map.md` says when to take which and how to make another.
+//! The design is by Sasaki and Araki, "Modularizing B+-Trees: Three-Level B+-Trees Work Fine". The lower a level, the
+//! more often it is written. So leaves are built for writes, the root is built for reads, and each level has its own
+//! node size and search. All choices are types: a [`Selection`] is compiled as one unit, and no operation tests the
+//! kind of a node. Two selections are recommended, [`Fast`] and [`Paper`]. `docs/map.md` says when to use which, and
+//! how to write another.
 //!
-//! Keys are numbers ([`Key`]), values are anything. Beside what an ordered map usually offers there are batches
-//! ([`Map::get_many`], [`Map::insert_many`], [`Map::remove_many`]), which keep the memory busy where one operation
-//! alone would wait for it.
+//! Keys are numbers ([`Key`]); values have any type. In addition to the usual methods of an ordered map there are
+//! batches: [`Map::get_many`], [`Map::insert_many`] and [`Map::remove_many`]. A batch overlaps the cache misses of many
+//! searches, where a single operation waits for each miss.
 //!
-//! What is left out: threads. A map is `Send` and `Sync` as far as its values are, and one writer excludes readers.
+//! The map does not support concurrent writers. It is `Send` and `Sync` if its values are, and a writer excludes
+//! readers.
 
 #![deny(unsafe_code)]
 
@@ -17,10 +19,10 @@
 mod area;
 mod bulk;
 mod entry;
-#[allow(unsafe_code, reason = "values that are lent to be changed, several at a time")]
+#[allow(unsafe_code, reason = "it lends several values mutably at a time")]
 mod iter;
 mod key;
-#[allow(unsafe_code, reason = "pairs come and go in memory that nobody else drops")]
+#[allow(unsafe_code, reason = "it manages pairs in memory that has no other owner")]
 mod leaf;
 mod level;
 mod many;
@@ -31,7 +33,7 @@ mod search;
 mod traits;
 mod tree;
 mod tuner;
-#[allow(unsafe_code, reason = "the way from a slot to a reference")]
+#[allow(unsafe_code, reason = "it turns slots into references")]
 mod values;
 mod variants;
 

@@ -1,7 +1,7 @@
-//! Batches: many keys whose ways down are gone together.
+//! Batches: the descents of many keys run interleaved.
 //!
-//! One search waits for memory at every level. Of a group of searches each asks for its next node and lets the others
-//! go on meanwhile, so that the memory is busy as a whole. Some tens at a time are enough to keep it so.
+//! A single search waits for memory at every level. Each search of a group prefetches its next node and lets the others
+//! proceed, so that the memory system stays busy. Some tens of searches are enough for that.
 
 use crate::key::Key;
 use crate::leaf::Leaf;
@@ -11,27 +11,27 @@ use crate::tree::{NOWHERE, Tree};
 use holm_search::{Lane, LaneKernels, with_vectors};
 use std::vec::Drain;
 
-/// Searches that go together: more than wait for memory at a time, for their waits are of different lengths.
+/// Searches per group. This is more than can wait for memory at a time, because their waits differ in length.
 const GROUP: usize = 64;
-/// And where fewer are left.
+/// The size of a group when fewer searches are left.
 const FEW: usize = 16;
 
 impl<K: Key, V, S: Selection> Map<K, V, S> {
-    /// The values of many keys, in the keys' order.
+    /// Returns the values of many keys, in the order of `keys`; `None` for an absent key.
     pub fn get_many(&self, keys: &[K]) -> Vec<Option<&V>> {
         let mut found = Vec::with_capacity(keys.len());
         self.get_many_with(keys, |_, value| found.push(value));
         found
     }
 
-    /// Calls `each` with the place of each key among `keys` and its value, in the keys' order.
+    /// Calls `each` with the index of each key in `keys` and its value, in the order of `keys`.
     #[inline]
     pub fn get_many_with<'a>(&'a self, keys: &[K], mut each: impl FnMut(usize, Option<&'a V>)) {
         with_vectors!(self.tree.vectors, x => self.tree.get_many(x, keys, &mut each));
     }
 
-    /// Puts many pairs in, as [`Map::insert`] one after the other would, and says how many keys were not there before.
-    /// Values that are replaced are dropped.
+    /// Inserts many pairs, with the result of calling [`Map::insert`] for one after the other. Returns how many keys
+    /// were absent before. Replaced values are dropped.
     pub fn insert_many(&mut self, pairs: impl IntoIterator<Item = (K, V)>) -> usize {
         let before = self.len();
         let mut pairs = pairs.into_iter();
@@ -45,13 +45,13 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         }
     }
 
-    /// Takes many keys out and drops their values; says how many were there.
+    /// Removes many keys and drops their values. Returns how many keys were present.
     pub fn remove_many(&mut self, keys: &[K]) -> usize {
         self.remove_many_with(keys, |_, _| ())
     }
 
-    /// Takes many keys out, calls `each` with the place of each key among `keys` and its value, and says how many were
-    /// there.
+    /// Removes many keys. Calls `each` with the index of each key in `keys` and its value. Returns how many keys were
+    /// present.
     pub fn remove_many_with(&mut self, keys: &[K], mut each: impl FnMut(usize, Option<V>)) -> usize {
         let before = self.len();
         with_vectors!(self.tree.vectors, x => self.tree.remove_many(x, keys, &mut each));
@@ -89,7 +89,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.values(x, &leaves, &lanes).into_iter().for_each(next);
     }
 
-    /// Puts up to a group of pairs in.
+    /// Inserts up to one group of pairs.
     #[inline(always)]
     fn insert_many<X: LaneKernels>(&mut self, x: X, group: &mut Vec<(K, V)>) {
         if self.is_bare() {
@@ -103,7 +103,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Puts at most so many pairs in. Should the drop of a value that is replaced panic, the others are dropped.
+    /// Inserts at most `MANY` pairs. If the drop of a replaced value panics, the remaining pairs are dropped.
     #[inline(always)]
     fn insert_group<X: LaneKernels, const MANY: usize>(&mut self, x: X, pairs: Drain<'_, (K, V)>) {
         let last = pairs.as_slice().last().map_or(K::Lane::LEAST, |(key, _)| key.lane());
@@ -117,7 +117,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
             let (split, before) = self.insert_into(x, leaf, lanes[at], value);
             drop(before);
             if split {
-                // Whoever was to go to this leaf may belong to the new one.
+                // A search that ended at this leaf may belong to the new one.
                 leaves[at + 1..].iter_mut().filter(|other| **other == leaf).for_each(|other| *other = NOWHERE);
             }
         }
@@ -145,8 +145,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         remove(self, rest);
     }
 
-    /// Goes down together, only to bring what is met into the cache: of keys that are taken out a leaf may have joined
-    /// another by the time that one's turn comes.
+    /// Descends for all keys together, only to bring the visited nodes into the cache. The result is not used: when a
+    /// key's turn comes, an earlier removal may have merged its leaf with another.
     #[inline(always)]
     fn approach_many<X: LaneKernels, const MANY: usize>(&self, x: X, keys: &[K; MANY]) {
         if self.is_bare() {

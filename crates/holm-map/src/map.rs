@@ -1,5 +1,5 @@
-//! The map: what a user of an ordered map expects, one pair at a time. Batches, bulk loading and the traits of the
-//! standard library have files of their own.
+//! The map and its operations on single pairs. Batches, bulk loading and the traits of the standard library have files
+//! of their own.
 
 use crate::entry::{Entry, OccupiedEntry, VacantEntry};
 use crate::iter::{ExtractIf, Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut, Walk, ends};
@@ -12,12 +12,12 @@ use holm_search::{LaneKernels, Vectors, with_vectors};
 use std::iter::FusedIterator;
 use std::ops::{RangeBounds, RangeFull};
 
-/// An ordered map from numbers to any values, for one thread that writes or many that read.
+/// An ordered map from numbers to values of any type, for one writing thread or many reading ones.
 ///
-/// Its methods are those of `std::collections::BTreeMap`, with few differences: keys are given out by value, a range
-/// whose start is behind its end is empty, and values that borrow must outlive the map. Finding, inserting and removing
-/// cost a descent of `O(log len)`; a scan puts each leaf in order when it comes to it. A map without pairs takes no
-/// memory; up to 2^32 - 1 leaves fit.
+/// Its methods are those of `std::collections::BTreeMap`, with few differences: methods return keys by value, a range
+/// whose start lies behind its end is empty, and values that borrow must outlive the map. A lookup, an insertion and a
+/// removal each cost a descent of `O(log len)`. A scan sorts each leaf when it reaches it. A map without pairs takes no
+/// memory. A map has at most 2^32 - 1 leaves.
 ///
 /// ```
 /// use holm_map::Map;
@@ -35,109 +35,109 @@ pub struct Map<K: Key, V, S: Selection = Fast> {
 }
 
 impl<K: Key, V> Map<K, V> {
-    /// An empty map of the preset [`Fast`]; for another selection, [`Map::selected`].
+    /// Returns an empty map of the preset [`Fast`]. [`Map::selected`] returns one of another selection.
     pub fn new() -> Self {
         Self::selected()
     }
 }
 
 impl<K: Key, V, S: Selection> Map<K, V, S> {
-    /// An empty map, with the fastest vectors that this CPU has.
+    /// Returns an empty map that uses the fastest vector instructions of this CPU.
     pub fn selected() -> Self {
         Self::with_vectors(Vectors::detect())
     }
 
-    /// An empty map with chosen vectors.
+    /// Returns an empty map that uses the given vector instructions.
     pub fn with_vectors(vectors: Vectors) -> Self {
         Self { tree: Tree::new(vectors) }
     }
 
-    /// The vectors with which nodes are compared.
+    /// Returns the vector instructions that searches use.
     pub fn vectors(&self) -> Vectors {
         self.tree.vectors
     }
 
-    /// Pairs.
+    /// Returns the number of pairs, in O(1).
     pub fn len(&self) -> usize {
         self.tree.len
     }
 
-    /// Whether there are no pairs.
+    /// Returns whether the map has no pairs.
     pub fn is_empty(&self) -> bool {
         self.tree.len == 0
     }
 
-    /// Levels of inner nodes above the leaves.
+    /// Returns the number of levels of inner nodes above the leaves.
     pub fn height(&self) -> usize {
         self.tree.height()
     }
 
-    /// Bytes of all areas, without what values own elsewhere: of large areas what is in use, of small ones what the
-    /// allocator gave.
+    /// Returns the bytes of all areas, without memory that values own elsewhere. A large area counts the bytes in use,
+    /// a small one the bytes that the allocator returned.
     pub fn memory_usage(&self) -> usize {
         size_of::<Self>() + self.tree.bytes()
     }
 
-    /// Gets the memory for `additional` pairs now, where otherwise each page is paid for by the insertion that first
-    /// writes to it: as many leaves as keys in no order would take. More may be inserted, and fewer.
+    /// Allocates the memory for `additional` pairs now. Without this call, the first write to each page pays for it.
+    /// The amount is what random keys need, so the map may take more pairs without allocating, or fewer.
     pub fn reserve(&mut self, additional: usize) {
-        // Two thirds are how full leaves are that were split and filled again.
+        // Leaves that were split and filled again are two thirds full.
         let leaves = additional.saturating_mul(3) / (S::Leaf::<K, V>::SLOTS * 2) + 1;
         self.tree.leaves.prepare(leaves, additional);
     }
 
-    /// The value of `key`.
+    /// Returns a reference to the value of `key`.
     #[inline]
     pub fn get(&self, key: &K) -> Option<&V> {
         with_vectors!(self.tree.vectors, x => self.tree.get(x, key.lane()))
     }
 
-    /// The value of `key`, to be changed.
+    /// Returns a mutable reference to the value of `key`.
     #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
         let place = self.tree.locate(key.lane())?;
         Some(self.tree.value_mut(place))
     }
 
-    /// The pair of `key`.
+    /// Returns the pair of `key`.
     #[inline]
     pub fn get_key_value(&self, key: &K) -> Option<(K, &V)> {
         self.get(key).map(|value| (*key, value))
     }
 
-    /// Whether `key` is there.
+    /// Returns whether `key` is present.
     #[inline]
     pub fn contains_key(&self, key: &K) -> bool {
         self.tree.locate(key.lane()).is_some()
     }
 
-    /// Puts a pair in. If the key was there its value is replaced, and the one before is given back.
+    /// Inserts a pair. If the key is present, replaces its value and returns the previous one.
     #[inline]
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         with_vectors!(self.tree.vectors, x => self.tree.insert(x, key.lane(), value))
     }
 
-    /// Puts a pair in whose key is promised not to be there, which is not checked.
+    /// Inserts a pair whose key the caller promises to be absent. The map does not check this.
     ///
-    /// If it was, the map has two pairs of that key from then on: it stays safe to use and counts and drops both, but
-    /// which of the two is found, and whether an iteration comes by both, is not said.
+    /// If the key was present, the map has two pairs of that key from then on. It stays memory-safe, and counts and
+    /// drops both pairs. It is unspecified which of the two a lookup finds, and whether an iteration returns both.
     #[inline]
     pub fn insert_unique(&mut self, key: K, value: V) {
         with_vectors!(self.tree.vectors, x => self.tree.insert_unique(x, key.lane(), value));
     }
 
-    /// Takes `key` out, and gives its value.
+    /// Removes `key`, and returns its value.
     #[inline]
     pub fn remove(&mut self, key: &K) -> Option<V> {
         with_vectors!(self.tree.vectors, x => self.tree.remove(x, key.lane()))
     }
 
-    /// Takes `key` out, and gives its pair.
+    /// Removes `key`, and returns its pair.
     pub fn remove_entry(&mut self, key: &K) -> Option<(K, V)> {
         self.remove(key).map(|value| (*key, value))
     }
 
-    /// The place of `key`, to be looked at and filled with one search.
+    /// Returns the entry of `key`, which reads and changes the key's place with one search.
     pub fn entry(&mut self, key: K) -> Entry<'_, K, V, S> {
         match self.tree.place(key.lane()) {
             (leaf, Some(slot)) => Entry::Occupied(OccupiedEntry { tree: &mut self.tree, key, place: (leaf, slot) }),
@@ -145,68 +145,68 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         }
     }
 
-    /// The pair with the least key.
+    /// Returns the pair with the least key.
     pub fn first_key_value(&self) -> Option<(K, &V)> {
         self.tree.end(true).map(|(lane, place)| (K::of_lane(lane), self.tree.value(place)))
     }
 
-    /// The pair with the greatest key.
+    /// Returns the pair with the greatest key.
     pub fn last_key_value(&self) -> Option<(K, &V)> {
         self.tree.end(false).map(|(lane, place)| (K::of_lane(lane), self.tree.value(place)))
     }
 
-    /// Takes the pair with the least key out.
+    /// Removes the pair with the least key, and returns it.
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         self.tree.pop(true)
     }
 
-    /// Takes the pair with the greatest key out.
+    /// Removes the pair with the greatest key, and returns it.
     pub fn pop_last(&mut self) -> Option<(K, V)> {
         self.tree.pop(false)
     }
 
-    /// The pairs whose keys are in `bounds`, in their order.
+    /// Iterates over the pairs whose keys lie in `bounds`, in key order.
     pub fn range(&self, bounds: impl RangeBounds<K>) -> Range<'_, K, V, S> {
         Range { tree: &self.tree, walk: Walk::new(&bounds) }
     }
 
-    /// The pairs whose keys are in `bounds`, in their order, with values to be changed.
+    /// Iterates over the pairs whose keys lie in `bounds`, in key order, with mutable values.
     pub fn range_mut(&mut self, bounds: impl RangeBounds<K>) -> RangeMut<'_, K, V, S> {
         RangeMut::new(&mut self.tree, Walk::new(&bounds))
     }
 
-    /// All pairs in the order of keys.
+    /// Iterates over all pairs in key order.
     pub fn iter(&self) -> Iter<'_, K, V, S> {
         Iter { range: self.range(..), left: self.len() }
     }
 
-    /// All pairs in the order of keys, with values to be changed.
+    /// Iterates over all pairs in key order, with mutable values.
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V, S> {
         let left = self.len();
         IterMut { range: RangeMut::new(&mut self.tree, Walk::new::<K>(&RangeFull)), left }
     }
 
-    /// All keys in order.
+    /// Iterates over all keys in order.
     pub fn keys(&self) -> Keys<'_, K, V, S> {
         Keys(self.iter())
     }
 
-    /// All values in the order of their keys.
+    /// Iterates over all values in the order of their keys.
     pub fn values(&self) -> Values<'_, K, V, S> {
         Values(self.iter())
     }
 
-    /// All values in the order of their keys, to be changed.
+    /// Iterates over all values in the order of their keys, mutably.
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V, S> {
         ValuesMut(self.iter_mut())
     }
 
-    /// The entry of the least key, to be looked at, changed or taken out.
+    /// Returns the entry of the least key, to read, change or remove it.
     pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, S>> {
         self.end_entry(true)
     }
 
-    /// The entry of the greatest key, likewise.
+    /// Returns the entry of the greatest key, to read, change or remove it.
     pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, S>> {
         self.end_entry(false)
     }
@@ -216,14 +216,14 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         Some(OccupiedEntry { tree: &mut self.tree, key: K::of_lane(lane), place })
     }
 
-    /// Takes out the pairs for which `keep` says no. It is asked in the order of keys. If it panics, what it has said
-    /// no to is out.
+    /// Removes the pairs for which `keep` returns false. It is called in key order. If it panics, the pairs for which
+    /// it has returned false are removed.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         self.extract_if(.., |key, value| !keep(key, value)).for_each(drop);
     }
 
-    /// Takes out the pairs in `bounds` that `wanted` says yes to, one by one as the iterator goes, in the order of
-    /// keys. What the iterator does not come to stays in the map.
+    /// Removes the pairs in `bounds` for which `wanted` returns true, and returns them one by one, in key order. Pairs
+    /// that the iterator does not reach stay in the map.
     pub fn extract_if<F: FnMut(&K, &mut V) -> bool>(
         &mut self,
         bounds: impl RangeBounds<K>,
@@ -232,40 +232,40 @@ impl<K: Key, V, S: Selection> Map<K, V, S> {
         ExtractIf::new(&mut self.tree, ends(&bounds), wanted)
     }
 
-    /// Moves the pairs of `key` and above to a map of their own. Costs as much as there are of them, which are moved
-    /// one by one to full leaves.
+    /// Moves the pairs of `key` and above to a new map. The cost is proportional to their number: they are moved one by
+    /// one into full leaves.
     pub fn split_off(&mut self, key: &K) -> Self {
         let mut upper = Self::with_vectors(self.vectors());
         upper.refill(self.extract_if(*key.., |_, _| true));
         upper
     }
 
-    /// Moves all pairs of `other` to this map, and leaves `other` empty. Where both have a key, the other's value
-    /// stays.
+    /// Moves all pairs of `other` to this map, and leaves `other` empty. If both maps have a key, the value from
+    /// `other` remains.
     pub fn append<T: Selection>(&mut self, other: &mut Map<K, V, T>) {
         let bare = Map::with_vectors(other.vectors());
         self.insert_many(std::mem::replace(other, bare));
     }
 
-    /// Moves all pairs to full leaves, one behind the other, and gives the memory of the others back. Until that is
-    /// done there is memory for both.
+    /// Moves all pairs into full leaves, in order, and frees the memory of the old leaves. Meanwhile both occupy
+    /// memory.
     pub fn shrink_to_fit(&mut self) {
         let bare = Self::with_vectors(self.vectors());
         let spacious = std::mem::replace(self, bare);
         self.refill(spacious.into_iter());
     }
 
-    /// All keys in order, of a map that is no more.
+    /// Consumes the map and iterates over its keys in order.
     pub fn into_keys(self) -> impl DoubleEndedIterator<Item = K> + ExactSizeIterator + FusedIterator {
         self.into_iter().map(|(key, _)| key)
     }
 
-    /// All values in the order of their keys, of a map that is no more.
+    /// Consumes the map and iterates over its values in the order of their keys.
     pub fn into_values(self) -> impl DoubleEndedIterator<Item = V> + ExactSizeIterator + FusedIterator {
         self.into_iter().map(|(_, value)| value)
     }
 
-    /// Takes out all pairs and gives the memory back.
+    /// Removes all pairs and frees the memory.
     pub fn clear(&mut self) {
         let bare = Tree::new(self.tree.vectors);
         drop(std::mem::replace(&mut self.tree, bare));
@@ -279,7 +279,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.insert_into(x, leaf, key, value).1
     }
 
-    /// The leaf where `key` belongs, in a bare tree its first one.
+    /// Returns the leaf that `key` belongs to. In a tree without leaves it creates the first one.
     #[inline(always)]
     fn seek_or_plant<X: LaneKernels>(&mut self, x: X, key: K::Lane) -> u32 {
         match self.seek(x, key) {
@@ -288,7 +288,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Puts a pair into `leaf`, which is where it belongs. Says whether a leaf was split, and what was there.
+    /// Inserts a pair into `leaf`, which is the leaf of its key. Returns whether a leaf was split, and the previous
+    /// value.
     #[inline(always)]
     pub(crate) fn insert_into<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> (bool, Option<V>) {
         if let Some(slot) = self.find_in(x, leaf, key) {
@@ -310,7 +311,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         Some(self.remove_at(leaf, slot, key))
     }
 
-    /// Where `lane` is in `leaf`, for those who are not in a hurry.
+    /// Returns the slot of `lane` in `leaf`, for callers that are not performance-critical.
     #[inline(never)]
     pub(crate) fn look(&self, leaf: u32, lane: K::Lane) -> Option<usize> {
         with_vectors!(self.vectors, x => self.leaves.find(x, leaf, lane))

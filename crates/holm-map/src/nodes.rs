@@ -1,9 +1,10 @@
-//! The inner nodes of one level, by number: what is asked of them, and what changes in them, whatever way they lie.
+//! The inner nodes of one level, addressed by number: their searches and their changes, independent of the memory
+//! layout.
 //!
-//! Child `i` holds the keys that are above separator `i - 1` and not above separator `i`. So a search counts the
-//! separators below a key, and the greatest lane, which pads a node, needs no exception. What is asked of a level is
-//! the paper's five methods; which node a change goes on to is the tree's. How nodes lie in memory is a matter of how
-//! they are searched, and so a type: [`Apart`], the paper's two areas, or [`Rows`].
+//! Child `i` holds the keys that are greater than separator `i - 1` and at most separator `i`. So a search counts the
+//! separators below a key, and the greatest lane, which pads a node, needs no special case. A level implements the
+//! paper's five methods; the tree decides which node a change continues to. The search determines the memory layout of
+//! nodes, so the layout is a type: [`Apart`], the paper's two areas, or [`Rows`].
 
 use crate::area::{Area, Pages};
 use crate::key::Key;
@@ -12,14 +13,14 @@ use crate::search::Search;
 use holm_search::{LINE_BYTES, Lane, LaneKernels, Vectors, with_vectors};
 
 mod apart;
-#[allow(unsafe_code, reason = "a search ends in its node, and checks that it does cost more than its steps")]
+#[allow(unsafe_code, reason = "a search ends in its node, and bounds checks would cost more than its steps")]
 mod rows;
 
 pub use apart::Apart;
 pub use rows::Sampled;
 
-/// How the nodes of a level lie in memory, which is a matter of how they are searched: every [`Search`] has them apart,
-/// [`Sampled`] in rows.
+/// The memory layout of a level's nodes, which the search determines: each [`Search`] uses [`Apart`], and [`Sampled`]
+/// uses [`Rows`].
 pub trait Layout: 'static {
     /// The nodes.
     type Nodes<K: Key, C: Level>: Nodes<K>;
@@ -32,7 +33,8 @@ impl<Q: Search> Layout for Q {
 /// The nodes of a level.
 pub(crate) type NodesOf<K, C> = <<C as Level>::Search as Layout>::Nodes<K, C>;
 
-/// Children that a level's node has room for. One separator's place stays unused, and so the last is the greatest lane.
+/// Children that a level's node has room for. One separator's place stays unused, so the last separator is the greatest
+/// lane.
 const fn children<L: Lane, C: Level>() -> usize {
     let bytes = if size_of::<L>() == 8 { C::WIDE_BYTES } else { C::BYTES };
     assert!(bytes.is_multiple_of(LINE_BYTES), "nodes are whole lines");
@@ -40,8 +42,9 @@ const fn children<L: Lane, C: Level>() -> usize {
     bytes / size_of::<L>()
 }
 
-/// One level of a descent of many, in two halves: the first one asks for what the second one reads, which says each
-/// node's child; and then `ask` asks for that. While one search waits for memory, the others ask.
+/// One level of a descent of many searches, in two halves. The first half prefetches what the second half reads. The
+/// second half finds each node's child, and `ask` prefetches the child. While one search waits for memory, the others
+/// proceed.
 #[inline(always)]
 fn in_two_halves<L: Lane, const MANY: usize>(
     keys: &[L; MANY],
@@ -60,9 +63,9 @@ fn in_two_halves<L: Lane, const MANY: usize>(
     }
 }
 
-/// Which nodes a level has, and how full they are.
+/// The nodes of a level, and how full they are.
 pub struct Roll {
-    /// Separators in each node: one less than children.
+    /// Separators in each node: one less than its children.
     used: Area<u32>,
     free: Vec<u32>,
 }
@@ -77,19 +80,20 @@ impl Roll {
     }
 }
 
-/// The nodes of a level. What a way to lie in memory implements are the first methods; the others rest on them.
+/// The nodes of a level. A memory layout implements the methods without a default; the others build on them.
 pub trait Nodes<K: Key>: Sized {
     /// Children that a node has room for.
     const CHILDREN: usize;
 
-    /// Children that the first node of a level has room for when it is made: it may be the only one for long, and large
-    /// nodes take a hundred KiB. It grows with what it holds, and is a whole node when there is another.
+    /// Children that the first node of a level has room for when it is created. That node may stay the only one for
+    /// long, and large nodes take a hundred KiB. It grows with its content, and becomes a whole node when the level
+    /// gets a second one.
     const FIRST_CHILDREN: usize = {
         let small = 1024 / size_of::<K::Lane>();
         if Self::CHILDREN > 4 * small { small } else { Self::CHILDREN }
     };
 
-    /// No nodes.
+    /// Returns a level without nodes.
     fn new() -> Self;
 
     /// Bytes of all areas.
@@ -98,44 +102,44 @@ pub trait Nodes<K: Key>: Sized {
     fn roll(&self) -> &Roll;
     fn roll_mut(&mut self) -> &mut Roll;
 
-    /// Makes a node, all of greatest lanes, with room for so many children: all but the first with whole room.
+    /// Creates a node filled with greatest lanes, with room for `children` children. All nodes but the first have full
+    /// size.
     fn add(&mut self, children: usize);
 
-    /// For how many children the first node has room.
+    /// Children that the first node has room for.
     fn first_room(&self) -> usize;
 
-    /// Gives the only node there is room for so many children.
+    /// Enlarges the only node to room for `children` children.
     fn widen(&mut self, children: usize);
 
-    /// The separator at `slot`, above which child `slot + 1` begins.
+    /// Returns the separator at `slot`. Child `slot + 1` begins above it.
     fn separator(&self, node: u32, slot: usize) -> K::Lane;
 
-    /// The number of a child.
+    /// Returns the number of a child.
     fn child(&self, node: u32, entry: usize) -> u32;
 
-    /// Writes a separator: whatever a search makes of them is [`Nodes::resample`]'s.
+    /// Writes a separator. [`Nodes::resample`] updates what a search derives from separators.
     fn write_separator(&mut self, node: u32, slot: usize, separator: K::Lane);
 
     /// Writes the number of a child.
     fn write_child(&mut self, node: u32, entry: usize, child: u32);
 
-    /// Copies separators, of one node or between two; where they overlap it is as if all were read first.
+    /// Copies separators within one node or between two. Overlapping ranges are copied as if all were read first.
     fn copy_separators(&mut self, from: (u32, usize), count: usize, to: (u32, usize));
 
-    /// Copies numbers of children likewise.
+    /// Copies numbers of children within one node or between two, as [`Nodes::copy_separators`] does.
     fn copy_children(&mut self, from: (u32, usize), count: usize, to: (u32, usize));
 
-    /// Brings what a search keeps beside the separators in line with those that changed from `from` on and reach at
-    /// most to `to`.
+    /// Updates the data that a search keeps beside the separators, for separators that changed in `from..to` at most.
     fn resample(&mut self, node: u32, from: usize, to: usize);
 
-    /// Which child of `node` holds `key`, and its number: the paper's `find`.
+    /// Returns the index and the number of the child of `node` that holds `key`: the paper's `find`.
     fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32);
 
-    /// Asks for what a search of `node` looks at first.
+    /// Prefetches what a search of `node` reads first.
     fn ask(&self, node: u32);
 
-    /// One level of a descent of many: each node becomes its child, for which `ask` asks.
+    /// One level of a descent of many searches: replaces each node by its child, which `ask` prefetches.
     fn descend<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,
@@ -144,13 +148,13 @@ pub trait Nodes<K: Key>: Sized {
         ask: impl Fn(u32, K::Lane),
     );
 
-    /// As [`Nodes::find`], for those who are not in a hurry: compiled once.
+    /// As [`Nodes::find`], for callers that are not performance-critical: compiled once.
     #[inline(never)]
     fn step(&self, vectors: Vectors, node: u32, key: K::Lane) -> (usize, u32) {
         with_vectors!(vectors, x => self.find(x, node, key))
     }
 
-    /// A node without separators whose only child is `child`.
+    /// Creates a node without separators whose only child is `child`.
     fn fresh(&mut self, child: u32) -> u32 {
         let node = self.roll_mut().free.pop().unwrap_or_else(|| {
             let node = self.roll().used.len();
@@ -166,13 +170,13 @@ pub trait Nodes<K: Key>: Sized {
         node
     }
 
-    /// `node` will be given out again: its separators are gone.
+    /// Clears `node` for reuse.
     fn retire(&mut self, node: u32) {
         self.cut(node, 0);
         self.roll_mut().free.push(node);
     }
 
-    /// Separators in a node.
+    /// Returns the number of separators in a node.
     fn used(&self, node: u32) -> usize {
         self.roll().used[node as usize] as usize
     }
@@ -189,13 +193,13 @@ pub trait Nodes<K: Key>: Sized {
         self.children(node) == Self::CHILDREN
     }
 
-    /// What is between children `slot` and `slot + 1` is another key from now on, still between its neighbours.
+    /// Replaces the separator between children `slot` and `slot + 1` by one that still lies between its neighbours.
     fn set_separator(&mut self, node: u32, slot: usize, separator: K::Lane) {
         self.write_separator(node, slot, separator);
         self.resample(node, slot, slot + 1);
     }
 
-    /// Child `entry` was split: its keys above `separator` are in `right` now. There is room.
+    /// Inserts a child: child `entry` was split, and `right` now holds its keys above `separator`. The node has room.
     fn insert(&mut self, node: u32, entry: usize, separator: K::Lane, right: u32) {
         let used = self.used(node);
         debug_assert!(used + 1 < Self::CHILDREN && entry <= used);
@@ -210,8 +214,9 @@ pub trait Nodes<K: Key>: Sized {
         self.resample(node, entry, used + 1);
     }
 
-    /// Moves the upper part of a full node to a fresh one: half of it, or of one `at_end` of the level, where more may
-    /// be coming, the last child. Says what is between the two, and the fresh node.
+    /// Moves the upper part of a full node to a fresh one. The part is half the node, or only the last child if the
+    /// node is `at_end` of its level, where more children may follow. Returns the separator between the two, and the
+    /// fresh node.
     fn split(&mut self, node: u32, at_end: bool) -> (K::Lane, u32) {
         let children = self.children(node);
         let kept = if at_end { children - 1 } else { children / 2 };
@@ -225,8 +230,8 @@ pub trait Nodes<K: Key>: Sized {
         (between, fresh)
     }
 
-    /// Child `entry` is no more; its keys are its left neighbour's, or its right one's if it is the first. A node that
-    /// had no other child is without any: the caller retires it.
+    /// Removes child `entry`. Its keys now belong to its left neighbour, or to its right one if it is the first. A node
+    /// that had no other child is empty afterwards, and the caller retires it.
     fn remove(&mut self, node: u32, entry: usize) {
         let used = self.used(node);
         debug_assert!(used > 0 && entry <= used);
@@ -238,7 +243,7 @@ pub trait Nodes<K: Key>: Sized {
         self.resample(node, slot, used);
     }
 
-    /// All children of `right` become the last of `left`, which has room; `between` is what was between the two.
+    /// Appends all children of `right` to `left`, which has room. `between` is the separator between the two nodes.
     fn merge(&mut self, left: u32, between: K::Lane, right: u32) {
         let (kept, moved) = (self.children(left), self.children(right));
         self.copy_children((right, 0), moved, (left, kept));
@@ -249,17 +254,17 @@ pub trait Nodes<K: Key>: Sized {
         self.retire(right);
     }
 
-    /// Whether a node is so empty that it is worth looking for a neighbour to join.
+    /// Returns whether a node is empty enough to look for a neighbour to merge with.
     fn is_sparse(&self, node: u32) -> bool {
         self.children(node) <= Self::CHILDREN / 4
     }
 
-    /// Whether two nodes fit into one, with room left for what may come.
+    /// Returns whether two nodes fit into one, with room left for later insertions.
     fn join(&self, left: u32, right: u32) -> bool {
         self.children(left) + self.children(right) <= Self::CHILDREN - Self::CHILDREN / 4
     }
 
-    /// Forgets the separators from `kept` on.
+    /// Removes the separators from `kept` on.
     fn cut(&mut self, node: u32, kept: usize) {
         let used = self.used(node);
         (kept..used).for_each(|slot| self.write_separator(node, slot, K::Lane::GREATEST));
@@ -307,7 +312,8 @@ mod tests {
         check(&nodes, fresh, last / 2 + 1..last + 1);
     }
 
-    /// A second node made while the first is small: the first becomes a whole one, and neither disturbs the other.
+    /// A second node is created while the first one is small. The first one becomes a whole node, and neither
+    /// overwrites the other.
     #[test]
     fn a_small_first_node_makes_room_for_a_second() {
         let mut nodes = Large::new();

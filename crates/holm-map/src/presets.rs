@@ -1,5 +1,5 @@
-//! Selections that are ready to use: two that are advised, and others that win on some keys, which [`crate::Tuner`]
-//! finds out. Which to take, and how to choose level by level, is said in `docs/map.md`.
+//! Selections that are ready to use: two recommended ones, and others that are faster for some keys. [`crate::Tuner`]
+//! measures which one is. `docs/map.md` says which to use, and how to choose level by level.
 
 use crate::area::Pages;
 use crate::key::Key;
@@ -9,7 +9,7 @@ use crate::nodes::Sampled;
 use crate::search::{Examining, HybridBinary, HybridInterpolation};
 use holm_search::Hint;
 
-/// What this machine's limits suggest: leaves of fingerprints, and nodes of which samples say where to look.
+/// The selection for current processors: leaves of fingerprints, and nodes whose samples lead the search.
 #[derive(Debug)]
 pub enum Fast {}
 
@@ -48,8 +48,8 @@ impl Level for FastRoot {
     const WIDE_BYTES: usize = 64 << 10;
 }
 
-/// The best selection of the paper, measure for measure: unsorted leaves of 512 bytes of keys, sorted nodes of 512
-/// bytes above them, both searched line by line, and a large sorted root with interpolation, here with a guard.
+/// The best selection of the paper, with its sizes: unsorted leaves of 512 bytes of keys below sorted nodes of 512
+/// bytes. Both are searched line by line. Above them is a large sorted root with interpolation, here with a guard.
 #[derive(Debug)]
 pub enum Paper {}
 
@@ -90,7 +90,7 @@ impl Level for PaperRoot {
     const WIDE_BYTES: usize = 128 << 10;
 }
 
-/// As [`Fast`], with leaves half as large: less to move and to put in order, and more nodes above.
+/// As [`Fast`], with leaves half as large: a split moves less and a scan sorts less, and there are more inner nodes.
 #[derive(Debug)]
 pub enum FastNarrow {}
 
@@ -109,8 +109,8 @@ impl FingerprintedLevel for FastNarrowLeaf {
     const SLOTS: usize = 28;
 }
 
-/// The leaves of [`Paper`] below the nodes of [`Fast`], with a leaf's identifiers asked for when it is entered, which
-/// the paper found not to pay and later caches made pay.
+/// The leaves of [`Paper`] below the nodes of [`Fast`]. A leaf's identifiers are prefetched when a search enters it.
+/// The paper found that this does not pay; on later caches it does.
 #[derive(Debug)]
 pub enum PaperAhead {}
 
@@ -132,7 +132,7 @@ impl PagedLevel for PaperAheadLeaf {
     const SHARING: usize = 40;
 }
 
-/// Sorted leaves below the nodes of [`Fast`]: nothing is put in order when a scan comes by.
+/// Sorted leaves below the nodes of [`Fast`]: a scan need not sort them.
 #[derive(Debug)]
 pub enum SortedPages {}
 

@@ -1,56 +1,57 @@
-//! How a sorted node is searched: a type per way, chosen per level.
+//! Searches of a sorted node: each is a type, chosen per level.
 //!
-//! All answer the same question: how many of a node's keys are below a given one. Behind the used keys of a node
-//! stand greatest lanes, which are below nothing, so that most ways need no length. A *segment* is a cache line.
+//! Each search counts the keys of a node that are below a given key. Greatest lanes, which are below no key, fill the
+//! node behind its used keys, so most searches need no length. A *segment* is a cache line.
 
 use crate::key::Key;
 use holm_search::{GUESSES, Lane, LaneKernels, Lines, halve, interpolate};
 use std::marker::PhantomData;
 
-/// A sorted node, lent to a search.
+/// A sorted node, borrowed for a search.
 #[derive(Clone, Copy)]
 pub struct Node<'a, L> {
-    /// Its keys' room; greatest lanes behind the used ones, of which there is at least one.
+    /// The room of the node's keys. Greatest lanes stand behind the used keys; there is at least one of them.
     pub keys: &'a [L],
-    /// How many keys are used of each node of the level, and which of them this is: see [`Node::used`].
+    /// The used keys of each node of the level, and the number of this node: see [`Node::used`].
     pub(crate) counts: &'a [u32],
     pub(crate) number: usize,
 }
 
 impl<L> Node<'_, L> {
-    /// How many keys are used. Lies elsewhere, so only those look who need it.
+    /// Returns how many keys are used. The count lies in another area, so only searches that need it read it.
     #[inline(always)]
     pub fn used(&self) -> usize {
         self.counts[self.number] as usize
     }
 }
 
-/// A way to search a sorted node.
+/// A search of a sorted node.
 pub trait Search: 'static {
-    /// How many keys are below `key`.
+    /// Returns how many keys are below `key`.
     fn below<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
 }
 
-/// Every segment is compared, by the tree's vectors: no branch depends on a key, so that consecutive searches overlap.
+/// Compares every segment with the tree's vectors. No branch depends on a key, so consecutive searches overlap.
 pub struct Counting;
 
-/// Segment after segment by the tree's vectors, until one is not below the key as a whole: the paper's linear search.
+/// Compares segment after segment with the tree's vectors, up to the first one that is not wholly below the key: the
+/// paper's linear search.
 pub struct Examining;
 
-/// Key after key, without vectors.
+/// Compares key after key, without vectors.
 pub struct Scalar;
 
-/// Halving.
+/// Binary search over the keys.
 pub struct Binary;
 
-/// Halving over the segments, and vectors in the one that is left.
+/// Binary search over the segments, then vectors in the remaining one.
 pub struct HybridBinary;
 
-/// Guessing a segment from where the key lies between the ends of what is left, and vectors in it.
+/// Interpolation search over the segments, then vectors in the remaining one.
 ///
-/// `GUARDED`, it guesses three times and then halves, so that keys of whatever distribution cost no more than
-/// [`HybridBinary`] and three guesses. Otherwise it goes on guessing, as the paper's does: a walk through the node
-/// where keys are distributed as no line is.
+/// With `GUARDED` it guesses three times and then halves. So keys of any distribution cost at most a [`HybridBinary`]
+/// search and three guesses. Without it, the search guesses on, as the paper's does: it walks through the node if the
+/// distribution of the keys is far from linear.
 pub struct HybridInterpolation<const GUARDED: bool = true>;
 
 impl Search for Counting {
@@ -89,7 +90,7 @@ impl Search for Binary {
     }
 }
 
-/// A node's keys, and one whose place is sought: those below it precede.
+/// A node's keys and the key that is searched for: the keys below it precede.
 struct Row<'a, K: Key, X> {
     x: X,
     keys: &'a [K::Lane],
@@ -128,7 +129,7 @@ impl<K: Key, X: LaneKernels> Lines for Row<'_, K, X> {
     }
 }
 
-/// Segments of which at least one key is used; one, if none is.
+/// Returns how many segments have at least one used key; 1 if none has.
 #[inline(always)]
 fn used_segments<L: Lane>(node: Node<'_, L>) -> usize {
     node.used().div_ceil(L::PER_LINE).max(1)

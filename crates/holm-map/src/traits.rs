@@ -1,4 +1,4 @@
-//! The traits of the standard library.
+//! Implementations of the standard library's traits.
 
 use crate::iter::{IntoIter, Iter, IterMut, Walk};
 use crate::key::Key;
@@ -29,7 +29,7 @@ impl<K: Key + fmt::Debug, V: fmt::Debug, S: Selection> fmt::Debug for Map<K, V, 
     }
 }
 
-/// Maps are compared by their pairs, whatever their selections.
+/// Compares maps by their pairs. Their selections may differ.
 impl<K: Key, V: PartialEq, S: Selection, T: Selection> PartialEq<Map<K, V, T>> for Map<K, V, S> {
     fn eq(&self, other: &Map<K, V, T>) -> bool {
         self.len() == other.len() && self.iter().eq(other)
@@ -58,7 +58,7 @@ impl<K: Key + Hash, V: Hash, S: Selection> Hash for Map<K, V, S> {
 }
 
 /// # Panics
-/// If the key is not there.
+/// Panics if the key is absent.
 impl<K: Key, V, S: Selection> Index<&K> for Map<K, V, S> {
     type Output = V;
 
@@ -79,18 +79,18 @@ impl<'a, K: Key, V: Copy, S: Selection> Extend<(&'a K, &'a V)> for Map<K, V, S> 
     }
 }
 
-/// The pairs of another map, whose keys come by value.
+/// Extends a map with the pairs of another, whose keys come by value.
 impl<'a, K: Key, V: Copy, S: Selection> Extend<(K, &'a V)> for Map<K, V, S> {
     fn extend<I: IntoIterator<Item = (K, &'a V)>>(&mut self, pairs: I) {
         self.insert_many(pairs.into_iter().map(|(key, value)| (key, *value)));
     }
 }
 
-/// Of pairs with equal keys the last one stays.
+/// If keys repeat, the last pair of each key remains.
 impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<(K, V)> = pairs.into_iter().collect();
-        // Stable, so that equal keys stay in the order in which they came, and the last of them wins.
+        // The sort is stable: equal keys keep their order, and the last of them wins.
         pairs.sort_by_key(|(key, _)| *key);
         let mut map = Self::selected();
         let mut pairs = pairs.into_iter().peekable();
@@ -106,7 +106,8 @@ impl<K: Key, V, S: Selection> FromIterator<(K, V)> for Map<K, V, S> {
     }
 }
 
-/// For [`crate::Fast`] alone, as [`Map::new`] is, so that nobody has to name a selection; others collect.
+/// For [`crate::Fast`] alone, as [`Map::new`] is, so that no caller has to name a selection. Other selections use
+/// `collect`.
 impl<K: Key, V, const N: usize> From<[(K, V); N]> for Map<K, V> {
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()

@@ -1,9 +1,9 @@
-//! The tree: the way down, and what changes when a leaf is full or nearly empty.
+//! The tree: the descent, and the changes when a leaf becomes full or nearly empty.
 //!
-//! Levels one and two are of types of their own, and all above of a third, so the way down is compiled as one piece
-//! for any height: a loop that a tree of fewer than billions of pairs never enters, and three steps. Nothing recurs,
-//! and no node says what it is. Splitting and joining go up along a path that is found again for them: they are rare,
-//! and an insertion that needs neither keeps no path.
+//! Levels 1 and 2 have types of their own, and all levels above share a third. So the descent is compiled as one piece
+//! for any height: a loop that trees below billions of pairs never enter, and three steps. There is no recursion, and
+//! no node stores its kind. Splits and merges go up along a path that is searched again for them. They are rare, and an
+//! insertion that needs neither keeps no path.
 
 use crate::key::Key;
 use crate::leaf::Leaf;
@@ -11,11 +11,11 @@ use crate::level::Selection;
 use crate::nodes::{Nodes, NodesOf};
 use holm_search::{LaneKernels, Vectors, prefetch, with_vectors};
 
-/// Levels of inner nodes that a tree can have. The root is split after at least twice as many insertions as the time
-/// before, so there are fewer than that before a counter of 64 bits is full.
+/// The most levels of inner nodes of a tree. Each split of the root takes at least twice as many insertions as the one
+/// before, so a 64-bit count of insertions overflows before this limit is reached.
 const MOST_LEVELS: usize = 64;
 
-/// The leaves before and after a leaf, in the order of keys; [`NOWHERE`] at the ends.
+/// The leaves before and after a leaf, in key order; [`NOWHERE`] at the ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Links {
     pub(crate) before: u32,
@@ -34,7 +34,7 @@ pub(crate) struct Tree<K: Key, V, S: Selection> {
     second: NodesOf<K, S::Second>,
     above: NodesOf<K, S::Above>,
     links: crate::area::Area<Links>,
-    /// A node of level `height`: of level 0, the only leaf.
+    /// A node of level `height`. At height 0 it is the only leaf.
     root: u32,
     height: u32,
     pub(crate) len: usize,
@@ -43,13 +43,13 @@ pub(crate) struct Tree<K: Key, V, S: Selection> {
     pub(crate) vectors: Vectors,
 }
 
-/// The way down to a leaf: at each level the node, and which of its children comes next.
+/// The path to a leaf: at each level the node, and the index of the child that the path enters.
 struct Path {
     steps: [(u32, u32); MOST_LEVELS + 1],
     leaf: u32,
 }
 
-/// The same expression for the nodes of whichever level: only where a change goes up, never on the way down.
+/// Evaluates one expression for the nodes of the given level. Only changes that go up use it, never the descent.
 macro_rules! at_level {
     ($tree:expr, $level:expr, $nodes:ident => $call:expr) => {
         match $level {
@@ -86,13 +86,13 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Whether there is not even a leaf: a new tree takes no memory.
+    /// Returns whether there is no leaf yet: a new tree takes no memory.
     #[inline(always)]
     pub(crate) fn is_bare(&self) -> bool {
         self.head == NOWHERE
     }
 
-    /// Makes the first leaf, and says which it is.
+    /// Creates the first leaf, and returns it.
     #[cold]
     pub(crate) fn plant(&mut self) -> u32 {
         self.root = self.leaves.fresh();
@@ -119,19 +119,19 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.links[leaf as usize].before
     }
 
-    /// Asks for what [`Tree::after`] and [`Tree::before`] of a leaf look at.
+    /// Prefetches what [`Tree::after`] and [`Tree::before`] of a leaf read.
     #[inline(always)]
     pub(crate) fn ask_links(&self, leaf: u32) {
         prefetch(&self.links[leaf as usize]);
     }
 
-    /// The leaf that holds `key` if any does; [`NOWHERE`], if there is none at all.
+    /// Returns the leaf that holds `key` if any does; [`NOWHERE`] if the tree has no leaf.
     #[inline(always)]
     pub(crate) fn seek<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
         if self.height == 2 { self.seek_below_two(x, key) } else { self.seek_at_any_height(x, key) }
     }
 
-    /// The same where there are two levels above the leaves: from some thousand pairs to some ten million.
+    /// As [`Tree::seek`], for two levels above the leaves: from some thousand pairs to some ten million.
     #[inline(always)]
     pub(crate) fn seek_below_two<X: LaneKernels>(&self, x: X, key: K::Lane) -> u32 {
         let (_, node) = self.second.find(x, self.root, key);
@@ -151,7 +151,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if self.is_bare() { NOWHERE } else { node }
     }
 
-    /// The leaves of as many keys, level by level for all of them: while one waits for memory, the others ask.
+    /// Returns the leaves of `MANY` keys. It descends level by level for all of them: while one search waits for
+    /// memory, the others prefetch.
     #[inline(always)]
     pub(crate) fn seek_many<X: LaneKernels, const MANY: usize>(
         &self,
@@ -184,15 +185,15 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.find_in(x, leaf, key).map(|slot| (leaf, slot))
     }
 
-    /// Where `key` is in its leaf, of which nothing has been looked at yet.
+    /// Returns the slot of `key` in its leaf, none of which has been read yet.
     #[inline(always)]
     pub(crate) fn find_in<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize> {
         self.leaves.ask_early(leaf, key);
         self.leaves.find(x, leaf, key)
     }
 
-    /// Puts a pair whose key is not there into `leaf`, which is where it belongs. Says where it went, and whether a
-    /// leaf was split for it.
+    /// Inserts a pair whose key is absent into `leaf`, the leaf of its key. Returns the pair's place, and whether a
+    /// leaf was split.
     #[inline(always)]
     pub(crate) fn insert_fresh<X: LaneKernels>(
         &mut self,
@@ -214,26 +215,28 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         (leaf, slot, full)
     }
 
-    /// Takes the pair in an occupied slot out. `key` is its key.
+    /// Removes the pair from an occupied slot. `key` is its key.
     #[inline(always)]
     pub(crate) fn remove_at(&mut self, leaf: u32, slot: usize, key: K::Lane) -> V {
         let value = self.leaves.remove(leaf, slot);
         self.len -= 1;
         let (left, sparse) = (self.leaves.len(leaf), S::Leaf::<K, V>::SPARSE);
-        // A neighbour that had no room may have some later: asked at the bound and at half of it, not each time.
+        // A neighbour without room may have room later. The tree retries at the bound and at half of it, not at each
+        // removal.
         if (left == 0 || left == sparse || left == sparse / 2) && self.height > 0 {
             self.join(key);
         }
         value
     }
 
-    /// Where `key` is: the search for those who are not in a hurry, compiled once.
+    /// Returns the place of `key`. This search is compiled once, for callers that are not performance-critical.
     #[inline(never)]
     pub(crate) fn locate(&self, key: K::Lane) -> Option<(u32, usize)> {
         with_vectors!(self.vectors, x => self.find(x, key))
     }
 
-    /// The leaf where `key` belongs, [`NOWHERE`] if there is none yet, and its slot if it is there; likewise.
+    /// Returns the leaf that `key` belongs to ([`NOWHERE`] if there is none yet), and its slot if it is present.
+    /// Compiled once.
     #[inline(never)]
     pub(crate) fn place(&self, key: K::Lane) -> (u32, Option<usize>) {
         with_vectors!(self.vectors, x => {
@@ -245,13 +248,13 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         })
     }
 
-    /// The leaf where `key` belongs, or [`NOWHERE`], likewise.
+    /// Returns the leaf that `key` belongs to, or [`NOWHERE`]. Compiled once.
     #[inline(never)]
     pub(crate) fn home(&self, key: K::Lane) -> u32 {
         with_vectors!(self.vectors, x => self.seek(x, key))
     }
 
-    /// The keys and slots of a leaf in order, likewise.
+    /// Writes the keys and slots of a leaf in order. Compiled once.
     #[inline(never)]
     pub(crate) fn order(&self, leaf: u32, out: &mut Vec<(K::Lane, u32)>) {
         with_vectors!(self.vectors, x => self.leaves.sorted(x, leaf, out));
@@ -268,8 +271,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         path
     }
 
-    /// Makes room for `key` in the full leaf where it belongs: a neighbour takes some of its pairs, or it is split.
-    /// Says which of the two leaves the key belongs to now.
+    /// Makes room for `key` in the full leaf that it belongs to: a neighbour takes some pairs, or the leaf is split.
+    /// Returns which of the two leaves the key belongs to now.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, key: K::Lane) -> u32 {
@@ -283,7 +286,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
         let at_end = leaf == self.tail;
         let greatest = if at_end { self.leaves.end(leaf, false).map(|(greatest, _)| greatest) } else { None };
-        // Keys that come in order fill their leaves: the last one stays as it is, and what follows begins another.
+        // Ascending insertions leave full leaves: the last leaf keeps its pairs, and the new key begins another one.
         let (separator, fresh) = match greatest.filter(|greatest| *greatest < key) {
             Some(greatest) => (greatest, self.leaves.fresh()),
             None => with_vectors!(self.vectors, x => self.leaves.split(x, leaf)),
@@ -293,8 +296,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         if key > separator { fresh } else { leaf }
     }
 
-    /// Lets the emptier neighbour under the same parent take some of the full leaf's pairs, if one is empty enough;
-    /// says which of the two `key` belongs to then. Leaves that are shared before they are split are fuller.
+    /// Moves some pairs of the full leaf to the emptier neighbour under the same parent, if one has enough room.
+    /// Returns which of the two `key` belongs to then. Leaves that share before they split are fuller on average.
     fn share(&mut self, path: &Path, key: K::Lane) -> Option<u32> {
         let (parent, entry) = (path.steps[1].0, path.steps[1].1 as usize);
         let right = (entry + 1 < self.first.children(parent)).then_some((entry + 1, true));
@@ -310,7 +313,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         Some(if (key > separator) == to_right { neighbour } else { path.leaf })
     }
 
-    /// Puts `fresh` behind `leaf` in the order of leaves.
+    /// Inserts `fresh` behind `leaf` in the order of leaves.
     fn link(&mut self, leaf: u32, fresh: u32) {
         if fresh as usize == self.links.len() {
             self.links.grow(1, Links { before: NOWHERE, after: NOWHERE });
@@ -325,7 +328,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Takes `leaf`, which is empty, out of the order of leaves.
+    /// Removes `leaf`, which is empty, from the order of leaves.
     fn unlink(&mut self, leaf: u32) {
         let Links { before, after } = self.links[leaf as usize];
         if before == NOWHERE {
@@ -341,7 +344,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         self.leaves.retire(leaf);
     }
 
-    /// Tells the parents, level by level, that the path's child has a new right neighbour behind `separator`.
+    /// Inserts the path's new child into its parents, level by level: `right` is the right neighbour of the path's
+    /// child, and `separator` lies between them.
     fn climb(&mut self, path: &Path, mut separator: K::Lane, mut right: u32, at_end: bool) {
         for level in 1..=self.height {
             let (node, entry) = (path.steps[level as usize].0, path.steps[level as usize].1 as usize);
@@ -351,7 +355,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
                 }
                 let (between, fresh) = nodes.split(node, at_end);
                 let kept = nodes.children(node);
-                // Each is at least one child, and the insertion goes beside the child that was split.
+                // Each part has at least one child, and the new child goes beside the one that was split.
                 if entry < kept {
                     nodes.insert(node, entry, separator, right);
                 } else {
@@ -369,7 +373,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         });
     }
 
-    /// The leaf where `key` belongs has become sparse, or empty: it goes, if it is empty or a neighbour takes it in.
+    /// Handles the leaf of `key`, which has become sparse or empty: removes it if it is empty or a neighbour can take
+    /// its pairs.
     #[cold]
     #[inline(never)]
     fn join(&mut self, key: K::Lane) {
@@ -394,15 +399,15 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// The leaf where `key` belongs was emptied: it goes, unless it is the only one.
+    /// Removes the leaf that `key` belongs to, which has been emptied, unless it is the only one.
     pub(crate) fn leave(&mut self, key: K::Lane) {
         if self.height > 0 {
             self.join(key);
         }
     }
 
-    /// Child `entry` of the path's node on level 1 is gone: its node forgets it, and if that leaves the node empty or
-    /// sparse, it goes or joins a neighbour, and so on upwards.
+    /// Removes child `entry` of the path's node on level 1. If that leaves the node empty or sparse, the node is
+    /// removed or merged with a neighbour, and so on upwards.
     fn drop_child(&mut self, path: &Path, mut entry: usize) {
         for level in 1..=self.height {
             let node = path.steps[level as usize].0;
@@ -424,7 +429,8 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// Joins a sparse node with a neighbour under the same parent. Says which of the parent's children is gone.
+    /// Merges a sparse node with a neighbour under the same parent. Returns the index of the child that the parent
+    /// loses.
     fn join_nodes(&mut self, level: u32, node: u32, parent: u32, own: usize) -> Option<usize> {
         if !at_level!(self, level, nodes => nodes.is_sparse(node)) {
             return None;
@@ -451,7 +457,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         None
     }
 
-    /// A root of one child gives way to it.
+    /// Replaces a root that has one child by that child.
     fn lower(&mut self) {
         while self.height > 0 {
             let root = self.root;

@@ -1,8 +1,9 @@
-//! Which selection is the fastest for somebody's own keys and operations: all candidates do the same, by turns, and
-//! each kind of operation is timed. The paper chose its levels by hand for one workload, and left this for later.
+//! Measures which selection is the fastest for given keys and operations. All candidates run the same operations in
+//! turn, and each kind of operation is timed. The paper chose its levels by hand for one workload, and left this for
+//! later.
 //!
-//! What is measured is the machine as it is at the moment: rounds go over all candidates, so that a slow minute hits
-//! all of them, and the median of the rounds counts. Which operations are done is decided by the keys alone.
+//! The result describes the machine in its current state. Rounds go over all candidates, so that a slow minute affects
+//! all of them, and the median of the rounds counts. The keys alone determine the operations.
 
 use crate::key::Key;
 use crate::level::Selection;
@@ -11,10 +12,10 @@ use crate::presets::{Fast, FastNarrow, Paper, PaperAhead, SortedPages};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Kinds of operations, in the order in which they are done.
+/// Kinds of operations, in the order in which they run.
 const KINDS: [&str; 7] = ["insert", "insert_many", "get", "get_many", "scan", "remove", "remove_many"];
 
-/// How many operations of each kind there are among all, as parts of their sum. What is 0 is not even tried.
+/// The shares of the kinds of operations, relative to their sum. A kind with share 0 is not measured.
 ///
 /// ```
 /// use holm_map::Mix;
@@ -24,21 +25,21 @@ const KINDS: [&str; 7] = ["insert", "insert_many", "get", "get_many", "scan", "r
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mix {
-    /// One pair in.
+    /// Inserts one pair.
     pub inserts: u32,
-    /// A pair in, of a batch.
+    /// Inserts a pair as part of a batch.
     pub batched_inserts: u32,
-    /// One value looked up.
+    /// Looks up one value.
     pub gets: u32,
-    /// A value looked up, of a batch.
+    /// Looks up a value as part of a batch.
     pub batched_gets: u32,
-    /// `scan_length` pairs from some key on.
+    /// Reads `scan_length` pairs from some key on.
     pub scans: u32,
-    /// One pair out.
+    /// Removes one pair.
     pub removes: u32,
-    /// A pair out, of a batch.
+    /// Removes a pair as part of a batch.
     pub batched_removes: u32,
-    /// Pairs that a scan looks at: one or more, where scans have a part.
+    /// Pairs that a scan reads: at least one, if scans have a share.
     pub scan_length: usize,
 }
 
@@ -49,20 +50,20 @@ impl Mix {
     }
 }
 
-/// Why there is nothing to measure.
+/// Why a tuner cannot measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TunerError {
-    /// So few different keys say nothing about any number of them.
+    /// There are too few different keys for a result.
     TooFewKeys {
-        /// Different keys that came.
+        /// Different keys that were given.
         found: usize,
-        /// How many it takes.
+        /// Different keys that the tuner needs.
         least: usize,
     },
-    /// No kind of operation has a part in the mix.
+    /// No kind of operation has a share in the mix.
     EmptyMix,
-    /// Scans have a part in the mix, and look at nothing.
+    /// Scans have a share in the mix, and their length is 0.
     EmptyScans,
 }
 
@@ -71,40 +72,40 @@ impl fmt::Display for TunerError {
         match self {
             Self::TooFewKeys { found, least } => write!(out, "{found} different keys, and tuning takes {least}"),
             Self::EmptyMix => out.write_str("a mix of operations without any"),
-            Self::EmptyScans => out.write_str("a mix with scans, of which each has no pairs: `scan_length` is 0"),
+            Self::EmptyScans => out.write_str("a mix with scans of no pairs: `scan_length` is 0"),
         }
     }
 }
 
 impl std::error::Error for TunerError {}
 
-/// Different keys that tuning takes.
+/// Different keys that a tuner needs.
 const LEAST_KEYS: usize = 64;
 
-/// What a selection took.
+/// The measurements of one selection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// Its name.
     pub selection: &'static str,
-    /// Nanoseconds of an operation of the mix: each kind's, weighed by its part.
+    /// Nanoseconds per operation of the mix: the time of each kind, weighted by its share.
     pub nanoseconds: f64,
-    /// The same of each kind by its name, of those that have a part.
+    /// Nanoseconds per operation of each kind that has a share, with the kind's name.
     pub kinds: Vec<(&'static str, f64)>,
-    /// Bytes of a pair, when the map was fullest.
+    /// Bytes per pair when the map had the most pairs.
     pub bytes_per_pair: f64,
 }
 
-/// What all candidates took, the best one first. Its text is a table.
+/// The measurements of all candidates, the fastest first. `Display` writes a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tuned {
-    /// The candidates in the order of their nanoseconds.
+    /// The candidates in ascending order of their nanoseconds.
     pub ranking: Vec<Measured>,
 }
 
 impl Tuned {
-    /// The best selection, with its figures.
+    /// Returns the fastest selection with its measurements.
     pub fn best(&self) -> &Measured {
-        // A tuner has candidates, so there is one.
+        // A tuner always has candidates, so there is a first one.
         &self.ranking[0]
     }
 }
@@ -123,7 +124,7 @@ impl fmt::Display for Tuned {
     }
 }
 
-/// Measures selections on somebody's own keys and operations.
+/// Measures selections with the caller's keys and operations.
 ///
 /// ```
 /// use holm_map::{Mix, Tuner};
@@ -134,14 +135,14 @@ impl fmt::Display for Tuned {
 /// # Ok::<(), holm_map::TunerError>(())
 /// ```
 pub struct Tuner<K> {
-    /// Different ones, in no order: those that are loaded, and behind them those that are inserted.
+    /// Different keys in random order: first those that are loaded, then those that are inserted.
     keys: Vec<K>,
     loaded: usize,
     mix: Mix,
     rounds: usize,
 }
 
-/// One kind's time for all its operations, and bytes of a pair behind them; what the answers add up to.
+/// The total time of each kind, the bytes per pair at the end, and the sum of the answers.
 struct Run {
     times: [Duration; KINDS.len()],
     bytes_per_pair: f64,
@@ -149,10 +150,10 @@ struct Run {
 }
 
 impl<K: Key> Tuner<K> {
-    /// A tuner for these keys, all of which are put into a map, a quarter of them while the time is taken.
+    /// Creates a tuner for these keys. It puts all of them into a map, a quarter of them while it measures.
     ///
     /// # Errors
-    /// [`TunerError`], if there is nothing to measure.
+    /// Returns [`TunerError`] if there is nothing to measure.
     pub fn new(keys: impl IntoIterator<Item = K>, mix: Mix) -> Result<Self, TunerError> {
         let mut keys: Vec<K> = keys.into_iter().collect();
         keys.sort_unstable();
@@ -166,7 +167,7 @@ impl<K: Key> Tuner<K> {
         if mix.scans > 0 && mix.scan_length == 0 {
             return Err(TunerError::EmptyScans);
         }
-        // A generator of Marsaglia's, always with the same seed: equal keys, equal operations.
+        // A generator by Marsaglia with a fixed seed: equal keys give equal operations.
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         for at in (1..keys.len()).rev() {
             state ^= state << 13;
@@ -178,28 +179,28 @@ impl<K: Key> Tuner<K> {
         Ok(Self { keys, loaded, mix, rounds: 3 })
     }
 
-    /// So many rounds over all candidates, at least one, where there are three otherwise.
+    /// Sets the number of rounds over all candidates, at least 1. The default is 3.
     #[must_use]
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds.max(1);
         self
     }
 
-    /// Measures the selections that are ready to use, with values that `make` makes of keys: [`Fast`],
-    /// [`FastNarrow`], [`Paper`], [`PaperAhead`] and [`SortedPages`].
+    /// Measures the selections that are ready to use, with values that `make` makes of keys: [`Fast`], [`FastNarrow`],
+    /// [`Paper`], [`PaperAhead`] and [`SortedPages`].
     pub fn run<V>(&self, make: impl Fn(&K) -> V) -> Tuned {
         let start = Instant::now();
         self.run_by(&make, &mut || start.elapsed())
     }
 
-    /// Measures one selection, ready to use or of somebody's own.
+    /// Measures one selection, a preset or the caller's own.
     pub fn measure<V, S: Selection>(&self, name: &'static str, make: impl Fn(&K) -> V) -> Measured {
         let start = Instant::now();
         let runs = (0..self.rounds).map(|_| self.once::<V, S>(&make, &mut || start.elapsed())).collect();
         self.judge(name, runs)
     }
 
-    /// As [`Tuner::run`], by whatever clock.
+    /// As [`Tuner::run`], with the given clock.
     fn run_by<V>(&self, make: &dyn Fn(&K) -> V, clock: &mut dyn FnMut() -> Duration) -> Tuned {
         type Once<K, V> = fn(&Tuner<K>, &dyn Fn(&K) -> V, &mut dyn FnMut() -> Duration) -> Run;
         let candidates: [(&'static str, Once<K, V>); 5] = [
@@ -220,7 +221,7 @@ impl<K: Key> Tuner<K> {
         Tuned { ranking }
     }
 
-    /// One map of one selection: loaded, and each kind of operation that has a part done to it.
+    /// Loads one map of one selection, and runs each kind of operation that has a share.
     fn once<V, S: Selection>(&self, make: &dyn Fn(&K) -> V, clock: &mut dyn FnMut() -> Duration) -> Run {
         let mut map = Map::<K, V, S>::selected();
         let (loaded, coming) = self.keys.split_at(self.loaded);
@@ -264,25 +265,25 @@ impl<K: Key> Tuner<K> {
         Run { times, bytes_per_pair, answers }
     }
 
-    /// Where scans begin.
+    /// The keys at which scans begin.
     fn scanned(&self) -> &[K] {
         &self.keys[self.loaded..][..(self.keys.len() - self.loaded).div_ceil(8)]
     }
 
-    /// What is removed one by one and in batches: of what was loaded.
+    /// The loaded keys that are removed one by one, and those that are removed in batches.
     fn removed(&self) -> (&[K], &[K]) {
         let coming = self.keys.len() - self.loaded;
         self.keys[..coming].split_at(coming / 2)
     }
 
-    /// Operations of each kind.
+    /// Returns the number of operations of each kind.
     fn counts(&self) -> [usize; KINDS.len()] {
         let coming = self.keys.len() - self.loaded;
         let (singly, batched) = self.removed();
         [coming / 2, coming - coming / 2, coming, coming, self.scanned().len(), singly.len(), batched.len()]
     }
 
-    /// The median of each kind's times, and their sum by the mix.
+    /// Computes the median of each kind's times, and their sum weighted by the mix.
     fn judge(&self, selection: &'static str, runs: Vec<Run>) -> Measured {
         debug_assert!(runs.iter().all(|run| run.answers == runs[0].answers), "the same operations, the same answers");
         let (weights, counts) = (self.mix.weights(), self.counts());
@@ -331,8 +332,8 @@ mod tests {
         let tuner = tuner(ALL);
         let mut clock = || Duration::ZERO;
         let answers = tuner.once::<u64, Fast>(&|key| *key, &mut clock).answers;
-        // A hundred keys come: half of them count when they are inserted in a batch, all twice when they are found, and
-        // as many are removed; thirteen scans find seven pairs each, if they do not begin near the end.
+        // There are a hundred keys. Half of them count when a batch inserts them, all count twice when they are found,
+        // and as many are removed. Thirteen scans find seven pairs each, unless they begin near the end.
         assert!((50 + 200 + 100..=50 + 200 + 100 + 13 * 7).contains(&answers), "{answers}");
         for other in [
             tuner.once::<u64, FastNarrow>(&|key| *key, &mut clock),
@@ -344,7 +345,7 @@ mod tests {
         }
     }
 
-    /// By a clock that goes on by one microsecond whenever it is asked, each kind takes one.
+    /// The clock advances by one microsecond at each call, so each kind takes one microsecond.
     #[test]
     fn the_mix_weighs_the_kinds() {
         let tuner = tuner(ALL);
@@ -367,7 +368,7 @@ mod tests {
     #[test]
     fn the_fastest_is_the_best_and_what_has_no_part_is_not_measured() {
         let tuner = tuner(Mix { gets: 1, ..Mix::default() });
-        // The first candidate's times are the longest, for the clock goes slower and slower.
+        // The clock slows down from call to call, so the first candidate's times are the longest.
         let (mut now, mut step) = (Duration::ZERO, Duration::from_millis(1));
         let tuned = tuner.run_by(&|key| *key, &mut || {
             step = step * 9 / 10;

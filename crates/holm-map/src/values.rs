@@ -1,5 +1,5 @@
-//! Values lent out, and all of them dropped: the only way from a slot to a reference. One of the rooms where `unsafe`
-//! may stand.
+//! References to values, and their drop: the only code that turns a slot into a reference. This is one of the files
+//! where `unsafe` is allowed.
 
 use crate::key::Key;
 use crate::leaf::Leaf;
@@ -8,16 +8,17 @@ use crate::tree::{NOWHERE, Tree};
 use holm_search::LaneKernels;
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// The value in an occupied slot.
+    /// Returns the value in an occupied slot.
     #[inline(always)]
     pub(crate) fn value(&self, (leaf, slot): (u32, usize)) -> &V {
-        // SAFETY: an occupied slot has a value (others panic), which nobody changes while the tree is borrowed.
+        // SAFETY: an occupied slot has a value (for others `value_at` panics), and no writer changes it while the tree
+        // is borrowed.
         unsafe { self.leaves.value_at(leaf, slot).as_ref() }
     }
 
-    /// The value of `key`. A function for each level of vectors, so that one's registers are not the others' too, and
-    /// one for the height that most trees have: how many searches a CPU has under way at a time is how often their
-    /// instructions fit into what it looks ahead.
+    /// Returns the value of `key`. There is one function per level of vectors, so that the registers of one level do
+    /// not burden the others. The usual height has a function of its own: the number of searches that a CPU overlaps
+    /// depends on how many of their instructions fit into its reorder window.
     #[inline(never)]
     pub(crate) fn get<X: LaneKernels>(&self, x: X, key: K::Lane) -> Option<&V> {
         if self.height() != 2 {
@@ -34,15 +35,15 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         }
     }
 
-    /// The value of `key`, whose leaf this is.
+    /// Returns the value of `key`, whose leaf is `leaf`.
     #[inline(always)]
     fn value_in<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<&V> {
         let slot = self.find_in(x, leaf, key)?;
-        // SAFETY: the slot was found just now, so it has a value, which nobody changes while the tree is borrowed.
+        // SAFETY: the slot was found just now, so it has a value, and no writer changes it while the tree is borrowed.
         Some(unsafe { self.leaves.value_found(leaf, slot).as_ref() })
     }
 
-    /// The values of many keys, each in the leaf where it belongs.
+    /// Returns the values of many keys. Each key's leaf is given.
     #[inline(always)]
     pub(crate) fn values<X: LaneKernels, const MANY: usize>(
         &self,
@@ -50,30 +51,30 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         leaves: &[u32; MANY],
         keys: &[K::Lane; MANY],
     ) -> [Option<&V>; MANY] {
-        // SAFETY: what leaves find is a value, which nobody changes while the tree is borrowed.
+        // SAFETY: `find_many` returns pointers to values, and no writer changes them while the tree is borrowed.
         self.leaves.find_many(x, leaves, keys).map(|found| found.map(|value| unsafe { value.as_ref() }))
     }
 
-    /// The value in an occupied slot, to be changed.
+    /// Returns the value in an occupied slot, mutably.
     #[inline(always)]
     pub(crate) fn value_mut(&mut self, (leaf, slot): (u32, usize)) -> &mut V {
-        // SAFETY: as above, and nobody else looks at it while the tree is borrowed exclusively.
+        // SAFETY: as above, and no other reference exists while the tree is borrowed exclusively.
         unsafe { self.leaves.value_at(leaf, slot).as_mut() }
     }
 
-    /// The value in an occupied slot, for as long as the tree is borrowed, whatever else is lent of it.
+    /// Returns the value in an occupied slot for as long as the tree is borrowed, independent of other borrowed values.
     ///
     /// # Safety
-    /// The tree is borrowed exclusively for `'a`, nothing changes it meanwhile, and each slot is asked for once.
+    /// The tree is borrowed exclusively for `'a`, nothing changes it meanwhile, and the caller requests each slot once.
     #[inline(always)]
     pub(crate) unsafe fn value_once<'a>(&self, (leaf, slot): (u32, usize)) -> &'a mut V {
-        // SAFETY: there is a value, and by this function's contract nobody else has a reference to it. What is looked
-        // at of other slots, their keys, lies beside it.
+        // SAFETY: there is a value, and by this function's contract no other reference to it exists. Of other slots
+        // only the keys are read, which lie beside the value.
         unsafe { self.leaves.value_at(leaf, slot).as_mut() }
     }
 
-    /// Drops what is left, leaf by leaf. A value is out of its leaf before it is dropped, so after a panic this goes
-    /// on with the next one.
+    /// Drops the remaining values, leaf by leaf. A value leaves its leaf before it is dropped, so after a panic the
+    /// drop continues with the next value.
     fn drop_values(&mut self) {
         while self.head != NOWHERE {
             while let Some(slot) = self.leaves.any(self.head) {
@@ -86,7 +87,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
 
 impl<K: Key, V, S: Selection> Drop for Tree<K, V, S> {
     fn drop(&mut self) {
-        /// Goes on when the drop of a value panics; a second panic aborts, as everywhere.
+        /// Continues when the drop of a value panics. A second panic aborts, as usual.
         struct Rest<'a, K: Key, V, S: Selection>(&'a mut Tree<K, V, S>);
 
         impl<K: Key, V, S: Selection> Drop for Rest<'_, K, V, S> {

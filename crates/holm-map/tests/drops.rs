@@ -1,4 +1,4 @@
-//! Values are dropped exactly once, however a map ends, also when their own `drop` or `clone` panics.
+//! Each value is dropped exactly once, whatever ends a map, even if its own `drop` or `clone` panics.
 
 mod suite;
 
@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use suite::{Random, Rowed, SortedBinary, Tall, steps};
 
-/// Counts itself out, and panics if it is asked to.
+/// Decrements a counter when dropped, and panics when its fuse says so.
 struct Counted {
     alive: Rc<Cell<isize>>,
     /// Drops and clones until one panics.
@@ -56,7 +56,8 @@ impl Count {
         map
     }
 
-    /// Does `end` to a map of `len` pairs with the fuse at `fuse` (0: none), and counts what is left alive.
+    /// Applies `end` to a map of `len` pairs with the fuse at `fuse` (0: none), and counts the values that are still
+    /// alive.
     fn check<S: Selection>(&self, len: usize, fuse: usize, end: impl FnOnce(&mut Option<Map<u64, Counted, S>>)) {
         let mut map = Some(self.map::<S>(len));
         self.fuse.set(fuse);
@@ -89,7 +90,7 @@ fn every_end<S: Selection>() {
             });
         });
         count.check::<S>(len, fuse, |map| {
-            // Left before its end, when leaves are empty.
+            // The number of pairs that stay, for a map with empty leaves.
             let most = map.as_ref().unwrap().len() / 2 + 9;
             drop(map.as_mut().unwrap().extract_if(.., |_, _| true).take(most).collect::<Vec<_>>());
             assert_eq!(map.as_ref().unwrap().iter().count(), map.as_ref().unwrap().len());
@@ -107,7 +108,7 @@ fn every_end<S: Selection>() {
     }
 }
 
-/// The messages of panics that are wanted are of no use to anybody.
+/// Silences the messages of the expected panics.
 #[test]
 fn whatever_ends_a_map_drops_each_value_once() {
     let told = std::panic::take_hook();
@@ -157,7 +158,7 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
         map.iter().for_each(|(key, value)| assert!(key < 3 && !value.is_empty()));
         for alone in [0, 1, steps(700)] {
             let (mut seen, mut values) = (std::collections::HashSet::new(), map.iter_mut());
-            // One end alone, then both.
+            // First one end alone, then both ends.
             for (_, front) in values.by_ref().take(alone) {
                 assert!(seen.insert(std::ptr::from_ref(front)), "lent twice");
             }
@@ -178,8 +179,8 @@ fn a_broken_promise_of_uniqueness_is_harmless() {
     check::<SortedBinary>();
 }
 
-/// A leaf of one key many times over is split although nothing parts its pairs. Once any pair went to the right then,
-/// and a key that was there once was found no more.
+/// Bug: a leaf that held one key many times was split although no separator parts its pairs. Some pair went to the
+/// right leaf, and a key that was present was no longer found.
 #[test]
 fn a_key_is_found_beside_others_that_were_promised_to_be_alone() {
     fn check<S: Selection>() {
@@ -199,8 +200,8 @@ fn a_key_is_found_beside_others_that_were_promised_to_be_alone() {
     check::<SortedBinary>();
 }
 
-/// Of equal keys all move to a neighbour or none does. Once there were as many as it had room for, so that there was
-/// none for the pair that was waiting; and copies were made as if keys ascended.
+/// Bug: equal keys moved to a neighbour partly, as many as it had room for, so that the waiting pair had no room. Also,
+/// copies assumed that keys ascend. Now all equal keys move or none does.
 #[test]
 fn many_broken_promises_lose_no_pair() {
     fn check<S: Selection>(spread: u64) {
@@ -233,8 +234,8 @@ fn many_broken_promises_lose_no_pair() {
     }
 }
 
-/// An iterator that is forgotten cannot take the leaf away that it emptied. The first pair is behind it then, and once
-/// there seemed to be none.
+/// Bug: a leaked iterator cannot remove the leaf that it emptied. The first pair is then in a later leaf, and the map
+/// seemed to have no first pair.
 #[test]
 #[cfg_attr(miri, ignore = "what is forgotten is leaked, and that is an error there")]
 fn what_is_forgotten_leaves_a_map_that_works() {

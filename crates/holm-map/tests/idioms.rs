@@ -1,4 +1,4 @@
-//! What those write who come from the standard library's map: it compiles, and says the same.
+//! Idioms of users of the standard library's map: they compile, and give the same results.
 
 use holm_map::{Entry, ExtractIf, IntoIter, Iter, IterMut, Map, Paper, RangeMut, ValuesMut};
 use std::cell::Cell;
@@ -17,7 +17,7 @@ fn maps_are_made_of_arrays_and_of_each_other() {
     assert!(copied == map);
 }
 
-/// An entry that is vacant is filled where it was found, also the first one of a map and those that split a leaf.
+/// A vacant entry is filled in its place. This includes the first entry of a map and entries that split a leaf.
 #[test]
 fn counting_by_entries() {
     let (mut ours, mut theirs) = (Map::<u64, u64>::new(), BTreeMap::new());
@@ -47,7 +47,7 @@ fn iterators_show_what_is_still_to_come() {
     assert_eq!(format!("{pairs:?}"), "[(3, 'd'), (4, 'e')]");
 }
 
-/// As far as values may be sent so may what lends them exclusively, also if they must not be shared.
+/// Iterators with mutable values are `Send` if the values are, even if the values are not `Sync`.
 #[test]
 fn what_may_be_sent() {
     fn sent<T: Send>() {}

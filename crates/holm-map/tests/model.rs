@@ -1,5 +1,5 @@
-//! Every selection and every type of keys against the standard library's map: random operations of all kinds, and after
-//! each phase all of both maps compared. A failure names the seed.
+//! Every selection and every type of keys against the standard library's map: random operations of all kinds, and a
+//! comparison of both maps after each phase. A failure prints the seed.
 
 mod suite;
 
@@ -13,7 +13,7 @@ struct Twins<K: TestKey, S: Selection> {
     map: Map<K, u64, S>,
     model: BTreeMap<K, u64>,
     random: Random,
-    /// Keys are made of so many different numbers.
+    /// The number of different numbers that keys are made of.
     spread: u64,
 }
 
@@ -22,7 +22,7 @@ impl<K: TestKey, S: Selection> Twins<K, S> {
         Self { map: Map::with_vectors(vectors), model: BTreeMap::new(), random: Random(seed), spread: 1 }
     }
 
-    /// Of a small set of keys, which reaches from one end of the type to the other.
+    /// Returns one of a small set of keys, which spans the range of the type.
     fn key(&mut self) -> K {
         let number = self.random.below(self.spread);
         K::of(if number + 1 == self.spread { 0xffff_ffff } else { number * (0xffff_ffff / self.spread) })
@@ -43,7 +43,7 @@ impl<K: TestKey, S: Selection> Twins<K, S> {
         }
     }
 
-    /// One operation on one key, or on an end.
+    /// Runs one operation on one key, or on an end of the map.
     fn step(&mut self) {
         let (key, value) = (self.key(), self.random.next());
         match self.random.below(12) {
@@ -67,7 +67,7 @@ impl<K: TestKey, S: Selection> Twins<K, S> {
         }
     }
 
-    /// A range from both ends by turns, to be looked at or changed.
+    /// Iterates over a range from both ends in turns, with shared or mutable values.
     fn range(&mut self) {
         let (mut low, mut high) = (self.key(), self.key());
         if low > high {
@@ -140,7 +140,7 @@ fn change(value: &mut u64) -> u64 {
     *value
 }
 
-/// All operations on keys of few numbers, of some, and of many.
+/// Runs all operations on keys of few, of some and of many numbers.
 fn agrees<K: TestKey, S: Selection>(seed: u64) {
     for (round, vectors) in Vectors::all_available().into_iter().enumerate() {
         let mut twins = Twins::<K, S>::new(vectors, seed + round as u64);
@@ -156,7 +156,7 @@ fn agrees<K: TestKey, S: Selection>(seed: u64) {
             twins.compare();
             twins.wholes();
         }
-        // Until nothing is left: every leaf and node goes.
+        // Removes until nothing is left, so that every leaf and node is removed.
         while let Some((key, _)) = twins.model.iter().nth(twins.random.below(9) as usize).or(twins.model.iter().next())
         {
             let key = *key;
@@ -196,8 +196,9 @@ agree! {
     sorted_guessed_f32: Real<f32>, SortedGuessed;
 }
 
-/// Trees of many levels in order, against the order, and from both ends: splits at the ends are another path.
-/// Keys at both ends of all numbers in one leaf, so that neighbours agree in what a vector compares of them.
+/// Builds trees of many levels in ascending order, in descending order and from both ends: splits at the ends take
+/// another path. One leaf has keys at both ends of the range, so that neighbours agree in the bits that a vector
+/// compares.
 #[test]
 fn keys_that_lie_together_far_apart_come_in_order() {
     fn check<S: Selection>() {

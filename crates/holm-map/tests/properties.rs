@@ -1,5 +1,5 @@
-//! Properties against the standard library's map, method by method and for every selection: sequences of operations
-//! that proptest makes and shrinks, and sequences that are decoded from any bytes, as a fuzzer would give them.
+//! Properties against the standard library's map, for each method and each selection. The sequences of operations come
+//! from proptest, which shrinks them, or are decoded from arbitrary bytes, as a fuzzer would provide.
 
 #[path = "suite/operations.rs"]
 mod operations;
@@ -22,14 +22,14 @@ fn some_pairs() -> impl Strategy<Value = Vec<(u64, u64)>> {
     vec((key(), any::<u64>()), 0..100)
 }
 
-/// Sequences in which pairs come as often as one of `operations`, and some go.
+/// Sequences with as many insertions of pairs as other `operations`, and some removals.
 fn sequence(operations: BoxedStrategy<Operation>) -> impl Strategy<Value = Vec<Operation>> {
     let insert = (key(), any::<u64>()).prop_map(|(key, value)| Insert(key, value));
     let many = some_pairs().prop_map(InsertMany);
     vec(prop_oneof![4 => insert, 1 => many, 2 => key().prop_map(Remove), 5 => operations], 1..150)
 }
 
-/// A property for each group of methods.
+/// Defines a property for each group of methods.
 macro_rules! properties {
     ($($name:ident: $($operation:expr),*;)*) => {
         proptest! {

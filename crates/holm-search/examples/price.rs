@@ -1,6 +1,6 @@
-//! What a call of each kernel costs at each level, in nanoseconds: over one node in the cache, and over nodes at
-//! random places of an area beyond the caches. Each answer joins the next call's argument on the left, so that calls
-//! cannot overlap (latency), and only a sum on the right and for uncached nodes (throughput).
+//! Measures the cost of a call of each kernel at each level, in nanoseconds: over one node in the cache, and over nodes
+//! at random places of an area beyond the caches. On the left, each answer becomes part of the next call's argument, so
+//! that calls cannot overlap (latency). On the right, and for uncached nodes, the answers are only summed (throughput).
 //!
 //! `cargo run --release -p holm-search --example price`
 
@@ -12,16 +12,16 @@ use std::time::Instant;
 /// Words of the uncached area: 512 MiB.
 const AREA_WORDS: usize = 1 << 26;
 
-/// The best of this many runs counts: what other programs take away is no property of a kernel.
+/// The best of this number of runs counts: interference by other programs is no property of a kernel.
 const RUNS: usize = 7;
 
-/// A kernel as a function of nodes, a place among them and a number that varies.
+/// A kernel as a function of nodes, an index of a node and a number that varies.
 struct Kernel<F> {
     name: &'static str,
     call: F,
 }
 
-/// Nanoseconds per call, the best run of several.
+/// Returns the nanoseconds per call of the best run.
 fn price(calls: usize, mut run: impl FnMut(usize) -> u64) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..RUNS {
@@ -32,13 +32,13 @@ fn price(calls: usize, mut run: impl FnMut(usize) -> u64) -> f64 {
     best
 }
 
-/// The next of a cheap sequence of well mixed numbers.
+/// Returns the next element of a cheap sequence of well mixed numbers.
 fn mixed(step: u64) -> u64 {
     let product = step.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     product ^ product >> 32
 }
 
-/// One row: dependent and independent calls on the first node, independent ones over the whole area.
+/// Prints one row: dependent and independent calls on the first node, and independent ones over the whole area.
 fn row<F: FnMut(Search, &[AtomicU64], u64) -> u64>(kernel: &mut Kernel<F>, area: &[AtomicU64]) {
     let mut reference = [0.0; 3];
     for search in black_box(Search::all_available()) {
@@ -74,7 +74,7 @@ fn row<F: FnMut(Search, &[AtomicU64], u64) -> u64>(kernel: &mut Kernel<F>, area:
     }
 }
 
-/// A row for ranks in nodes of `LEN` words, known when compiling as in a tree.
+/// Prints a row for ranks in nodes of `LEN` words. The compiler knows the length, as in a tree.
 fn rank_row<const LEN: usize>(name: &'static str, count: usize, area: &[AtomicU64]) {
     let call = |search: Search, nodes: &[AtomicU64], number: u64| {
         nodes.first_chunk::<LEN>().map_or(0, |node| search.rank(node, count, number) as u64)
@@ -82,7 +82,7 @@ fn rank_row<const LEN: usize>(name: &'static str, count: usize, area: &[AtomicU6
     row(&mut Kernel { name, call }, area);
 }
 
-/// A row for copies of `LEN` words, a number that the compiler does not see.
+/// Prints a row for copies of `words` words. The compiler does not know the number.
 fn copy_row(name: &'static str, words: usize, area: &[AtomicU64]) {
     let mut out = [0; 128];
     let call = |search: Search, nodes: &[AtomicU64], number: u64| {
@@ -93,7 +93,8 @@ fn copy_row(name: &'static str, words: usize, area: &[AtomicU64]) {
     row(&mut Kernel { name, call }, area);
 }
 
-/// A row for comparing a key of `len` bytes with equal ones: the fingerprint said yes, so it nearly always is.
+/// Prints a row for the comparison of a key of `len` bytes with equal bytes. After a matching fingerprint, the bytes
+/// are nearly always equal.
 fn starts_row(name: &'static str, len: usize, area: &[AtomicU64]) {
     let zeros = black_box(vec![0_u8; len]);
     let call = |search: Search, nodes: &[AtomicU64], number: u64| {
@@ -104,11 +105,11 @@ fn starts_row(name: &'static str, len: usize, area: &[AtomicU64]) {
 }
 
 fn main() {
-    // Each 512 words ascend over the whole range of numbers; the upper half of each node is zeros, for `starts_with`.
+    // Each 512 words ascend over the whole range of numbers. The upper half of each node is zeros, for `starts_with`.
     let step = u64::MAX / 256;
     let word = |at: usize| if at % 512 < 256 { (at as u64 % 256) * step } else { 0 };
     let words: Vec<AtomicU64> = (0..AREA_WORDS + 512).map(|_| AtomicU64::new(0)).collect();
-    // Nodes of a tree begin with a line.
+    // Nodes of a tree are aligned to lines.
     let area = &words[words.as_ptr().align_offset(64)..][..AREA_WORDS];
     for (at, slot) in area.iter().enumerate() {
         slot.store(word(at), Relaxed);

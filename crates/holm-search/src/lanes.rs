@@ -1,11 +1,11 @@
-//! Kernels over plain signed numbers: the search of nodes that nobody else writes.
+//! Kernels over plain signed numbers: the search of nodes that have no concurrent writer.
 //!
-//! A lane is a number of four or eight bytes. Signed, for that is the order which every level of vector instructions
-//! can compare; whoever has other keys maps them to lanes in the same order. Nodes are whole lines of lanes, and what
-//! a node does not use holds the greatest lane, which is below no key: so a count needs no length.
+//! A lane is a number of four or eight bytes. Lanes are signed, because every level of vector instructions can compare
+//! signed numbers. Other keys are mapped to lanes in the same order by the caller. A node is whole lines of lanes,
+//! padded with the greatest lane. That lane is below no key, so a count needs no length.
 //!
-//! Unlike those of [`crate::Search`] these kernels are reached without a question each: [`Vectors`] is asked once per
-//! operation, and everything below is generic over the kernels that it names.
+//! Unlike the kernels of [`crate::Search`], these do not dispatch on each call. An operation matches on [`Vectors`]
+//! once, and everything below it is generic over the chosen kernels.
 
 use crate::LINE_BYTES;
 use crate::portable::Portable;
@@ -13,11 +13,11 @@ use crate::portable::Portable;
 use crate::x86_64::{Avx2, Avx512};
 use std::fmt::Debug;
 
-/// Lanes whose equality one mask can say.
+/// The number of lanes whose equality fits in one mask.
 pub const MASK_LANES: usize = 64;
 
 mod sealed {
-    /// Lanes are what the kernels know.
+    /// Restricts lanes to the types that the kernels support.
     pub trait Sealed {}
     impl Sealed for i32 {}
     impl Sealed for i64 {}
@@ -27,15 +27,15 @@ mod sealed {
 pub trait Lane: sealed::Sealed + Copy + Ord + Debug + Send + Sync + 'static {
     /// Lanes in a cache line.
     const PER_LINE: usize = LINE_BYTES / size_of::<Self>();
-    /// What pads a node: below no lane.
+    /// The lane that pads a node. It is below no lane.
     const GREATEST: Self;
     /// The smallest lane.
     const LEAST: Self;
-    /// The lane's number.
+    /// Returns the lane as a number.
     fn number(self) -> i64;
-    /// The lane after this one.
+    /// Returns the lane after this one; `None` for the greatest.
     fn next(self) -> Option<Self>;
-    /// The lane before this one.
+    /// Returns the lane before this one; `None` for the smallest.
     fn previous(self) -> Option<Self>;
 }
 
@@ -79,32 +79,33 @@ impl Lane for i64 {
     }
 }
 
-/// The computations of one level. A type that implements it is a proof that this CPU can run them.
+/// The computations of one level. A value of an implementing type proves that this CPU can run them.
 pub trait LaneKernels: Copy + Debug + sealed_kernels::Sealed {
-    /// How many of `lanes` are < `key`. `lanes` is whole lines; what stands behind the last whole line is not looked
-    /// at. No branch depends on a lane.
+    /// Returns how many of `lanes` are < `key`. `lanes` is whole lines; lanes after the last whole line are ignored. No
+    /// branch depends on a lane.
     fn below<L: Lane>(self, lanes: &[L], key: L) -> usize;
 
-    /// Bit i is set if and only if lane i equals `key`. At most [`MASK_LANES`] lanes, whole lines.
+    /// Bit i of the result is set if and only if lane i equals `key`. `lanes` is whole lines, at most [`MASK_LANES`]
+    /// lanes.
     fn equal<L: Lane>(self, lanes: &[L], key: L) -> u64;
 
-    /// For each of the first `count` lanes, how many of those are less: where it stands once they are sorted, if no
-    /// two are equal. Equal ones get equal answers. `count` is at most [`MASK_LANES`]; answers behind it mean nothing.
+    /// Returns for each of the first `count` lanes how many of those are less. If no two are equal, this is its sorted
+    /// position. Equal lanes get equal ranks. `count` is at most [`MASK_LANES`]; results behind it are meaningless.
     fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES];
 
-    /// The places of the lanes that `which` has bits for, those of lesser lanes first, and whether that is certain: if
-    /// it is not, lanes next to each other may come the wrong way round, which is seldom where no two are equal. What
-    /// stands behind as many answers means nothing.
+    /// Returns the indices of the lanes that `which` selects, in ascending order of lanes, and whether the order is
+    /// certain. If it is not, adjacent lanes may be swapped, which is rare if no two are equal. Results behind the
+    /// number of selected lanes are meaningless.
     #[inline]
     fn order<L: Lane>(self, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
         (by_rank(self, lanes, which), true)
     }
 
-    /// Bit i is set if and only if byte i equals `byte`.
+    /// Bit i of the result is set if and only if byte i equals `byte`.
     fn bytes_equal(self, bytes: &[u8; LINE_BYTES], byte: u8) -> u64;
 }
 
-/// The places of some lanes in order, by their ranks.
+/// Returns the indices of selected lanes in order, computed from their ranks.
 fn by_rank<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64) -> [u8; MASK_LANES] {
     let (mut named, mut places, mut count) = ([L::GREATEST; MASK_LANES], [0; MASK_LANES], 0);
     for (place, lane) in (0..).zip(lanes) {
@@ -116,7 +117,7 @@ fn by_rank<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64) -
     let ranks = x.ranks(&named, count);
     let (mut order, mut taken) = ([0; MASK_LANES], 0_u64);
     for (rank, place) in ranks.into_iter().zip(places).take(count) {
-        // Equal lanes share a rank: as many as share it follow it.
+        // Equal lanes share a rank, and take the free positions from that rank on.
         let free = (!taken >> rank).trailing_zeros() as usize + usize::from(rank);
         taken |= 1 << free;
         order[free] = place;
@@ -125,7 +126,7 @@ fn by_rank<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64) -
 }
 
 pub(crate) mod sealed_kernels {
-    /// Kernels are made here only.
+    /// Restricts kernels to those of this crate.
     pub trait Sealed {}
 }
 
@@ -160,20 +161,20 @@ impl LaneKernels for Portable {
     }
 }
 
-/// Which kernels there are. A tree asks once, when it is made, and each operation matches on it once.
+/// The available kernels. A tree detects them once when it is created, and each operation matches on them once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vectors {
-    /// The reference in safe Rust.
+    /// The reference implementation in safe Rust.
     Portable(Portable),
-    /// 32 bytes at a time.
+    /// 32 bytes per vector.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx2(Avx2),
-    /// 64 bytes at a time.
+    /// 64 bytes per vector.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     Avx512(Avx512),
 }
 
-/// The same expression, generic in its kernels, for whichever kernels a [`Vectors`] names.
+/// Evaluates one expression, generic in its kernels, for the kernels that a [`Vectors`] names.
 #[macro_export]
 macro_rules! with_vectors {
     ($vectors:expr, $kernels:ident => $call:expr) => {
@@ -188,17 +189,17 @@ macro_rules! with_vectors {
 }
 
 impl Vectors {
-    /// The fastest kernels that this CPU and its system can run.
+    /// Returns the fastest kernels that this CPU and its operating system can run.
     pub fn detect() -> Self {
         Self::all_available().pop().unwrap_or(Self::portable())
     }
 
-    /// The reference in safe Rust, which runs everywhere.
+    /// Returns the reference implementation in safe Rust, which runs everywhere.
     pub const fn portable() -> Self {
         Self::Portable(Portable)
     }
 
-    /// Every level that can run here, the slowest first.
+    /// Returns every level that can run here, the slowest first.
     pub fn all_available() -> Vec<Self> {
         let levels = [
             Some(Self::Portable(Portable)),
@@ -210,7 +211,7 @@ impl Vectors {
         levels.into_iter().flatten().collect()
     }
 
-    /// The level's name, as reports print it.
+    /// Returns the level's name, as reports print it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable(_) => "portable",

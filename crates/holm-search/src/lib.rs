@@ -1,16 +1,17 @@
 //! Vector kernels over words that may race with a writer, with a portable reference.
 //!
-//! A reader of a tree node looks at `AtomicU64` words that a writer may be changing, and asks a version afterwards
-//! whether what it saw was one state. So the kernels promise two things. On words that nobody changes, each answers
-//! exactly what its portable reference answers. On words that race, the answer means nothing, but the call is
-//! defined: it reads only the words it was lent, and what it returns lies in the range it documents.
+//! A reader of a tree node reads `AtomicU64` words that a writer may be changing. Afterwards it checks a version to
+//! find out whether it saw one consistent state. So the kernels make two guarantees. On words that do not change, each
+//! kernel returns exactly what its portable reference returns. On words that race, the result is meaningless, but the
+//! call is defined: it reads only the words in its arguments, and its result lies in the documented range.
 //!
-//! Rust has no vector load that may race. The kernels for x86-64 therefore do all of it, load, compare and the way to
-//! a general register, within one `asm!` block, of whose loads the compiler assumes nothing. Such a block needs no
-//! `#[target_feature]` on its function, so it inlines everywhere, also in a program built for the oldest x86-64.
+//! Rust has no vector load that may race. The kernels for x86-64 therefore load, compare and move the result to a
+//! general register within one `asm!` block. The compiler makes no assumption about the loads in such a block. The
+//! block needs no `#[target_feature]` on its function, so it inlines everywhere, even in a program built for the oldest
+//! x86-64.
 //!
-//! The kernels order nothing: they are relaxed loads. Whoever validates a version afterwards needs an acquire fence in
-//! between, as after any relaxed load; no kernel moves across it.
+//! The kernels do not order memory: they are relaxed loads. A caller that validates a version afterwards needs an
+//! acquire fence in between, as after any relaxed load. No kernel moves across it.
 //!
 //! ```
 //! use holm_search::Search;
@@ -23,8 +24,8 @@
 //! assert_eq!(search.words_equal(&node, 5) & 0b1111, 0b0110);
 //! ```
 //!
-//! Beside them stand kernels over plain numbers, for nodes that nobody else writes: [`LaneKernels`]; and, for either
-//! kind of row, two ways to find the one line that a kernel is asked about: [`halve`] and [`interpolate`].
+//! The crate also has kernels over plain numbers, for nodes without a concurrent writer: [`LaneKernels`]. For both
+//! kinds of node there are two ways to find the one line that a kernel then searches: [`halve`] and [`interpolate`].
 
 #![deny(unsafe_code)]
 

@@ -1,40 +1,41 @@
-//! Which line of a sorted row to compare: found by halving, or by guessing from where a number lies between others.
+//! Finds the line of a sorted row to compare, by halving or by interpolation.
 //!
-//! Written once, for words that race as for lanes that nobody else writes: what a line holds is asked of the row. On a
-//! row that changes meanwhile both end, ask for lines of the row alone, and their answer means nothing.
+//! The code is shared by racing words and by lanes without a concurrent writer: a trait reads the lines. On a row that
+//! changes meanwhile, both functions terminate and read only lines of the row, and their result is meaningless.
 
 use std::hint::select_unpredictable;
 
-/// A sorted row in whole lines, and a number sought there. A line's numbers *precede* it or do not; those that do stand
-/// before those that do not.
+/// A sorted row in whole lines, and a number that is searched for. Each number of a line *precedes* the searched number
+/// or not. The numbers that precede come first.
 pub trait Lines: Copy {
-    /// Numbers of a line.
+    /// Numbers per line.
     const PER_LINE: usize;
-    /// Whether the first number of a line precedes.
+    /// Returns whether the first number of a line precedes.
     fn begins_before(self, line: usize) -> bool;
-    /// How many of a line's numbers precede; at most [`Lines::PER_LINE`].
+    /// Returns how many of a line's numbers precede; at most [`Lines::PER_LINE`].
     fn preceding(self, line: usize) -> usize;
-    /// Where the first number of a line lies, up to rounding and a constant.
+    /// Returns the position of a line's first number on the number line, up to rounding and a constant.
     fn position(self, line: usize) -> f64;
-    /// Where the number sought lies, as [`Lines::position`].
+    /// Returns the position of the searched number, on the same scale as [`Lines::position`].
     fn sought(self) -> f64;
 }
 
-/// How many numbers precede, if all before line `first` do and those `count` lines further on do not; `count` is not
-/// zero. No branch depends on a number, but for those of the row's own.
+/// Returns how many numbers precede, by halving. All numbers before line `first` precede, and none from line
+/// `first + count` on does. `count` is not zero. No branch depends on a number, except in the row's own methods. Reads
+/// O(log count) lines.
 #[inline(always)]
 pub fn halve<R: Lines>(row: R, mut first: usize, mut count: usize) -> usize {
     while count > 1 {
         let middle = first + count / 2;
-        // A line before one whose first number precedes does so as a whole.
+        // If the first number of a line precedes, all lines before it precede as a whole.
         first = select_unpredictable(row.begins_before(middle), middle, first);
         count -= count / 2;
     }
     first * R::PER_LINE + row.preceding(first)
 }
 
-/// How many numbers of `count` lines, of which there is one at least, precede. The line is guessed from where the
-/// number lies between the ends of what is left; after so many guesses, what is left is halved.
+/// Returns how many numbers of `count` lines precede; `count` is at least 1. Each guess interpolates the line between
+/// the ends of the remaining range. After `most_guesses` guesses, it halves the rest.
 #[inline(always)]
 pub fn interpolate<R: Lines>(row: R, mut count: usize, most_guesses: usize) -> usize {
     let (mut first, mut guesses) = (0, 0);
@@ -42,7 +43,7 @@ pub fn interpolate<R: Lines>(row: R, mut count: usize, most_guesses: usize) -> u
         guesses += 1;
         let low = row.position(first);
         let span = row.position(first + count - 1) - low;
-        // Of an empty, infinite or senseless span the quotient is no number, and a cast makes zero of that.
+        // If the span is zero, infinite or NaN, the quotient is NaN or infinite, and the cast turns NaN into zero.
         let guess = ((row.sought() - low) / span * (count - 1) as f64) as usize;
         let line = first + guess.min(count - 1);
         let preceding = row.preceding(line);
@@ -56,5 +57,5 @@ pub fn interpolate<R: Lines>(row: R, mut count: usize, most_guesses: usize) -> u
     halve(row, first, count)
 }
 
-/// Guesses after which keys of whatever distribution cost little more than halving does.
+/// Guesses after which keys of any distribution cost little more than halving.
 pub const GUESSES: usize = 3;

@@ -1,17 +1,17 @@
-//! The reference: every kernel by relaxed loads of single words, in safe Rust.
+//! The reference: every kernel in safe Rust, with relaxed loads of single words.
 //!
-//! It runs everywhere, under Miri too, and is what the vector kernels are tested against. It is branch-free where they
-//! are, so that a price compares instructions and not habits.
+//! It runs everywhere, including under Miri, and the vector kernels are tested against it. It is branch-free where they
+//! are, so that measurements compare instructions and not code styles.
 
 use crate::kernels::{Kernels, Line};
 use crate::search::MOST_RANKED;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Needs nothing of the CPU, so anyone may make one.
+/// The portable kernels. They need no CPU feature, so any caller may construct this value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Portable;
 
-/// One in each byte.
+/// A one in each byte.
 const ONES: u64 = 0x0101_0101_0101_0101;
 
 impl Kernels for Portable {
@@ -67,18 +67,18 @@ impl Kernels for Portable {
     }
 }
 
-/// Bit i is set if and only if byte i of `word` is zero. No carry leaves its byte, so unlike the shorter form with a
-/// subtraction this one is exact in every byte and not only in the first.
+/// Bit i of the result is set if and only if byte i of `word` is zero. No carry leaves its byte. The shorter form with
+/// a subtraction is exact only in the first byte.
 #[inline]
 fn zero_bytes(word: u64) -> u8 {
     let low_bits = 0x7f * ONES;
     let zeros = !(((word & low_bits) + low_bits) | word | low_bits);
-    // The product brings bit 8 * i to bit 56 + i, and no two of its terms meet.
+    // The product moves bit 8 * i to bit 56 + i, and no two of its terms overlap.
     ((zeros >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
-/// The one to seven bytes `rest`, the end of `key`, as the low bytes of a word. By loads of fixed sizes that overlap:
-/// a copy whose length varies would be a call.
+/// Returns the one to seven bytes `rest`, the end of `key`, as the low bytes of a word. It uses overlapping loads of
+/// fixed sizes: a copy of variable length would be a call.
 #[inline]
 fn rest_word(key: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = key.last_chunk::<8>() {

@@ -1,40 +1,40 @@
-//! Asking the CPU for a line before it is needed.
+//! Prefetch instructions.
 //!
-//! A request is a hint: it never faults, reads nothing that the program can see, and so may race with any writer.
-//! Where no instruction is known, the calls do nothing.
+//! A prefetch is a hint. It never faults and reads nothing that the program can see, so it may race with any writer. On
+//! platforms without a known instruction, the calls do nothing.
 
 use crate::LINE_BYTES;
 
-/// How near the lines are to be brought.
+/// The cache level to prefetch into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing is asked for.
+    /// No prefetch.
     None,
-    /// Into all levels of the cache.
+    /// All levels of the cache.
     T0,
-    /// Into the second level and those beyond.
+    /// The second level and those beyond.
     T1,
-    /// Into the third level.
+    /// The third level.
     T2,
     /// Near the core, past the other levels.
     NonTemporal,
 }
 
-/// Asks for the line that holds the first byte of `at`, to be read.
+/// Prefetches the line that holds the first byte of `at`, for reading.
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(at: &T) {
     read(std::ptr::from_ref(at).cast());
 }
 
-/// Asks for the line that holds the first byte of `at`, to be written: no other core keeps it, so that the store which
-/// follows need not wait for that.
+/// Prefetches the line that holds the first byte of `at`, for writing. No other core keeps a copy, so the following
+/// store need not wait for ownership.
 #[inline(always)]
 pub fn prefetch_write<T: ?Sized>(at: &T) {
     write(std::ptr::from_ref(at).cast());
 }
 
-/// Asks for every line that `at` touches, to be read. One instruction a line; a CPU has about ten to fifty requests
-/// under way at a time, so this is for objects of some lines.
+/// Prefetches every line that `at` touches, for reading. It takes one instruction per line. A CPU has about ten to
+/// fifty requests in flight, so this is for objects of a few lines.
 #[inline(always)]
 pub fn prefetch_lines<T: ?Sized>(at: &T) {
     let (start, bytes) = (std::ptr::from_ref(at).cast::<u8>(), size_of_val(at));
@@ -43,19 +43,19 @@ pub fn prefetch_lines<T: ?Sized>(at: &T) {
         read(start.wrapping_add(offset));
         offset += LINE_BYTES;
     }
-    // An object that does not begin with a line may reach into one more than its steps do.
+    // An object that is not aligned to a line may touch one more line than its size suggests.
     if align_of_val(at) < LINE_BYTES && bytes > 1 {
         read(start.wrapping_add(bytes - 1));
     }
 }
 
-/// Asks for the line that holds the byte at `at`, to be read. Any address will do.
+/// Prefetches the line that holds the byte at `at`, for reading. Any address is allowed.
 #[inline(always)]
 pub fn prefetch_address<T>(at: *const T) {
     read(at.cast());
 }
 
-/// Asks for the line that holds the byte at `at`, as `hint` says. Any address will do.
+/// Prefetches the line that holds the byte at `at`, as `hint` says. Any address is allowed.
 #[inline(always)]
 pub fn prefetch_address_as<T>(at: *const T, hint: Hint) {
     match hint {
@@ -67,13 +67,14 @@ pub fn prefetch_address_as<T>(at: *const T, hint: Hint) {
     }
 }
 
-/// Asks for the line that holds the byte at `at`, to be written. Any address will do.
+/// Prefetches the line that holds the byte at `at`, for writing. Any address is allowed.
 #[inline(always)]
 pub fn prefetch_address_write<T>(at: *const T) {
     write(at.cast());
 }
 
-/// Asks for every line of `at` as `hint` says; `at` begins with a line, or a line more than its steps may be missed.
+/// Prefetches every line of `at` as `hint` says. `at` should be aligned to a line; otherwise the last line may be
+/// missed.
 #[inline(always)]
 pub fn prefetch_lines_as<T>(at: &[T], hint: Hint) {
     let (start, bytes) = (at.as_ptr().cast::<u8>(), size_of_val(at));

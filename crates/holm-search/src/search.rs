@@ -1,8 +1,8 @@
-//! `Search`: which kernels a tree uses, and the calls that check their arguments and pass them on.
+//! `Search`: the level of kernels that a tree uses, and the calls that check arguments and dispatch.
 //!
-//! The level is a byte in the tree, so each call begins with a branch that is always predicted; a table of functions
-//! would end inlining instead. Nodes of more than 64 words are narrowed here, for all levels alike, to the eight lines
-//! in which the answer lies.
+//! The level is a byte in the tree, so each call begins with a branch that is always predicted. A table of functions
+//! would prevent inlining. For all levels, this file narrows nodes of more than 64 words to the eight lines that
+//! contain the result.
 
 use crate::LINE_WORDS;
 use crate::kernels::{Kernels, Line, WINDOW_LINES};
@@ -13,13 +13,14 @@ use crate::x86_64::{Avx2, Avx512};
 use std::hint::select_unpredictable;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Which kernels a tree uses. Chosen once, when a tree is opened: [`Search::detect`] for the fastest this CPU has,
-/// [`Search::portable`] for the reference. At most one byte.
+/// The level of kernels that a tree uses. It is chosen once, when a tree is opened: [`Search::detect`] returns the
+/// fastest of this CPU, [`Search::portable`] the reference. At most one byte.
 ///
-/// No call panics or reads outside its arguments, whatever the words hold and whoever changes them meanwhile.
-/// The gains stated are ratios to [`Search::portable`] as `examples/price.rs` measured them on one Intel server CPU
-/// (Sapphire Rapids) in a build for plain x86-64: calls in the cache that may overlap, then calls over nodes beyond the
-/// caches. Calls that wait for one another gain less, since a vector's way to a general register is long.
+/// No call panics or reads outside its arguments, whatever the words hold and whichever threads change them meanwhile.
+/// The stated gains are ratios to [`Search::portable`], measured by `examples/price.rs` on one Intel server CPU
+/// (Sapphire Rapids) in a build for plain x86-64. The first number is for calls in the cache that may overlap, the
+/// second for calls over nodes beyond the caches. Calls that wait for one another gain less, because moving a vector's
+/// result to a general register has a long latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search(Level);
 
@@ -32,7 +33,7 @@ enum Level {
     Avx512(Avx512),
 }
 
-/// The same call for whichever kernels the level holds.
+/// Dispatches a call to the kernels of the level.
 macro_rules! by_level {
     ($search:expr, $kernels:ident => $call:expr) => {
         match $search.0 {
@@ -48,21 +49,22 @@ macro_rules! by_level {
 /// The most numbers that [`Search::ranks`] takes.
 pub const MOST_RANKED: usize = 32;
 
-/// Up to as many lines are narrowed to a window by one look at every eighth; of more, halving comes first.
+/// A node of at most this number of lines is narrowed to a window by reading every eighth line. A larger one is halved
+/// first.
 const STRIDE_LINES: usize = 64;
 
 impl Search {
-    /// The fastest kernels that this CPU and its system can run.
+    /// Returns the fastest kernels that this CPU and its operating system can run.
     pub fn detect() -> Self {
         Self::all_available().pop().unwrap_or(Self::portable())
     }
 
-    /// The reference in safe Rust, which runs everywhere.
+    /// Returns the reference implementation in safe Rust, which runs everywhere.
     pub const fn portable() -> Self {
         Self(Level::Portable(Portable))
     }
 
-    /// Every level that can run here, the slowest first: for tests and prices.
+    /// Returns every level that can run here, the slowest first, for tests and measurements.
     pub fn all_available() -> Vec<Self> {
         let levels = [
             Some(Level::Portable(Portable)),
@@ -74,7 +76,7 @@ impl Search {
         levels.into_iter().flatten().map(Self).collect()
     }
 
-    /// The level's name, as reports print it.
+    /// Returns the level's name, as reports print it.
     pub fn name(self) -> &'static str {
         match self.0 {
             Level::Portable(_) => "portable",
@@ -85,20 +87,19 @@ impl Search {
         }
     }
 
-    /// How many of the first `count` words of `sorted` are <= `key`, unsigned.
+    /// Returns how many of the first `count` words of `sorted` are <= `key`, unsigned.
     ///
-    /// `sorted` is whole lines: its length is a multiple of 8, and words after the last whole line are not looked at.
-    /// The first `count` words stand in ascending order, equal ones allowed; what stands behind them is ignored.
-    /// `count` is clamped to the words there are. The answer is at most the clamped `count`, also where the words race
-    /// or are out of order.
+    /// `sorted` is whole lines: its length is a multiple of 8, and words after the last whole line are ignored. The
+    /// first `count` words are in ascending order, with duplicates allowed; later words are ignored. `count` is clamped
+    /// to the number of words. The result is at most the clamped `count`, even if the words race or are out of order.
     ///
-    /// No branch depends on a word. Up to 64 words all lines are compared. Of up to 512 words, the first one of every
-    /// eighth line says which eight lines to compare; of more, halving comes before: O(log(len)). Whole lines are read,
-    /// also behind `count`.
+    /// No branch depends on a word. Up to 64 words, all lines are compared. Up to 512 words, the first word of every
+    /// eighth line selects eight lines to compare. Larger nodes are halved first: O(log(len)). Whole lines are read,
+    /// even behind `count`.
     ///
     /// Gains with AVX-512: 8 words 3.1x and 1.4x, 38 words 3.9x and 3.0x, 60 words 4.2x and 3.4x, 256 words 2.8x and
-    /// 2.9x; with AVX2: 1.8x and 1.4x, 1.8x and 1.5x, 1.9x and 2.0x, 1.5x and 1.8x. Where each call waits for the one
-    /// before, a single line is a loss (0.7x to 0.9x) and 38 words gain 1.7x with AVX-512, 1.2x with AVX2.
+    /// 2.9x; with AVX2: 1.8x and 1.4x, 1.8x and 1.5x, 1.9x and 2.0x, 1.5x and 1.8x. If each call waits for the previous
+    /// one, a single line is a loss (0.7x to 0.9x), and 38 words gain 1.7x with AVX-512, 1.2x with AVX2.
     #[inline(always)]
     pub fn rank(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
         let (lines, _) = sorted.as_chunks::<LINE_WORDS>();
@@ -111,9 +112,9 @@ impl Search {
         before + by_level!(self, kernels => kernels.rank(window, within, key))
     }
 
-    /// For each of the first `count` numbers, how many of them are less: where it stands once they are sorted, if no
-    /// two are equal. Equal ones get equal answers. `count` is clamped to [`MOST_RANKED`]; the answers for what stands
-    /// behind it mean nothing.
+    /// Returns for each of the first `count` numbers how many of them are less. If no two are equal, this is its sorted
+    /// position. Equal numbers get equal ranks. `count` is clamped to [`MOST_RANKED`]; results behind it are
+    /// meaningless.
     ///
     /// No branch depends on a number: O(count) steps over all of them at once.
     #[inline]
@@ -121,29 +122,30 @@ impl Search {
         by_level!(self, kernels => kernels.ranks(numbers, count.min(MOST_RANKED)))
     }
 
-    /// How many of the first `count` words of `sorted` are < `key`, unsigned. Otherwise as [`Search::rank`], at the
-    /// same price.
+    /// Returns how many of the first `count` words of `sorted` are < `key`, unsigned. Otherwise as [`Search::rank`], at
+    /// the same cost.
     #[inline(always)]
     pub fn rank_below(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
-        // Of whole numbers, those below a key are those up to the one before it; and none is below zero.
+        // The words below a key are those up to the key minus one. No word is below zero.
         key.checked_sub(1).map_or(0, |before| self.rank(sorted, count, before))
     }
 
-    /// As [`Search::rank`], by halving over the lines: one line is compared, and of few others the first word.
+    /// As [`Search::rank`], by halving over the lines: it compares one whole line, and reads the first word of
+    /// O(log(len)) others.
     #[inline(always)]
     pub fn rank_halving(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
         Row::new(self, sorted, count, key).map_or(0, |(row, lines)| halve(row, 0, lines))
     }
 
-    /// As [`Search::rank`], by guessing the line from where `key` lies between the first words of lines, and by halving
-    /// after a few guesses.
+    /// As [`Search::rank`], by interpolating `key` between the first words of lines, and by halving after
+    /// [`crate::GUESSES`] guesses.
     #[inline(always)]
     pub fn rank_interpolating(self, sorted: &[AtomicU64], count: usize, key: u64) -> usize {
         Row::new(self, sorted, count, key).map_or(0, |(row, lines)| interpolate(row, lines, GUESSES))
     }
 
-    /// Bit i is set if and only if byte i equals `byte`; bytes are counted from the low end of each word. Bits for
-    /// bytes that the caller does not mean are the caller's to mask.
+    /// Bit i of the result is set if and only if byte i equals `byte`. Bytes are counted from the low end of each word.
+    /// The caller masks the bits of bytes that it does not use.
     ///
     /// Gains: 5.1x and 2.5x with AVX-512, 4.2x and 2.5x with AVX2.
     #[inline(always)]
@@ -151,10 +153,10 @@ impl Search {
         by_level!(self, kernels => kernels.bytes_equal(words, byte))
     }
 
-    /// Bit i is set if and only if `words[i] == key`.
+    /// Bit i of the result is set if and only if `words[i] == key`.
     ///
-    /// `words` is whole lines, at most eight of them; words after the last whole line, and after the 64th, are not
-    /// looked at and have no bit.
+    /// `words` is whole lines, at most eight of them. Words after the last whole line, and after the 64th word, are
+    /// ignored and have no bit.
     ///
     /// Gains for 32 words: 5.9x and 6.1x with AVX-512, 3.2x and 4.1x with AVX2; for 64 words: 10x and 4.9x, 4.7x and
     /// 3.0x.
@@ -165,32 +167,31 @@ impl Search {
         by_level!(self, kernels => kernels.words_equal(lines, key))
     }
 
-    /// Copies words out of racing memory. Of slices of different lengths, as many words as the shorter one holds; the
-    /// rest of `out` stays as it is.
+    /// Copies words out of racing memory. If the slices differ in length, it copies as many words as the shorter one
+    /// holds; the rest of `out` is unchanged.
     ///
-    /// Each word arrives whole, but two of them may stem from different moments, neighbours too.
+    /// Each word is copied whole, but two words, even adjacent ones, may come from different moments.
     ///
     /// Gains, with AVX2 and so with AVX-512, which copies the same way: 4 words 1.2x and 1.3x, 13 words 1.3x and 1.8x,
-    /// 120 words 1x to 1.4x and 2.3x. A copy that is read at once (the call after waits for it) of up to 13 words gains
-    /// nothing.
+    /// 120 words 1x to 1.4x and 2.3x. A copy of up to 13 words gains nothing if the next call waits for it.
     #[inline(always)]
     pub fn copy(self, from: &[AtomicU64], out: &mut [u64]) {
         by_level!(self, kernels => kernels.copy(from, out));
     }
 
-    /// Whether the bytes `key` stand at the start of `words`, counted from the low end of each word. Bytes behind the
-    /// key, in its last word and after it, are ignored; `false` if `words` is too short to hold the key.
+    /// Returns whether `words` starts with the bytes `key`, counted from the low end of each word. Bytes behind the
+    /// key, in its last word and after it, are ignored. Returns `false` if `words` is too short to hold the key.
     ///
-    /// Gains for keys of 8, 23 and 100 bytes with AVX-512: 1.2x, 1.8x, 2.1x in the cache, 1.1x, 1.5x, 2.3x beyond.
-    /// AVX2 works word by word below 32 bytes; 100 bytes gain 1.4x and 2.1x. Where the next call waits for the answer,
-    /// AVX-512 loses on short keys: 0.7x for 8 and 23 bytes.
+    /// Gains for keys of 8, 23 and 100 bytes with AVX-512: 1.2x, 1.8x, 2.1x in the cache, 1.1x, 1.5x, 2.3x beyond. AVX2
+    /// works word by word below 32 bytes; 100 bytes gain 1.4x and 2.1x. If the next call waits for the result, AVX-512
+    /// loses on short keys: 0.7x for 8 and 23 bytes.
     #[inline(always)]
     pub fn starts_with(self, words: &[AtomicU64], key: &[u8]) -> bool {
         key.len() <= size_of_val(words) && by_level!(self, kernels => kernels.starts_with(words, key))
     }
 }
 
-/// Words in lines, of which so many count, and a key: those up to it precede.
+/// Words in lines, the number of words that count, and a key: words up to the key precede.
 #[derive(Clone, Copy)]
 struct Row<'a> {
     search: Search,
@@ -200,7 +201,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// And how many lines hold words that count; `None` where none does.
+    /// Also returns how many lines hold words that count; `None` if none does.
     #[inline(always)]
     fn new(search: Search, sorted: &'a [AtomicU64], count: usize, key: u64) -> Option<(Self, usize)> {
         let (lines, _) = sorted.as_chunks::<LINE_WORDS>();
@@ -234,11 +235,11 @@ impl Lines for Row<'_> {
     }
 }
 
-/// Of more than eight `lines`, the eight between which the rank of `key` lies, and how many words precede them, all of
-/// which count. Branch-free but for the loops, whose lengths depend on the number of lines alone.
+/// Returns the eight of more than eight `lines` that contain the rank of `key`, and how many words precede them, all of
+/// which count. It is branch-free except for the loops, whose lengths depend only on the number of lines.
 #[inline(always)]
 fn window(lines: &[Line], count: usize, key: u64) -> (usize, &[Line]) {
-    // Lines that hold no counted word are out of the question, whatever their first words are.
+    // Lines without counted words are excluded, whatever their first words are.
     let counted = count.div_ceil(LINE_WORDS);
     let starts_at_most = |line: &Line| line[0].load(Relaxed) <= key;
     let (mut first, mut left) = (0, lines.len());
@@ -247,14 +248,15 @@ fn window(lines: &[Line], count: usize, key: u64) -> (usize, &[Line]) {
         first = select_unpredictable(starts_at_most(&lines[middle]) & (middle < counted), middle, first);
         left -= left / 2;
     }
-    // The loads of these do not wait for one another, as the halving's do.
+    // These loads do not depend on one another, unlike those of the halving.
     let steps = lines[first..first + left].chunks(WINDOW_LINES).skip(1).enumerate();
     let at_most = steps.fold(0_u32, |mask, (step, lines)| mask | u32::from(starts_at_most(&lines[0])) << step);
-    // Behind the counted ones, first words are of any size: the first that is above ends the count, or these do.
+    // First words behind the counted lines are arbitrary. So the count ends at the first word above the key, or at the
+    // end of the counted lines.
     let steps_counted = counted.saturating_sub(first + 1) / WINDOW_LINES;
     let passed = (at_most.trailing_ones() as usize).min(steps_counted);
-    // Fewer than eight may follow. What precedes a line that begins with a word <= `key` counts wholly, so to begin
-    // earlier does no harm.
+    // Fewer than eight lines may follow. All words before a line whose first word is <= `key` count, so an earlier
+    // start of the window is correct.
     let first = (first + passed * WINDOW_LINES).min(lines.len() - WINDOW_LINES);
     (first * LINE_WORDS, &lines[first..first + WINDOW_LINES])
 }

@@ -1,9 +1,9 @@
-//! Every level's kernels over lanes against a naive oracle: both widths, all lengths, keys at and beside every lane,
-//! and the ends of the range. The portable level is tested as one among the others.
+//! Every level's lane kernels against a naive oracle: both widths, all lengths, keys at and beside every lane, and the
+//! ends of the range. The portable level is one of the tested levels.
 
 use holm_search::{Lane, LaneKernels, MASK_LANES, Vectors, with_vectors};
 
-/// A multiplicative generator: equal on every platform.
+/// A multiplicative generator with the same results on every platform.
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     (1_u64..).map(move |step| (step + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29) ^ step)
 }
@@ -50,8 +50,7 @@ fn check_ranks<L: Lane>(of: impl Fn(u64) -> L) {
     }
 }
 
-/// The lanes that some masks name, in order: for certain, or with neighbours the wrong way round, where the level says
-/// so.
+/// Checks the order of selected lanes: exact if `certain`, else adjacent lanes may be swapped if the level says so.
 fn check_order<L: Lane>(certain: bool, of: impl Fn(u64) -> L) {
     let masks = [0, 1, 1 << 63, u64::MAX, u64::MAX >> 8, 0x0000_ffff_0000_ffff, 0x8421_8421_1248_1248];
     let random = numbers(7).take(if cfg!(miri) { 0 } else { 60 });
@@ -79,7 +78,7 @@ fn order_has_the_lesser_lanes_first() {
     check_order(true, |number| i64::from(number as i32) << 31);
     check_order(true, |number| 1_i64 << 60 | (number % (1 << 25)) as i64);
     check_order(true, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ ((number >> 30) as i64) << 30);
-    // Too near each other for so wide a range, and equal ones.
+    // Lanes too close together for their range, and equal ones.
     check_order(false, |number| number as i32 / 3 * 3);
     check_order(false, |number| [i64::MIN, i64::MAX][(number >> 63) as usize] ^ (number % 97) as i64);
     check_order(false, |number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
@@ -98,7 +97,7 @@ fn ranks_count_the_lesser_lanes() {
 fn lanes_are_compared_as_signed_numbers() {
     check_all(|number| number as i32);
     check_all(|number| number as i64);
-    // Few and equal ones, and the ends of the range.
+    // Few different lanes, and the ends of the range.
     check_all(|number| [i32::MIN, -1, 0, 1, i32::MAX][(number % 5) as usize]);
     check_all(|number| [i64::MIN, -1, 0, 1, i64::MAX, 1 << 32][(number % 6) as usize]);
 }

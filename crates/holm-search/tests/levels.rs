@@ -1,15 +1,15 @@
-//! Every level that this CPU has against a naive oracle, on words that nobody changes: all lengths, all counts, keys
-//! at and beside every word, and the numbers at which a signed compare goes wrong. The oracle shares no code with the
-//! portable level, which is tested as one among the others.
+//! Every level of this CPU against a naive oracle, on words that do not change. The inputs are all lengths, all counts,
+//! keys at and beside every word, and the numbers at which a signed compare fails. The oracle shares no code with the
+//! portable level, which is one of the tested levels.
 
 use holm_search::{MOST_RANKED, Search};
 use std::sync::atomic::AtomicU64;
 
-/// Numbers around which compares of the wrong kind differ from the right one.
+/// Numbers around which signed and unsigned compares differ.
 const EXTREMES: [u64; 11] =
     [0, 1, 0x7f, 0xff, u32::MAX as u64, 1 << 32, i64::MAX as u64 - 1, i64::MAX as u64, 1 << 63, u64::MAX - 1, u64::MAX];
 
-/// A xorshift generator: the tests must be equal on every platform and run under Miri quickly.
+/// A xorshift generator: the tests give the same results on every platform and run under Miri quickly.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Fewer rounds where each step is interpreted.
+/// Fewer rounds under an interpreter.
 fn rounds(of: usize) -> usize {
     if cfg!(miri) { of.div_ceil(40) } else { of }
 }
@@ -34,7 +34,7 @@ fn atomic(words: &[u64]) -> Vec<AtomicU64> {
     words.iter().copied().map(AtomicU64::new).collect()
 }
 
-/// Words of one kind: spread, dense, few and equal, extreme, all equal.
+/// Returns words of one kind: spread, dense, few and equal, extreme, all equal.
 fn words(random: &mut Random, len: usize, kind: usize) -> Vec<u64> {
     let base = random.next();
     (0..len)
@@ -48,7 +48,7 @@ fn words(random: &mut Random, len: usize, kind: usize) -> Vec<u64> {
         .collect()
 }
 
-/// Keys worth asking for: each word, its neighbours, the extremes.
+/// Returns the keys to search for: each word, its neighbours, the extremes.
 fn keys(words: &[u64]) -> Vec<u64> {
     let near = words.iter().flat_map(|word| [word.wrapping_sub(1), *word, word.wrapping_add(1)]);
     near.chain(EXTREMES).collect()
@@ -75,7 +75,7 @@ fn rank_of_one_to_eight_lines_at_all_counts() {
         for len in (0..=64).step_by(8) {
             for count in (0..=len).step_by(if cfg!(miri) { 7 } else { 1 }) {
                 let mut sorted = words(&mut random, len, round % 5);
-                // Behind the count stays what it was: the kernels must not count it.
+                // The words behind the count stay as they are: the kernels must not count them.
                 sorted[..count].sort_unstable();
                 let keys = keys(&sorted);
                 for _ in 0..4 {
@@ -150,7 +150,7 @@ fn rank_of_words_out_of_order_stays_in_range() {
 fn bytes_equal_sets_a_bit_for_each_byte() {
     let mut random = Random(0x5eed);
     for round in 0..rounds(4000) {
-        // Runs of zeros and ones of the wanted byte are where tricks with carries go wrong.
+        // Runs of zeros and ones of the searched byte are where carry tricks fail.
         let wanted = [0, 1, 0x7f, 0x80, 0xff, random.next() as u8][round % 6];
         let bytes: Vec<u8> = (0..32)
             .map(|_| match random.below(4) {
@@ -178,7 +178,7 @@ fn words_equal_sets_a_bit_for_each_word() {
             let words = atomic(&plain);
             let keys = keys(&plain);
             for _ in 0..3 {
-                // A key that differs in one bit alone tells a compare of halves from one of words.
+                // A key that differs in one bit only distinguishes a compare of halves from a compare of words.
                 let key = keys[random.below(keys.len())] ^ if random.below(4) == 0 { 1 << 40 } else { 0 };
                 let slots = plain.iter().take(64).enumerate();
                 let expected = slots.fold(0, |mask, (slot, word)| mask | u64::from(*word == key) << slot);

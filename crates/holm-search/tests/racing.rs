@@ -1,9 +1,10 @@
-//! Kernels beside a writer: answers stay in range, and each word that arrives is one that was written.
+//! Kernels beside a concurrent writer: results stay in range, and each word that a kernel copies was written by the
+//! writer.
 
 use holm_search::{Search, prefetch, prefetch_lines, prefetch_write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// Words whose halves agree: a torn one shows.
+/// Returns a word whose two halves are equal, so that a torn word is visible.
 fn whole(of: u32) -> u64 {
     u64::from(of) << 32 | u64::from(!of)
 }
@@ -13,7 +14,8 @@ fn a_writer_cannot_push_answers_out_of_range_nor_tear_a_word() {
     let node: Vec<AtomicU64> = (0..512).map(|slot| AtomicU64::new(whole(slot))).collect();
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // The writer's rounds are bounded, and not ended by the reader: a reader that fails must not leave it running.
+        // The writer's rounds are bounded and not ended by the reader: a reader that fails must not leave the writer
+        // running.
         scope.spawn(|| {
             for round in 0..if cfg!(miri) { 2 } else { 20_000_u32 } {
                 for (slot, word) in (0_u32..).zip(&node) {

@@ -1,4 +1,4 @@
-//! BD+Tree: durability by epochs, beside trees that are durable when an operation returns.
+//! BD+Tree: durability per epoch, compared with trees that are durable when an operation returns.
 
 mod space;
 
@@ -33,23 +33,23 @@ pub(crate) const FAMILY: Family = Family {
 
 const LATENCY: u32 = 300;
 const FOUR: [(&str, &str); 4] = [("BD", "buffered"), ("FF", "fast_fair"), ("LB", "lb_tree"), ("ISLE", "isle")];
-/// The same, and two ways to find the leaves of one tree: region by region, and along their chain.
+/// The same designs, and two ways to find the leaves of one tree: region by region, and along their chain.
 const FOUND: [(&str, &str); 6] = {
     let [bd, ff, lb, isle] = FOUR;
     [bd, ff, lb, isle, ("BD-SCAN", "bd_tree"), ("BD-CHAIN", "bd_tree_chained")]
 };
 const NOTE: &str = "The paper does not name its traces; these are synthetic. Montage is not here.";
 
-/// Millions of operations a second.
+/// Returns millions of operations per second.
 pub(super) fn mops(ns: f64) -> f64 {
     1_000.0 / ns
 }
 
-/// Loaded, then half puts and half searches along a trace.
+/// Loads a tree, and then runs half puts and half lookups along a trace.
 pub(super) fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
     let grove = plant(design, soil)?;
     grove.put(&all(soil.pairs), threads)?;
-    // What the load has written is not the trace's.
+    // The writes of the load do not belong to the trace.
     grove.settle()?;
     Ok(mops(grove.mix(trace, threads)?))
 }
@@ -61,7 +61,7 @@ const TRACES: Study = Study {
     needs: Needs::Nothing,
     cells: |setting| {
         let (near, far) = (setting.count(1_000_000), setting.count(8_000_000));
-        // The local one is long beside the two epochs that are waited for at its end.
+        // The local trace is long compared with the two epochs that are awaited at its end.
         let (long, short) = (setting.count(5_000_000), setting.count(2_000_000));
         Cell::by_threads(setting, FOUR, near + far + long + short, move |design, threads| {
             let t1 = mixed(design, soil(near, LATENCY), &zipf(long, near, 3), threads)?;
@@ -87,13 +87,13 @@ const TRACES: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("threads"),
             claims: &[Claim::new("BD", "LB", 1.0, 1.15)
-                .because("The paper says 1 to 1.3; here the flushes are made beside the operations.")],
+                .because("The paper says 1 to 1.3; here the flushes happen outside the operations.")],
             note: NOTE,
         },
     ],
 };
 
-const OF_RECORDED: &str = "The trace is whoever's runs this. Keys are loaded first; values of any size are words.";
+const OF_RECORDED: &str = "The user provides the trace. Keys are loaded first; values of any size are words.";
 
 const RECORDED: Study = Study {
     conditions: "plain memory, real flushes and 300 ns more for each line, epochs of 10 ms; a recorded trace, its \
@@ -147,20 +147,20 @@ const RECORDED_TRAFFIC: Study = Study {
         id: "BD-F3-own",
         title: "Written to persistent memory, a recorded trace",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Words("trace", &["recorded"]),
         claims: &[],
         note: OF_RECORDED,
     }],
 };
 
-/// Of a million operations, from the lines of some.
+/// Returns mebibytes per million operations, from the lines of `operations` operations.
 fn mebibytes(lines: u64, operations: u64) -> f64 {
     (lines * 64) as f64 / f64::from(1 << 20) * 1e6 / operations as f64
 }
 
-/// Mebibytes written for a million operations along a trace over a tree of so many pairs, half of them puts; so many
-/// epochs.
+/// Returns the mebibytes written per million operations along a trace over a tree of `pairs` pairs. Half of the
+/// operations are puts, and they take `epochs` epochs.
 pub(super) fn written(design: &str, pairs: u64, trace: &[u64], epochs: usize) -> Result<f64> {
     let grove = plant(design, counted(pairs))?;
     grove.put(&all(pairs), 1)?;
@@ -194,7 +194,7 @@ const TRAFFIC: Study = Study {
         id: "BD-F3",
         title: "Written to persistent memory",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Words("trace", &["t1: Zipf", "t1, ten times the epoch", "t2: uniform"]),
         claims: &[
             Claim::less("BD", "LB", 0.0).because(
@@ -207,7 +207,7 @@ const TRAFFIC: Study = Study {
 };
 
 const RECOVERY: Study = Study {
-    conditions: "plain memory; every leaf looked at and all that is volatile made anew, after a load of uniform keys",
+    conditions: "plain memory; every leaf is read and all volatile state is rebuilt, after a load of uniform keys",
     exact: false,
     needs: Needs::Nothing,
     cells: |setting| {
@@ -227,7 +227,7 @@ const RECOVERY: Study = Study {
     }],
 };
 
-/// Of all keys, the parts that are worked on.
+/// The shares of all keys that operations use.
 const PARTS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
 
 const WORKING_SETS: Study = Study {
@@ -264,7 +264,7 @@ const WORKING_SETS: Study = Study {
             unit: "million operations a second",
             axis: Axis::Numbers("working set, percent of the keys"),
             claims: &[],
-            note: "The paper changes the cache; here the set changes beside it. A pair takes some 30 bytes.",
+            note: "The paper changes the cache size; here the working set changes. A pair takes some 30 bytes.",
         },
     ],
 };
@@ -290,7 +290,7 @@ const WORKING_WRITES: Study = Study {
         id: "BD-X3b",
         title: "Written to persistent memory by working set",
         measure: 0,
-        unit: "MiB for a million operations",
+        unit: "MiB per million operations",
         axis: Axis::Numbers("working set, percent of the keys"),
         claims: &[Claim::new("BD", "LB", 0.1, 0.1).because("The paper says up to 90 percent less with small sets.")],
         note: NOTE,
@@ -321,7 +321,7 @@ const EPOCHS: Study = Study {
         unit: "million operations a second",
         axis: Axis::Numbers("ms of an epoch"),
         claims: &[],
-        note: "What waiting costs is BD-X5b.",
+        note: "BD-X5b shows the cost of waiting.",
     }],
 };
 
@@ -347,11 +347,11 @@ const WAITS: Study = Study {
     },
     figures: &[Figure {
         id: "BD-X5b",
-        title: "Throughput by how often one waits for durability",
+        title: "Throughput by frequency of waits for durability",
         measure: 0,
         unit: "million operations a second",
         axis: Axis::Numbers("puts between two waits"),
         claims: &[],
-        note: "A wait ends the epoch at once. Isle-Tree has nothing to wait for, and is there for comparison.",
+        note: "A wait ends the epoch at once. Isle-Tree never waits, and is shown for comparison.",
     }],
 };

@@ -1,4 +1,4 @@
-//! Isle-Tree beside NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
+//! Isle-Tree compared with NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
 
 use crate::grove::{counted, plant, soil};
 use crate::setting::Setting;
@@ -31,7 +31,7 @@ const LATENCY: u32 = 300;
 const NOTE: &str = "FF has its inner nodes in persistent memory, as in the paper; wB+ has them in memory here, which \
                     spares it what they cost there. All trees stand on the same inner nodes, latches and allocator.";
 
-/// Nanoseconds of an insert and of a search.
+/// Returns the nanoseconds of an insert and of a lookup.
 fn inserted(design: &str, pairs: u64, flush_ns: u32) -> Result<Vec<f64>> {
     let grove = plant(design, soil(pairs, flush_ns))?;
     let insert = grove.put(&all(pairs), 1)?;
@@ -62,7 +62,7 @@ const EXAMPLE: Study = Study {
         unit: "lines flushed",
         axis: Axis::Words("key", &["12"]),
         claims: &[Claim::even("ISLE", "FF", 0.0)
-            .because("The paper counts lines of pairs alone, one and two; Isle-Tree's header is one more.")],
+            .because("The paper counts only lines of pairs, one and two; Isle-Tree's header is one more.")],
         note: "FAST and FAIR shifts four pairs, which lie in two lines, as in the paper.",
     }],
 };
@@ -104,11 +104,10 @@ const LOADS: Study = Study {
             unit: "search, ns",
             axis: Axis::Numbers("millions of keys, at scale 1"),
             claims: &[
-                Claim::new("NV", "ISLE", 10.0, 1.37)
-                    .because("NV looks through all that was appended, by vectors here."),
-                Claim::new("FP", "ISLE", 10.0, 1.189).because("Our fingerprints are compared by vectors."),
-                Claim::new("wB+", "ISLE", 10.0, 1.23).because("It goes through an array of slots."),
-                Claim::new("CIRC", "ISLE", 10.0, 1.183).because("Ours is searched by segments, by vectors."),
+                Claim::new("NV", "ISLE", 10.0, 1.37).because("NV searches all appended entries, here with vectors."),
+                Claim::new("FP", "ISLE", 10.0, 1.189).because("Our fingerprints are compared with vectors."),
+                Claim::new("wB+", "ISLE", 10.0, 1.23).because("It searches an array of slots."),
+                Claim::new("CIRC", "ISLE", 10.0, 1.183).because("Ours is searched by segments, with vectors."),
                 Claim::even("FF", "ISLE", 10.0).because("The paper says comparable."),
             ],
             note: NOTE,
@@ -133,7 +132,7 @@ const FLUSHES: Study = Study {
     },
     figures: &[Figure {
         id: "ISLE-F7b",
-        title: "Lines flushed while inserting",
+        title: "Lines flushed by inserts",
         measure: 0,
         unit: "lines flushed an insert",
         axis: Axis::Numbers("millions of keys, at scale 1"),
@@ -174,13 +173,13 @@ const NODES: Study = Study {
     figures: &[
         Figure {
             id: "ISLE-F8a",
-            title: "Time of inserts that split, of all",
+            title: "Share of the time in inserts that split",
             measure: 2,
             unit: "share of splits, percent",
             axis: Axis::Numbers("bytes of a node"),
             claims: &[Claim::more("NV", "ISLE", 512.0)
                 .because("The paper says about 20 percent for all but NV, which takes more.")],
-            note: "An insert splits if it takes a block. A clock is read twice for each.",
+            note: "An insert splits if it allocates a block. The clock is read twice per insert.",
         },
         Figure {
             id: "ISLE-F8b",
@@ -191,7 +190,7 @@ const NODES: Study = Study {
             claims: &[Claim::more("FF, inner nodes volatile", "FF, inner nodes volatile", 2048.0)
                 .against_at(512.0)
                 .because("The paper says that FF degrades.")],
-            note: "Larger nodes are here of FAST-FAIR alone.",
+            note: "Larger nodes exist here only of FAST-FAIR.",
         },
     ],
 };
@@ -239,13 +238,13 @@ const STRINGS: Study = Study {
             0,
             &[
                 Claim::new("NV", "ISLE", 4.0, 1.495)
-                    .because("A record of a kilobyte is flushed first: 16 lines of all."),
+                    .because("A record of a kilobyte is flushed first: 16 of the lines."),
                 Claim::new("FP", "ISLE", 4.0, 1.383)
-                    .because("A record of a kilobyte is flushed first: 16 lines of all."),
+                    .because("A record of a kilobyte is flushed first: 16 of the lines."),
                 Claim::new("FF", "ISLE", 4.0, 1.567)
-                    .because("A record of a kilobyte is flushed first: 16 lines of all."),
+                    .because("A record of a kilobyte is flushed first: 16 of the lines."),
                 Claim::new("CIRC", "ISLE", 4.0, 1.289)
-                    .because("A record of a kilobyte is flushed first: 16 lines of all."),
+                    .because("A record of a kilobyte is flushed first: 16 of the lines."),
             ],
         ),
         string_figure(

@@ -1,4 +1,4 @@
-//! MB+-tree: every level a choice of its own, in memory and without persistence.
+//! MB+-tree: every level is chosen separately, in memory and without persistence.
 
 mod ladder;
 mod parts;
@@ -39,25 +39,25 @@ pub(crate) const FAMILY: Family = Family {
 const CONDITIONS: &str = "keys of 4 bytes (floats, uniform), values of 28; 12 million loaded at scale 1, 4 million \
                           puts timed, then gets of the last 4 million, removals of the first; one thread";
 
-/// Pairs that are loaded, and operations of each kind that are timed.
+/// Returns the pairs that are loaded, and the timed operations of each kind.
 fn sizes(setting: &Setting) -> (u64, u64) {
     (setting.count(12_000_000), setting.count(4_000_000))
 }
 
-/// A cell of whatever map.
+/// Returns a cell of any map.
 fn cell_of<M: Subject>(setting: &Setting, series: &'static str, x: f64) -> Cell {
     let (loaded, timed) = sizes(setting);
-    // A map in memory does four operations in the time of one of a tree that flushes.
+    // A map in memory runs four operations in the time of one of a tree that flushes.
     Cell::new(series, x, (loaded + 3 * timed) / 4, move || sample::<M>(loaded, timed, false))
 }
 
-/// A cell of a selection, keys and values as most figures have them.
+/// Returns a cell of a selection, with the keys and values of most figures.
 fn cell<S: Selection>(setting: &Setting, series: &'static str, x: f64, unique: bool) -> Cell {
     let (loaded, timed) = sizes(setting);
     Cell::new(series, x, (loaded + 3 * timed) / 4, move || sample::<Map<Real<f32>, Value, S>>(loaded, timed, unique))
 }
 
-/// A view of a study of gets, puts and removals.
+/// Returns a view of a study of gets, puts and removals.
 const fn figure(
     id: &'static str,
     title: &'static str,
@@ -108,7 +108,7 @@ const NODES: Study = Study {
             PUTS,
             BYTES,
             &[Claim::new("MB", "standard library's", 256.0, 1.501)
-                .because("An insertion moves keys and identifiers alone.")],
+                .because("An insertion moves only keys and identifiers.")],
             NODES_NOTE,
         ),
         figure(
@@ -116,8 +116,7 @@ const NODES: Study = Study {
             "Removals by node size",
             REMOVALS,
             BYTES,
-            &[Claim::new("MB", "standard library's", 256.0, 1.3)
-                .because("A removal moves keys and identifiers alone.")],
+            &[Claim::new("MB", "standard library's", 256.0, 1.3).because("A removal moves only keys and identifiers.")],
             NODES_NOTE,
         ),
     ],
@@ -211,7 +210,7 @@ const VECTORS: Study = Study {
             BYTES,
             &[Claim::new("vectors, line by line", "linear", 512.0, 1.377)
                 .against_at(256.0)
-                .because("The processor's widest vectors are used, not those of 128 or 256 bits by turns.")],
+                .because("The processor's widest vectors are used, not 128 and 256 bits in turn.")],
             SAME,
         ),
         figure(
@@ -221,7 +220,7 @@ const VECTORS: Study = Study {
             BYTES,
             &[Claim::new("vectors, line by line", "linear", 512.0, 1.062)
                 .against_at(256.0)
-                .because("A put of a sorted leaf moves what stands behind.")],
+                .because("A put into a sorted leaf moves the pairs behind it.")],
             SAME,
         ),
         figure("MB-F7c", "Removals by search and node size", REMOVALS, BYTES, &[], SAME),
@@ -255,10 +254,10 @@ const LEAVES: Study = Study {
             &[
                 Claim::new("unsorted", "sorted", 512.0, 1.395)
                     .against_at(256.0)
-                    .because("An append instead of a shift, and yet the whole leaf is searched for the key."),
+                    .because("An append instead of a shift, but the whole leaf is searched for the key."),
                 Claim::new("unsorted, unique", "sorted", 512.0, 1.775)
                     .against_at(256.0)
-                    .because("An append, and nothing is searched."),
+                    .because("An append without a search."),
             ],
             "Inner nodes of 512 bytes throughout.",
         ),

@@ -16,7 +16,7 @@ pub(crate) const FAMILY: Family = Family {
     absent: &[],
 };
 
-/// Names of the series; designs with nodes of 512 bytes, and of 4 KiB.
+/// Names of the series, with designs of 512-byte and of 4-KiB nodes.
 const SIX: [(&str, &str, &str); 6] = [
     ("FF", "fast_fair", "fast_fair_4k"),
     ("FF_S", "fast_fair_sentinels", "fast_fair_sentinels_4k"),
@@ -28,7 +28,7 @@ const SIX: [(&str, &str, &str); 6] = [
 
 const LATENCY: u32 = 300;
 
-/// Nanoseconds of a search and of an insert, for an operation of one thread.
+/// Returns the nanoseconds of a lookup and of an insert, per operation of one thread.
 fn searched(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let grove = plant(design, soil(pairs, LATENCY))?;
     let insert = grove.put(&all(pairs), threads)?;
@@ -62,10 +62,9 @@ const WAYS: Study = Study {
         measure: 0,
         unit: "search, ns",
         axis: Axis::Numbers("bytes of a node"),
-        claims: &[Claim::less("linear", "binary", 512.0).because(
-            "The paper says faster and gives no number. Halving needs few compares, and they are mispredicted.",
-        )],
-        note: "Binary search is here in nodes of 512 bytes and 4 KiB alone. The search is that of a whole tree.",
+        claims: &[Claim::less("linear", "binary", 512.0)
+            .because("The paper says faster, without a number. Halving needs few compares, but mispredicts them.")],
+        note: "Binary search exists here only in nodes of 512 bytes and 4 KiB. The search covers a whole tree.",
     }],
 };
 
@@ -124,15 +123,15 @@ const NODES: Study = Study {
             axis: Axis::Numbers("bytes of a node"),
             claims: &[
                 Claim::new("CIRC_S", "CIRC", 4096.0, 0.516)
-                    .because("A line of sentinels replaces a walk of up to 64 lines, of which ours asks many at once."),
+                    .because("A line of sentinels replaces a walk of up to 64 lines; ours prefetches many."),
                 Claim::new("FF_S", "FF", 4096.0, 0.574)
-                    .because("A line of sentinels replaces a walk of up to 64 lines, of which ours asks many at once."),
+                    .because("A line of sentinels replaces a walk of up to 64 lines; ours prefetches many."),
                 Claim::new("CIRC_F", "CIRC", 4096.0, 0.969)
-                    .because("Our fingerprints are compared by vectors, the paper's one by one."),
+                    .because("Our fingerprints are compared with vectors, the paper's one by one."),
                 Claim::more("FF_S", "FF", 512.0)
-                    .because("The paper says slower and gives no number; our sentinels are looked through by vectors."),
+                    .because("The paper says slower, without a number; our sentinels are searched with vectors."),
             ],
-            note: "Sentinels and fingerprints lie in memory beside the block and are looked through by vectors.",
+            note: "Sentinels and fingerprints lie in volatile memory and are searched with vectors.",
         },
         Figure {
             id: "SENT-F4b",
@@ -142,8 +141,9 @@ const NODES: Study = Study {
             axis: Axis::Numbers("bytes of a node"),
             claims: &[
                 Claim::new("CIRC_S", "CIRC", 4096.0, 1.065)
-                    .because("Sentinels are kept true beside many flushed lines."),
-                Claim::new("FF_S", "FF", 4096.0, 1.04).because("Sentinels are kept true beside many flushed lines."),
+                    .because("Upkeep of sentinels is small beside many flushed lines."),
+                Claim::new("FF_S", "FF", 4096.0, 1.04)
+                    .because("Upkeep of sentinels is small beside many flushed lines."),
             ],
             note: "",
         },
@@ -179,8 +179,8 @@ fn sizes_cells(setting: &Setting, designs: [(&'static str, &'static str); 6]) ->
 }
 
 const FASTEST: &[Claim] = &[
-    Claim::less("FF_S", "FF", 10.0).because("The paper says fastest at every size, of which nodes is not legible."),
-    Claim::less("CIRC_S", "CIRC", 10.0).because("The paper says fastest at every size, of which nodes is not legible."),
+    Claim::less("FF_S", "FF", 10.0).because("The paper says fastest at every size; the node size is not legible."),
+    Claim::less("CIRC_S", "CIRC", 10.0).because("The paper says fastest at every size; the node size is not legible."),
 ];
 
 const SMALL_OVERHEAD: &[Claim] =
@@ -188,7 +188,7 @@ const SMALL_OVERHEAD: &[Claim] =
 
 const fn size_of_data(id: &'static str, title: &'static str, measure: usize, claims: &'static [Claim]) -> Figure {
     let unit = if measure == 0 { "search, ns" } else { "insert, ns" };
-    let note = "The paper's node size is not legible. 100 million keys: at scale 1 alone, and where they fit.";
+    let note = "The paper's node size is not legible. 100 million keys: only at scale 1, and if they fit.";
     Figure { id, title, measure, unit, axis: Axis::Numbers("millions of keys, at scale 1"), claims, note }
 }
 
@@ -214,7 +214,7 @@ const THREADS: Study = Study {
                 Claim::new("CIRC_S", "CIRC", 2.0, 0.524)
                     .because("As with one thread: readers do not wait for one another."),
             ],
-            note: "As many threads as there are processors, where the paper has eight.",
+            note: "As many threads as processors; the paper has eight.",
         },
         Figure {
             id: "SENT-F6b",
@@ -240,7 +240,7 @@ const STRINGS: Study = Study {
             "SENT-F7b",
             "p99 of YCSB A's searches, one client",
             1,
-            &[Claim::new("FF_S", "FF", 1.0, 0.831).because("The paper's is of nodes of 4 KiB, ours of 512 bytes.")],
+            &[Claim::new("FF_S", "FF", 1.0, 0.831).because("The paper's nodes have 4 KiB, ours 512 bytes.")],
         ),
         string_figure("SENT-F7c", "p99 of YCSB A's updates, one client", 2, &[]),
         string_figure("SENT-F8a", "p99 of YCSB inserts by clients", 0, &[]),
@@ -248,7 +248,7 @@ const STRINGS: Study = Study {
             "SENT-F8b",
             "p99 of YCSB A's searches by clients",
             1,
-            &[Claim::less("FF_S", "FF", 2.0).because("The paper says lower in all cases, of nodes of 4 KiB.")],
+            &[Claim::less("FF_S", "FF", 2.0).because("The paper says lower in all cases, for nodes of 4 KiB.")],
         ),
         string_figure("SENT-F8c", "p99 of YCSB A's updates by clients", 2, &[]),
     ],
@@ -267,7 +267,7 @@ fn strings_cells(setting: &Setting) -> Vec<Cell> {
     })
 }
 
-const UNFLUSHED: &str = "Signs are made anew from the pairs after a crash, and never flushed.";
+const UNFLUSHED: &str = "Signs are rebuilt from the pairs after a crash, and never flushed.";
 
 const PARITY: Study = Study {
     conditions: "exact counts, keys and values of 8 bytes, uniform, splits included",
@@ -334,10 +334,10 @@ const READS: Study = Study {
         axis: Axis::Numbers("bytes of a node"),
         claims: &[
             Claim::less("FF_S", "FF", 2048.0)
-                .because("The paper has five lines at most against 32: sentinels name the line, and it alone is read."),
+                .because("The paper has at most five lines against 32: sentinels name the only line that is read."),
             Claim::less("CIRC_S", "CIRC", 2048.0)
-                .because("The paper has five lines at most against 32: sentinels name the line, and it alone is read."),
+                .because("The paper has at most five lines against 32: sentinels name the only line that is read."),
         ],
-        note: "The sentinels lie beside the block and are not counted: a line for each eight lines of the node.",
+        note: "The sentinels lie in volatile memory and are not counted: one line per eight lines of the node.",
     }],
 };

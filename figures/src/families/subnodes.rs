@@ -1,4 +1,4 @@
-//! SSTree: subnodes that are linked before a leaf splits, beside LB+Tree and FAST-FAIR.
+//! SSTree: subnodes that are linked before a leaf splits, compared with LB+Tree and FAST-FAIR.
 
 mod counts;
 mod splits;
@@ -40,7 +40,7 @@ const THREE: [(&str, &str); 3] = [("SS", "ss_tree"), ("LB", "lb_tree"), ("FF", "
 const NOTE: &str = "uTree and PACTree are not here; fewer keys and threads than in the paper. All trees stand on the \
                     same inner nodes, latches and allocator.";
 
-/// Nanoseconds of a put in order, of a put in none, of an update and of a search.
+/// Returns the nanoseconds of a put in ascending order, of a put in random order, of an update and of a lookup.
 fn worked(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let in_order = plant(design, soil(pairs, LATENCY))?.put(&ascending(pairs), threads)?;
     let grove = plant(design, soil(pairs, LATENCY))?;
@@ -97,13 +97,14 @@ const THREADS: Study = Study {
             measure: 3,
             unit: "search, ns",
             axis: Axis::Numbers("threads"),
-            claims: &[Claim::even("SS", "LB", 2.0).because("Ours asks memory beside the leaf which line to fetch.")],
+            claims: &[Claim::even("SS", "LB", 2.0).because("Ours reads from volatile memory which line to fetch.")],
             note: "As SS-F6.",
         },
     ],
 };
 
-/// Nanoseconds of an insert into a tree of as many, of a uniform update, of a removal, and of a scan of a hundred.
+/// Returns the nanoseconds of an insert into a tree of as many pairs, of a uniform update, of a removal, and of a scan
+/// of a hundred pairs.
 fn changed(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
     let (garden, keys) = (tended(design, soil(pairs, LATENCY))?, all(pairs));
     let (old, new) = keys.split_at(keys.len() / 2);
@@ -127,7 +128,7 @@ const MORE: Study = Study {
             "SS-F6d",
             "Uniform inserts by threads",
             (0, "insert, ns"),
-            &[Claim::new("SS", "LB", 2.0, 0.83).because("The paper says 1.2 to 2.7 times, as of the load.")],
+            &[Claim::new("SS", "LB", 2.0, 0.83).because("The paper says 1.2 to 2.7 times, as for the load.")],
         ),
         changed_figure("SS-F6e", "Uniform updates by threads", (1, "update, ns"), &[]),
         changed_figure("SS-F6f", "Removals by threads", (2, "removal, ns"), &[]),
@@ -136,7 +137,7 @@ const MORE: Study = Study {
             "Scans of a hundred pairs by threads",
             (3, "scan, ns"),
             &[Claim::less("SS", "LB", 2.0)
-                .because("The paper says 1.1 to 6 times as many; here every leaf is copied out and put in order.")],
+                .because("The paper says 1.1 to 6 times as many; here every leaf is copied and sorted.")],
         ),
     ],
 };
@@ -214,13 +215,12 @@ const MOVEMENT: Study = Study {
     },
     figures: &[Figure {
         id: "SS-T2",
-        title: "Skewed updates, with pairs that move and without",
+        title: "Skewed updates, with moving pairs and without",
         measure: 0,
         unit: "update, ns",
         axis: Axis::Numbers("threads"),
-        claims: &[Claim::new("moving", "staying", 1.0, 0.881).because(
-            "A line in the cache is written as fast wherever it lies: there is no memory here that combines.",
-        )],
+        claims: &[Claim::new("moving", "staying", 1.0, 0.881)
+            .because("A line in the cache is written equally fast everywhere: no memory here combines writes.")],
         note: NOTE,
     }],
 };
@@ -266,6 +266,6 @@ const PLAIN: Study = Study {
         unit: "insert, ns",
         axis: Axis::Numbers("threads"),
         claims: &[Claim::less("SS", "LB", 2.0).because("The paper says 1.1 to 13 times as many.")],
-        note: "There is no remote memory here, the figure's other half.",
+        note: "There is no remote memory here, which is the figure's other half.",
     }],
 };

@@ -1,5 +1,5 @@
-//! What the papers' ideas give together: a leaf of segments with versions and fingerprints, each idea's claim measured
-//! by its own paper's metric.
+//! The combination of the papers' ideas: a leaf of segments with versions and fingerprints. Each idea's claim is
+//! measured by its own paper's metric.
 
 use super::epochs::{mixed, mops, written};
 mod ablations;
@@ -35,10 +35,10 @@ pub(crate) const FAMILY: Family = Family {
     absent: &[],
 };
 
-const NOTE: &str = "No paper has this leaf: what is claimed of it is what we expected.";
+const NOTE: &str = "No paper has this leaf: the claims are our expectations.";
 const LATENCY: u32 = 300;
 
-/// The leaf, and of each paper the tree that it is measured against.
+/// The leaf, and for each paper the tree that it is compared with.
 const TREES: [(&str, &str); 5] =
     [("HOLM", "holm"), ("FF_S", "fast_fair_sentinels"), ("ISLE", "isle"), ("BD", "buffered"), ("SS", "ss_tree")];
 
@@ -102,12 +102,12 @@ const FLUSHES: Study = Study {
     },
     figures: &[Figure {
         id: "SYN-S1",
-        title: "Against Isle-Tree: lines flushed a put",
+        title: "Against Isle-Tree: lines flushed per put",
         measure: 0,
         unit: "lines flushed a put",
         axis: Axis::Words("puts", &["inserts", "uniform updates", "Zipf updates"]),
         claims: &[
-            Claim::even("HOLM", "ISLE", 0.0).because("Expected: about as many, but beside the operations."),
+            Claim::even("HOLM", "ISLE", 0.0).because("Expected: about equally many, but outside the operations."),
             Claim::less("HOLM", "ISLE", 2.0).because("Expected: many puts of an epoch share a line."),
         ],
         note: NOTE,
@@ -140,7 +140,7 @@ const TRACES: Study = Study {
             axis: Axis::Measures("trace", &["t1: Zipf", "t2: uniform"]),
             claims: &[
                 Claim::more("HOLM", "BD", 0.0).because("Expected: a leaf that is full of old versions grows."),
-                Claim::more("HOLM", "BD", 1.0).because("Expected: fingerprints spare lines of pairs."),
+                Claim::more("HOLM", "BD", 1.0).because("Expected: fingerprints avoid reads of lines of pairs."),
             ],
             note: NOTE,
         },
@@ -148,7 +148,7 @@ const TRACES: Study = Study {
             id: "SYN-S2b",
             title: "Against BD+Tree: written to persistent memory",
             measure: 2,
-            unit: "MiB for a million operations",
+            unit: "MiB per million operations",
             axis: Axis::Measures("trace", &["t1: Zipf"]),
             claims: &[Claim::less("HOLM", "BD", 0.0).because("Expected: no full leaf is copied whole.")],
             note: NOTE,
@@ -180,7 +180,7 @@ const SPLITS: Study = Study {
             "insert, ns",
             Axis::Measures("load", &["sequential"]),
         ),
-        syn_split("SYN-S3b", "Against SSTree: time of inserts that take a block", 1, "share, percent", UNIFORM),
+        syn_split("SYN-S3b", "Against SSTree: time of inserts that allocate a block", 1, "share, percent", UNIFORM),
         syn_split("SYN-S3c", "Against SSTree: the tail of inserts", 2, "insert, ns", TAIL_AXIS),
     ],
 };
@@ -195,7 +195,7 @@ const fn syn_split(id: &'static str, title: &'static str, measure: usize, unit: 
     Figure { id, title, measure, unit, axis, claims: FEWER, note: NOTE }
 }
 
-/// Millions a second of puts and of gets, nothing flushed.
+/// Returns millions per second of puts and of gets, without flushes.
 fn plainly(design: &str, pairs: u64) -> Result<Vec<f64>> {
     let grove = plant(design, unflushed(pairs))?;
     let put = grove.put(&all(pairs), 1)?;

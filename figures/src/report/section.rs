@@ -62,8 +62,8 @@ fn row(claim: &Judged, outcome: &Outcome) -> String {
     )
 }
 
-/// The two ratios on one line, from a quarter to four times: the paper's a bar across, or a field where it has a word;
-/// ours a dot with its spread.
+/// Draws the two ratios on one line, from a quarter to four times. The paper's is a vertical bar, or a range if it is a
+/// word. Ours is a dot with its spread.
 fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
     let at = |ratio: f64| 60.0 + 56.0 * (ratio.max(f64::MIN_POSITIVE).ln() / 4f64.ln()).clamp(-1.0, 1.0);
     let field = |from: f64, to: f64| {
@@ -85,7 +85,7 @@ fn track(paper: &str, ours: Spread, verdict: Verdict) -> String {
     )
 }
 
-/// All medians, for who does not trust a drawing.
+/// Returns a table of all medians, for readers that need exact numbers.
 fn numbers(outcome: &Outcome) -> String {
     let places = outcome.places();
     let mut text = String::from("<details><summary>Numbers</summary><div class=\"wide\"><table>\n<tr><th></th>");

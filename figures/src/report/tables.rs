@@ -1,4 +1,5 @@
-//! What is on the page beside figures: what survives which mishap, what crashes were explored, what was not run.
+//! The tables of the page in addition to figures: what survives which failure, which crashes were explored, and which
+//! figures did not run.
 
 use super::section::class;
 use crate::catalog::Missing;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The store's modes: when a write returns, and what is lost where the process dies and where the power fails.
+/// The store's modes: when a write returns, what a process crash loses, and what a power failure loses.
 const MODES: [[&str; 4]; 3] = [
     ["Strict", "when it is synced", "nothing", "nothing"],
     ["Buffered", "at once", "nothing", "at most two intervals and one sync"],
@@ -34,7 +35,7 @@ pub(super) fn durability() -> String {
     )
 }
 
-/// A row of what `cargo xtask crash --table --json` prints.
+/// A row of the output of `cargo xtask crash --table --json`.
 #[derive(Deserialize)]
 struct Explored {
     design: String,
@@ -43,7 +44,7 @@ struct Explored {
     changes: BTreeMap<String, Looked>,
 }
 
-/// A cell of it: so many images, or why there are none.
+/// A cell of such a row: the number of images, or why there are none.
 #[derive(Deserialize)]
 struct Looked {
     images: Option<u64>,
@@ -63,7 +64,7 @@ pub(super) fn crashes(told: Option<&str>) -> String {
              <code>cargo xtask crash --table --json</code> has printed.</p>\n"
         );
     };
-    // Cargo may have said something before it.
+    // Cargo may have printed something before it.
     let rows = told.lines().find(|line| line.starts_with("[{")).map(serde_json::from_str::<Vec<Explored>>);
     let Some(Ok(rows)) = rows else { return format!("{heading}<pre>{}</pre>\n", escaped(told)) };
     let mut text = format!(
@@ -99,7 +100,7 @@ pub(super) fn crashes(told: Option<&str>) -> String {
     text + "</table></div>\n"
 }
 
-/// Which figures of a family are not on the page, and why.
+/// Returns which figures of a family are not on the page, and why.
 pub(super) fn missing(missing: &[Missing]) -> String {
     if missing.is_empty() {
         return String::new();

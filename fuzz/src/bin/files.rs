@@ -1,13 +1,14 @@
-//! Any bytes as damage to the files of a database: whoever opens them is told so, or finds what was written. Never a
-//! panic, never a hang.
+//! Arbitrary bytes as damage to the files of a database. An open must return an error, or find what was written. It
+//! must never panic and never hang.
 //!
-//! A database that was closed has checksums over all of it, so that what it tells without a fault is all of what was
-//! written. Leaves of one that was killed have none but in their pairs: of it we ask that it comes to an end.
+//! A closed database has checksums over all its bytes, so whatever it returns without an error is everything that was
+//! written. Leaves of a killed database have no checksums except in their pairs. For such a database the test only
+//! requires that the open terminates.
 
 #![no_main]
 
 #[path = "../../../crates/holm-proof/tests/store/history.rs"]
-#[expect(dead_code, reason = "the tests do more to a database than is done here")]
+#[expect(dead_code, reason = "the tests use more of it than this program")]
 mod history;
 
 use history::{Contents, History, Mode, Session, contents, random_step};
@@ -19,11 +20,11 @@ use rand_pcg::Pcg64Mcg;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// A database that nobody has damaged yet.
+/// A database without damage.
 struct Ground {
     mode: Mode,
     disk: SimDisk,
-    /// Of a closed one, which has to be found whole.
+    /// The history of a closed database, which must be found complete.
     whole: Option<History>,
 }
 
@@ -55,7 +56,7 @@ impl Ground {
 static GROUNDS: LazyLock<[Ground; 4]> =
     LazyLock::new(|| [(false, true), (false, false), (true, true), (true, false)].map(|(a, b)| Ground::new(a, b)));
 
-/// One change to a file, of seven bytes.
+/// Applies one change to a file, encoded in seven bytes.
 fn damage(disk: &SimDisk, file: &Path, change: &[u8; 7]) {
     let bytes = disk.contents(file).unwrap_or_default();
     let [_, what, low, middle, high, one, other] = *change;
@@ -67,7 +68,7 @@ fn damage(disk: &SimDisk, file: &Path, change: &[u8; 7]) {
             return;
         }
         2 => (place, vec![0; 64]),
-        // As writes that went astray: a line of somewhere else.
+        // A misdirected write: a line from another place.
         3 => (usize::from(one) * 64 % bytes.len(), old(place / 64 * 64, 64).to_vec()),
         4 => (place, vec![bytes[place] ^ one]),
         5 => (place, old(place, 8).iter().rev().copied().collect()),

@@ -1,4 +1,4 @@
-//! Any bytes as operations on a map of every selection, each of which is to do as the standard library's map does.
+//! Arbitrary bytes as operations on a map of every selection. Each must behave as the standard library's map.
 
 #![no_main]
 

@@ -1,10 +1,10 @@
-//! The keys: how they are spread over their type, and in which order they are asked for. All are different, and the
-//! same in every process, for they are made from numbers alone.
+//! The keys: their distribution over their type, and the order of lookups. All keys are distinct. They are the same in
+//! every process, because they are computed from numbers alone.
 
 use anyhow::{Result, bail};
 use holm_map::{Key, Real};
 
-/// A bijection of 64-bit numbers that looks like chance.
+/// A bijection of 64-bit numbers that looks random.
 pub(crate) fn mixed(number: u64) -> u64 {
     let mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,34 +23,35 @@ fn mixed_within(number: u64, bits: u32) -> u64 {
     mixed
 }
 
-/// How keys lie in their type, and how often each is asked for.
+/// The distribution of keys over their type, and the frequency of lookups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Spread {
-    /// Everywhere alike.
+    /// Uniform over the type.
     Uniform,
-    /// As uniform, and a few keys are asked for most of the time (Zipf's law, 0.99).
+    /// Uniform, and a few keys get most lookups (Zipf's law, 0.99).
     Skewed,
-    /// Each next to another, in no order.
+    /// Consecutive numbers, in random order.
     Dense,
-    /// Dense, in ascending order.
+    /// Consecutive numbers, in ascending order.
     Ascending,
-    /// Dense runs of 1024 here and there, in no order.
+    /// Scattered runs of 1024 consecutive numbers, in random order.
     Clustered,
-    /// As many between 2^n and 2^(n+1) for every n.
+    /// Equally many between 2^n and 2^(n+1) for every n.
     Logarithmic,
 }
 
-/// Keys in an order of bytes.
+/// Keys in byte order.
 pub(crate) type Ordered<K> = <K as TestKey>::Ordered;
 
-/// A type of keys to be tested.
+/// A type of keys under test.
 pub(crate) trait TestKey: Key {
     type Ordered: blart::OrderedBytes + blart::NoPrefixesBytes + Copy;
 
-    /// Bytes that order as keys do.
+    /// Returns bytes that have the same order as keys.
     fn ordered(self) -> Self::Ordered;
 
-    /// The key of a number below 2^25, or below 2^30 where they lie apart. Different numbers, different keys.
+    /// Returns the key of a number. The number is below 2^25, or below 2^30 if keys lie apart. Different numbers give
+    /// different keys.
     fn spread(number: u64, spread: Spread) -> Self;
 }
 
@@ -67,7 +68,7 @@ impl TestKey for u64 {
             Spread::Dense | Spread::Ascending => number,
             Spread::Clustered => mixed(number >> 10) << 10 | number & 1023,
             Spread::Logarithmic => {
-                // Below 2^25 there are not enough numbers to go round, so the exponents begin there.
+                // Below 2^25 there are too few distinct numbers, so the exponents begin there.
                 let exponent = 25 + number % 39;
                 1 << exponent | mixed_within(number / 39, 25) << (exponent - 25)
             }
@@ -93,13 +94,13 @@ impl TestKey for Real<f32> {
     }
 }
 
-/// The first `count` keys of a spread, in the order in which they come.
+/// Returns the first `count` keys of a distribution, in order of arrival.
 ///
 /// # Errors
-/// There are not so many.
+/// There are fewer keys.
 pub(crate) fn keys<K: TestKey>(count: usize, spread: Spread) -> Result<Vec<K>> {
     if count > 1 << 25 {
-        bail!("{count} keys, and there are 2^25 of a spread");
+        bail!("found {count} keys, expected at most 2^25 per distribution");
     }
     let mut numbers: Vec<u64> = (0..count as u64).collect();
     if spread != Spread::Ascending {
@@ -108,21 +109,21 @@ pub(crate) fn keys<K: TestKey>(count: usize, spread: Spread) -> Result<Vec<K>> {
     Ok(numbers.into_iter().map(|number| K::spread(number, spread)).collect())
 }
 
-/// Puts them into no order, always the same.
+/// Shuffles the items, always in the same way.
 pub(crate) fn shuffle<T>(items: &mut [T]) {
     for at in (1..items.len()).rev() {
         items.swap(at, (mixed(at as u64) % (at as u64 + 1)) as usize);
     }
 }
 
-/// `count` of these keys in no order: each once, or by Zipf's law.
+/// Returns `count` of these keys in random order: each once, or by Zipf's law.
 pub(crate) fn asked<K: Copy>(keys: &[K], count: usize, spread: Spread) -> Vec<K> {
     if spread != Spread::Skewed {
         let mut asked = keys[keys.len() - count..].to_vec();
         shuffle(&mut asked);
         return asked;
     }
-    // The law's sum, taken for an integral and turned around.
+    // The sum of the law, approximated by an integral and inverted.
     const POWER: f64 = 1.0 - 0.99;
     let ends = (keys.len() as f64).powf(POWER) - 1.0;
     let rank = |chance: f64| (ends * chance + 1.0).powf(1.0 / POWER) - 1.0;

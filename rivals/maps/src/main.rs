@@ -1,6 +1,6 @@
-//! `holm-map` beside the ordered maps that a user would otherwise pick, in one interleaved run: a process for each map
-//! and round, so that none inherits another's heap, and the median of the rounds. This package is the only place that
-//! depends on those maps.
+//! Compares `holm-map` with the ordered maps that a user would otherwise choose, in one interleaved run. Each map and
+//! round has its own process, so that none inherits another's heap, and the median of the rounds counts. This package
+//! is the only one that depends on those maps.
 
 #![deny(unsafe_code)]
 
@@ -15,17 +15,17 @@ use keys::Spread;
 use measure::{Figures, OPERATIONS, Plan};
 use std::process::Command;
 
-/// Measures ordered maps in memory by turns. Times are the thread's, in nanoseconds an operation.
+/// Measures ordered maps in memory in turns. Times are CPU times of the thread, in nanoseconds per operation.
 #[derive(Parser)]
 struct Arguments {
     /// Maps, separated by commas: fast, fast-reserved, paper, std, blart; absl by its feature; for u64 alone congee and
-    /// masstree. Ratios are to the first [default: fast, absl if it is there, std]
+    /// masstree. Ratios are to the first [default: fast, absl if it is compiled in, std]
     #[arg(long, value_delimiter = ',')]
     peers: Vec<String>,
-    /// Keys, and the values that go with them
+    /// Types of keys and values
     #[arg(long, value_enum, default_value = "u64")]
     keys: Keys,
-    /// How keys lie in their type
+    /// Distribution of keys over their type
     #[arg(long, value_enum, default_value = "uniform")]
     spread: Spread,
     /// Pairs loaded before anything is timed
@@ -54,14 +54,14 @@ enum Keys {
     F32,
 }
 
-/// Which pages are used.
+/// The pages in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Pages {
-    /// Large ones for all, by the allocator's tunable for those who use it.
+    /// Large pages for all maps, through the allocator's tunable for maps that use the allocator.
     Large,
-    /// Small ones for all: the system is told to give no other.
+    /// Small pages for all maps: the process asks the system for no others.
     Small,
-    /// Each map as it is by itself.
+    /// Each map's own default.
     Own,
 }
 
@@ -73,7 +73,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What a child does.
+/// Runs the work of a child process.
 fn obey(peer: &str, arguments: &Arguments) -> Result<()> {
     if arguments.pages == Pages::Small {
         rustix::thread::disable_transparent_huge_pages(true).context("small pages alone")?;
@@ -113,7 +113,7 @@ fn compare(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// One map in a process of its own, with the parent's arguments.
+/// Measures one map in a process of its own, with the parent's arguments.
 fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
     let mut child = Command::new(std::env::current_exe()?);
     child.args(std::env::args().skip(1)).args(["--child", peer]);
@@ -124,10 +124,11 @@ fn measure(peer: &str, arguments: &Arguments) -> Result<Figures> {
     ensure!(output.status.success(), "{peer} failed: {}", output.status);
     let figures: Vec<f64> =
         String::from_utf8(output.stdout)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
-    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} said something else than its figures"))
+    figures.try_into().map_err(|_| anyhow::anyhow!("{peer} printed something other than its figures"))
 }
 
-/// A row for each operation: each map's median, the extremes, and how many times as long the first map's it is.
+/// Returns a row for each operation: each map's median, minimum and maximum, and the ratio of its median to the first
+/// map's.
 fn table(peers: &[String], rounds: &[Vec<Figures>]) -> String {
     let mut text = format!("{:<14}", "ns");
     peers.iter().for_each(|peer| text += &format!(" {:>32}", format!("{peer} (rounds), times")));
@@ -143,7 +144,7 @@ fn table(peers: &[String], rounds: &[Vec<Figures>]) -> String {
     text + "\n"
 }
 
-/// Least, median and greatest.
+/// Returns minimum, median and maximum.
 fn middle(rounds: &[Figures], at: usize) -> (f64, f64, f64) {
     let mut figures: Vec<f64> = rounds.iter().map(|round| round[at]).collect();
     figures.sort_by(f64::total_cmp);
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_peer_does_what_the_plan_says() {
-        // A run checks its answers' sums and what was there to be removed.
+        // A run checks the sums of its answers, and the number of removed keys.
         let whole = Plan::new(4000, 1000, Spread::Clustered).unwrap();
         for peer in ["fast", "fast-reserved", "paper", "std", "blart", "congee", "masstree"] {
             assert!(peer::run_whole(peer, &whole).unwrap().iter().all(|figure| *figure >= 0.0), "{peer}");

@@ -1,4 +1,4 @@
-//! One map's run: loaded, and each operation timed by the time of the thread. Answers are checked by their sums.
+//! The run of one map: it is loaded, and each operation is timed by the thread's CPU time. Sums check the answers.
 
 use crate::keys::{Spread, TestKey, asked, keys, mixed};
 use crate::peer::{Peer, Value, value};
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// What is timed, in this order. The last is no time.
+/// The timed operations, in this order. The last entry is no time.
 pub(crate) const OPERATIONS: [&str; 10] = [
     "load",
     "insert",
@@ -20,10 +20,10 @@ pub(crate) const OPERATIONS: [&str; 10] = [
     "bytes a pair",
 ];
 
-/// Nanoseconds of an operation each, and of bytes.
+/// Nanoseconds per operation, and bytes.
 pub(crate) type Figures = [f64; OPERATIONS.len()];
 
-/// What to do.
+/// The work of a run.
 pub(crate) struct Plan<K, const N: usize> {
     loaded: Vec<K>,
     singly: Vec<(K, Value<N>)>,
@@ -32,13 +32,13 @@ pub(crate) struct Plan<K, const N: usize> {
     removed: Vec<K>,
 }
 
-/// The time that this thread has run.
+/// Returns the CPU time of this thread.
 fn clock() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
 }
 
-/// Bytes of this process that no file backs.
+/// Returns the anonymous bytes of this process.
 fn resident() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).context("no RssAnon in the status")?;
@@ -46,7 +46,7 @@ fn resident() -> Result<f64> {
 }
 
 impl<K: TestKey, const N: usize> Plan<K, N> {
-    /// `loaded` pairs, and twice `timed` more, which are inserted, asked for and removed.
+    /// Plans `loaded` pairs, and twice `timed` more, which are inserted, looked up and removed.
     pub(crate) fn new(loaded: usize, timed: usize, spread: Spread) -> Result<Self> {
         ensure!(timed >= 200 && loaded >= timed, "at least 200 timed, and as many loaded");
         let keys: Vec<K> = keys(loaded + 2 * timed, spread)?;
@@ -59,7 +59,7 @@ impl<K: TestKey, const N: usize> Plan<K, N> {
         Ok(Self { loaded: first.to_vec(), singly: paired(singly), batched: paired(batched), asked, removed })
     }
 
-    /// All of it, on a map of this type.
+    /// Runs all of it on a map of this type.
     pub(crate) fn run<M: Peer<K, N>>(&self) -> Result<Figures> {
         let mut figures = [0.0; OPERATIONS.len()];
         let pairs = self.loaded.len() + self.singly.len() + self.batched.len();
@@ -84,13 +84,13 @@ impl<K: TestKey, const N: usize> Plan<K, N> {
             singly = self.asked.iter().fold(0, |sum, key| sum.wrapping_add(map.get(*key)));
         });
         timed("get dependent", self.asked.len() - 1, &mut || {
-            // The next key's place hangs on the value before, of which one bit is set always.
+            // The next key depends on the previous value, of which one bit is always set.
             let mut odd = 1;
             (1..self.asked.len()).for_each(|at| odd = map.get(self.asked[at + 1 - odd as usize]) & 1);
             assert_eq!(odd, 1, "a key is missing");
         });
         timed("get_many", self.asked.len(), &mut || batched = map.get_many(&self.asked));
-        ensure!(singly == batched, "many gets say something else than single ones");
+        ensure!(singly == batched, "get_many returns other values than get");
         let scans = self.asked.len() / 40;
         timed("scan of 100", scans, &mut || {
             black_box(self.asked[..scans].iter().fold(0_u64, |sum, key| sum.wrapping_add(map.scan(*key, 100))));

@@ -1,5 +1,5 @@
-//! What is asked of a map under test, and which maps there are. An engine that has no batches does one after the
-//! other, which is what its users do.
+//! The interface of a map under test, and the list of maps. For a map without batches, a batch is one call after the
+//! other, as its users do it.
 
 use crate::keys::{Ordered, TestKey};
 use crate::measure::{Figures, Plan};
@@ -7,27 +7,27 @@ use anyhow::{Result, bail};
 use holm_map::{Fast, Map, Paper, Real};
 use std::collections::BTreeMap;
 
-/// A value of `N` bytes, of which the first eight say what it is.
+/// A value of `N` bytes. The first eight hold its number.
 pub(crate) type Value<const N: usize> = [u8; N];
 
-/// A value that says `number`.
+/// Returns the value of `number`.
 pub(crate) fn value<const N: usize>(number: u64) -> Value<N> {
     std::array::from_fn(|at| if at < 8 { number.to_le_bytes()[at] } else { 7 })
 }
 
-/// What a value says.
+/// Returns the number of a value.
 pub(crate) fn number<const N: usize>(value: &Value<N>) -> u64 {
     u64::from_le_bytes(std::array::from_fn(|at| value[at]))
 }
 
-/// A map under test. What is asked for and not there says 0.
+/// A map under test. A lookup of an absent key returns 0.
 pub(crate) trait Peer<K: Copy, const N: usize>: Sized {
-    /// An empty map, which may get the memory for so many pairs ahead.
+    /// Creates an empty map, which may allocate memory for `expected` pairs in advance.
     fn new(expected: usize) -> Self;
     fn insert(&mut self, key: K, value: Value<N>);
     fn get(&self, key: K) -> u64;
     fn remove(&mut self, key: K) -> bool;
-    /// The sum of what up to `count` values from a key on say.
+    /// Returns the sum of the numbers of up to `count` values, from a key on.
     fn scan(&self, from: K, count: usize) -> u64;
 
     fn get_many(&self, keys: &[K]) -> u64 {
@@ -43,7 +43,7 @@ pub(crate) trait Peer<K: Copy, const N: usize>: Sized {
     }
 }
 
-/// The peers that a run compares if it is not told, and in which order.
+/// The peers that a run compares by default, in order.
 pub(crate) const USUAL: &[&str] = &[
     "fast",
     #[cfg(feature = "absl")]

@@ -1,4 +1,4 @@
-//! The maps under test, a file each.
+//! The maps under test, one file each.
 
 #[cfg(feature = "absl")]
 #[allow(unsafe_code, reason = "a foreign interface")]

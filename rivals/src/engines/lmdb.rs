@@ -1,5 +1,5 @@
 //! LMDB through heed: the unnamed database, one transaction per call. Relaxed is `NO_SYNC`; the map is not writable in
-//! either class. The binding declares opening unsafe: this is the one place of the package that needs the keyword.
+//! either class. The binding declares `open` unsafe: this is the only file of the package that needs `unsafe`.
 
 use super::{Durability, Opened};
 use heed::types::Bytes;
@@ -8,7 +8,7 @@ use holm_bench::{BoxError, Engine};
 use std::ops::Bound;
 use std::path::Path;
 
-/// LMDB wants its greatest size in advance; address space is all that it costs.
+/// LMDB needs its maximum size in advance; it costs only address space.
 const MAP_BYTES: usize = 64 << 30;
 
 struct Lmdb {
@@ -22,11 +22,11 @@ pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
     let mut options = EnvOpenOptions::new();
     options.map_size(MAP_BYTES).max_readers(1100);
     if durability == Durability::Relaxed {
-        // SAFETY: NO_SYNC is unsafe because a power cut may leave a corrupt file; a benchmark's folder is thrown away.
+        // SAFETY: NO_SYNC is unsafe because a power failure may leave a corrupt file; a benchmark deletes its folder.
         unsafe { options.flags(EnvFlags::NO_SYNC) };
     }
-    // SAFETY: the file is mapped. It is in a folder that the benchmark made for this process alone, so nobody truncates
-    // or writes it from elsewhere, and it is opened once per process.
+    // SAFETY: the file is mapped. It is in a folder that the benchmark created for this process alone, so no other
+    // process truncates or writes it, and this process opens it once.
     let environment = unsafe { options.open(&folder)? };
     let mut transaction = environment.write_txn()?;
     let database = environment.create_database(&mut transaction, None)?;

@@ -15,7 +15,7 @@ struct Redb {
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
     let database = Database::builder().set_cache_size(CACHE_BYTES).create(folder.join("data.redb"))?;
-    // The table exists from here on, so that reads need not ask.
+    // The table exists from here on, so reads need not check for it.
     let transaction = database.begin_write()?;
     transaction.open_table(TABLE)?;
     transaction.commit()?;

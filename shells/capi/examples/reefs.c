@@ -1,5 +1,5 @@
 /*
- * The life of a database, in C: opened, written, read, walked both ways, changed as a whole, synced and closed.
+ * The life of a database, in C: open, write, read, iterate in both directions, commit a batch, sync and close.
  *
  *     cc reefs.c $(pkg-config --cflags --libs holm) -o reefs && ./reefs reefs.holm
  */
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends the program where a call failed, with the words for why. */
+/* Ends the program with the message if a call failed. */
 static void must(int code, const char *call) {
     if (code < 0) {
         fprintf(stderr, "%s: %s: %s\n", call, holm_code_name(code), holm_message());
@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
     must(holm_batch_insert(batch, reefs, "south", 5, "coral", 5), "holm_batch_insert");
     must(holm_commit(batch), "holm_commit");
 
-    /* All of them forwards, then those below "south" backwards. */
+    /* All pairs forwards, then those below "south" backwards. */
     holm_iter *iter;
     const void *key, *found;
     size_t key_size, found_size;

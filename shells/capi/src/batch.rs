@@ -1,4 +1,4 @@
-//! Batches: operations that a crash leaves all done or all undone.
+//! Batches: operations of which a crash leaves all or none.
 
 use crate::code::{HOLM_OK, Refusal};
 use crate::database::Database;
@@ -7,7 +7,8 @@ use crate::keyspace::Keyspace;
 use crate::raw::{self, Out};
 use std::ffi::{c_int, c_void};
 
-/// What `holm_batch` is. The store's own is taken and given back by each operation, and gone if one panicked.
+/// The type behind `holm_batch`. Each operation takes the store's batch out and puts it back, so it is gone after a
+/// panic.
 pub struct Batch(Option<holm::Batch>);
 
 impl Batch {
@@ -24,7 +25,7 @@ fn lost() -> Refusal {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_begin(database: *const Database, batch: *mut *mut Batch) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open.
+        // SAFETY: by the header's contract: a place for a handle, and an open handle.
         let (mut out, database) =
             unsafe { (Out::for_handle(batch, "the batch")?, raw::handle(database, "the database")?) };
         out.give(Batch(Some(database.0.batch())));
@@ -42,8 +43,8 @@ pub unsafe extern "C" fn holm_batch_insert(
     value_size: usize,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: handles that are open, of which no other thread uses the batch now,
-        // pointers to as many bytes as they say.
+        // SAFETY: by the header's contract: open handles, no concurrent use of the batch, and pointers to as many bytes
+        // as their sizes say.
         let (batch, keyspace, key, value) = unsafe {
             let (batch, keyspace) = (raw::handle_mut(batch, "the batch")?, raw::handle(keyspace, "the keyspace")?);
             (batch, keyspace, raw::bytes(key, key_size, "the key")?, raw::bytes(value, value_size, "the value")?)
@@ -72,7 +73,7 @@ pub unsafe extern "C" fn holm_batch_remove(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_commit(batch: *mut Batch) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        // SAFETY: by the header's contract: no thread uses the handle again.
         let batch = unsafe { raw::take(batch) }.ok_or_else(|| Refusal::invalid("the batch is NULL"))?;
         batch.0.ok_or_else(lost)?.commit()?;
         Ok(HOLM_OK)
@@ -82,7 +83,7 @@ pub unsafe extern "C" fn holm_commit(batch: *mut Batch) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_discard(batch: *mut Batch) {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        // SAFETY: by the header's contract: no thread uses the handle again.
         drop(unsafe { raw::take(batch) });
         Ok(HOLM_OK)
     });

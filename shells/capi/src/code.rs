@@ -1,4 +1,4 @@
-//! The codes of the header, their names, and which error becomes which.
+//! The codes of the header, their names, and the mapping of errors to codes.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -6,7 +6,7 @@ macro_rules! codes {
     ($($name:ident = $number:literal;)*) => {
         $(pub(crate) const $name: c_int = $number;)*
 
-        /// A code's name, or that it is none.
+        /// Returns a code's name, or "unknown".
         fn name(code: c_int) -> &'static CStr {
             match code {
                 $($name => const {
@@ -46,12 +46,12 @@ codes! {
     HOLM_OTHER = -20;
 }
 
-/// Done or found, as against absent.
+/// Returns HOLM_OK if found, HOLM_ABSENT if not.
 pub(crate) fn found(is: bool) -> c_int {
     if is { HOLM_OK } else { HOLM_ABSENT }
 }
 
-/// An error on its way out: its code and its words.
+/// An error on its way to the caller: its code and its message.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: c_int,

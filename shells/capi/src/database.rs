@@ -1,4 +1,4 @@
-//! Databases: opened, closed, synced, verified, and what keyspaces there are.
+//! Databases: open, close, sync, verify, and open or drop keyspaces.
 
 use crate::code::{HOLM_CORRUPT, HOLM_OK, Refusal, found};
 use crate::door::door;
@@ -9,15 +9,15 @@ use std::ffi::{OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What `holm_database` is.
+/// The type behind `holm_database`.
 pub struct Database(pub(crate) holm::Database);
 
-/// The name of a keyspace.
+/// Reads the name of a keyspace.
 ///
 /// # Safety
 /// As for [`raw::text`].
 unsafe fn name<'a>(pointer: *const c_char) -> Result<&'a str, Refusal> {
-    // SAFETY: the caller's promise is the same.
+    // SAFETY: by the caller's contract, which is the same.
     let name = unsafe { raw::text(pointer, "the keyspace's name")? };
     name.to_str().map_err(|error| Refusal::invalid(format!("the keyspace's name is not UTF-8: {error}")))
 }
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn holm_open(
     database: *mut *mut Database,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a handle, a path that ends, options of their size.
+        // SAFETY: by the header's contract: a place for a handle, a terminated path, options of their stated size.
         let (mut out, path, builder) = unsafe {
             let out = Out::for_handle(database, "the database")?;
             (out, raw::text(path, "the path")?, Options::read(options)?.builder()?)
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn holm_open(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_close(database: *mut Database) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        // SAFETY: by the header's contract: no thread uses the handle again.
         match unsafe { raw::take(database) } {
             Some(Database(database)) => database.close().map(|()| HOLM_OK).map_err(Refusal::from),
             None => Ok(HOLM_OK),
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn holm_close(database: *mut Database) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_sync(database: *const Database) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is open.
+        // SAFETY: by the header's contract: an open handle.
         unsafe { raw::handle(database, "the database")? }.0.sync()?;
         Ok(HOLM_OK)
     })
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn holm_sync(database: *const Database) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_check(database: *const Database, faults: *mut u64) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a number or NULL, a handle that is open.
+        // SAFETY: by the header's contract: a place for a number or NULL, and an open handle.
         let (mut out, database) = unsafe { (Out::maybe(faults, 0), raw::handle(database, "the database")?) };
         let report = database.0.check()?;
         out.set(report.faults.len() as u64);
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn holm_open_keyspace(
     keyspace: *mut *mut Keyspace,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open, a name that ends.
+        // SAFETY: by the header's contract: a place for a handle, an open handle, a terminated name.
         let (mut out, database, name) = unsafe {
             let out = Out::for_handle(keyspace, "the keyspace")?;
             (out, raw::handle(database, "the database")?, self::name(name)?)
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn holm_open_keyspace(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_drop_keyspace(database: *const Database, name: *const c_char) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is open, a name that ends.
+        // SAFETY: by the header's contract: an open handle and a terminated name.
         let (database, name) = unsafe { (raw::handle(database, "the database")?, self::name(name)?) };
         Ok(found(database.0.drop_keyspace(name)?))
     })

@@ -1,7 +1,7 @@
-//! What every function goes through: a panic ends here, and the words for what went wrong are kept for the thread.
+//! The wrapper of every function: it catches panics, and stores the message of an error for the thread.
 //!
-//! The words are the thread's and not an output of each call: nobody has to free them, most callers never ask, and
-//! `holm_open` has words, too, although it leaves no handle to ask.
+//! The message belongs to the thread and is not an output of each call. So no caller has to free it, most callers never
+//! read it, and `holm_open` has a message although it leaves no handle when it fails.
 
 use crate::code::{HOLM_PANIC, Refusal};
 use std::any::Any;
@@ -10,14 +10,14 @@ use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// The words for the thread's last call that failed.
+    /// The message of the thread's last call that failed.
     static WORDS: RefCell<CString> = RefCell::default();
 }
 
-/// Calls what is behind a door.
+/// Calls the function behind the wrapper.
 ///
-/// That the work is unwind safe is asserted, not known: a database that has panicked may hold a latch for ever, which
-/// the header says of the code.
+/// Its unwind safety is asserted, not known: a database that has panicked may hold a latch forever. The header says so
+/// at the code.
 pub(crate) fn door(work: impl FnOnce() -> Result<c_int, Refusal>) -> c_int {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(code)) => code,
@@ -29,14 +29,14 @@ pub(crate) fn door(work: impl FnOnce() -> Result<c_int, Refusal>) -> c_int {
 fn words_of(panic: Box<dyn Any + Send>) -> String {
     let words = panic.downcast_ref::<String>().cloned();
     let words = words.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-    // Its destructor is somebody else's code, and might panic in its turn, outside.
+    // The panic's payload is foreign code: its destructor might panic in turn, outside the wrapper.
     std::mem::forget(panic);
     format!("a bug in Holm: {}", words.unwrap_or_else(|| "it panicked without a word".into()))
 }
 
 fn tell(refusal: Refusal) -> c_int {
     let words = CString::new(refusal.words.replace('\0', "\\0")).unwrap_or_default();
-    // While a thread is being torn down there is nobody left to ask.
+    // During the teardown of the thread no caller is left to read it.
     let _ = WORDS.try_with(|kept| kept.replace(words));
     refusal.code
 }

@@ -1,4 +1,4 @@
-//! Iterators: pairs of a range from both ends, lent until the next call.
+//! Iterators: pairs of a range from both ends, borrowed until the next call.
 
 use crate::code::{HOLM_ABSENT, HOLM_OK, Refusal};
 use crate::door::door;
@@ -8,17 +8,17 @@ use std::ffi::{c_int, c_void};
 use std::ops::Bound;
 use std::ptr;
 
-/// What `holm_iter` is.
+/// The type behind `holm_iter`.
 pub struct Iter(holm::Iter);
 
 impl Iter {
-    /// With at most `limit` pairs; 0: all.
+    /// Creates an iterator of at most `limit` pairs; 0 is no limit.
     fn new(iter: holm::Iter, limit: usize) -> Self {
         Iter(if limit == 0 { iter } else { iter.limit(limit) })
     }
 }
 
-/// The places for a pair.
+/// The output places of a pair.
 struct Pair {
     key: Out<*const c_void>,
     key_size: Out<usize>,
@@ -28,14 +28,14 @@ struct Pair {
 
 impl Pair {
     /// # Safety
-    /// Each that is not NULL leads to a place for such a result.
+    /// Each pointer that is not NULL points to a place for its result.
     unsafe fn at(
         key: *mut *const c_void,
         key_size: *mut usize,
         value: *mut *const c_void,
         value_size: *mut usize,
     ) -> Self {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's contract.
         unsafe {
             Pair {
                 key: Out::maybe(key, ptr::null()),
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn holm_range(
     iter: *mut *mut Iter,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open, bounds of their sizes.
+        // SAFETY: by the header's contract: a place for a handle, an open handle, bounds of their stated sizes.
         let (mut out, keyspace, low, high) = unsafe {
             let out = Out::for_handle(iter, "the iterator")?;
             let keyspace = raw::handle(keyspace, "the keyspace")?;
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn holm_prefix(
     iter: *mut *mut Iter,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a handle, a handle that is open, a prefix of its size.
+        // SAFETY: by the header's contract: a place for a handle, an open handle, a prefix of its stated size.
         let (mut out, keyspace, prefix) = unsafe {
             let out = Out::for_handle(iter, "the iterator")?;
             (out, raw::handle(keyspace, "the keyspace")?, raw::bytes(prefix, prefix_size, "the prefix")?)
@@ -99,11 +99,10 @@ pub unsafe extern "C" fn holm_prefix(
     })
 }
 
-/// Lends the pair at one end.
+/// Returns the pair at one end, borrowed.
 ///
 /// # Safety
-/// As the header asks of the caller: places for results or NULL, a handle that is open and that no other thread uses
-/// now.
+/// By the header's contract: places for results or NULL, and an open handle that no other thread uses now.
 unsafe fn lend(
     iter: *mut Iter,
     [key, value]: [*mut *const c_void; 2],
@@ -111,7 +110,8 @@ unsafe fn lend(
     take: impl FnOnce(&mut holm::Iter) -> Option<holm::Result<(&[u8], &[u8])>>,
 ) -> c_int {
     door(|| {
-        // SAFETY: the caller's promises. What is lent lives in the iterator, and is not looked at after the next call.
+        // SAFETY: by the caller's contract. The pair is owned by the iterator, and the caller does not read it after
+        // the next call.
         let (mut pair, iter) =
             unsafe { (Pair::at(key, key_size, value, value_size), raw::handle_mut(iter, "the iterator")?) };
         pair.set(take(&mut iter.0))
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn holm_next(
     value: *mut *const c_void,
     value_size: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_ref) }
 }
 
@@ -138,14 +138,14 @@ pub unsafe extern "C" fn holm_next_back(
     value: *mut *const c_void,
     value_size: *mut usize,
 ) -> c_int {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     unsafe { lend(iter, [key, value], [key_size, value_size], holm::Iter::next_back_ref) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_close_iter(iter: *mut Iter) {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        // SAFETY: by the header's contract: no thread uses the handle again.
         drop(unsafe { raw::take(iter) });
         Ok(HOLM_OK)
     });

@@ -1,4 +1,4 @@
-//! Keyspaces: one key at a time.
+//! Keyspaces: operations on one key.
 
 use crate::code::{HOLM_ABSENT, HOLM_OK, HOLM_OUT_OF_MEMORY, HOLM_SHORT_BUFFER, Refusal, found};
 use crate::door::door;
@@ -6,10 +6,10 @@ use crate::raw::{self, Out};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-/// What `holm_keyspace` is.
+/// The type behind `holm_keyspace`.
 pub struct Keyspace(pub(crate) holm::Keyspace);
 
-/// A handle and a key, as most functions take them.
+/// Reads a handle and a key, the arguments of most functions.
 ///
 /// # Safety
 /// As for [`raw::handle`] and [`raw::bytes`].
@@ -18,14 +18,14 @@ unsafe fn with_key<'a>(
     key: *const c_void,
     key_size: usize,
 ) -> Result<(&'a holm::Keyspace, &'a [u8]), Refusal> {
-    // SAFETY: the caller's promises are the same.
+    // SAFETY: by the caller's contract, which is the same.
     unsafe { Ok((&raw::handle(keyspace, "the keyspace")?.0, raw::bytes(key, key_size, "the key")?)) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_close_keyspace(keyspace: *mut Keyspace) {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is not used again, by nobody.
+        // SAFETY: by the header's contract: no thread uses the handle again.
         drop(unsafe { raw::take(keyspace) });
         Ok(HOLM_OK)
     });
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn holm_insert(
     value_size: usize,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is open, pointers to as many bytes as they say.
+        // SAFETY: by the header's contract: an open handle, and pointers to as many bytes as their sizes say.
         let ((keyspace, key), value) =
             unsafe { (with_key(keyspace, key, key_size)?, raw::bytes(value, value_size, "the value")?) };
         keyspace.insert(key, value)?;
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn holm_get(
     value_size: *mut usize,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a size, a handle that is open, a key of its size.
+        // SAFETY: by the header's contract: a place for a size, an open handle, a key of its stated size.
         let (mut out, (keyspace, key)) =
             unsafe { (Out::at(value_size, 0, "the value's size")?, with_key(keyspace, key, key_size)?) };
         if buffer.is_null() && capacity != 0 {
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn holm_get(
             return Err(Refusal::new(HOLM_SHORT_BUFFER, words));
         }
         if !value.is_empty() {
-            // SAFETY: the buffer has `capacity` bytes, as the header asks, which is as many as the value has at least,
-            // and so it is not NULL; the value is memory of ours, which the caller's does not overlap.
+            // SAFETY: by the header's contract the buffer has `capacity` bytes. The value has at most as many and is
+            // not empty, so the buffer is not NULL. The value is in our memory, which the caller's does not overlap.
             unsafe { ptr::copy_nonoverlapping(value.as_ptr(), buffer.cast(), value.len()) };
         }
         Ok(HOLM_OK)
@@ -88,20 +88,19 @@ pub unsafe extern "C" fn holm_get_copy(
     value_size: *mut usize,
 ) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: places for a pointer and a size, a handle that is open, a key of
-        // its size.
+        // SAFETY: by the header's contract: places for a pointer and a size, an open handle, a key of its stated size.
         let (mut out, mut out_size, (keyspace, key)) = unsafe {
             let out = Out::at(value, ptr::null_mut(), "the value")?;
             (out, Out::at(value_size, 0, "the value's size")?, with_key(keyspace, key, key_size)?)
         };
         let Some(found) = keyspace.get(key)? else { return Ok(HOLM_ABSENT) };
-        // SAFETY: a size that is not 0.
+        // SAFETY: the size is not 0.
         let copy = unsafe { libc::malloc(found.len().max(1)) };
         if copy.is_null() {
             let words = format!("no memory for a value of {} bytes", found.len());
             return Err(Refusal::new(HOLM_OUT_OF_MEMORY, words));
         }
-        // SAFETY: fresh memory of that many bytes, which overlaps nothing.
+        // SAFETY: fresh memory of this size, which overlaps nothing.
         unsafe { ptr::copy_nonoverlapping(found.as_ptr(), copy.cast(), found.len()) };
         out.set(copy);
         out_size.set(found.len());
@@ -111,14 +110,14 @@ pub unsafe extern "C" fn holm_get_copy(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_free(value: *mut c_void) {
-    // SAFETY: the header asks it of the caller: NULL, or what `holm_get_copy` has allocated, not freed before.
+    // SAFETY: by the header's contract: NULL, or memory from `holm_get_copy` that was not freed before.
     unsafe { libc::free(value) }
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_contains(keyspace: *const Keyspace, key: *const c_void, key_size: usize) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is open, a key of its size.
+        // SAFETY: by the header's contract: an open handle, and a key of its stated size.
         let (keyspace, key) = unsafe { with_key(keyspace, key, key_size)? };
         Ok(found(keyspace.contains_key(key)?))
     })
@@ -127,7 +126,7 @@ pub unsafe extern "C" fn holm_contains(keyspace: *const Keyspace, key: *const c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_remove(keyspace: *const Keyspace, key: *const c_void, key_size: usize) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a handle that is open, a key of its size.
+        // SAFETY: by the header's contract: an open handle, and a key of its stated size.
         let (keyspace, key) = unsafe { with_key(keyspace, key, key_size)? };
         Ok(found(keyspace.remove(key)?))
     })
@@ -136,7 +135,7 @@ pub unsafe extern "C" fn holm_remove(keyspace: *const Keyspace, key: *const c_vo
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn holm_count(keyspace: *const Keyspace, count: *mut u64) -> c_int {
     door(|| {
-        // SAFETY: the header asks it of the caller: a place for a number, a handle that is open.
+        // SAFETY: by the header's contract: a place for a number, and an open handle.
         let (mut out, keyspace) = unsafe { (Out::at(count, 0, "the count")?, raw::handle(keyspace, "the keyspace")?) };
         out.set(keyspace.0.len()?);
         Ok(HOLM_OK)

@@ -1,13 +1,13 @@
-//! Holm for C: the functions of `include/holm.h`, which says of each what it does, who may call it and who owns what
-//! it gives. This crate checks what comes in, calls the store, and turns what comes back into codes.
+//! Holm for C: the functions of `include/holm.h`. The header states for each function its effect, the threads that may
+//! call it, and the owner of its results. This crate checks arguments, calls the store, and turns results into codes.
 //!
-//! Every function is a door: what is NULL, too long, or of a size that means nothing is refused before anything is
-//! read through it, and a panic behind the door becomes a code in front of it. What no door can check is the caller's
-//! promise, and said in the header: that a pointer leads to as many bytes as its size says, that a handle has not been
-//! closed, and that what is for one thread at a time is used so.
+//! Every function has a wrapper. It rejects arguments that are NULL, too long, or of an invalid size before it reads
+//! through them, and it turns a panic into a code. Three conditions cannot be checked, and the header makes the caller
+//! responsible for them. A pointer points to as many bytes as its size says. A handle has not been closed. An object
+//! for one thread at a time is used so.
 
-// Of each function the header says it, once, for those who call it.
-#![allow(clippy::missing_safety_doc, reason = "include/holm.h says for each function what the caller promises")]
+// The header states the contract of each function, once, for its callers.
+#![allow(clippy::missing_safety_doc, reason = "include/holm.h states the contract of each function")]
 
 mod batch;
 mod code;

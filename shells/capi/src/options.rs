@@ -1,4 +1,4 @@
-//! `holm_options`: how a database is opened.
+//! `holm_options`: the options of an open.
 
 use crate::code::{HOLM_UNSUPPORTED, Refusal};
 use crate::raw;
@@ -6,7 +6,7 @@ use holm::{Builder, Database, Durability, ImageMode};
 use std::ffi::c_char;
 use std::time::Duration;
 
-/// As in the header. All bits zero is a value: the defaults.
+/// The struct of the header. All bits zero is a valid value: the defaults.
 #[repr(C)]
 pub struct Options {
     size: usize,
@@ -25,22 +25,23 @@ const _: () = assert!(size_of::<Options>() == 48, "laid out as in the header");
 pub(crate) const LARGEST: usize = 4096;
 
 impl Options {
-    /// What the caller knows of the options; the rest, if there is one, is zero.
+    /// Reads the options that the caller knows; the other fields are zero.
     ///
     /// # Safety
-    /// A pointer that is not NULL leads to a size, and to as many bytes as it says.
+    /// A pointer that is not NULL points to a size, and to as many bytes as the size says.
     pub(crate) unsafe fn read(pointer: *const Options) -> Result<Self, Refusal> {
-        // SAFETY: all its fields are numbers, or a pointer that may be NULL.
+        // SAFETY: all fields are numbers, or a pointer that may be NULL.
         let mut options: Options = unsafe { std::mem::zeroed() };
         if pointer.is_null() {
             return Ok(options);
         }
-        // SAFETY: the caller's promise; the size is the first field of every version.
+        // SAFETY: by the caller's contract; the size is the first field of every version.
         let size = unsafe { pointer.cast::<usize>().read_unaligned() };
         if !(size_of::<usize>()..=LARGEST).contains(&size) {
             return Err(Refusal::invalid(format!("options of {size} bytes: begin with HOLM_OPTIONS")));
         }
-        // SAFETY: of `size` bytes behind the pointer, the caller's promise, no more than the struct has are copied.
+        // SAFETY: by the caller's contract there are `size` bytes behind the pointer, and the copy is at most as long
+        // as the struct.
         unsafe {
             let to = (&raw mut options).cast::<u8>();
             to.copy_from_nonoverlapping(pointer.cast(), size.min(size_of::<Options>()));
@@ -54,10 +55,10 @@ impl Options {
         Ok(options)
     }
 
-    /// The same for whoever opens.
+    /// Returns a builder with these options.
     ///
     /// # Safety
-    /// A design that is not NULL leads to bytes that end with a zero.
+    /// A design that is not NULL points to bytes that end with a zero.
     pub(crate) unsafe fn builder(&self) -> Result<Builder, Refusal> {
         let durability = match self.durability {
             0 if self.interval_ms == 0 => Durability::default(),
@@ -76,7 +77,7 @@ impl Options {
             builder = builder.log_bytes(self.log_bytes);
         }
         if !self.design.is_null() {
-            // SAFETY: the caller's promise.
+            // SAFETY: by the caller's contract.
             builder = builder.design(&unsafe { raw::text(self.design, "the design")? }.to_string_lossy());
         }
         Ok(builder)

@@ -1,4 +1,4 @@
-//! `holm_stats`: numbers about an open database, as many as the caller knows of.
+//! `holm_stats`: numbers about an open database, as many as the caller knows.
 
 use crate::code::{HOLM_OK, Refusal};
 use crate::database::Database;
@@ -7,7 +7,7 @@ use crate::options::LARGEST;
 use crate::raw;
 use std::ffi::c_int;
 
-/// As in the header: numbers of eight bytes and nothing else.
+/// The struct of the header: only numbers of eight bytes.
 #[repr(C)]
 pub struct Stats {
     keyspaces: u64,
@@ -55,12 +55,12 @@ pub unsafe extern "C" fn holm_read_stats(database: *const Database, stats: *mut 
         if stats.is_null() || !(size_of::<u64>()..=LARGEST).contains(&size) {
             return Err(Refusal::invalid(format!("a place for numbers that is NULL, or of {size} bytes")));
         }
-        // SAFETY: the header asks it of the caller: a place of `size` bytes.
+        // SAFETY: by the header's contract: a place of `size` bytes.
         unsafe { stats.cast::<u8>().write_bytes(0, size) };
-        // SAFETY: the header asks it of the caller: a handle that is open.
+        // SAFETY: by the header's contract: an open handle.
         let found = Stats::from(unsafe { raw::handle(database, "the database")? }.0.stats());
         let known = size.min(size_of::<Stats>());
-        // SAFETY: a place of `size` bytes, of which no more are written than it and the struct have.
+        // SAFETY: a place of `size` bytes, and the copy is at most as long as it and as the struct.
         unsafe { stats.cast::<u8>().copy_from_nonoverlapping((&raw const found).cast(), known) };
         Ok(HOLM_OK)
     })

@@ -1,6 +1,6 @@
 /*
- * Every door of holm.h, opened rightly and wrongly: what is NULL, too long, closed or of another database is refused
- * with its code and with words, and whatever was to be given is nothing then. Run alone and under the address
+ * Every function of holm.h, called correctly and incorrectly. Arguments that are NULL, too long, closed or of another
+ * database are refused with a code and a message, and outputs are empty then. Runs plainly and under the address
  * sanitizer.
  */
 #include <holm.h>
@@ -17,7 +17,7 @@ static void is(int expected, int found, const char *call, int line) {
                 holm_code_name(expected), holm_message());
         exit(1);
     }
-    /* An error comes with words. */
+    /* An error comes with a message. */
     if (found < 0 && !*holm_message()) {
         fprintf(stderr, "line %d: %s has no words\n", line, call);
         exit(1);
@@ -71,7 +71,9 @@ static void opening(const char *folder, const char *beside) {
     options.design = "atoll";
     IS(HOLM_INVALID, holm_open(folder, &options, &database));
 
-    /* A caller of a later version: what it leaves at zero is fine, what it asks for is not there yet. */
+    /*
+     * A caller with a later version of the struct: fields that it leaves zero are accepted, others are not known yet.
+     */
     struct { holm_options known; uint64_t later[2]; } later = { small(), { 0, 0 } };
     later.known.size = sizeof later;
     later.later[1] = 1;
@@ -83,7 +85,7 @@ static void opening(const char *folder, const char *beside) {
     IS(HOLM_LOCKED, holm_open(beside, &later.known, &again));
     CHECK(again == NULL);
     IS(HOLM_OK, holm_close(database));
-    /* A caller of an earlier one: what it did not know of is as if it were zero. */
+    /* A caller with an earlier version of the struct: fields that it does not know count as zero. */
     later.known.size = offsetof(holm_options, log_bytes);
     later.known.must_exist = 7;
     later.known.design = junk;
@@ -169,13 +171,13 @@ static void values(holm_keyspace *keyspace) {
     IS(HOLM_OK, holm_get_copy(keyspace, "", 0, &copy, &size));
     CHECK(copy != NULL && size == 0);
     holm_free(copy);
-    /* A value as long as the buffer, and one that is longer. */
+    /* A value as long as the buffer, and a longer one. */
     IS(HOLM_OK, holm_insert(keyspace, "a\0b", 3, "12345678", 8));
     IS(HOLM_OK, holm_get(keyspace, "a\0b", 3, buffer, sizeof buffer, &size));
     CHECK(size == 8 && !memcmp(buffer, "12345678", 8));
     IS(HOLM_SHORT_BUFFER, holm_get(keyspace, "a\0b", 3, buffer, 7, &size));
     CHECK(size == 8);
-    /* One that is shared, not held in the slice itself. */
+    /* A value that is shared, not held in the slice itself. */
     size_t large = 100000;
     char *value = malloc(large);
     memset(value, 'x', large);
@@ -194,7 +196,7 @@ static void values(holm_keyspace *keyspace) {
     CHECK(count == 0);
 }
 
-/* How many pairs come, `forwards` of them by turns with as many from the back. */
+/* Counts the pairs of an iterator; with `both`, it steps from the two ends in turns. */
 static int walked(holm_iter *iter, int both) {
     const void *key;
     size_t key_size;
@@ -276,7 +278,7 @@ static void batches(holm_database *database, holm_keyspace *keyspace, const char
     IS(HOLM_OK, holm_batch_insert(batch, others, "both", 4, "1", 1));
     IS(HOLM_INVALID, holm_commit(batch));
     IS(HOLM_OK, holm_contains(keyspace, "both", 4));
-    /* The database first, what stands on it afterwards. */
+    /* Closes the database first, and the handles that depend on it afterwards. */
     IS(HOLM_OK, holm_begin(other, &batch));
     IS(HOLM_OK, holm_close(other));
     CHECK(holm_insert(others, "late", 4, "1", 1) < 0);
@@ -293,7 +295,7 @@ static void *writer(void *argument) {
         size_t size;
         IS(HOLM_OK, holm_get(argument, key, 5, key + 8, 8, &size));
     }
-    /* The words are a thread's own. */
+    /* Each thread has its own message. */
     CHECK(!*holm_message());
     return NULL;
 }
@@ -311,7 +313,7 @@ static void threads(holm_database *database) {
     CHECK(count == 1000);
     IS(HOLM_OK, holm_drop_keyspace(database, "threads"));
     IS(HOLM_ABSENT, holm_drop_keyspace(database, "threads"));
-    /* What stands on it is refused whatever it asks; an iterator tells it once, and has ended. */
+    /* Handles that depend on it refuse every call. An iterator reports it once, and has ended. */
     holm_iter *iter;
     IS(HOLM_DROPPED, holm_insert(keyspace, "a", 1, "b", 1));
     IS(HOLM_DROPPED, holm_remove(keyspace, "t0000", 5));

@@ -1,8 +1,9 @@
-//! The library as a C program has it: installed under a prefix, found by its pkg-config file, compiled against its
-//! header by the system's compiler, linked to either library, and run; once more under the address sanitizer.
+//! The library as a C program uses it. The test installs it under a prefix, finds it by its pkg-config file, and
+//! compiles programs against its header with the system's compiler. It links them to either library, and runs them,
+//! once more under the address sanitizer.
 //!
-//! Where there is no compiler nothing can be said, and that is said aloud, past the capture of the test's output.
-//! Where one links Rust there is one.
+//! Without a compiler the test checks nothing, and prints so past the capture of the test's output. Where Rust links
+//! programs, there is a compiler.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 
 const PACKAGE: &str = env!("CARGO_MANIFEST_DIR");
 
-/// A prefix with everything in it.
+/// A prefix with all installed files.
 struct Installed {
     folder: TempDir,
 }
@@ -24,13 +25,13 @@ struct Installed {
 enum Link {
     Shared,
     Static,
-    /// With nothing shared, the C library included.
+    /// Fully static, including the C library.
     Alone,
     Sanitized,
 }
 
 impl Installed {
-    /// `None`, and said so, where there is no C compiler.
+    /// Returns `None`, and prints so, if there is no C compiler.
     fn new() -> Option<Self> {
         if !compiles(&[]) {
             skip("there is no C compiler (`cc`, or what CC names): the library was not tried from C");
@@ -45,7 +46,7 @@ impl Installed {
         self.folder.path().join("lib")
     }
 
-    /// The words of a line of the pkg-config file, its variables put in.
+    /// Returns the words of a line of the pkg-config file, with its variables substituted.
     fn flags(&self, name: &str) -> Vec<String> {
         let text = std::fs::read_to_string(self.lib().join("pkgconfig/holm.pc")).expect("it was installed");
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).expect("a line of it");
@@ -78,7 +79,7 @@ impl Installed {
         program
     }
 
-    /// What a program prints, run with folders of its own.
+    /// Runs a program with folders of its own, and returns its output.
     fn run(&self, program: &Path, folders: &[&str]) -> String {
         let place = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(program);
@@ -100,7 +101,7 @@ fn compiler() -> Command {
     Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
 }
 
-/// Whether a program that does nothing can be made.
+/// Returns whether an empty program compiles with these flags.
 fn compiles(flags: &[&str]) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("nothing.c");
@@ -109,7 +110,7 @@ fn compiles(flags: &[&str]) -> bool {
     made.is_ok_and(|made| made.status.success())
 }
 
-/// Not by `eprintln!`, which the harness keeps to itself when a test passes.
+/// Without `eprintln!`, because the harness hides its output when a test passes.
 fn skip(what: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {what}");
 }

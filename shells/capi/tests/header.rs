@@ -1,5 +1,5 @@
-//! The header and the library say the same: each function that one declares the other exports, and nothing else;
-//! parameters have the same names, types and order; codes have the same numbers.
+//! The header and the library agree: the library exports each declared function, and nothing else. Parameters have the
+//! same names, types and order, and codes have the same numbers.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ const SOURCES: &[&str] = &[
     include_str!("../src/stats.rs"),
 ];
 
-/// The header without comments and directives, each run of white space one space.
+/// Returns the header without comments and directives, with each run of white space replaced by one space.
 fn declarations() -> String {
     let mut text = String::new();
     let mut rest = HEADER;
@@ -31,7 +31,7 @@ fn declarations() -> String {
     lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
-/// Functions by name: parameters and what is returned, in the words of Rust.
+/// Returns the declared functions by name: their parameters and results, in Rust syntax.
 fn declared() -> BTreeMap<String, String> {
     let text = declarations();
     let statements = text.split(';').filter_map(|statement| statement.trim().strip_suffix(')'));
@@ -49,7 +49,7 @@ fn declared() -> BTreeMap<String, String> {
     functions.collect()
 }
 
-/// A type and a name: `const void **key`.
+/// Splits a declaration into a type and a name: `const void **key`.
 fn split_name(text: &str) -> (&str, &str) {
     let at = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').expect("a type before the name");
     (text[..=at].trim(), &text[at + 1..])
@@ -76,7 +76,7 @@ fn rust_type(kind: &str) -> String {
     }
 }
 
-/// The same of the sources.
+/// Returns the functions of the sources, in the same form.
 fn defined() -> BTreeMap<String, String> {
     let text: String =
         SOURCES.iter().flat_map(|source| source.split_whitespace()).map(|word| format!("{word} ")).collect();
@@ -91,7 +91,7 @@ fn defined() -> BTreeMap<String, String> {
     functions.collect()
 }
 
-/// The library beside the tests' own programs.
+/// Returns the library beside the tests' own programs.
 fn library() -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_holm-install")).parent().expect("a folder").to_owned();
     let found = [folder.join("libholm_capi.so"), folder.join("deps/libholm_capi.so")].into_iter();

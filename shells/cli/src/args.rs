@@ -1,6 +1,6 @@
-//! The command line's words: every verb, its arguments, and examples for each.
+//! The command line: every command, its arguments, and examples.
 //!
-//! Nothing is done here. What a word means for the data is told in the verb's own file.
+//! This file only parses. Each command's own file implements it.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 const GENERAL: &str = "\
-A database is a folder; `load`, `put` and `bench` make it. It holds keyspaces, of which `default` is always there.
+A database is a folder; `load`, `put` and `bench` create it. It contains keyspaces; `default` always exists.
 
 Exit codes: 0 found or done, 1 no such key or keyspace, 2 an error, or faults found by `check`.
 
@@ -35,9 +35,9 @@ Examples:
   holm scan packages.holm --prefix python3- --limit 10
   holm export packages.holm | gzip > packages.tsv.gz
 
-`holm help VERB` tells more of each.";
+`holm help COMMAND` describes one command.";
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Store the records of a file or of standard input
@@ -72,7 +72,7 @@ pub(crate) enum Verb {
     Bench(Bench),
 }
 
-/// Which records.
+/// The records that a command works on.
 #[derive(Debug, Args)]
 pub(crate) struct Target {
     /// Path of the database
@@ -82,26 +82,26 @@ pub(crate) struct Target {
     pub(crate) keyspace: String,
 }
 
-/// Which record.
+/// The record that a command works on.
 #[derive(Debug, Args)]
 pub(crate) struct Record {
     #[command(flatten)]
     pub(crate) target: Target,
     /// Key of the record
     pub(crate) key: OsString,
-    /// Escapes such as \xHH stand in the key, and in a value given or printed; see `holm --help`
+    /// Use escapes such as \xHH in the key, and in a value given or printed; see `holm --help`
     #[arg(long)]
     pub(crate) escaped: bool,
 }
 
 impl Record {
-    /// The bytes of the key.
+    /// Returns the bytes of the key.
     pub(crate) fn key(&self) -> anyhow::Result<Vec<u8>> {
         bytes(&self.key, self.escaped)
     }
 }
 
-/// The bytes an argument stands for.
+/// Returns the bytes that an argument denotes.
 pub(crate) fn bytes(argument: &OsStr, escaped: bool) -> anyhow::Result<Vec<u8>> {
     let argument = argument.as_encoded_bytes();
     if !escaped {
@@ -112,7 +112,7 @@ pub(crate) fn bytes(argument: &OsStr, escaped: bool) -> anyhow::Result<Vec<u8>> 
     Ok(bytes)
 }
 
-/// A whole database, and how to speak of it.
+/// A whole database, and the form of the output.
 #[derive(Debug, Args)]
 pub(crate) struct Told {
     /// Path of the database
@@ -122,13 +122,13 @@ pub(crate) struct Told {
     pub(crate) json: bool,
 }
 
-/// How writes are made durable.
+/// The durability of writes.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Writing {
-    /// When a write is safe from power loss: strict, buffered[:INTERVAL] or onsync [default: buffered:10ms]
+    /// When a write survives a power failure: strict, buffered[:INTERVAL] or onsync [default: buffered:10ms]
     #[arg(long, value_name = "WHEN", value_parser = durability)]
     pub(crate) durability: Option<Durability>,
-    /// Keep a private image: the data must fit in memory, and a killed process loses what a power cut would
+    /// Keep a private image: the data must fit in memory, and a killed process loses what a power failure would
     #[arg(long)]
     pub(crate) memory: bool,
 }
@@ -139,10 +139,9 @@ Formats, by the file's extension or --format (standard input: tsv):
   csv    key,value; fields with commas, quotes or line ends in quotes, as RFC 4180 says
   jsonl  {\"key\": \"..\", \"value\": \"..\"}; bytes that are not UTF-8 as key_base16, value_base16
 
-Records are stored in the order of the input, so that a load that is killed leaves a prefix of it. \
-A bad line stops the load; what came before it is in. Keys have at most 64 KiB, values at most 1 GiB. \
-With --skip-bad, a CSV is read on at the line after the bad one; a quote that is never closed stops the load all the \
-same.
+Records are stored in input order, so a killed load leaves a prefix of its input. \
+A bad line stops the load; the records before it are stored. Keys have at most 64 KiB, values at most 1 GiB. \
+With --skip-bad, reading of a CSV continues at the line after the bad one; an unclosed quote still stops the load.
 
 Examples:
   holm load packages.holm packages.tsv
@@ -160,13 +159,13 @@ pub(crate) struct Load {
     /// Format of the input: tsv, csv or jsonl
     #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
-    /// Take TSV as it is: no escapes, the value is everything after the first tab
+    /// Take TSV literally: no escapes, the value is everything after the first tab
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Pass over the first record of a CSV, which names the columns
+    /// Skip the first record of a CSV, which names the columns
     #[arg(long)]
     pub(crate) header: bool,
-    /// Count bad lines and go on
+    /// Count bad lines and continue
     #[arg(long)]
     pub(crate) skip_bad: bool,
     #[command(flatten)]
@@ -174,7 +173,7 @@ pub(crate) struct Load {
 }
 
 const GET: &str = "\
-The value is printed as it is, and a line feed after it.
+The value is printed literally, followed by a line feed.
 
 Examples:
   holm get packages.holm zlib1g
@@ -186,7 +185,7 @@ Examples:
 pub(crate) struct Get {
     #[command(flatten)]
     pub(crate) record: Record,
-    /// Print the value's bytes and nothing else
+    /// Print only the value's bytes
     #[arg(long, short)]
     pub(crate) no_newline: bool,
 }
@@ -205,19 +204,19 @@ Examples:
 pub(crate) struct Put {
     #[command(flatten)]
     pub(crate) record: Record,
-    /// Value to store; all of standard input, as it is, if absent
+    /// Value to store; if absent, all of standard input, literally
     pub(crate) value: Option<OsString>,
 }
 
 const DEL: &str = "\
-Exit code 1 if there was no such key. The removal is durable when the command returns.
+Exit code 1 if the key is absent. The removal is durable when the command returns.
 
 Examples:
   holm del sea.holm north
   holm del sea.holm --escaped 'a\\x00b' --keyspace reefs";
 
 const SCAN: &str = "\
-Keys are ordered byte by byte. Bounds and prefix may be combined. The output is that of `export`.
+Keys are ordered byte by byte. Bounds and prefix may be combined. The output format is that of `export`.
 
 Examples:
   holm scan packages.holm --prefix python3- --keys-only
@@ -230,22 +229,22 @@ Examples:
 pub(crate) struct Scan {
     #[command(flatten)]
     pub(crate) target: Target,
-    /// First key, included
+    /// First key, inclusive
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) from: Option<OsString>,
-    /// Last key, not included
+    /// Last key, exclusive
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) to: Option<OsString>,
-    /// Only keys that begin so
+    /// Only keys with this prefix
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub(crate) prefix: Option<OsString>,
-    /// --from, --to and --prefix are escaped
+    /// --from, --to and --prefix contain escapes
     #[arg(long)]
     pub(crate) escaped: bool,
     /// Greatest key first
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// At most so many records
+    /// The maximum number of records
     #[arg(long, value_name = "COUNT")]
     pub(crate) limit: Option<u64>,
     /// Print no values
@@ -257,7 +256,7 @@ pub(crate) struct Scan {
 }
 
 const EXPORT: &str = "\
-Formats are those of `load`. A file that exists is never written over.
+The formats are those of `load`. An existing file is never overwritten.
 
 Examples:
   holm export packages.holm packages.tsv
@@ -271,10 +270,10 @@ pub(crate) struct Export {
     pub(crate) target: Target,
     /// File to create; standard output if absent or -
     pub(crate) file: Option<PathBuf>,
-    /// Format of the output: tsv, csv or jsonl; by the file's extension unless said, tsv on standard output
+    /// Format of the output: tsv, csv or jsonl; default: the file's extension, tsv on standard output
     #[arg(long, value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
-    /// Begin a CSV with a line that names the columns; `load --header` passes over it
+    /// Begin a CSV with a line that names the columns; `load --header` skips it
     #[arg(long)]
     pub(crate) header: bool,
 }
@@ -300,16 +299,16 @@ Examples:
   holm stat sea.holm --json";
 
 const CHECK: &str = "\
-Prints what was looked at and each fault. Exit code 0 if there is none, 2 otherwise.
+Prints the numbers of verified items and each fault. Exit code 0 if there is no fault, 2 otherwise.
 
 Examples:
   holm check sea.holm
   holm check sea.holm --json";
 
 const BENCH: &str = "\
-The records are written to a keyspace of their own, which must not exist and is dropped at the end; the database is \
-created if it is absent. With --durability strict the load, too, ends after so many seconds; the other records are \
-then put in by batches, unmeasured.
+The records are written to a separate keyspace, which must not exist and is dropped at the end. The database is \
+created if it is absent. With --durability strict the load also ends after --seconds; batches then insert the other \
+records, unmeasured.
 
 Workloads after the load:
   a        50% reads, 50% updates
@@ -332,7 +331,7 @@ Examples:
 pub(crate) struct Bench {
     /// Path of the database
     pub(crate) database: PathBuf,
-    /// Keyspace to measure in; must not exist
+    /// Keyspace for the measurement; must not exist
     #[arg(long, value_name = "NAME", default_value = "bench")]
     pub(crate) keyspace: String,
     /// Records to load
@@ -341,7 +340,7 @@ pub(crate) struct Bench {
     /// Bytes of each value
     #[arg(long, value_name = "SIZE", default_value_t = 100, value_parser = clap::value_parser!(u32).range(..=1 << 30))]
     pub(crate) value_bytes: u32,
-    /// Threads at work
+    /// Number of threads
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: u16,
     /// Seconds per workload after the load
@@ -367,7 +366,7 @@ pub(crate) struct Bench {
     pub(crate) writing: Writing,
 }
 
-/// `strict`, `onsync`, `buffered`, or `buffered:` and an interval.
+/// Parses `strict`, `onsync`, `buffered`, or `buffered:` and an interval.
 fn durability(text: &str) -> Result<Durability, String> {
     match text.split_once(':') {
         None if text == "strict" => Ok(Durability::Strict),
@@ -378,7 +377,7 @@ fn durability(text: &str) -> Result<Durability, String> {
     }
 }
 
-/// A whole number with a unit: `500us`, `10ms`, `1s`.
+/// Parses a whole number with a unit: `500us`, `10ms`, `1s`.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -393,7 +392,7 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A positive number of seconds, at most a day.
+/// Parses a positive number of seconds, at most a day.
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds > 0.0 && seconds <= 86_400.0 => Ok(seconds),

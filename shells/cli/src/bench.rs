@@ -1,6 +1,6 @@
 //! `bench`: the YCSB workloads of `holm-bench` on a keyspace of their own, in this process.
 //!
-//! The keyspace must not exist, and is dropped at the end: nobody's records are measured, and none are lost.
+//! The keyspace must not exist, and is dropped at the end, so no existing record is measured or lost.
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use crate::args::Bench;
 use crate::exit::Exit;
 use crate::{opened, output, stat};
 
-/// A workload that follows the load.
+/// A workload after the load.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Choice {
     /// 50% reads, 50% updates
@@ -67,7 +67,7 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
         value_bytes: args.value_bytes as usize,
         threads: usize::from(args.threads),
         seconds: args.seconds,
-        // Single inserts that wait for the disk: as many as there is time for, the others in batches.
+        // Single inserts that wait for the disk run only for the given time; batches insert the other records.
         load_seconds: (args.writing.durability == Some(Durability::Strict)).then_some(args.seconds),
         seed: args.seed,
         ..Plan::default()
@@ -88,7 +88,7 @@ fn measure(args: &Bench, database: &Database) -> anyhow::Result<()> {
 
 const HEADER: &str = "workload  operations   seconds   per second    p50 us    p99 us  p99.9 us\n";
 
-/// One workload for people; a number the outcome lacks is a dash.
+/// Returns the table row of one workload; a missing number is a dash.
 fn row(outcome: &Value) -> String {
     let name = outcome["workload"].as_str().unwrap_or("-").to_lowercase();
     let operations = outcome["operations"].as_u64().map_or("-".to_owned(), |count| count.to_string());

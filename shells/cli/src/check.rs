@@ -1,4 +1,5 @@
-//! `check`: the engine verifies everything it keeps; here it is only told, what was looked at first, then each fault.
+//! `check`: the engine verifies all its data. This file prints the numbers of verified items first, and then each
+//! fault.
 
 use crate::args::Told;
 use crate::exit::Exit;
@@ -10,7 +11,7 @@ pub(crate) fn run(args: &Told) -> anyhow::Result<Exit> {
     Ok(if report.faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
-/// The report for people: a table, a line per fault, and the verdict.
+/// Formats the report for people: a table, a line per fault, and the verdict.
 fn told(report: &holm::Report) -> anyhow::Result<String> {
     let mut looked_at = serde_json::to_value(report)?;
     if let Some(members) = looked_at.as_object_mut() {

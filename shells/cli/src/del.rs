@@ -1,4 +1,4 @@
-//! `del`: removes one record, durably when the command returns. Exit code 1 if it was not there.
+//! `del`: removes one record, durably on return. The exit code is 1 if the key was absent.
 
 use anyhow::Context;
 

@@ -1,6 +1,6 @@
-//! Bytes as text in one line without tabs, and back.
+//! Converts bytes to text on one line without tabs, and back.
 //!
-//! | written | stands for                                  |
+//! | written | bytes                                       |
 //! |---------|---------------------------------------------|
 //! | `\t`    | tab                                         |
 //! | `\n`    | line feed                                   |
@@ -8,17 +8,17 @@
 //! | `\\`    | backslash                                   |
 //! | `\xHH`  | the byte HH, two hex digits of either case  |
 //!
-//! Writing escapes tab, line feed, carriage return, backslash, the other control characters, bytes that are not
-//! UTF-8, and U+FEFF (which at the start of a file would be taken for a byte order mark); everything else stands as
-//! it is. So what is written is UTF-8 without control characters, and reading it gives back the same bytes. Reading
-//! takes any byte but a backslash as itself and refuses every other escape: what `\q` was meant to be is not guessed.
+//! The writer escapes tab, line feed, carriage return, backslash, the other control characters, bytes that are not
+//! UTF-8, and U+FEFF, which at the start of a file would be taken for a byte order mark. It writes everything else
+//! literally. So its output is UTF-8 without control characters, and the reader returns the same bytes. The reader
+//! takes any byte except a backslash literally, and rejects every other escape: it does not guess what `\q` means.
 
 use std::fmt;
 
 /// A backslash that starts none of the escapes above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BadEscape {
-    /// What stands there, made printable: the backslash and up to three bytes.
+    /// The text found, made printable: the backslash and up to three bytes.
     pub(crate) found: String,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The escaped bytes as text.
+/// Returns the escaped bytes as text.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut out = Vec::new();
     escape(bytes, &mut out);
@@ -79,12 +79,12 @@ pub(crate) fn push_base16(byte: u8, out: &mut Vec<u8>) {
     out.push(DIGITS[usize::from(byte & 15)]);
 }
 
-/// The value of one hex digit of either case.
+/// Returns the value of one hex digit of either case.
 pub(crate) fn base16_digit(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|value| value as u8)
 }
 
-/// Appends what `text` stands for. After an error `out` holds what came before the bad escape.
+/// Appends the bytes that `text` denotes. After an error, `out` holds the bytes before the bad escape.
 pub(crate) fn unescape(text: &[u8], out: &mut Vec<u8>) -> Result<(), BadEscape> {
     let mut rest = text;
     while let Some(at) = rest.iter().position(|&byte| byte == b'\\') {

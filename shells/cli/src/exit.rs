@@ -1,23 +1,23 @@
-//! How a verb ends: an exit code, and for an error one line on standard error.
+//! The end of a command: an exit code, and for an error one line on standard error.
 //!
-//! A closed pipe is not an error: whoever reads has seen enough. Nothing here can panic, for `eprintln!` does so when
-//! standard error is closed too.
+//! A closed pipe is not an error: the reader has read enough. Nothing here panics. `eprintln!` would panic if standard
+//! error is closed too.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// What a verb that did its work has to say.
+/// The result of a command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Found, or done: exit code 0.
     Found,
     /// No such key or keyspace: exit code 1.
     Absent,
-    /// `check` found faults, or `export` told what is left of a damaged database: exit code 2, as for errors.
+    /// `check` found faults, or `export` wrote what is left of a damaged database: exit code 2, as for errors.
     Faulty,
 }
 
-/// The exit code of a verb's result; an error is told on standard error first.
+/// Returns the exit code of a command's result. Prints an error on standard error first.
 pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
     match done {
         Ok(Exit::Found) => ExitCode::SUCCESS,
@@ -31,22 +31,22 @@ pub(crate) fn code(done: anyhow::Result<Exit>) -> ExitCode {
     }
 }
 
-/// One line on standard error, whatever `text` holds. That it cannot be written changes nothing: there is nowhere
-/// else to say so.
+/// Writes one line to standard error, whatever `text` holds. A failure to write is ignored, because there is no other
+/// place to report it.
 pub(crate) fn note(text: &str) {
     let line: String = text.chars().flat_map(printable).collect();
     let _ = writeln!(io::stderr(), "holm: {line}");
 }
 
-/// Whether the error is that of writing to a pipe nobody reads any more. Only standard output is written by
-/// `std::io` in this program's own hands, so the kind cannot come from the database's files.
+/// Returns whether the error comes from writing to a pipe that has no reader. This program itself uses `std::io` only
+/// to write standard output, so the error kind cannot come from the database's files.
 fn reader_left(error: &anyhow::Error) -> bool {
     error
         .chain()
         .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe))
 }
 
-/// The error and its sources, joined by colons. A source whose text its parent already ends with is told once.
+/// Returns the error and its sources, joined by colons. It omits a source whose text the parent already ends with.
 pub(crate) fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {
@@ -61,7 +61,7 @@ pub(crate) fn chain(error: &anyhow::Error) -> String {
     text
 }
 
-/// Control characters escaped, so that a name with a line feed neither breaks the line nor moves a terminal's cursor.
+/// Escapes control characters, so that a name with a line feed neither breaks the line nor moves a terminal's cursor.
 fn printable(character: char) -> impl Iterator<Item = char> {
     let escaped = character.is_control().then(|| character.escape_default());
     let plain = (!character.is_control()).then_some(character);

@@ -1,7 +1,7 @@
 //! `export`: a whole keyspace as text that `load` reads back exactly.
 //!
-//! A file is created, never written over: the most precious file of that name may be the database itself. It is on
-//! the disk when the command returns.
+//! It creates a file and never overwrites one, because a file of that name may be the database itself. The file is
+//! synced to disk when the command returns.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Export) -> anyhow::Result<Exit> {
         return opened::no_keyspace(&args.target.keyspace, &database.keyspaces()?);
     };
     export(&keyspace, file, format, args.header)?;
-    // Whoever keeps the file must not take it for whole.
+    // A user who keeps the file must not take it for complete.
     let faults = database.check()?.faults;
     faults.first().inspect(|fault| note(&format!("the database is damaged, see `check`: {fault}")));
     Ok(if faults.is_empty() { Exit::Found } else { Exit::Faulty })

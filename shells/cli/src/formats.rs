@@ -1,13 +1,13 @@
-//! Records as text: three formats, each read back exactly as it was written, whatever the bytes.
+//! Records as text: three formats. Each is read back exactly as it was written, for any bytes.
 //!
 //! | format | a record                                   | bytes that are not UTF-8                     |
 //! |--------|--------------------------------------------|----------------------------------------------|
-//! | tsv    | key, tab, value, line feed                 | escaped (see `escape`); also taken as they are |
-//! | csv    | key, comma, value, line feed; RFC 4180     | as they are                                  |
+//! | tsv    | key, tab, value, line feed                 | escaped (see `escape`); also read literally  |
+//! | csv    | key, comma, value, line feed; RFC 4180     | literally                                    |
 //! | jsonl  | `{"key":"..","value":".."}`, line feed     | `key_base16`, `value_base16`: hex digits     |
 //!
-//! Readers hold one record in memory, never more, and refuse what is over the limits before it is read whole. A byte
-//! order mark at the very start of the input is dropped; no writer begins a file with one. A blank line is a bad line.
+//! A reader holds at most one record in memory, and rejects a record over the limits before it has read all of it. It
+//! drops a byte order mark at the start of the input; no writer writes one. A blank line is a bad line.
 
 pub(crate) mod csv;
 mod fault;
@@ -25,7 +25,7 @@ use clap::ValueEnum;
 pub(crate) use fault::Fault;
 use lines::Line;
 
-/// How records are written as text.
+/// The text format of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// Tab-separated, with escapes
@@ -43,11 +43,11 @@ pub(crate) struct Limits {
     pub(crate) value: usize,
 }
 
-/// What the command line takes.
+/// The limits of the command line.
 pub(crate) const LIMITS: Limits = Limits { key: 64 << 10, value: 1 << 30 };
 
 impl Limits {
-    /// Whether a record may be stored.
+    /// Checks whether a record may be stored.
     pub(crate) fn allow(self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
         if key.len() > self.key {
             return Err(Fault::KeyTooLong { limit: self.key });
@@ -59,38 +59,38 @@ impl Limits {
     }
 }
 
-/// A record, its buffers used again for the next.
+/// A record. Its buffers are reused for the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Pair {
     pub(crate) key: Vec<u8>,
     pub(crate) value: Vec<u8>,
 }
 
-/// What a reader came upon.
+/// The result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A record, which is in the pair; it began on this line, counted from 1.
+    /// A record was read into the pair. It began on this line, counted from 1.
     Pair { line: u64 },
-    /// No record, but the next one can be read.
+    /// A bad line. The next record can be read.
     Bad { line: u64, fault: Fault },
-    /// Nothing more.
+    /// The end of the input.
     End,
 }
 
-/// Records, one after the other. An I/O error is that of the input and ends it.
+/// A sequence of records. An I/O error comes from the input and ends the sequence.
 pub(crate) trait Records {
     fn next(&mut self, pair: &mut Pair) -> io::Result<Next>;
 }
 
-/// A reader of a format whose records are lines, one each.
+/// A reader of a format with one record per line.
 trait ByLine {
-    /// The line read last, counted from 1.
+    /// Returns the number of the last line, counted from 1.
     fn number(&self) -> u64;
 
-    /// Reads the next line and keeps it. The outer error is the input's, the inner one that of a line too long to keep.
+    /// Reads the next line and keeps it. The outer error is the input's; the inner error is a line too long to keep.
     fn line(&mut self) -> io::Result<Result<Line, Fault>>;
 
-    /// The record that the kept line is.
+    /// Parses the record of the kept line.
     fn parse(&self, pair: &mut Pair) -> Result<(), Fault>;
 }
 
@@ -111,7 +111,7 @@ impl<T: ByLine> Records for T {
 }
 
 impl Format {
-    /// The format that a file's extension names, or the one given.
+    /// Returns the given format, or the one that a file's extension names.
     pub(crate) fn of(given: Option<Self>, file: Option<&Path>) -> anyhow::Result<Self> {
         let file = match (given, file) {
             (Some(format), _) => return Ok(format),
@@ -129,7 +129,7 @@ impl Format {
         }
     }
 
-    /// A reader of `input`.
+    /// Returns a reader of `input`.
     pub(crate) fn records<'a>(self, input: impl BufRead + 'a, limits: Limits) -> Box<dyn Records + 'a> {
         match self {
             Self::Tsv => Box::new(tsv::Tsv::new(input, limits)),
@@ -151,12 +151,12 @@ impl<W: Write> Writer<W> {
         Self { format, out, record: Vec::new() }
     }
 
-    /// The line that names the columns; only CSV has one.
+    /// Writes the line that names the columns; only CSV has one.
     pub(crate) fn header(&mut self) -> anyhow::Result<()> {
         self.out.write_all(b"key,value\n").context("writing the output")
     }
 
-    /// A record, with its line feed.
+    /// Writes a record and its line feed.
     pub(crate) fn pair(&mut self, key: &[u8], value: &[u8]) -> anyhow::Result<()> {
         self.record.clear();
         match self.format {
@@ -167,7 +167,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.record).context("writing the output")
     }
 
-    /// A key without its value, with its line feed.
+    /// Writes a key without its value, and a line feed.
     pub(crate) fn key(&mut self, key: &[u8]) -> anyhow::Result<()> {
         self.record.clear();
         match self.format {
@@ -178,7 +178,7 @@ impl<W: Write> Writer<W> {
         self.out.write_all(&self.record).context("writing the output")
     }
 
-    /// Gives back what was written to, with everything buffered here already in it.
+    /// Returns the underlying writer, after passing everything buffered to it.
     pub(crate) fn into_inner(self) -> W {
         self.out
     }
@@ -188,12 +188,12 @@ impl<W: Write> Writer<W> {
 mod tests {
     use super::*;
 
-    /// A record, or the line and the fault of what is none.
+    /// A record, or the line number and the fault of a bad line.
     type Found = Result<(Vec<u8>, Vec<u8>), (u64, Fault)>;
 
-    /// What `text` reads as.
+    /// Reads all records of `text`.
     pub(super) fn read(format: Format, text: &[u8], limits: Limits) -> Vec<Found> {
-        // Small chunks, so that every border between two of them lies inside some record.
+        // Small chunks, so that every boundary between two of them lies inside some record.
         let mut records = format.records(io::BufReader::with_capacity(3, text), limits);
         let mut pair = Pair::default();
         let mut found = Vec::new();

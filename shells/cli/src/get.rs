@@ -1,4 +1,4 @@
-//! `get`: the value of one key. Absent is exit code 1 and no output.
+//! `get`: the value of one key. For an absent key, the exit code is 1 and there is no output.
 
 use crate::args::Get;
 use crate::escape::escape;

@@ -1,4 +1,4 @@
-//! `keyspaces`: their names, one per line and escaped, so that a line is always one name.
+//! `keyspaces`: the names of the keyspaces, one per line and escaped, so that a line is always one name.
 
 use std::fmt::Write;
 

@@ -1,8 +1,9 @@
-//! `load`: the records of a file or of standard input, stored in the order of the input.
+//! `load`: stores the records of a file or of standard input in input order.
 //!
-//! That order is the promise: each record is acknowledged before the next is stored, or, under `Strict`, a group of
-//! neighbours is stored at once, all or nothing. So a load that is killed leaves a prefix of its input. One record
-//! or one group is in memory, never the file. What came before a bad line is made durable before the line is named.
+//! The order is a guarantee: each record is acknowledged before the next is stored. In `Strict` mode, a group of
+//! adjacent records is stored atomically instead. So a killed load leaves a prefix of its input. Memory holds one
+//! record or one group, never the whole file. The records before a bad line are made durable before the error names the
+//! line.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -19,18 +20,18 @@ use crate::formats::{Fault, Format, LIMITS, Next, Pair, Records};
 use crate::progress::Progress;
 use crate::{input, opened, output};
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Under `Strict` a commit waits for the disk; so many records share one wait.
+/// A commit in `Strict` mode waits for the disk, so this number of records shares one wait.
 const GROUP_RECORDS: usize = 512;
 
-/// A group ends early when it holds so many bytes.
+/// A group ends early when it holds this number of bytes.
 const GROUP_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
-    // Before the database, which a misspelt file name should not create.
+    // Opened before the database: a misspelt file name must not create a database.
     let source = Source::open(file)?;
     let format = Format::of(args.format, file)?;
     if args.raw && format != Format::Tsv {
@@ -71,7 +72,7 @@ fn ended(loaded: anyhow::Result<()>, synced: anyhow::Result<()>, stored: u64) ->
 struct Source {
     name: String,
     input: Box<dyn Read>,
-    /// Known for ordinary files.
+    /// Known for regular files.
     bytes: Option<u64>,
 }
 
@@ -91,7 +92,7 @@ impl Source {
     }
 }
 
-/// What became of the lines.
+/// Counts of stored records and bad lines.
 #[derive(Debug, Default)]
 struct Tally {
     stored: u64,
@@ -157,7 +158,7 @@ fn load(
     ended
 }
 
-/// Where records go: one by one, or in groups that are committed whole.
+/// The destination of records: one by one, or in groups that are committed atomically.
 struct Stored<'a> {
     database: &'a Database,
     keyspace: Keyspace,

@@ -1,8 +1,8 @@
-//! `holm`, the store on the command line: one verb per file, one line of dispatch per verb.
+//! `holm`, the command line of the store: one file per command, one line of dispatch per command.
 //!
-//! It promises exit codes that scripts can rely on (0 found or done, 1 absent, 2 error or fault), errors on one line
-//! of standard error, and silence when the reader of its output leaves early. What the bytes mean, when they are
-//! durable and what a crash may take is the engine's business; how bytes become text is `formats` and `escape`.
+//! Scripts can rely on the exit codes: 0 found or done, 1 absent, 2 error or fault. Errors take one line of standard
+//! error. If the reader of the output leaves early, the program exits silently. The engine decides what bytes mean,
+//! when they are durable and what a crash may lose. `formats` and `escape` convert bytes to text.
 #![forbid(unsafe_code)]
 
 mod args;

@@ -1,4 +1,4 @@
-//! Opening for reading, opening for writing, and closing whatever happened in between.
+//! Opens a database for reading or for writing, and closes it in every case.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use holm::{Database, Error, ImageMode, ReadOnlyDatabase};
 use crate::args::Writing;
 use crate::exit::{Exit, chain, note};
 
-/// A database to look at: many processes may at once, and in a folder that nobody may write to. Only one that was not
-/// closed must be recovered first, which is writing; that is told.
+/// Opens a database read-only. Many processes may do so at once, even in a folder without write permission. A database
+/// that was not closed must first be recovered, which writes; a message on standard error says so.
 pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     if let Some(database) = clean(path)? {
         for damage in &database.recovery().damaged {
@@ -21,8 +21,8 @@ pub(crate) fn readable(path: &Path) -> anyhow::Result<ReadOnlyDatabase> {
     Database::open_read_only(path).map_err(|error| cannot_open(path, error))
 }
 
-/// What a whole database has to tell: one to look at, or, if it was not closed, the one that has just been recovered
-/// and knows of it.
+/// Runs a query on a whole database: a read-only one, or, if it was not closed, the one that has just been recovered
+/// and has the results of the recovery.
 pub(crate) fn told<T>(
     path: &Path,
     looked_at: impl FnOnce(&ReadOnlyDatabase) -> anyhow::Result<T>,
@@ -34,7 +34,7 @@ pub(crate) fn told<T>(
     }
 }
 
-/// A database that was closed; `None`, and a line on standard error, for one that was not.
+/// Opens a database that was closed. Returns `None`, and prints a line on standard error, for one that was not.
 fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
     match Database::open_read_only(path) {
         Err(Error::NotClean { .. }) => {
@@ -45,7 +45,7 @@ fn clean(path: &Path) -> anyhow::Result<Option<ReadOnlyDatabase>> {
     }
 }
 
-/// Why not, in words that name the path once.
+/// Returns the reason for a failed open, in words that name the path once.
 fn cannot_open(path: &Path, error: Error) -> anyhow::Error {
     match error {
         Error::NotFound { .. } => error.into(),
@@ -54,13 +54,12 @@ fn cannot_open(path: &Path, error: Error) -> anyhow::Error {
     }
 }
 
-/// A database that exists, to write to or to recover; to ask for a name that was misspelt must not leave an empty
-/// database behind.
+/// Opens an existing database for writing or recovery. A misspelt name must not create an empty database.
 pub(crate) fn existing(path: &Path) -> anyhow::Result<Database> {
     Database::builder().create(false).open(path).map_err(|error| cannot_open(path, error))
 }
 
-/// A database to write to, as the options say; created if `create` and it is absent.
+/// Opens a database for writing, with the given options. Creates it if `create` is set and it is absent.
 pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::Result<Database> {
     let image = if writing.memory { ImageMode::Private } else { ImageMode::Shared };
     let mut builder = Database::builder().create(create).image(image);
@@ -70,8 +69,8 @@ pub(crate) fn writable(path: &Path, writing: &Writing, create: bool) -> anyhow::
     builder.open(path).map_err(|error| cannot_open(path, error))
 }
 
-/// Does `work`, then closes, also after an error: a database that was closed opens without recovery. Keyspaces and
-/// iterators are dropped with the closure, before the close.
+/// Runs `work`, and then closes the database, even after an error: a closed database opens without recovery. Keyspaces
+/// and iterators are dropped with the closure, before the close.
 pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let worked = work(&database);
     let closed = database.close().context("cannot close the database");
@@ -84,7 +83,7 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
     Ok(value)
 }
 
-/// Says that there is no such keyspace, and which there are: an empty answer would hide a misspelt name.
+/// Reports that there is no such keyspace, and which ones exist. An empty answer would hide a misspelt name.
 pub(crate) fn no_keyspace(name: &str, there: &[String]) -> anyhow::Result<Exit> {
     let there: Vec<_> = there.iter().map(|name| format!("{name:?}")).collect();
     note(&format!("no keyspace named {name:?} (there are: {})", there.join(", ")));

@@ -1,23 +1,23 @@
-//! Standard output: buffered, flushed with its errors seen, never through `println!`, which panics on a closed pipe.
+//! Standard output: buffered, flushed with error checks, and never through `println!`, which panics on a closed pipe.
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 use anyhow::Context;
 
-/// Bytes gathered before a write. A reader that leaves is noticed at most this many bytes late.
+/// Bytes collected before a write. The program notices that its reader has left at most this number of bytes late.
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// Standard output behind a buffer. Whoever takes it calls `finish`.
+/// Returns buffered standard output. The caller must call `finish`.
 pub(crate) fn standard() -> BufWriter<StdoutLock<'static>> {
     BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock())
 }
 
-/// Writes what is buffered; a full disk or a closed pipe shows itself here at the latest.
+/// Writes what is buffered. A full disk or a closed pipe is reported here at the latest.
 pub(crate) fn finish(mut out: impl Write) -> anyhow::Result<()> {
     out.flush().context("writing the output")
 }
 
-/// A whole short answer.
+/// Writes a complete short answer.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> anyhow::Result<()> {
     let mut out = standard();
     out.write_all(text.as_ref()).context("writing the output")?;

@@ -1,17 +1,17 @@
-//! How far a load has come: bytes, rate and time left, on standard error and only where that is a terminal.
+//! The progress of a load: bytes, rate and remaining time, on standard error and only if it is a terminal.
 
 use std::io::{self, IsTerminal, Read};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A line that redraws itself; nothing at all where standard error is not a terminal.
+/// A line that redraws itself; nothing if standard error is not a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// `total_bytes` where the input has a known length; without it there is a rate, but no time left.
+    /// `total_bytes` is the length of the input, if it is known. Without it there is a rate, but no remaining time.
     pub(crate) fn new(total_bytes: Option<u64>) -> Self {
         if !io::stderr().is_terminal() {
             return Self { bar: ProgressBar::hidden() };
@@ -27,12 +27,12 @@ impl Progress {
         Self { bar }
     }
 
-    /// The same input, with its bytes counted.
+    /// Wraps the input, and counts its bytes.
     pub(crate) fn watch<R: Read>(&self, input: R) -> impl Read + use<R> {
         self.bar.wrap_read(input)
     }
 
-    /// Takes the line away, so that what is said next stands alone.
+    /// Removes the line, so that the next message stands alone.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

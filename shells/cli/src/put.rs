@@ -1,4 +1,4 @@
-//! `put`: one record, durable when the command returns.
+//! `put`: stores one record, durably on return.
 
 use std::io::Read;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Put) -> anyhow::Result<Exit> {
     })
 }
 
-/// All of standard input, but no more than one byte over the limit: enough to see that it is too long.
+/// Reads all of standard input, up to one byte over the limit: enough to detect that it is too long.
 fn standard_input() -> anyhow::Result<Vec<u8>> {
     let stdin = input::standard("the value", "give it as an argument, '' for an empty one")?;
     let mut value = Vec::new();

@@ -1,4 +1,4 @@
-//! `scan`: records in the order of their keys, between bounds, either way, as many as asked for.
+//! `scan`: records in key order, between bounds, in either direction, up to a limit.
 
 use std::cmp::max;
 use std::ffi::OsString;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Scan) -> anyhow::Result<Exit> {
 
 type Range = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// What lies in the bounds and begins with the prefix; None if nothing can.
+/// Returns the keys within the bounds that begin with the prefix; `None` if there can be none.
 fn range(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Option<Vec<u8>>) -> Option<Range> {
     let prefix = prefix.unwrap_or_default();
     let to = match (to, after(&prefix)) {
@@ -52,7 +52,7 @@ fn range(from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Option<Vec<u8>>) ->
     Some((Bound::Included(from), to.map_or(Bound::Unbounded, Bound::Excluded)))
 }
 
-/// The least key greater than all that begin with the prefix; None if there is none.
+/// Returns the least key greater than all that begin with the prefix; `None` if there is none.
 fn after(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
     let mut after = prefix[..=last].to_vec();

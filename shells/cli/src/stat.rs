@@ -1,4 +1,4 @@
-//! `stat`: numbers about the database, as the engine names them.
+//! `stat`: numbers about the database, under the engine's names.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,13 +13,13 @@ pub(crate) fn run(args: &Told) -> anyhow::Result<Exit> {
     Ok(Exit::Found)
 }
 
-/// One JSON object on one line.
+/// Formats one JSON object on one line.
 pub(crate) fn json_line(value: &impl Serialize) -> anyhow::Result<String> {
     Ok(serde_json::to_string(value)? + "\n")
 }
 
-/// An object's members, one per line, the values in a column; members of members under `outer.inner`. Whatever the
-/// engine comes to count is shown without a change here.
+/// Formats an object's members, one per line, with the values in a column. Members of members appear as `outer.inner`.
+/// New counters of the engine appear without a change here.
 pub(crate) fn table(object: &Value) -> String {
     let mut rows = Vec::new();
     flatten("", object, &mut rows);

@@ -1,6 +1,6 @@
-//! A medium that is reached by loads and stores, and who ends its epochs.
+//! A medium that is accessed by loads and stores, and the thread that ends its epochs.
 //!
-//! It is new and empty, in a folder of its own where it needs files, and gone when it is dropped: PiBench loads before
+//! It is new and empty, and lies in a folder of its own if it needs files. Dropping it deletes it: PiBench loads before
 //! it measures.
 
 use crate::settings::{Kind, Settings};
@@ -19,7 +19,7 @@ const PAGE: u64 = 4096;
 pub(crate) struct Bed {
     pub(crate) quill: Arc<Quill<Mapped>>,
     _metronome: Metronome,
-    /// Dropped after the medium that is mapped there.
+    /// Dropped after the medium that maps files in it.
     _folder: Option<TempDir>,
 }
 
@@ -39,7 +39,7 @@ impl Bed {
             (Some(folder), Some((backing, _))) => {
                 let open = |name: &str| {
                     let file = RealFs.open(&folder.path().join(name), How::CREATE)?;
-                    // That a file system is no persistent memory is told only by mapping something of it.
+                    // Only a mapping shows that a file system is not on persistent memory.
                     if backing == Backing::Dax {
                         file.allocate(0, PAGE)?;
                     }
@@ -64,7 +64,7 @@ impl Bed {
     }
 }
 
-/// A new folder, in the one that the path names or beside the file that it names.
+/// Creates a folder in the given folder, or beside the given file.
 pub(crate) fn folder_in(path: &Path) -> Result<TempDir> {
     let parent = match path.parent() {
         _ if path.is_dir() => path.to_owned(),

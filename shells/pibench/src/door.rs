@@ -1,5 +1,6 @@
-//! What `tree.cpp` calls, and `create_tree`. Panics end here, and so do errors: PiBench knows true and false alone, so
-//! they are told on standard error and the process ends, for whatever is measured after one means nothing.
+//! The functions that `tree.cpp` calls, and `create_tree`. Panics and errors end here: PiBench knows only true and
+//! false. So an error is printed on standard error and the process exits, because measurements after an error mean
+//! nothing.
 
 use crate::settings::Settings;
 use crate::tree::{self, Tree};
@@ -10,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// An open tree, and what all of its operations check.
+/// An open tree, and the sizes that all of its operations check.
 pub struct Handle {
     tree: Box<dyn Tree>,
     sizes: [usize; 2],
@@ -23,11 +24,11 @@ thread_local! {
 }
 
 unsafe extern "C" {
-    /// Of `tree.cpp`.
+    /// Defined in `tree.cpp`.
     fn holm_pibench_create(options: *const c_void) -> *mut c_void;
 }
 
-/// What the work gives. It has to end: where it fails or panics, so does the process.
+/// Returns the result of the work. If the work fails or panics, the process exits.
 fn door<T>(work: impl FnOnce() -> Result<T>) -> T {
     let why = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(done)) => return done,
@@ -38,20 +39,20 @@ fn door<T>(work: impl FnOnce() -> Result<T>) -> T {
     std::process::abort()
 }
 
-/// Bytes that PiBench lends.
+/// Returns bytes that PiBench lends.
 ///
 /// # Safety
-/// The pointer leads to as many bytes, and stays good while they are borrowed.
+/// The pointer points to `size` bytes, which stay valid while they are borrowed.
 unsafe fn lent<'a>(pointer: *const c_char, size: usize) -> &'a [u8] {
     if size == 0 {
         return &[];
     }
-    // SAFETY: the caller's promise; bytes need no alignment.
+    // SAFETY: by the caller's contract; bytes need no alignment.
     unsafe { std::slice::from_raw_parts(pointer.cast(), size) }
 }
 
 impl Handle {
-    /// The tree, for a key of the size that it was made for.
+    /// Returns the tree, for a key of the size that it was created for.
     fn of(&self, key: &[u8]) -> Result<&dyn Tree> {
         let [expected, _] = self.sizes;
         ensure!(key.len() == expected, "a key of {} bytes in a tree of keys of {expected}", key.len());
@@ -59,13 +60,14 @@ impl Handle {
     }
 }
 
-/// What PiBench looks up. A tree that cannot be had is told on standard error and is NULL.
+/// The function that PiBench looks up. If a tree cannot be created, it prints the reason on standard error and returns
+/// NULL.
 ///
 /// # Safety
 /// The options are a `tree_options_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn create_tree(options: *const c_void) -> *mut c_void {
-    // SAFETY: the caller's promise, which is that of the class as well.
+    // SAFETY: by the caller's contract, which is that of the class as well.
     unsafe { holm_pibench_create(options) }
 }
 
@@ -78,7 +80,7 @@ unsafe extern "C" fn holm_pibench_open(
     pool_path: *const c_char,
     pool_path_size: usize,
 ) -> *mut Handle {
-    // SAFETY: the caller's promise.
+    // SAFETY: by the caller's contract.
     let path = Path::new(OsStr::from_bytes(unsafe { lent(pool_path, pool_path_size) }));
     let sizes = [key_size, value_size];
     let opened = catch_unwind(|| {
@@ -95,10 +97,10 @@ unsafe extern "C" fn holm_pibench_open(
 }
 
 /// # Safety
-/// The tree was opened, is used by nobody, and will not be used again.
+/// The tree was opened, no thread uses it, and it will not be used again.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn holm_pibench_close(tree: *mut Handle) {
-    // SAFETY: it came from `holm_pibench_open`, and nobody uses it: the caller's promise.
+    // SAFETY: it came from `holm_pibench_open`, and no thread uses it, by the caller's contract.
     let handle = unsafe { Box::from_raw(tree) };
     door(|| {
         if handle.stats {
@@ -110,7 +112,7 @@ unsafe extern "C" fn holm_pibench_close(tree: *mut Handle) {
 }
 
 /// # Safety
-/// The tree is open; the key has as many bytes as its size says, and there is room for a value.
+/// The tree is open, the key has as many bytes as its size says, and there is room for a value.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn holm_pibench_find(
     tree: *const Handle,
@@ -118,7 +120,7 @@ unsafe extern "C" fn holm_pibench_find(
     key_size: usize,
     value_out: *mut c_char,
 ) -> bool {
-    // SAFETY: the caller's promises. The room is written to before it is read, and PiBench gives initialised memory.
+    // SAFETY: by the caller's contract. The room is written before it is read, and PiBench passes initialized memory.
     let (handle, key, value) = unsafe {
         let handle = &*tree;
         let value: &mut [u8] = match handle.sizes[1] {
@@ -131,7 +133,7 @@ unsafe extern "C" fn holm_pibench_find(
 }
 
 /// # Safety
-/// The tree is open; key and value have as many bytes as their sizes say.
+/// The tree is open, and key and value have as many bytes as their sizes say.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn holm_pibench_insert(
     tree: *const Handle,
@@ -140,7 +142,7 @@ unsafe extern "C" fn holm_pibench_insert(
     value: *const c_char,
     value_size: usize,
 ) -> bool {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     let (handle, key, value) = unsafe { (&*tree, lent(key, key_size), lent(value, value_size)) };
     door(|| handle.of(key)?.put(key, value, false))
 }
@@ -155,22 +157,22 @@ unsafe extern "C" fn holm_pibench_update(
     value: *const c_char,
     value_size: usize,
 ) -> bool {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     let (handle, key, value) = unsafe { (&*tree, lent(key, key_size), lent(value, value_size)) };
     door(|| handle.of(key)?.put(key, value, true))
 }
 
 /// # Safety
-/// The tree is open; the key has as many bytes as its size says.
+/// The tree is open, and the key has as many bytes as its size says.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn holm_pibench_remove(tree: *const Handle, key: *const c_char, key_size: usize) -> bool {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     let (handle, key) = unsafe { (&*tree, lent(key, key_size)) };
     door(|| handle.of(key)?.remove(key))
 }
 
 /// # Safety
-/// The tree is open; the key has as many bytes as its size says, and there is a place for a pointer.
+/// The tree is open, the key has as many bytes as its size says, and there is a place for a pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn holm_pibench_scan(
     tree: *const Handle,
@@ -179,7 +181,7 @@ unsafe extern "C" fn holm_pibench_scan(
     count: c_int,
     values_out: *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: the caller's promises.
+    // SAFETY: by the caller's contract.
     let (handle, key) = unsafe { (&*tree, lent(key, key_size)) };
     let (found, pairs) = door(|| {
         PAIRS.with_borrow_mut(|pairs| {
@@ -188,7 +190,7 @@ unsafe extern "C" fn holm_pibench_scan(
             Ok((found as c_int, pairs.as_mut_ptr()))
         })
     });
-    // SAFETY: the caller's promise. What it leads to is this thread's, and stays until its next scan.
+    // SAFETY: by the caller's contract. The pairs belong to this thread, and stay until its next scan.
     unsafe { values_out.write(pairs.cast()) };
     found
 }

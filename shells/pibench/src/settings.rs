@@ -1,4 +1,4 @@
-//! What the environment says: `HOLM_DESIGN`, `HOLM_MEDIUM`, `HOLM_FLUSH_NS`, `HOLM_DURABILITY`, `HOLM_STATS`.
+//! The settings from the environment: `HOLM_DESIGN`, `HOLM_MEDIUM`, `HOLM_FLUSH_NS`, `HOLM_DURABILITY`, `HOLM_STATS`.
 
 use anyhow::{Context, Result, bail};
 use holm::Durability;
@@ -6,10 +6,10 @@ use holm_designs::designs;
 use std::env::{self, VarError};
 use std::time::Duration;
 
-/// The longest of epochs, in milliseconds: an hour.
+/// The longest epoch, in milliseconds: an hour.
 const LONGEST: u64 = 3_600_000;
 
-/// What the bytes rest on.
+/// The kinds of media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Plain memory: `dram`.
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Its name in the environment.
+    /// Returns its name in the environment.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Memory => "dram",
@@ -34,11 +34,11 @@ impl Kind {
     }
 }
 
-/// What was asked for.
+/// The requested settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Settings {
     pub(crate) design: String,
-    /// Whether the design is durable by epochs.
+    /// Whether the design is durable per epoch.
     pub(crate) defers: bool,
     pub(crate) kind: Kind,
     pub(crate) flush_ns: u32,
@@ -51,7 +51,7 @@ impl Settings {
         Self::read(|name| env::var(name))
     }
 
-    /// A variable that is empty is as one that is not there.
+    /// Reads the settings. An empty variable counts as an absent one.
     pub(crate) fn read(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<Self> {
         let variable = |name| match variable(name) {
             Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
@@ -92,17 +92,17 @@ impl Settings {
         Ok(Settings { design, defers: card.defers, kind, flush_ns, durability, stats })
     }
 
-    /// Where epochs end although nobody waits for it.
+    /// Returns the interval between ends of epochs that no operation waits for.
     pub(crate) fn interval(&self) -> Duration {
         match self.durability {
             Durability::Buffered { interval } => interval,
-            // Else what is given up would never be free again.
+            // Without it, freed blocks would never be reused.
             _ => Duration::from_millis(100),
         }
     }
 }
 
-/// `strict`, `onsync`, `buffered` or `buffered:5ms`.
+/// Parses `strict`, `onsync`, `buffered` or `buffered:5ms`.
 fn durability(text: &str) -> Result<Durability> {
     Ok(match text.split_once(':') {
         None if text == "strict" => Durability::Strict,

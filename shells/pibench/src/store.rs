@@ -1,4 +1,4 @@
-//! Keys and values of any size: the store keeps them, in its own files or over a medium that flushes.
+//! Keys and values of any size, in the store, over its own files or over a medium that flushes.
 
 use crate::bed::{Bed, folder_in};
 use crate::settings::{Kind, Settings};
@@ -19,17 +19,17 @@ pub(crate) struct Store {
     stripes: Stripes,
     sizes: [usize; 2],
     about: String,
-    // Dropped last: the database stands on them.
+    // Dropped last, because the database uses the medium.
     bed: Option<Bed>,
     _folder: Option<TempDir>,
 }
 
 thread_local! {
-    /// What a value is copied into on its way out.
+    /// The buffer for a value that is being returned.
     static VALUE: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The key as the store orders it: a number's most significant byte comes first there.
+/// Returns the key in the store's order: the most significant byte of a number comes first.
 fn ordered(key: &[u8]) -> Result<[u8; WORD], &[u8]> {
     <[u8; WORD]>::try_from(key).map(|word| u64::from_ne_bytes(word).to_be_bytes()).map_err(|_| key)
 }
@@ -51,7 +51,7 @@ impl Store {
             (None, Some(folder), database)
         } else {
             let bed = Bed::open(path, &settings)?;
-            // The rest are durable when an operation returns, and there is nothing to wait for.
+            // The other designs are durable when an operation returns, so no write has to wait.
             let durability = if settings.defers { settings.durability } else { Durability::OnSync };
             let entry = over_mapped().into_iter().find(|entry| entry.name == settings.design);
             let entry = entry.with_context(|| format!("there is no design named {:?}", settings.design))?;
@@ -91,7 +91,8 @@ impl Tree for Store {
     fn remove(&self, key: &[u8]) -> Result<bool> {
         let ordered = ordered(key);
         let key = ordered.as_ref().map_or_else(|key| *key, |key| &key[..]);
-        // An insert of the same key between question and answer would be told that it has replaced nothing.
+        // Without the lock, a remove could run between the lookup and the write of a put, and the put's result would be
+        // wrong.
         let _turn = self.stripes.lock(hash(key));
         Ok(self.keyspace.remove(key)?)
     }

@@ -1,10 +1,10 @@
-//! Who may write to a key: PiBench's insert must not replace, nor its update make, and the trees put whatever was
-//! there before. So writers of one key take turns from the question to the answer. Readers are not concerned.
+//! Serializes the writers of one key. PiBench's insert must not replace, and its update must not create, but a put of a
+//! tree does both. So a writer holds the lock from its lookup to its write. Readers do not lock.
 
 use crossbeam_utils::CachePadded;
 use std::sync::{Mutex, MutexGuard};
 
-/// So many that two threads seldom meet at one although their keys differ.
+/// Enough that two threads with different keys seldom share a lock.
 const COUNT: usize = 1024;
 
 /// Locks by a hash of the key.

@@ -1,5 +1,5 @@
-// The class that PiBench sees, over the functions of `door.rs`, one for one. No exception is thrown here, and no panic
-// comes out of there.
+// The class that PiBench uses, over the functions of `door.rs`, one for one. It throws no exception, and no panic
+// leaves those functions.
 #include "tree_api.hpp"
 
 extern "C" {
@@ -48,7 +48,7 @@ class Tree final : public tree_api {
 
 } // namespace
 
-// `create_tree` itself is defined in Rust, which exports from a shared library what it defines and nothing else.
+// `create_tree` itself is defined in Rust: a shared library of Rust exports only symbols that Rust defines.
 extern "C" void *holm_pibench_create(const tree_options_t *options) {
     holm_tree *tree = holm_pibench_open(options->key_size, options->value_size, options->pool_path.data(),
                                         options->pool_path.size());

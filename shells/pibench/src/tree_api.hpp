@@ -1,5 +1,5 @@
-// What PiBench and a tree know of each other: the options, and a class whose virtual functions stand in this order. It
-// is written anew after the interface; names are those that a wrapper's reader expects.
+// The interface between PiBench and a tree: the options, and a class with its virtual functions in this order. It is
+// written from the interface's specification, with the names that readers of a wrapper expect.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ struct tree_options_t {
 class tree_api {
   public:
     virtual ~tree_api() {}
-    // Copies the value out; false where the key is absent.
+    // Copies the value out; false if the key is absent.
     virtual bool find(const char *key, size_t key_size, char *value_out) = 0;
-    // False where the key is present, and nothing has changed.
+    // False if the key is present; nothing has changed then.
     virtual bool insert(const char *key, size_t key_size, const char *value, size_t value_size) = 0;
-    // False where the key is absent.
+    // False if the key is absent.
     virtual bool update(const char *key, size_t key_size, const char *value, size_t value_size) = 0;
-    // False where the key is absent.
+    // False if the key is absent.
     virtual bool remove(const char *key, size_t key_size) = 0;
-    // Pairs from the key on, at most `count`; their number. `values_out` leads to them, key and value by turns, in
-    // ascending order, until the same thread scans again.
+    // Returns the number of pairs from the key on, at most `count`. `values_out` points to them, keys and values
+    // alternating, in ascending order, until the same thread scans again.
     virtual int scan(const char *key, size_t key_size, int count, char *&values_out) = 0;
 };

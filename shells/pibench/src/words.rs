@@ -1,4 +1,4 @@
-//! Keys and values of a word each: slots hold them whole, as in the papers.
+//! Keys and values of one word each: slots hold them whole, as in the papers.
 
 use crate::bed::Bed;
 use crate::settings::Settings;
@@ -11,18 +11,18 @@ use holm_search::Search;
 use holm_tree::{Index, Root, Toward, View};
 use std::path::Path;
 
-/// The tree of a design, and the one root in it.
+/// The tree of a design, and its only root.
 pub(crate) struct Words {
     index: Box<dyn Index<holm_tree::Words>>,
     root: Root,
     stripes: Stripes,
     strict: bool,
     about: String,
-    // Dropped last: the tree stands on it.
+    // Dropped last, because the tree uses the medium.
     bed: Bed,
 }
 
-/// A word of the machine's own order.
+/// Returns a word in the machine's byte order.
 fn word(bytes: &[u8]) -> Result<u64> {
     let bytes = bytes.try_into().ok().with_context(|| format!("{} bytes, expected {WORD}", bytes.len()))?;
     Ok(u64::from_ne_bytes(bytes))
@@ -35,13 +35,13 @@ impl Words {
         let index = holm_lab::words::design(&settings.design, bed.quill.clone(), search);
         let index = index.context("a design that keeps words")?;
         let root = index.plant(&mut bed.quill.clock().check_in()?, 1)?;
-        // The rest are durable when an operation returns, and there is nothing to wait for.
+        // The other designs are durable when an operation returns, so no write has to wait.
         let strict = settings.defers && settings.durability == Durability::Strict;
         let about = format!("{} on {}, +{} ns a line", settings.design, settings.kind.name(), settings.flush_ns);
         Ok(Words { index, root, stripes: Stripes::new(), strict, about, bed })
     }
 
-    /// Changes what is under a key, if the key is there or is not, as `wanted`.
+    /// Changes the value of a key, if the key's presence equals `wanted`.
     fn change(
         &self,
         key: u64,
@@ -56,7 +56,7 @@ impl Words {
         let mut stay = clock.check_in()?;
         work(&mut stay)?;
         let label = stay.epoch();
-        // Before anybody waits for the epoch, which waits for everybody who is in it.
+        // The guard must go before this thread waits for the epoch: the end of the epoch waits for all guards in it.
         drop(stay);
         drop(turn);
         if self.strict {

@@ -1,5 +1,5 @@
 // Loads the shared library as PiBench does and checks every function against a map: edge keys, equal and zero values,
-// scans from everywhere, deletion of all, and two threads. Says "refused" where no tree is to be had.
+// scans from everywhere, deletion of all keys, and two threads. Prints "refused" if no tree can be created.
 //
 //     driver LIBRARY KEY_SIZE VALUE_SIZE POOL_PATH
 #include "../src/tree_api.hpp"
@@ -27,7 +27,7 @@ struct Sizes {
     size_t key, value;
 };
 
-// Numbers keep their order whatever the size: keys of a word are numbers, the rest byte strings.
+// The order of numbers does not depend on the key size: keys of a word are numbers, others are byte strings.
 static std::string key_of(uint64_t number, Sizes sizes) {
     std::string key(sizes.key, '\0');
     if (sizes.key == sizeof number) {
@@ -47,7 +47,7 @@ static std::string value_of(uint64_t number, Sizes sizes) {
     return value;
 }
 
-// A tree, and what it ought to hold.
+// A tree, and its expected content.
 struct Pair {
     tree_api &tree;
     Sizes sizes;
@@ -117,7 +117,7 @@ static void alone(tree_api &tree, Sizes sizes) {
         pair.update(key, 1);
         pair.remove(key);
     }
-    // Equal values, zero among them, under all of them; then again, when they are present.
+    // Equal values, zero among them, under all keys; then again, when the keys are present.
     for (uint64_t value : {uint64_t(0), uint64_t(7), UINT64_MAX})
         for (uint64_t key : edges) {
             pair.insert(key, value);
@@ -134,7 +134,7 @@ static void alone(tree_api &tree, Sizes sizes) {
     for (uint64_t from : {uint64_t(0), scattered(1), scattered(7), uint64_t(1) << 63, UINT64_MAX})
         for (int count : {0, 1, 100, 5000})
             pair.scan(from, count);
-    // All of it away, and some of it back.
+    // Removes all keys, and inserts some again.
     while (!pair.model.empty())
         pair.remove(pair.model.begin()->first);
     pair.scan(0, 10);
@@ -144,7 +144,7 @@ static void alone(tree_api &tree, Sizes sizes) {
         pair.remove(pair.model.rbegin()->first);
 }
 
-// Each key is inserted by both and removed by both; each has to have gone well once.
+// Both threads insert and remove each key; each operation must succeed exactly once.
 static void together(tree_api &tree, Sizes sizes) {
     const uint64_t keys = 2000;
     size_t inserted[2] = {}, removed[2] = {};

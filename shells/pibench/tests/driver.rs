@@ -1,4 +1,4 @@
-//! The library as PiBench has it: loaded by a driver in C++ that checks every function, for designs, media and sizes.
+//! The library as PiBench uses it: a driver in C++ loads it and checks every function, for designs, media and sizes.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ fn driver() -> &'static Path {
     let (_, driver) = DRIVER.get_or_init(|| {
         let folder = tempfile::tempdir().expect("a folder");
         let program = folder.path().join("driver");
-        // Whoever got here has a C++ compiler: the library is built with it.
+        // The library was built with a C++ compiler, so there is one.
         let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
         let mut compiler = Command::new(compiler);
         compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]);
@@ -25,7 +25,7 @@ fn driver() -> &'static Path {
     driver
 }
 
-/// The library among the dependencies of this test.
+/// Returns the library among the dependencies of this test.
 fn library() -> PathBuf {
     let own = std::env::current_exe().expect("this program has a path");
     own.parent().expect("and a folder").join("libholm_pibench.so")
@@ -44,7 +44,7 @@ fn drive(sizes: [usize; 2], variables: &[(&str, &str)]) -> Output {
     output
 }
 
-/// Drives a tree through all of it; what it says of itself.
+/// Runs the driver on a tree, and returns its output.
 fn well(sizes: [usize; 2], variables: &[(&str, &str)]) -> String {
     let output = drive(sizes, variables);
     let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -99,10 +99,10 @@ fn what_cannot_be_had_is_refused_with_a_word() {
         ([0, 8], &[], "keys of 0 bytes"),
         ([8, (1 << 30) + 1], &[], "values at most 1073741824"),
         ([8, 8], &[("HOLM_STATS", "yes")], "there are 0 and 1"),
-        // It needs whole keys in its slots, and these are longer.
+        // This design needs whole keys in its slots, and these are longer.
         ([16, 8], &[("HOLM_DESIGN", "borders")], "whole keys"),
         ([8, 8], &[("HOLM_MEDIUM", "file"), ("HOLM_FLUSH_NS", "300")], "synced"),
-        // The folder for temporary files is on no persistent memory.
+        // The folder for temporary files is not on persistent memory.
         ([8, 8], &[("HOLM_MEDIUM", "dax")], "HOLM_MEDIUM=dax in "),
         ([8, 8], &[("HOLM_MEDIUM", "dax")], "is not DAX"),
         ([16, 100], &[("HOLM_MEDIUM", "dax")], "is not DAX"),

@@ -1,5 +1,5 @@
-//! A program's machine code, as far as the rule about stores asks: every instruction that writes memory, how wide, and
-//! the functions of the source that it comes from, inlined ones first. It judges nothing.
+//! The parts of a program's machine code that the rule about stores needs: every instruction that writes memory, its
+//! width, and the source functions that it comes from, inlined ones first. This file judges nothing.
 
 use addr2line::Context;
 use addr2line::gimli::{Dwarf, EndianSlice, LittleEndian, SectionId};
@@ -11,15 +11,15 @@ use std::fmt;
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Routines of the C library that write as they please.
+/// Routines of the C library that write in any width.
 const ROUTINES: [&str; 3] = ["memcpy", "memmove", "memset"];
 
 /// How memory is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Width {
-    /// So many bytes by one instruction.
+    /// This number of bytes, by one instruction.
     Bytes(usize),
-    /// As many as a register says, by one instruction.
+    /// A number of bytes from a register, by one instruction.
     Repeated,
     /// By a routine of the C library.
     Routine(&'static str),
@@ -33,13 +33,13 @@ pub struct Frame {
     pub line: u32,
 }
 
-/// An instruction that writes memory, elsewhere than in its own frame on the stack.
+/// An instruction that writes memory outside its own stack frame.
 #[derive(Clone, Debug)]
 pub struct Store {
     pub width: Width,
     /// The function of the machine code.
     pub within: String,
-    /// Those of the source, from the innermost on.
+    /// The source functions, the innermost first.
     pub frames: Vec<Frame>,
 }
 
@@ -50,11 +50,11 @@ impl fmt::Display for Store {
     }
 }
 
-/// An executable file, read.
+/// A parsed executable.
 pub struct Program<'a> {
     file: object::File<'a>,
     source: Context<Bytes<'a>>,
-    /// By the address of the cell that leads to a routine, or of the routine itself.
+    /// Routines by the address of the cell that points to them, or by their own address.
     routines: HashMap<u64, &'static str>,
 }
 
@@ -63,10 +63,10 @@ fn routine(name: &[u8]) -> Option<&'static str> {
 }
 
 impl<'a> Program<'a> {
-    /// Reads an executable that knows where its code comes from.
+    /// Reads an executable with line tables.
     ///
     /// # Errors
-    /// If it is none, or has no line tables.
+    /// The bytes are not an executable, or have no line tables.
     pub fn read(bytes: &'a [u8]) -> Result<Self> {
         let file = object::File::parse(bytes)?;
         let section = |id: SectionId| -> Result<Bytes<'a>> {
@@ -88,14 +88,14 @@ impl<'a> Program<'a> {
     /// Visits every store of every function.
     ///
     /// # Errors
-    /// If the code cannot be read.
+    /// The code cannot be decoded.
     pub fn stores(&self, mut visitor: impl FnMut(Store)) -> Result<()> {
         let text = self.file.section_by_name(".text").context("no code")?;
         let (base, code) = (text.address(), text.data()?);
         let mut known = InstructionInfoFactory::new();
         for function in self.file.symbols().filter(|it| it.kind() == SymbolKind::Text && it.size() > 0) {
             let start = function.address().wrapping_sub(base) as usize;
-            // What lies elsewhere is the C runtime's own.
+            // Functions elsewhere belong to the C runtime.
             let Some(body) = code.get(start..start.saturating_add(function.size() as usize)) else { continue };
             let mut held = HashMap::new();
             for instruction in Decoder::with_ip(64, body, function.address(), DecoderOptions::NONE) {
@@ -118,7 +118,7 @@ impl<'a> Program<'a> {
         Ok(Store { width, within: within.into(), frames })
     }
 
-    /// How an instruction writes memory, if it does; `held`: the routines that registers lead to.
+    /// Returns how an instruction writes memory, if it does. `held` has the routines that registers point to.
     fn width(
         &self,
         instruction: &Instruction,
@@ -135,8 +135,8 @@ impl<'a> Program<'a> {
         Some(if instruction.is_string_instruction() { Width::Repeated } else { Width::Bytes(written) })
     }
 
-    /// The routine that an instruction goes to: directly, through a cell, or through a register that a cell was read
-    /// into before.
+    /// Returns the routine that an instruction calls: directly, through a cell, or through a register that was loaded
+    /// from a cell.
     fn called(&self, instruction: &Instruction, held: &mut HashMap<Register, &'static str>) -> Option<&'static str> {
         let cell = instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
         let through = cell.and_then(|cell| self.routines.get(&cell).copied());

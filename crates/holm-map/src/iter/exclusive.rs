@@ -1,4 +1,4 @@
-//! Iterators that lend values to be changed. One of the rooms where `unsafe` may stand.
+//! Iterators with mutable values. This is one of the files where `unsafe` is allowed.
 
 use super::shared::exact;
 use super::{Range, Walk};
@@ -11,21 +11,21 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-/// The pairs between two keys, to be changed; see [`crate::Map::range_mut`].
+/// An iterator over the pairs between two keys, with mutable values. [`crate::Map::range_mut`] returns it.
 pub struct RangeMut<'a, K: Key, V, S: Selection = Fast> {
-    /// Shared, for what is read on the way are keys; the values are this iterator's alone.
+    /// A shared reference, because the iteration reads only keys. This iterator alone accesses the values.
     tree: &'a Tree<K, V, S>,
     walk: Walk<K::Lane>,
     values: PhantomData<&'a mut V>,
 }
 
-/// All pairs, to be changed; see [`crate::Map::iter_mut`].
+/// An iterator over all pairs, with mutable values. [`crate::Map::iter_mut`] returns it.
 pub struct IterMut<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) range: RangeMut<'a, K, V, S>,
     pub(crate) left: usize,
 }
 
-/// All values, to be changed; see [`crate::Map::values_mut`].
+/// An iterator over all values, mutably. [`crate::Map::values_mut`] returns it.
 pub struct ValuesMut<'a, K: Key, V, S: Selection = Fast>(pub(crate) IterMut<'a, K, V, S>);
 
 impl<'a, K: Key, V, S: Selection> RangeMut<'a, K, V, S> {
@@ -40,7 +40,7 @@ impl<'a, K: Key, V, S: Selection> Iterator for RangeMut<'a, K, V, S> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (lane, place) = self.walk.next(self.tree)?;
-        // SAFETY: the tree was lent exclusively for `'a`, and a walk reaches each place once, from one end or the
+        // SAFETY: the tree is borrowed exclusively for `'a`, and a walk reaches each place once, from one end or the
         // other.
         Some((K::of_lane(lane), unsafe { self.tree.value_once(place) }))
     }
@@ -57,11 +57,11 @@ impl<K: Key, V, S: Selection> DoubleEndedIterator for RangeMut<'_, K, V, S> {
 
 impl<K: Key, V, S: Selection> FusedIterator for RangeMut<'_, K, V, S> {}
 
-// SAFETY: the tree was lent exclusively, so nobody else looks at it, and of the values those alone are reached that
-// this iterator lends exclusively: where the map may go it may go, also if its values must not be shared.
+// SAFETY: the tree is borrowed exclusively, so no other thread reads it. The iterator reaches only the values that it
+// lends exclusively. So it may be sent where the map may be sent, even if the values are not `Sync`.
 unsafe impl<K: Key, V: Send, S: Selection> Send for RangeMut<'_, K, V, S> where Map<K, V, S>: Send {}
 
-/// What is still to come: of that nothing is lent yet.
+/// Formats the pairs that are still to come. None of them is lent yet.
 impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for RangeMut<'_, K, V, S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         Range { tree: self.tree, walk: self.walk.clone() }.fmt(out)

@@ -1,5 +1,5 @@
-//! The iterator that takes some pairs out of a map that goes on. Who is asked for is asked in the order of keys; what
-//! was not come to stays.
+//! The iterator that removes some pairs from a map. It calls the closure in key order. Pairs that it does not reach
+//! stay in the map.
 
 use crate::key::Key;
 use crate::leaf::Leaf;
@@ -9,14 +9,14 @@ use crate::tree::{NOWHERE, Tree};
 use std::fmt;
 use std::iter::FusedIterator;
 
-/// The pairs between two keys that a closure wants; see [`crate::Map::extract_if`].
+/// An iterator that removes the pairs between two keys that a closure selects. [`crate::Map::extract_if`] returns it.
 pub struct ExtractIf<'a, K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection = Fast> {
     tree: &'a mut Tree<K, V, S>,
     wanted: F,
-    /// From where to where is still to be gone: nothing, once it is done.
+    /// The range that is still to be visited; `None` at the end.
     left: Option<(K::Lane, K::Lane)>,
     leaf: u32,
-    /// Keys of the leaf when it was come to, and slots where they were then.
+    /// The keys of the current leaf when the iterator entered it, and their slots at that time.
     order: Vec<(K::Lane, u32)>,
     at: usize,
 }
@@ -27,7 +27,7 @@ impl<'a, K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> ExtractIf<'a, K,
         Self { tree, wanted, left, leaf: NOWHERE, order: Vec::new(), at: 0 }
     }
 
-    /// Goes on to the next leaf, if there is one.
+    /// Enters the next leaf, if there is one.
     fn advance(&mut self, low: K::Lane) -> bool {
         let (leaf, first) = match self.leaf {
             NOWHERE => (self.tree.home(low), true),
@@ -43,7 +43,7 @@ impl<'a, K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> ExtractIf<'a, K,
         true
     }
 
-    /// The leaf goes, if nothing is left in it: not before, for the way goes on from there.
+    /// Removes the leaf if it is empty. This happens only now, because the iterator continues from this leaf.
     fn leave(&mut self) {
         let leaf = std::mem::replace(&mut self.leaf, NOWHERE);
         if leaf == NOWHERE || self.tree.leaves.len(leaf) > 0 {
@@ -72,7 +72,7 @@ impl<K: Key, V, F: FnMut(&K, &mut V) -> bool, S: Selection> Iterator for Extract
                 continue;
             }
             self.at += 1;
-            // What was taken before may have moved it.
+            // An earlier removal may have moved the pair.
             let Some(slot) = self.tree.look(self.leaf, lane) else { continue };
             if (self.wanted)(&K::of_lane(lane), self.tree.value_mut((self.leaf, slot))) {
                 self.tree.len -= 1;

@@ -1,4 +1,4 @@
-//! The iterator that gives pairs away. What it does not give is dropped with the tree that it owns.
+//! The iterator that owns the map. Pairs that it does not return are dropped with the tree.
 
 use super::Walk;
 use crate::key::Key;
@@ -9,15 +9,15 @@ use crate::tree::Tree;
 use std::fmt;
 use std::iter::FusedIterator;
 
-/// All pairs of a map that is no more; see the map's `into_iter`.
+/// An iterator over all pairs of a map that it owns. The map's `into_iter` returns it.
 pub struct IntoIter<K: Key, V, S: Selection = Fast> {
     pub(crate) tree: Tree<K, V, S>,
     pub(crate) walk: Walk<K::Lane>,
 }
 
 impl<K: Key, V, S: Selection> IntoIter<K, V, S> {
-    /// Takes the pair of `lane` out of its leaf. Its slot is asked for again, for what was taken before may have moved
-    /// it; the leaf stays, for the walk's sake.
+    /// Removes the pair of `lane` from its leaf. It searches the slot again, because an earlier removal may have moved
+    /// the pair. The leaf stays, because the walk continues from it.
     fn take(&mut self, lane: K::Lane, leaf: u32) -> Option<(K, V)> {
         let slot = self.tree.look(leaf, lane)?;
         self.tree.len -= 1;

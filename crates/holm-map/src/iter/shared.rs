@@ -1,4 +1,4 @@
-//! Iterators that lend pairs to be looked at. Keys are given by value: they are numbers.
+//! Iterators over shared references. They return keys by value, because keys are numbers.
 
 use super::Walk;
 use crate::key::Key;
@@ -8,22 +8,22 @@ use crate::tree::Tree;
 use std::fmt;
 use std::iter::FusedIterator;
 
-/// The pairs between two keys; see [`crate::Map::range`].
+/// An iterator over the pairs between two keys. [`crate::Map::range`] returns it.
 pub struct Range<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) tree: &'a Tree<K, V, S>,
     pub(crate) walk: Walk<K::Lane>,
 }
 
-/// All pairs; see [`crate::Map::iter`].
+/// An iterator over all pairs. [`crate::Map::iter`] returns it.
 pub struct Iter<'a, K: Key, V, S: Selection = Fast> {
     pub(crate) range: Range<'a, K, V, S>,
     pub(crate) left: usize,
 }
 
-/// All keys; see [`crate::Map::keys`].
+/// An iterator over all keys. [`crate::Map::keys`] returns it.
 pub struct Keys<'a, K: Key, V, S: Selection = Fast>(pub(crate) Iter<'a, K, V, S>);
 
-/// All values, in the order of their keys; see [`crate::Map::values`].
+/// An iterator over all values, in the order of their keys. [`crate::Map::values`] returns it.
 pub struct Values<'a, K: Key, V, S: Selection = Fast>(pub(crate) Iter<'a, K, V, S>);
 
 impl<'a, K: Key, V, S: Selection> Iterator for Range<'a, K, V, S> {
@@ -70,7 +70,7 @@ impl<K: Key, V: fmt::Debug, S: Selection> fmt::Debug for Iter<'_, K, V, S> {
     }
 }
 
-/// Iterators over another one's keys or values are cloned and shown as it is.
+/// `Clone` and `Debug` for iterators that wrap another iterator: they delegate to it.
 macro_rules! cloned {
     ($name:ident) => {
         impl<K: Key, V, S: Selection> Clone for $name<'_, K, V, S> {
@@ -90,7 +90,7 @@ macro_rules! cloned {
 cloned!(Keys);
 cloned!(Values);
 
-/// Iterators of known length over another one, both ways.
+/// Double-ended iterators of known length that wrap another iterator.
 macro_rules! exact {
     ($name:ident => $item:ty, $self:ident: $inner:expr, $pair:pat => $value:expr, $len:expr) => {
         impl<'a, K: Key, V, S: Selection> Iterator for $name<'a, K, V, S> {

@@ -1,9 +1,9 @@
-//! The walk that all iterators share: two ends that approach each other, each with a leaf put in order.
+//! The walk that all iterators share: two ends that approach each other, each with one leaf in sorted order.
 //!
-//! What was not reached yet is everything from `low` to `high`, ends included. As long as only one end is used it steps
-//! along its leaf's order alone, up to a bound that it found when it came to the leaf; `low` or `high` follow when the
-//! leaf is done, or the other end is used. Once both are, each step moves them: so the ends need not know of each
-//! other's leaf. An end holds its leaf's order, and has asked for the leaf after it.
+//! The keys that are not visited yet are those from `low` to `high`, inclusive. If only one end is used, it steps along
+//! its leaf's order alone, up to a bound that it computed when it entered the leaf. `low` or `high` follows when the
+//! leaf ends or the other end is used. Once both ends are used, each step moves `low` or `high`, so neither end needs
+//! to know the other's leaf. An end holds its leaf's order and has prefetched the next leaf.
 
 use crate::key::Key;
 use crate::leaf::Leaf;
@@ -12,10 +12,10 @@ use crate::tree::{NOWHERE, Tree};
 use holm_search::Lane;
 use std::ops::{Bound, RangeBounds};
 
-/// The places between two keys, from both ends.
+/// Iterates over the places between two keys, from both ends.
 #[derive(Clone)]
 pub(crate) struct Walk<L> {
-    /// What was not reached yet: nothing, once the two have met.
+    /// The range that is not visited yet; `None` once the ends have met.
     left: Option<(L, L)>,
     front: End<L>,
     back: End<L>,
@@ -24,15 +24,15 @@ pub(crate) struct Walk<L> {
 #[derive(Clone)]
 struct End<L> {
     leaf: u32,
-    /// Keys and slots of the leaf, those that were reached included.
+    /// The keys and slots of the leaf, visited ones included.
     order: Vec<(L, u32)>,
-    /// At the front, the next one; at the back, one past it.
+    /// For the front, the next index. For the back, one past it.
     at: usize,
-    /// Up to where the end steps without looking at anything else.
+    /// The index up to which the end steps without reading anything else.
     bound: usize,
 }
 
-/// The least and the greatest lane within bounds, if there are any.
+/// Returns the least and the greatest lane within the bounds; `None` if the range is empty.
 pub(crate) fn ends<K: Key>(bounds: &impl RangeBounds<K>) -> Option<(K::Lane, K::Lane)> {
     let low = match bounds.start_bound() {
         Bound::Unbounded => Some(K::Lane::LEAST),
@@ -47,7 +47,7 @@ pub(crate) fn ends<K: Key>(bounds: &impl RangeBounds<K>) -> Option<(K::Lane, K::
     low.zip(high).filter(|(low, high)| low <= high)
 }
 
-/// A key and where its pair is.
+/// A key and the place of its pair.
 pub(crate) type Place<L> = (L, (u32, usize));
 
 impl<L: Lane> Walk<L> {
@@ -57,7 +57,7 @@ impl<L: Lane> Walk<L> {
         Self { left: ends(bounds), front, back }
     }
 
-    /// The next place from the front.
+    /// Returns the next place from the front.
     #[inline]
     pub(crate) fn next<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
         let front = &mut self.front;
@@ -69,7 +69,7 @@ impl<L: Lane> Walk<L> {
         Some((lane, (front.leaf, slot as usize)))
     }
 
-    /// The next place from the back.
+    /// Returns the next place from the back.
     #[inline]
     pub(crate) fn next_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
         let back = &mut self.back;
@@ -81,7 +81,7 @@ impl<L: Lane> Walk<L> {
         Some((lane, (back.leaf, slot as usize)))
     }
 
-    /// As [`Walk::next`], where more is to be looked at than the order of a leaf.
+    /// As [`Walk::next`], when the order of the current leaf is not enough.
     #[inline(never)]
     fn enter_front<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
         self.settle();
@@ -101,7 +101,7 @@ impl<L: Lane> Walk<L> {
         (lane <= high).then_some((lane, (self.front.leaf, slot as usize)))
     }
 
-    /// As [`Walk::next_back`], likewise.
+    /// As [`Walk::next_back`], when the order of the current leaf is not enough.
     #[inline(never)]
     fn enter_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
         self.settle();
@@ -120,19 +120,19 @@ impl<L: Lane> Walk<L> {
         (lane >= low).then_some((lane, (self.back.leaf, slot as usize)))
     }
 
-    /// Moves `low` behind what the front has reached, and `high` before what the back has; and if both ends are used,
-    /// they step no further by themselves.
+    /// Moves `low` behind what the front has visited, and `high` before what the back has visited. If both ends are
+    /// used, neither steps past these by itself afterwards.
     fn settle(&mut self) {
         let Some((mut low, mut high)) = self.left else { return };
         let reached_front = self.front.at.checked_sub(1).and_then(|at| self.front.order.get(at));
         let reached_back = self.back.order.get(self.back.at);
         let (after, before) = (reached_front.map(|pair| pair.0.next()), reached_back.map(|pair| pair.0.previous()));
         if after == Some(None) || before == Some(None) {
-            // One has reached the last of all keys there can be.
+            // One end has visited the greatest or the least possible key.
             self.left = None;
         } else {
-            // Never further apart than they were: after a broken promise of uniqueness a leaf may begin below the end
-            // of the one before, and what one end has reached the other must not reach again.
+            // The range never grows. If a caller of `insert_unique` broke its promise, a leaf may begin below the end
+            // of the leaf before it. What one end has visited, the other must not visit again.
             low = after.flatten().map_or(low, |after| after.max(low));
             high = before.flatten().map_or(high, |before| before.min(high));
             self.left = Some((low, high)).filter(|(low, high)| low <= high);
@@ -144,7 +144,7 @@ impl<L: Lane> Walk<L> {
 }
 
 impl<L: Lane> End<L> {
-    /// Takes up the leaf in which `low` belongs, or the one after the last.
+    /// Enters the leaf that `low` belongs to, or the one after the last leaf.
     fn advance<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>, low: L) -> bool {
         let first = self.leaf == NOWHERE;
         if !self.enter(tree, low, |tree, leaf| tree.after(leaf)) {
@@ -154,7 +154,7 @@ impl<L: Lane> End<L> {
         true
     }
 
-    /// Takes up the leaf in which `high` belongs, or the one before the last.
+    /// Enters the leaf that `high` belongs to, or the one before the last leaf.
     fn retreat<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>, high: L) -> bool {
         let first = self.leaf == NOWHERE;
         if !self.enter(tree, high, |tree, leaf| tree.before(leaf)) {
@@ -165,7 +165,7 @@ impl<L: Lane> End<L> {
         true
     }
 
-    /// Puts the next leaf in order, and asks for the one after it.
+    /// Sorts the next leaf, and prefetches the one after it.
     fn enter<K: Key<Lane = L>, V, S: Selection>(
         &mut self,
         tree: &Tree<K, V, S>,
@@ -197,7 +197,7 @@ impl<L: Lane> End<L> {
 }
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
-    /// The first place, or the last. Leaves at the end may be empty: where an [`crate::ExtractIf`] was forgotten.
+    /// Returns the first or the last place. Leaves at the ends may be empty after an [`crate::ExtractIf`] was leaked.
     pub(crate) fn end(&self, first: bool) -> Option<Place<K::Lane>> {
         let mut leaf = if first { self.head } else { self.tail };
         while leaf != NOWHERE {
@@ -209,7 +209,7 @@ impl<K: Key, V, S: Selection> Tree<K, V, S> {
         None
     }
 
-    /// Takes the first pair out, or the last.
+    /// Removes the first or the last pair.
     pub(crate) fn pop(&mut self, first: bool) -> Option<(K, V)> {
         let (lane, (leaf, slot)) = self.end(first)?;
         Some((K::of_lane(lane), self.remove_at(leaf, slot, lane)))

@@ -1,14 +1,14 @@
-//! Leaves of fingerprints: a cache line with a byte of each key's hash, and the pairs behind it.
+//! Leaves of fingerprints: one cache line with a byte of each key's hash, and the pairs behind it.
 //!
-//! A search compares one line and follows the few bytes that agree to their pairs, so a get touches two lines of a
-//! leaf, where a leaf of keys is searched in eight and leads to two more. A pair lies in the line where its key's hash
-//! puts it, or else in the next that has room; so that line can be asked for together with the fingerprints, and most
-//! searches wait once, not twice. Both lie in one block, and so mostly in one page, of which the address is looked up
-//! once. The order is made up when a scan comes by.
+//! A search compares one line and follows the few matching bytes to their pairs. So a get touches two lines of a leaf.
+//! A search of a leaf of keys touches eight lines, and two more for the pair. The hash of a key selects the line of its
+//! pair; if that line is full, the pair lies in the next line with room. So a search prefetches that line together with
+//! the fingerprints, and most searches wait once, not twice. Both lie in one block and so usually in one page, whose
+//! address is translated once. A scan sorts the leaf when it reaches it.
 //!
-//! Where many are searched together it is lines that count, not waits: there the line at home is looked at alone, and
-//! the fingerprints only for the few keys that are not at home. So that nothing but a pair is taken for one, a slot
-//! that is not occupied holds a key that has its home elsewhere. One of the rooms where `unsafe` may stand.
+//! When many searches run together, the number of lines counts, not the latency. Then a search reads the home line
+//! alone, and reads the fingerprints only for the few keys that are not at home. A vacant slot holds a key whose home
+//! is elsewhere, so that no search finds it. This is one of the files where `unsafe` is allowed.
 
 use super::{Leaf, put_in_order};
 use crate::area::{Area, Pages};
@@ -22,28 +22,28 @@ use std::ptr::NonNull;
 
 mod moving;
 
-/// What a leaf of fingerprints is.
+/// The parameters of a leaf of fingerprints.
 pub trait FingerprintedLevel: 'static {
-    /// Pairs in a leaf, at most 63; it has some more where that makes its bytes a power of two, at most 63 too.
+    /// Pairs in a leaf, at most 63. The leaf has room for some more, at most 63, if that makes its size a power of two.
     const SLOTS: usize;
     /// The pages of the leaves' area.
     const PAGES: Pages = Pages::Large;
-    /// At so many pairs or fewer a leaf joins a neighbour; 0, and only empty leaves go.
+    /// A leaf with at most this number of pairs is merged with a neighbour. If 0, only empty leaves are removed.
     const SPARSE: usize = Self::SLOTS / 4;
-    /// A neighbour of at most so many pairs takes some of a full leaf's; 0, and full leaves are split, whatever their
-    /// neighbours.
+    /// A neighbour with at most this number of pairs takes some pairs of a full leaf. If 0, a full leaf always splits.
     const SHARING: usize = Self::SLOTS * 7 / 10;
 }
 
-/// The line of a leaf: a fingerprint for each slot, [`VACANT`] for one that is not occupied, and how many are.
+/// The first line of a leaf: a fingerprint for each slot, [`VACANT`] for a slot that is not occupied, and the number of
+/// occupied slots.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Marks([u8; LINE_BYTES]);
 
-/// The place of the count.
+/// The index of the count.
 const COUNT: usize = LINE_BYTES - 1;
 
-/// No key's fingerprint.
+/// The fingerprint of no key.
 const VACANT: u8 = 0;
 
 struct Pair<L, V> {
@@ -51,8 +51,8 @@ struct Pair<L, V> {
     value: V,
 }
 
-/// What leaves are made of: a line, or more if pairs are aligned to more. A leaf's first unit begins with its marks,
-/// and the others are its pairs' room.
+/// The unit of leaves: a line, or more if pairs have a larger alignment. A leaf's first unit begins with its marks, and
+/// the other units hold its pairs.
 #[repr(C, align(64))]
 struct Unit<P> {
     alignment: [P; 0],
@@ -63,31 +63,31 @@ struct Unit<P> {
 pub struct Fingerprinted<K: Key, V, C> {
     units: Area<Unit<Pair<K::Lane, V>>>,
     free: Vec<u32>,
-    /// Two keys that are not at home in the same line, if a leaf has two lines: what vacant slots hold.
+    /// Two keys whose home lines differ if a leaf has two lines. Vacant slots hold one of them.
     strangers: [K::Lane; 2],
     level: PhantomData<C>,
 }
 
-/// What a leaf knows of a key beside its order.
+/// The hash of a key: what a leaf uses of a key apart from its order.
 #[derive(Clone, Copy)]
 struct Hash(u64);
 
 impl Hash {
-    /// The product's upper bits depend on all of the key.
+    /// All bits of the key affect the upper bits of the product.
     #[inline(always)]
     fn of<L: Lane>(lane: L) -> Self {
-        // With its topmost byte in front, where it is to be had for nothing.
+        // The rotation brings the topmost byte to the front at no extra cost.
         Self((lane.number() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(8))
     }
 
-    /// A byte, other than [`VACANT`].
+    /// Returns a byte other than [`VACANT`].
     #[inline(always)]
     fn fingerprint(self) -> u8 {
         let byte = self.0 as u8;
         byte + u8::from(byte == VACANT)
     }
 
-    /// One of `slots`, by bits that the fingerprint has nothing of.
+    /// Returns one of `slots`, from bits that the fingerprint does not use.
     #[inline(always)]
     fn home(self, slots: usize) -> usize {
         (((self.0 >> 32) * slots as u64) >> 32) as usize
@@ -95,9 +95,8 @@ impl Hash {
 }
 
 impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
-    /// Pairs in a leaf: some more than asked for, if its bytes are a power of two then. In a large area such leaves lie
-    /// in one page each, unless they are larger, so that all of a search's lines are found by one address that was
-    /// looked up.
+    /// Pairs in a leaf: some more than `SLOTS` if the leaf's size is then a power of two. In a large area such a leaf
+    /// lies in one page, unless it is larger than a page. Then one address translation serves all lines of a search.
     const ROOM: usize = {
         assert!(C::SLOTS >= 4 && C::SLOTS < LINE_BYTES, "a leaf has four slots to 63");
         let pair = size_of::<Pair<K::Lane, V>>();
@@ -108,7 +107,8 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// Units of a leaf.
     const UNITS: usize = 1 + (Self::ROOM * size_of::<Pair<K::Lane, V>>()).div_ceil(size_of::<Unit<Pair<K::Lane, V>>>());
 
-    /// Where a leaf begins. The area holds whole leaves, so all of it is inside if this is.
+    /// Returns the address where a leaf begins. The area holds whole leaves, so all of the leaf is inside if its number
+    /// is.
     #[inline(always)]
     fn block(&self, leaf: u32) -> NonNull<Unit<Pair<K::Lane, V>>> {
         self.units.at(leaf as usize * Self::UNITS)
@@ -116,8 +116,8 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
 
     #[inline(always)]
     fn marks(&self, leaf: u32) -> &[u8; LINE_BYTES] {
-        // SAFETY: inside the area and written when the leaf came to be; while the borrow lasts nobody writes it, for
-        // what is lent exclusively through a shared borrow are values alone.
+        // SAFETY: inside the area, and written when the leaf was created. While the borrow lasts there is no writer:
+        // only values are lent exclusively through a shared borrow.
         unsafe { &self.block(leaf).cast::<Marks>().as_ref().0 }
     }
 
@@ -134,32 +134,32 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         unsafe { self.pair_in(leaf, slot) }
     }
 
-    /// The same, where it is known which slots there are.
+    /// As `pair`, for a slot that is known to be in range.
     ///
     /// # Safety
     /// `slot` is below `ROOM`.
     #[inline(always)]
     unsafe fn pair_in(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
         debug_assert!(slot < Self::ROOM);
-        // SAFETY: the units behind a leaf's first have room for its slots, aligned for pairs.
+        // SAFETY: the units behind a leaf's first one have room for its slots, aligned for pairs.
         unsafe { self.block(leaf).add(1).cast::<Pair<K::Lane, V>>().add(slot) }
     }
 
-    /// Where the value of a pair is.
+    /// Returns the address of a pair's value.
     #[inline(always)]
     fn value_of(&self, pair: NonNull<Pair<K::Lane, V>>) -> NonNull<V> {
         // SAFETY: a pair of `self.pair` is inside the area, and so is its field.
         unsafe { NonNull::new_unchecked(&raw mut (*pair.as_ptr()).value) }
     }
 
-    /// The pair of an occupied slot.
+    /// Returns the pair of an occupied slot.
     #[inline(always)]
     fn occupied(&self, leaf: u32, slot: usize) -> NonNull<Pair<K::Lane, V>> {
         assert!(slot < Self::ROOM && self.marks(leaf)[slot] != VACANT, "slot {slot} of leaf {leaf} is vacant");
         self.pair(leaf, slot)
     }
 
-    /// Occupied slots, as bits.
+    /// Returns the occupied slots, as bits.
     #[inline(always)]
     fn mask<X: LaneKernels>(&self, x: X, leaf: u32) -> u64 {
         !x.bytes_equal(self.marks(leaf), VACANT) & Self::ALL
@@ -168,35 +168,35 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
     /// All slots, as bits.
     const ALL: u64 = (1 << Self::ROOM) - 1;
 
-    /// Pairs that begin in one cache line: what comes with a slot's line.
+    /// Pairs that begin in one cache line, and so arrive together.
     const NEAR: usize = {
         let near = LINE_BYTES / size_of::<Pair<K::Lane, V>>();
-        // Of three pairs to a line some reach into the next: each is its own line then.
+        // With three pairs per line, some pairs cross into the next line. Then each pair counts as a line of its own.
         if near.is_power_of_two() { near } else { 1 }
     };
 
-    /// Whether a key's home is a part of the leaf, so that others have theirs elsewhere.
+    /// Whether a key's home is only a part of the leaf, so that other keys have other homes.
     const HOMES: bool = Self::ROOM > Self::NEAR;
 
-    /// The first slot in the line of a key's home.
+    /// Returns the first slot in the home line of a key.
     #[inline(always)]
     fn home(key: K::Lane) -> usize {
         Self::home_of(Hash::of(key))
     }
 
-    /// The same, by the key's hash.
+    /// As `home`, from the key's hash.
     #[inline(always)]
     fn home_of(hash: Hash) -> usize {
         hash.home(Self::ROOM) & !(Self::NEAR - 1)
     }
 
-    /// The slots in the line of a key's home that hold it, as bits of which the first is the line's first. No others
-    /// do, for what a vacant slot holds is not at home there.
+    /// Returns the slots in the home line of a key that hold the key, as bits; bit 0 is the line's first slot. Vacant
+    /// slots never match, because they hold a key whose home is elsewhere.
     #[inline(always)]
     fn at_home(&self, leaf: u32, home: usize, key: K::Lane) -> u32 {
         let mut slots = 0;
         for near in 0..Self::NEAR {
-            // In the leaf's last line there may be slots that are none.
+            // The leaf's last line may contain indices that are no slots.
             if Self::ROOM.is_multiple_of(Self::NEAR) || home + near < Self::ROOM {
                 slots |= u32::from(self.lane(leaf, home + near) == key) << near;
             }
@@ -204,36 +204,36 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         slots
     }
 
-    /// What stands in a slot's key, occupied or not.
+    /// Returns the lane that a slot holds, occupied or not.
     #[inline(always)]
     fn lane(&self, leaf: u32, slot: usize) -> K::Lane {
         // SAFETY: a slot of a leaf.
         unsafe { Self::lane_of(self.pair(leaf, slot)) }
     }
 
-    /// The same, of the slot where a pair is or would be.
+    /// As `lane`, from the address of the slot's pair.
     ///
     /// # Safety
-    /// It is a slot of a leaf.
+    /// The address is that of a slot of a leaf.
     #[inline(always)]
     unsafe fn lane_of(pair: NonNull<Pair<K::Lane, V>>) -> K::Lane {
-        // SAFETY: inside the area, and written when the leaf came to be; only the lane is looked at, for the value may
-        // be lent out exclusively, or not be there.
+        // SAFETY: inside the area, and written when the leaf was created. Only the lane is read, because the value may
+        // be lent exclusively or be absent.
         unsafe { (&raw const (*pair.as_ptr()).lane).read() }
     }
 
-    /// What stands in every slot's key, and the greatest lane behind the last slot.
+    /// Returns the lane of every slot, and the greatest lane behind the last slot.
     #[inline(always)]
     fn lanes(&self, leaf: u32) -> [K::Lane; LINE_BYTES] {
         let (mut lanes, pairs) = ([K::Lane::GREATEST; LINE_BYTES], self.pair(leaf, 0));
         for (slot, lane) in lanes.iter_mut().enumerate().take(Self::ROOM) {
-            // SAFETY: one of the leaf's slots, which lie side by side.
+            // SAFETY: one of the leaf's slots, which are adjacent.
             *lane = unsafe { Self::lane_of(pairs.add(slot)) };
         }
         lanes
     }
 
-    /// Makes a slot a vacant one's.
+    /// Marks a slot as vacant.
     #[inline(always)]
     fn vacate(&mut self, leaf: u32, slot: usize) {
         let [one, other] = self.strangers;
@@ -242,14 +242,15 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         unsafe { (&raw mut (*self.pair(leaf, slot).as_ptr()).lane).write(stranger) };
     }
 
-    /// The slots whose fingerprints agree with the key's, as bits.
+    /// Returns the slots whose fingerprints match the key's, as bits.
     #[inline(always)]
     fn candidates<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> u64 {
         x.bytes_equal(self.marks(leaf), Hash::of(key).fingerprint()) & Self::ALL
     }
 
-    /// The one of some occupied slots that holds the key. Looked at from its home on, where it most likely is: which
-    /// slots beside it have its fingerprint nobody can foresee, and a CPU that did would have waited for them.
+    /// Returns the one of some occupied slots that holds the key. It starts at the key's home, where the key most
+    /// likely is. Whether other slots share the fingerprint is unpredictable, and a mispredicted branch would wait for
+    /// their lines.
     #[inline(always)]
     fn among(&self, leaf: u32, slots: u64, key: K::Lane) -> Option<usize> {
         let home = Self::home(key);
@@ -265,7 +266,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         None
     }
 
-    /// The one of some vacant slots for a key: in the line of its home, if there is one, or else the next one behind.
+    /// Returns the vacant slot for a key: one in its home line if there is one, otherwise the next one behind.
     #[inline(always)]
     fn room(vacant: u64, hash: Hash) -> usize {
         let behind = vacant & !((1 << Self::home_of(hash)) - 1);
@@ -273,7 +274,7 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         found.trailing_zeros() as usize
     }
 
-    /// Writes a pair into one of the `vacant` slots of `leaf`; says which.
+    /// Writes a pair into one of the `vacant` slots of `leaf`, and returns the slot.
     #[inline(always)]
     fn place(&mut self, leaf: u32, vacant: u64, pair: Pair<K::Lane, V>) -> usize {
         let hash = Hash::of(pair.lane);
@@ -282,32 +283,32 @@ impl<K: Key, V, C: FingerprintedLevel> Fingerprinted<K, V, C> {
         assert!(slot < Self::ROOM && marks[slot] == VACANT, "a pair for a full leaf");
         marks[slot] = hash.fingerprint();
         marks[COUNT] += 1;
-        // SAFETY: a slot of this leaf, inside the area, which nobody else refers to while `self` is borrowed; it was
-        // vacant, so nothing is overwritten that would have to be dropped.
+        // SAFETY: a slot of this leaf, inside the area, to which no other reference exists while `self` is borrowed. It
+        // was vacant, so the write overwrites nothing that would have to be dropped.
         unsafe { self.pair(leaf, slot).write(pair) };
         slot
     }
 
-    /// Takes the pair out of an occupied slot.
+    /// Removes the pair from an occupied slot.
     #[inline(always)]
     fn take(&mut self, leaf: u32, slot: usize) -> Pair<K::Lane, V> {
         let at = self.occupied(leaf, slot);
         let marks = self.marks_mut(leaf);
         marks[slot] = VACANT;
         marks[COUNT] -= 1;
-        // SAFETY: the slot was occupied, so there is a pair; it is read once, for the slot is vacant now.
+        // SAFETY: the slot was occupied, so there is a pair. It is read once, because the slot is vacant now.
         let pair = unsafe { at.read() };
         self.vacate(leaf, slot);
         pair
     }
 
-    /// The occupied slots of `leaf` and their keys.
+    /// Returns the occupied slots of `leaf` and their keys.
     fn keys(&self, leaf: u32) -> impl Iterator<Item = (usize, K::Lane)> + '_ {
         ones(self.mask(Portable, leaf)).map(move |slot| (slot, self.key(leaf, slot)))
     }
 }
 
-/// The places of bits that are set.
+/// Iterates over the indices of the set bits.
 #[inline(always)]
 fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -317,8 +318,8 @@ fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-// SAFETY: slots whose mark is not `VACANT` are occupied, and only they; `place` and `take` write and read one pair each
-// together with its mark, and nothing else does.
+// SAFETY: exactly the slots whose mark is not `VACANT` are occupied. Only `place` and `take` change marks, and each
+// writes or reads one pair together with its mark.
 unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V, C> {
     const SLOTS: usize = Self::ROOM;
     const SPARSE: usize = C::SPARSE * Self::ROOM / C::SLOTS;
@@ -348,7 +349,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
             let leaf = self.units.len() / Self::UNITS;
             let number = u32::try_from(leaf).unwrap_or_else(|_| panic!("a tree has at most 2^32 leaves"));
             self.units.grow_unwritten(Self::UNITS);
-            // SAFETY: inside the area, which has just grown, and nobody's yet.
+            // SAFETY: inside the area, which has just grown, and not shared yet.
             unsafe { self.block(number).cast::<Marks>().write(Marks([0; LINE_BYTES])) };
             (0..Self::SLOTS).for_each(|slot| self.vacate(number, slot));
             number
@@ -382,7 +383,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     #[inline(always)]
     unsafe fn value_found(&self, leaf: u32, slot: usize) -> NonNull<V> {
-        // SAFETY: an occupied slot is one of the leaf's.
+        // SAFETY: an occupied slot is one of the leaf's slots.
         self.value_of(unsafe { self.pair_in(leaf, slot) })
     }
 
@@ -392,8 +393,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         self.place(leaf, vacant, Pair { lane: key, value })
     }
 
-    /// Behind the others as long as all come in order: then they lie in order, and whoever scans need not put them so.
-    /// A search finds them by their fingerprints, and waits once more.
+    /// While keys arrive in order, each goes behind the others. Then they lie in order, and a scan need not sort them.
+    /// A search finds them by their fingerprints and waits once more.
     fn insert_at_end<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
         let (vacant, count) = (Self::ALL & !self.mask(x, leaf), self.len(leaf));
         let in_order = vacant == Self::ALL & !0 << count && (count == 0 || self.lane(leaf, count - 1) < key);
@@ -408,8 +409,9 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
 
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32) {
         let (above, greatest) = self.part(x, leaf, Self::ROOM / 2);
-        // Nothing is above only where a promise of uniqueness was broken: one moves, so that there is room, and of
-        // those that share the greatest key, for a lesser one would not be found behind what parts the two leaves.
+        // No key is above only if a caller of `insert_unique` broke its promise. Then one pair moves, so that there is
+        // room. It must be one with the greatest key: a lesser key would not be found behind the separator of the two
+        // leaves.
         let greatest_one = || self.end(leaf, false).map_or(0, |(_, slot)| 1 << slot);
         let above = if above == 0 { greatest_one() } else { above };
         let fresh = self.fresh();
@@ -423,8 +425,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         let (above, greatest) = self.part(x, leaf, if to_right { Self::ROOM - moving } else { moving });
         let left = Self::ALL & !above;
         let moved = if to_right { above } else { left };
-        // Of equal keys, where a promise of uniqueness was broken, all go or none: there may be too many of them, for
-        // the key that is waiting may belong to either leaf.
+        // If a caller of `insert_unique` broke its promise, equal keys move together or not at all. There may be too
+        // many of them, because the waiting key may belong to either leaf.
         let count = moved.count_ones() as usize;
         if count == 0 || count >= room || count == Self::ROOM {
             return None;
@@ -454,7 +456,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     fn ask_early(&self, leaf: u32, key: K::Lane) {
         let home = self.pair(leaf, Self::home(key)).as_ptr();
         prefetch_address(home);
-        // Where most of those are that found no room there.
+        // The line where most pairs are that found no room at home.
         prefetch_address(home.wrapping_byte_add(LINE_BYTES));
     }
 
@@ -466,7 +468,8 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
     #[inline(always)]
     fn ask(&self, leaf: u32, key: K::Lane) {
         if Self::HOMES {
-            // Into the second level: the first has few requests under way at a time, and many are made.
+            // Prefetches into the second level: the first level has few requests in flight at a time, and this makes
+            // many.
             prefetch_address_as(self.pair(leaf, Self::home(key)).as_ptr(), Hint::T1);
         } else {
             self.ask_count(leaf);
@@ -481,7 +484,7 @@ unsafe impl<K: Key, V, C: FingerprintedLevel> Leaf<K, V> for Fingerprinted<K, V,
         keys: &[K::Lane; MANY],
     ) -> [Option<NonNull<V>>; MANY] {
         let mut found = [None; MANY];
-        // Who is not at home is noted down without a branch, for nobody can foresee which those are.
+        // Collects the keys that are not at home without a branch, because the branch would be unpredictable.
         let (mut strays, mut count) = ([0; MANY], 0);
         for at in 0..MANY {
             let home = Self::home(keys[at]);

@@ -1,4 +1,4 @@
-//! Leaves: the level that holds the pairs. A file per way to keep them; the trait is what the tree asks of each.
+//! Leaves: the level that holds the pairs. Each kind of leaf has its own file; the trait is the interface to the tree.
 
 use crate::key::Key;
 use holm_search::{Lane, LaneKernels, MASK_LANES};
@@ -11,51 +11,52 @@ mod pair_area;
 pub use fingerprinted::{Fingerprinted, FingerprintedLevel};
 pub use paged::{Order, Paged, PagedLevel, Sorted, Unsorted};
 
-/// All leaves of a tree, by number. Slots are valid until the leaf changes.
+/// All leaves of a tree, addressed by number. Slots are valid until the leaf changes.
 ///
 /// # Safety
-/// Each pair that was inserted is given back exactly once, by `remove`, or stays; slots that `find` and `sorted` say
-/// are occupied, and `value_at` of an occupied slot and `find_many` point to values that are there until the leaf
-/// changes.
+/// `remove` returns each inserted pair exactly once, or the pair stays. Slots that `find` and `sorted` return are
+/// occupied. The results of `find_many`, and of `value_at` for an occupied slot, point to values that stay until the
+/// leaf changes.
 pub unsafe trait Leaf<K: Key, V>: Sized {
     /// Pairs that a leaf has room for.
     const SLOTS: usize;
-    /// At so many pairs or fewer a leaf looks for a neighbour to join.
+    /// A leaf with at most this number of pairs looks for a neighbour to merge with.
     const SPARSE: usize;
-    /// A neighbour of at most so many pairs takes some of a full leaf's, which then need not be split; 0: none does.
+    /// A neighbour with at most this number of pairs takes some of a full leaf's pairs, which then need not split. If
+    /// 0, no neighbour does.
     const SHARING: usize;
 
-    /// No leaves.
+    /// Returns a set without leaves.
     fn new() -> Self;
 
     /// Bytes of all areas.
     fn bytes(&self) -> usize;
 
-    /// Gets the memory for `leaves` more, and for `pairs` in them.
+    /// Allocates the memory for `leaves` more leaves, and for `pairs` in them.
     fn prepare(&mut self, leaves: usize, pairs: usize);
 
-    /// An empty leaf.
+    /// Creates an empty leaf.
     fn fresh(&mut self) -> u32;
 
-    /// `leaf`, which is empty, will be given out again.
+    /// Frees `leaf`, which is empty, for reuse.
     fn retire(&mut self, leaf: u32);
 
-    /// Pairs in `leaf`.
+    /// Returns the number of pairs in `leaf`.
     fn len(&self, leaf: u32) -> usize;
 
-    /// Where `key` is.
+    /// Returns the slot of `key`.
     fn find<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane) -> Option<usize>;
 
-    /// The key in an occupied slot.
+    /// Returns the key in an occupied slot.
     fn key(&self, leaf: u32, slot: usize) -> K::Lane;
 
-    /// Where the value of a slot is.
+    /// Returns the address of a slot's value.
     ///
     /// # Panics
-    /// If the slot is not occupied.
+    /// Panics if the slot is not occupied.
     fn value_at(&self, leaf: u32, slot: usize) -> NonNull<V>;
 
-    /// Where the value of a slot is that [`Leaf::find`] said, if the leaf has not changed since.
+    /// Returns the address of the value in a slot that [`Leaf::find`] returned, if the leaf has not changed since.
     ///
     /// # Safety
     /// The slot is occupied.
@@ -64,52 +65,52 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
         self.value_at(leaf, slot)
     }
 
-    /// A pair whose key is not in `leaf`, which has room. Says where it is.
+    /// Inserts a pair whose key is not in `leaf`. The leaf has room. Returns the slot.
     fn insert<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize;
 
-    /// As [`Leaf::insert`], into the last leaf of all: where keys that come in order arrive.
+    /// As [`Leaf::insert`], into the last leaf of the tree, where ascending keys arrive.
     #[inline(always)]
     fn insert_at_end<X: LaneKernels>(&mut self, x: X, leaf: u32, key: K::Lane, value: V) -> usize {
         self.insert(x, leaf, key, value)
     }
 
-    /// Takes a pair out.
+    /// Removes a pair.
     ///
     /// # Panics
-    /// If the slot is not occupied.
+    /// Panics if the slot is not occupied.
     fn remove(&mut self, leaf: u32, slot: usize) -> V;
 
-    /// Moves the upper part of a full leaf to a fresh one; says the greatest key that stayed, and the fresh leaf.
+    /// Moves the upper part of a full leaf to a fresh one. Returns the greatest key that stayed, and the fresh leaf.
     /// Neither is empty.
     fn split<X: LaneKernels>(&mut self, x: X, leaf: u32) -> (K::Lane, u32);
 
-    /// Moves pairs of a full leaf to a neighbour, `to_right` or left of it, until both hold as many: those that are
-    /// nearest to it. Says the greatest key of whichever is on the left then, or nothing if nothing was moved, which
-    /// may be where a promise of uniqueness was broken.
+    /// Moves the pairs of a full leaf that are nearest to a neighbour into it, until both hold equally many. The
+    /// neighbour is the right one if `to_right`, else the left one. Returns the greatest key of the left one of the
+    /// two. Returns `None` if nothing moved, which may happen if a caller of `insert_unique` broke its promise.
     fn share<X: LaneKernels>(&mut self, x: X, leaf: u32, neighbour: u32, to_right: bool) -> Option<K::Lane>;
 
-    /// Moves all pairs of `right`, whose keys are above all of `left`'s, to `left`, which has room.
+    /// Moves all pairs of `right`, whose keys are greater than all in `left`, to `left`, which has room.
     fn merge(&mut self, left: u32, right: u32);
 
-    /// The pairs' keys and slots in ascending order, in place of what `out` held.
+    /// Replaces the content of `out` by the pairs' keys and slots in ascending order.
     fn sorted<X: LaneKernels>(&self, x: X, leaf: u32, out: &mut Vec<(K::Lane, u32)>);
 
-    /// The least key or the greatest, and its slot.
+    /// Returns the least or the greatest key, and its slot.
     fn end(&self, leaf: u32, least: bool) -> Option<(K::Lane, usize)>;
 
-    /// An occupied slot.
+    /// Returns an occupied slot, if there is one.
     fn any(&self, leaf: u32) -> Option<usize>;
 
-    /// Asks for what a search for `key` will most likely end with, before anything of the leaf has been seen.
+    /// Prefetches what a search for `key` most likely ends with, before anything of the leaf has been read.
     fn ask_early(&self, leaf: u32, key: K::Lane);
 
-    /// Asks for what [`Leaf::len`] looks at, and whoever inserts.
+    /// Prefetches what [`Leaf::len`] and an insertion read.
     fn ask_count(&self, leaf: u32);
 
-    /// Asks for what [`Leaf::find_many`] looks at first.
+    /// Prefetches what [`Leaf::find_many`] reads first.
     fn ask(&self, leaf: u32, key: K::Lane);
 
-    /// The values of many keys, each in a leaf of its own choice: while one waits for memory the others ask.
+    /// Returns the values of many keys, each in its own leaf. While one search waits for memory, the others prefetch.
     fn find_many<X: LaneKernels, const MANY: usize>(
         &self,
         x: X,
@@ -117,14 +118,15 @@ pub unsafe trait Leaf<K: Key, V>: Sized {
         keys: &[K::Lane; MANY],
     ) -> [Option<NonNull<V>>; MANY];
 
-    /// Asks for the pair of `key`, and for where it would be written: what an insertion looks at, and a removal.
+    /// Prefetches the pair of `key` and the place where it would be written, for an insertion or a removal.
     fn ask_place<X: LaneKernels>(&self, x: X, leaf: u32, key: K::Lane);
 
-    /// Asks for all pairs of `leaf`, to be read in order.
+    /// Prefetches all pairs of `leaf`, for reading in order.
     fn ask_all(&self, leaf: u32);
 }
 
-/// The keys and slots of a leaf in order, in place of what `out` held: of its lanes by slot, those that `which` names.
+/// Replaces the content of `out` by keys and slots in order: `lanes` holds the leaf's lanes by slot, and `which`
+/// selects among them.
 #[inline(always)]
 fn put_in_order<X: LaneKernels, L: Lane>(x: X, lanes: &[L; MASK_LANES], which: u64, out: &mut Vec<(L, u32)>) {
     let count = which.count_ones() as usize;

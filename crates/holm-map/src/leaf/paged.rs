@@ -1,8 +1,8 @@
-//! The paper's leaves: a node of keys, identifiers in an area of their own, and pairs in the pair area.
+//! The paper's leaves: a node of keys, an area of identifiers, and pairs in the pair area.
 //!
-//! Unsorted, a leaf is searched for an equal key, appended to, and a hole is filled with its last pair; split, its
-//! pivot is the median of its last three keys. Sorted, it is searched as an inner node is, and shifted. One of the
-//! rooms where `unsafe` may stand.
+//! An unsorted leaf is searched for an equal key and appended to. Its last pair fills a hole. Its pivot for a split is
+//! the median of its last three keys. A sorted leaf is searched as an inner node is, and insertions shift it. This is
+//! one of the files where `unsafe` is allowed.
 
 use super::pair_area::PairArea;
 use super::{Leaf, put_in_order};
@@ -13,7 +13,7 @@ use holm_search::{Hint, Lane, LaneKernels, MASK_LANES, prefetch, prefetch_lines_
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-/// What a paged leaf is.
+/// The parameters of a paged leaf.
 pub trait PagedLevel: 'static {
     /// Whether leaves are sorted.
     type Order: Order;
@@ -23,11 +23,13 @@ pub trait PagedLevel: 'static {
     const PAGES: Pages = Pages::Large;
     /// The pages of the pair area.
     const PAIR_PAGES: Pages = Pages::Large;
-    /// How a leaf's identifiers are asked for when it is entered.
+    /// How a leaf's identifiers are prefetched when a search enters it.
     const IDENTIFIERS: Hint = Hint::None;
-    /// At so many pairs or fewer a leaf joins a neighbour; 0, and only empty leaves go, as in the paper.
+    /// A leaf with at most this number of pairs is merged with a neighbour. If 0, only empty leaves are removed, as in
+    /// the paper.
     const SPARSE: usize = 0;
-    /// A neighbour of at most so many pairs takes some of a full leaf's; 0, and full leaves are split, as in the paper.
+    /// A neighbour with at most this number of pairs takes some pairs of a full leaf. If 0, a full leaf always splits,
+    /// as in the paper.
     const SHARING: usize = 0;
 }
 
@@ -36,18 +38,18 @@ pub trait Order: 'static {
     /// Whether the keys ascend.
     const SORTED: bool;
 
-    /// Where `key` stands, if it is among the keys. Behind the used ones stand greatest lanes, which are reported as
-    /// if they were keys.
+    /// Returns the slot of `key` if it is among the keys. Greatest lanes stand behind the used keys, and this search
+    /// reports them as if they were keys.
     fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize>;
 
-    /// Where `key`, which is not among the keys, is to be written.
+    /// Returns the slot where `key`, which is absent, is to be written.
     fn place<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> usize;
 }
 
-/// Leaves in the order of arrival.
+/// Leaves whose keys stay in the order of arrival.
 pub struct Unsorted;
 
-/// Leaves in the order of keys, searched by `Q`.
+/// Leaves whose keys are sorted, searched by `Q`.
 pub struct Sorted<Q>(PhantomData<Q>);
 
 impl Order for Unsorted {
@@ -57,7 +59,7 @@ impl Order for Unsorted {
     fn find<K: Key, X: LaneKernels>(x: X, node: Node<'_, K::Lane>, key: K::Lane) -> Option<usize> {
         let masks = node.keys.chunks(MASK_LANES).map(|lanes| x.equal(lanes, key)).enumerate();
         let found = |(chunk, mask): (usize, u64)| chunk * MASK_LANES + mask.trailing_zeros() as usize;
-        // All of the leaf is compared, without a branch between: one would depend on the key.
+        // The loop compares all of the leaf without a branch: a branch would depend on the key.
         let (mut before, mut slot) = (false, 0);
         for (chunk, mask) in masks {
             slot = if before || mask == 0 { slot } else { found((chunk, mask)) };
@@ -117,20 +119,21 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
         Node { keys, counts: &self.used, number: leaf as usize }
     }
 
-    /// The identifier in a slot of `leaf`, [`NONE`] if it is not occupied.
+    /// Returns the identifier in a slot of `leaf`, [`NONE`] if the slot is not occupied.
     #[inline(always)]
     fn identifier(&self, leaf: u32, slot: usize) -> u32 {
         self.identifiers[Self::start(leaf)..][..Self::ROOM][slot]
     }
 
-    /// Where `key` is, and perhaps padding that is the greatest key.
+    /// Returns the slot of `key`. If `key` is the greatest key, `slot` may be padding, which this function excludes.
     #[inline(always)]
     fn place(&self, leaf: u32, slot: Option<usize>, key: K::Lane) -> Option<usize> {
-        // Only the greatest key can be mistaken, so nobody else looks at the count, which lies elsewhere.
+        // Only the greatest key can be mistaken for padding, so other searches do not read the count, which lies
+        // elsewhere.
         slot.filter(|slot| key != K::Lane::GREATEST || *slot < self.used[leaf as usize] as usize)
     }
 
-    /// Takes a key and its identifier out of a leaf; the pair stays.
+    /// Removes a key and its identifier from a leaf. The pair stays.
     fn unlink(&mut self, leaf: u32, slot: usize) -> u32 {
         let (start, last) = (Self::start(leaf), self.used[leaf as usize] as usize - 1);
         let (keys, identifiers) = (&mut self.keys[start..][..=last], &mut self.identifiers[start..][..=last]);
@@ -159,8 +162,8 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
         self.used[leaf as usize] += 1;
     }
 
-    /// The key of which at least one other is above and none of those that stay is: the middle one, or of an unsorted
-    /// leaf the median of the last three.
+    /// Returns a pivot: at least one key is greater, and all keys that stay are at most the pivot. It is the middle
+    /// key, or in an unsorted leaf the median of the last three.
     fn pivot(&self, leaf: u32) -> K::Lane {
         let used = self.len(leaf);
         let keys = &self.node(leaf).keys[..used];
@@ -173,8 +176,8 @@ impl<K: Key, V, C: PagedLevel> Paged<K, V, C> {
     }
 }
 
-// SAFETY: a slot has an identifier other than `NONE` if and only if it is occupied, and each identifier stands in one
-// slot: `insert` links a fresh one, `remove` unlinks it before the pair is taken, `split` and `merge` unlink and link.
+// SAFETY: a slot has an identifier other than `NONE` exactly if it is occupied, and each identifier is in one slot.
+// `insert` links a fresh one, `remove` unlinks it before it takes the pair, and `split` and `merge` unlink and link.
 unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     const SLOTS: usize = {
         assert!(Self::ROOM >= 4, "a leaf has four slots or more");
@@ -259,7 +262,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
     fn remove(&mut self, leaf: u32, slot: usize) -> V {
         assert!(slot < self.len(leaf), "slot {slot} of leaf {leaf} is not occupied");
         let (key, identifier) = (self.key(leaf, slot), self.unlink(leaf, slot));
-        // SAFETY: it stood in an occupied slot, and stands in none any more.
+        // SAFETY: the identifier was in an occupied slot, and is in no slot any more.
         unsafe { self.pairs.remove(key, identifier) }
     }
 
@@ -269,7 +272,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         let mut kept = 0;
         for slot in 0..used {
             let (key, identifier) = (self.keys[from + slot], self.identifiers[from + slot]);
-            // All are kept only where a promise of uniqueness was broken: room is made all the same.
+            // All keys stay only if a caller of `insert_unique` broke its promise. This makes room all the same.
             if key > pivot || kept + 1 == used {
                 let end = self.len(fresh);
                 self.link(fresh, end, key, identifier);
@@ -288,7 +291,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         let (used, room) = (self.len(leaf), Self::ROOM - self.len(neighbour));
         let mut order = Vec::with_capacity(used);
         self.sorted(x, leaf, &mut order);
-        // Between two that are equal, where a promise of uniqueness was broken, no separator fits.
+        // If a caller of `insert_unique` broke its promise, two keys may be equal, and no separator fits between them.
         let kept = if to_right { used - room / 2 } else { room / 2 };
         let (left, right) = (order[kept - 1].0, order[kept].0);
         if left == right {
@@ -307,7 +310,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
 
     fn merge(&mut self, left: u32, right: u32) {
         while self.len(right) > 0 {
-            // From the front, so that what was sorted stays so.
+            // Moves from the front, so that a sorted leaf stays sorted.
             let key = self.key(right, 0);
             let identifier = self.unlink(right, 0);
             self.link(left, self.len(left), key, identifier);
@@ -319,7 +322,7 @@ unsafe impl<K: Key, V, C: PagedLevel> Leaf<K, V> for Paged<K, V, C> {
         if !C::Order::SORTED && keys.len() <= MASK_LANES {
             let mut lanes = [K::Lane::GREATEST; MASK_LANES];
             lanes[..keys.len()].copy_from_slice(keys);
-            // Of none all bits would be behind the last.
+            // With no keys, the shift would be by all bits.
             let which = u64::MAX.checked_shr((MASK_LANES - keys.len()) as u32).unwrap_or(0);
             return put_in_order(x, &lanes, which, out);
         }

@@ -1,4 +1,4 @@
-//! Nodes as in the paper: separators in one area, identifiers in another, each node's beside each other.
+//! Nodes as in the paper: separators in one area, identifiers in another. Each node's slots are contiguous in both.
 
 use super::{Nodes, Roll, children, in_two_halves};
 use crate::area::Area;
@@ -9,7 +9,7 @@ use holm_search::{Hint, Lane, LaneKernels, prefetch, prefetch_lines_as};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Nodes of which keys and identifiers lie apart, searched by `Q`.
+/// Nodes whose keys and identifiers lie in two areas, searched by `Q`.
 pub struct Apart<K: Key, C, Q> {
     separators: Area<K::Lane>,
     identifiers: Area<u32>,
@@ -18,13 +18,14 @@ pub struct Apart<K: Key, C, Q> {
 }
 
 impl<K: Key, C: Level, Q: Search> Apart<K, C, Q> {
-    /// Where the node's slots begin.
+    /// Returns the index of the node's first slot.
     #[inline(always)]
     fn start(node: u32) -> usize {
         node as usize * <Self as Nodes<K>>::CHILDREN
     }
 
-    /// The room of a node, in separators and identifiers alike: less than a whole one's only for the first node.
+    /// Returns the slots of a node, the same for separators and identifiers. Only the first node may have fewer than a
+    /// whole one.
     #[inline(always)]
     fn room(&self, node: u32) -> Range<usize> {
         let start = Self::start(node);

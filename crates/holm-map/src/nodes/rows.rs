@@ -1,15 +1,14 @@
-//! Nodes in rows of sixteen separators and the identifiers of as many children, each row beside the other: what a
-//! search looks at last lies together, and all of a node in one page or two, however large the level.
+//! Nodes in rows: sixteen separators, and beside them the identifiers of as many children. What a search reads last
+//! lies together, and all of a node lies in one or two pages, however large the level is.
 //!
-//! Of each row the last separator is kept apart, packed, and in large nodes that of every sixteenth row too: the
-//! samples, with which a node begins. A search goes from step to step, each of which says where the next one looks, and
-//! nothing of it is checked again: a check is two or three instructions of the fifteen that a step takes, and how many
-//! searches a CPU has under way at a time is how often their instructions fit into what it looks ahead. One of the
-//! rooms where `unsafe` may stand.
+//! The last separator of each row is also kept in a packed array of samples, and in large nodes that of every sixteenth
+//! row too. A node begins with its samples. Each step of a search yields the place of the next step, without a check: a
+//! check takes two or three of the fifteen instructions of a step. The number of searches that a CPU overlaps depends
+//! on how many of their instructions fit into its reorder window. This is one of the files where `unsafe` is allowed.
 //!
-//! **Why a search ends in its node.** The last separator that a node has room for is not used: it is the greatest lane,
-//! which no key is above. Each sample is the last separator of its row, of its stride or, where there is no such row,
-//! the greatest lane. So however many samples are below a key, the node has one row more, and one stride more.
+//! **Why a search ends in its node.** The last separator that a node has room for is unused: it is the greatest lane,
+//! which no key exceeds. Each sample is the last separator of its row or of its stride; where there is no such row, it
+//! is the greatest lane. So however many samples are below a key, the node has one more row and one more stride.
 
 use super::{Layout, Nodes, Roll, children, in_two_halves};
 use crate::area::Area;
@@ -18,14 +17,14 @@ use crate::level::Level;
 use holm_search::{Hint, LINE_BYTES, Lane, LaneKernels, prefetch_address, prefetch_lines_as};
 use std::marker::PhantomData;
 
-/// Separators of a row, and children.
+/// Separators of a row, and children of a row.
 const ROW: usize = 16;
-/// Rows for which one of the coarser samples stands, and those of a small node, which has none.
+/// Rows per coarse sample, and rows of a small node, which has no coarse samples.
 const STRIDE: usize = 16;
 
-/// Steps of sixteen: of each 16 separators the last one is kept apart, packed, and in nodes of more than 256 of each
-/// 256 too. No branch depends on a key, and few lines are touched. A node has room for a multiple of 16 children, a
-/// large one of 256.
+/// Steps of sixteen. The last of each 16 separators is kept in a packed array, and in nodes of more than 256 separators
+/// also the last of each 256. No branch depends on a key, and a search touches few lines. A node has room for a
+/// multiple of 16 children, a large one of 256.
 pub struct Sampled;
 
 impl Layout for Sampled {
@@ -34,14 +33,15 @@ impl Layout for Sampled {
 
 /// Nodes in rows.
 pub struct Rows<K: Key, C> {
-    /// Of each node its samples, and its rows: separators, and what [`Rows::row_children`] sees as numbers.
+    /// For each node its samples and its rows: separators, and the identifiers that [`Rows::row_children`] returns as
+    /// numbers.
     lanes: Area<K::Lane>,
     roll: Roll,
     level: PhantomData<C>,
 }
 
-/// As many elements at a time as neither a row that is read ends with nor one that is written, from the front or from
-/// the back.
+/// Splits a copy into pieces, from the front or from the back, so that no piece crosses the end of a row on either
+/// side.
 fn pieces(from: usize, count: usize, to: usize, backwards: bool, mut copy: impl FnMut(usize, usize, usize)) {
     let mut done = 0;
     while done < count {
@@ -58,7 +58,7 @@ impl<K: Key, C: Level> Rows<K, C> {
     /// Lanes of a row.
     const LANES: usize = ROW + ROW * size_of::<u32>() / size_of::<K::Lane>();
 
-    /// Lanes of the coarse samples, which stand first: whole lines, and none in a small node.
+    /// Lanes of the coarse samples, which come first: whole lines, and none in a small node.
     const COARSE: usize = {
         let rows = <Self as Nodes<K>>::CHILDREN / ROW;
         if rows > STRIDE { (rows / STRIDE).next_multiple_of(K::Lane::PER_LINE) } else { 0 }
@@ -75,24 +75,24 @@ impl<K: Key, C: Level> Rows<K, C> {
     /// Lanes of a whole node.
     const NODE: usize = Self::SAMPLES + <Self as Nodes<K>>::CHILDREN / ROW * Self::LANES;
 
-    /// Where the row of a slot begins.
+    /// Returns the index where the row of a slot begins.
     #[inline(always)]
     fn row(node: u32, slot: usize) -> usize {
         node as usize * Self::NODE + Self::SAMPLES + slot / ROW * Self::LANES
     }
 
-    /// Where a separator is.
+    /// Returns the index of a separator.
     #[inline(always)]
     fn place(node: u32, slot: usize) -> usize {
         Self::row(node, slot) + slot % ROW
     }
 
-    /// The numbers of a row's children.
+    /// Returns the numbers of a row's children.
     #[inline(always)]
     fn row_children(&self, row: usize) -> &[u32; ROW] {
         let lanes = &self.lanes[row + ROW..row + Self::LANES];
-        // SAFETY: as many bytes as 16 numbers take, in lanes, which are numbers of at least their size and alignment,
-        // and of which any bytes are some.
+        // SAFETY: the lanes have as many bytes as 16 numbers, and at least their size and alignment. All bit patterns
+        // are valid numbers.
         unsafe { &*lanes.as_ptr().cast() }
     }
 
@@ -103,16 +103,16 @@ impl<K: Key, C: Level> Rows<K, C> {
         unsafe { &mut *lanes.as_mut_ptr().cast() }
     }
 
-    /// The samples of a node.
+    /// Returns the samples of a node.
     #[inline(always)]
     fn samples(&self, node: u32) -> &[K::Lane] {
         assert!((node as usize) < self.roll.used.len(), "a node that is not there");
         let start = node as usize * Self::NODE;
-        // SAFETY: each node begins with so many, and this one is there.
+        // SAFETY: each node begins with `SAMPLES` samples, and this node exists.
         unsafe { self.lanes.get_unchecked(start..start + Self::SAMPLES) }
     }
 
-    /// The row in which `key`'s place is: where it begins, and behind how many others of the node.
+    /// Returns the row that `key` belongs to: the index where it begins, and the number of rows before it in the node.
     #[inline(always)]
     fn row_of<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, usize) {
         let (coarse, fine) = self.samples(node).split_at(Self::COARSE);
@@ -127,36 +127,36 @@ impl<K: Key, C: Level> Rows<K, C> {
         (row, rows)
     }
 
-    /// Children for which a node has room.
+    /// Returns the number of children that a node has room for.
     fn room(&self, node: u32) -> usize {
         if node == 0 { self.first_room() } else { Self::CHILDREN }
     }
 
-    /// The separators of a row.
+    /// Returns the separators of a row.
     ///
     /// # Safety
-    /// [`Rows::row_of`] said where it begins, and nothing has changed since.
+    /// [`Rows::row_of`] returned `row`, and nothing has changed since.
     #[inline(always)]
     unsafe fn separators(&self, row: usize) -> &[K::Lane] {
-        // SAFETY: a row of the node, as the head of this file says.
+        // SAFETY: a row of the node, by the argument at the head of this file.
         unsafe { self.lanes.get_unchecked(row..row + ROW) }
     }
 
-    /// Which child of a row is `key`'s, and its number.
+    /// Returns the index within its row of the child that `key` belongs to, and the child's number.
     ///
     /// # Safety
-    /// As of [`Rows::separators`], and `key` is what the row was asked for.
+    /// As for [`Rows::separators`], and `key` is the key that `row_of` was called with.
     #[inline(always)]
     unsafe fn child_in<X: LaneKernels>(&self, x: X, row: usize, key: K::Lane) -> (usize, u32) {
-        // Never more, as separators ascend; but these come from the leaves, and what a broken promise of uniqueness
-        // makes of leaves is nothing to rest on.
+        // Separators ascend, so the count is at most this. But separators come from the leaves, and safety must not
+        // depend on leaves in which a caller of `insert_unique` broke its promise.
         // SAFETY: by this function's contract.
         let below = x.below(unsafe { self.separators(row) }, key).min(ROW - 1);
         // SAFETY: in the row, by the line above; lanes are at least of a number's alignment.
         (below, unsafe { self.lanes.as_ptr().add(row + ROW).cast::<u32>().add(below).read() })
     }
 
-    /// Asks for the numbers of a row's children: with the separators, so that neither waits for the other.
+    /// Prefetches the numbers of a row's children, together with the separators, so that neither waits for the other.
     #[inline(always)]
     fn ask_children(&self, row: usize) {
         prefetch_address(self.lanes.as_ptr().wrapping_add(row + ROW));
@@ -246,7 +246,7 @@ impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
     fn find<X: LaneKernels>(&self, x: X, node: u32, key: K::Lane) -> (usize, u32) {
         let (row, rows) = self.row_of(x, node, key);
         self.ask_children(row);
-        // SAFETY: said in this very search.
+        // SAFETY: `row_of` returned it in this search.
         let (below, child) = unsafe { self.child_in(x, row, key) };
         (rows * ROW + below, child)
     }
@@ -266,12 +266,12 @@ impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
     ) {
         let first = |node, key| {
             let row = self.row_of(x, node, key).0;
-            // SAFETY: said in the line above.
+            // SAFETY: `row_of` returned it in the line above.
             prefetch_lines_as(unsafe { self.separators(row) }, Hint::T0);
             self.ask_children(row);
             row
         };
-        // SAFETY: said by `first` for this very key, for each second half gets what its first one said.
+        // SAFETY: `first` computed the row for this key: each second half receives the result of its first half.
         let second = |row, key| unsafe { self.child_in(x, row, key).1 };
         in_two_halves(keys, nodes, first, second, ask);
     }

@@ -1,4 +1,4 @@
-//! What the tests share: selections of every kind, small enough for tall trees, and keys of every type.
+//! Shared parts of the tests: selections of every kind, small enough for tall trees, and keys of every type.
 
 #![allow(dead_code, reason = "each test takes of this what it needs")]
 
@@ -36,7 +36,7 @@ impl<O: holm_map::Order, const BYTES: usize, const SPARSE: usize> PagedLevel for
     const SPARSE: usize = SPARSE;
 }
 
-/// Selections: name, leaf, and the levels above it.
+/// Selections: a name, a leaf, and the levels above it.
 macro_rules! selections {
     ($($name:ident: $leaf:ident<$level:ty>, $first:ty, $second:ty, $above:ty;)*) => { $(
         pub enum $name {}
@@ -51,13 +51,13 @@ macro_rules! selections {
 }
 
 selections! {
-    // The smallest nodes there are, so that thousands of pairs make a tall tree.
+    // The smallest nodes, so that thousands of pairs make a tall tree.
     Tall: Fingerprinted<Marked<4, 1>>, Nodes<Counting, 64>, Nodes<Counting, 64>, Nodes<Examining, 64>;
     // The smallest nodes in rows, of one row and of two.
     Rowed: Fingerprinted<Marked<4, 1>>, Nodes<Sampled, 128>, Nodes<Sampled, 256>, Nodes<Sampled, 128>;
-    // Leaves that go only when they are empty.
+    // Leaves that are removed only when they are empty.
     Loose: Fingerprinted<Marked<63, 0>>, Nodes<Scalar, 64>, Nodes<Binary, 128>, Nodes<HybridBinary, 64>;
-    // A second level of which the only node grows.
+    // A second level whose only node grows.
     Broad: Fingerprinted<Marked<5, 1>>, Nodes<Counting, 64>, Nodes<Sampled, 16384>, Nodes<Examining, 64>;
     UnsortedScalar: Paged<Pagewise<Unsorted, 64, 2>>, Nodes<Scalar, 64>, Nodes<Scalar, 64>, Nodes<Scalar, 64>;
     UnsortedPure: Paged<Pagewise<Unsorted, 64, 0>>, Nodes<HybridInterpolation<false>, 128>,
@@ -70,12 +70,12 @@ selections! {
         Nodes<Sampled, 2048>, Nodes<Sampled, 2048>;
 }
 
-/// Keys that a test can make of numbers, in the same order and from everywhere in their type's range.
+/// Keys that a test makes of numbers, in the same order and across the range of their type.
 pub trait TestKey: Key {
     fn of(number: u64) -> Self;
 }
 
-/// `number`, which is below 2^32, spread over all of a type: mostly evenly, its ends exactly.
+/// Spreads `number`, which is below 2^32, over the type: evenly in between, and exactly at the ends.
 macro_rules! test_keys {
     ($($key:ty: $number:ident => $make:expr;)*) => { $(
         impl TestKey for $key {
@@ -99,7 +99,7 @@ test_keys! {
     };
 }
 
-/// A generator that is equal on every platform.
+/// A random generator with the same results on every platform.
 pub struct Random(pub u64);
 
 impl Random {
@@ -115,7 +115,7 @@ impl Random {
     }
 }
 
-/// Fewer steps where each is interpreted.
+/// Fewer steps under an interpreter.
 pub fn steps(of: usize) -> usize {
     if cfg!(miri) { of.div_ceil(150) } else { of }
 }

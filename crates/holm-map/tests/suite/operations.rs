@@ -1,6 +1,6 @@
-//! What is done to a map and to the standard library's, method by method, and for every selection.
+//! Operations on a map and on the standard library's, for each method and every selection.
 //!
-//! What is generic in a selection is one function, [`Subject::apply`], and all else is compiled once.
+//! The one function that is generic in a selection is [`Subject::apply`]; everything else is compiled once.
 
 use crate::suite::{
     Broad, Loose, Rowed, SortedBinary, SortedGuessed, SortedLinear, Tall, UnsortedPure, UnsortedScalar,
@@ -15,7 +15,7 @@ type Pure = Inner<HybridInterpolation<false>, 8192, false, 4>;
 
 type Model = BTreeMap<u64, u64>;
 
-/// What is done to a map and its model.
+/// An operation on a map and its model.
 #[derive(Clone, Debug)]
 pub enum Operation {
     Insert(u64, u64),
@@ -57,7 +57,7 @@ trait Subject {
     fn compare(&self, model: &Model);
 }
 
-/// A pair as the map gives it.
+/// A pair in the form that the map returns.
 fn given<'a>((key, value): (&u64, &'a u64)) -> (u64, &'a u64) {
     (*key, value)
 }
@@ -79,7 +79,7 @@ impl<S: Selection> Subject for Map<u64, u64, S> {
     }
 }
 
-/// One pair at a time, and the ends. Says whether `operation` was of this group.
+/// Operations on one pair, and on the ends. Returns whether `operation` belongs to this group.
 fn do_pairs<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
     match operation {
         Insert(key, value) => assert_eq!(map.insert(*key, *value), model.insert(*key, *value)),
@@ -111,7 +111,7 @@ fn do_pairs<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mod
     true
 }
 
-/// Entries. Says whether `operation` was of this group.
+/// Operations on entries. Returns whether `operation` belongs to this group.
 fn do_entries<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
     match operation {
         OrInsert(key, value) => {
@@ -143,7 +143,7 @@ fn do_entries<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, m
     true
 }
 
-/// The entries of both ends: one is changed, the other taken out.
+/// Operations on the entries of both ends: one is changed, the other removed.
 fn do_end_entries<S: Selection>(map: &mut Map<u64, u64, S>, value: u64, model: &mut Model) {
     match (map.first_entry(), model.first_entry()) {
         (Some(mut ours), Some(mut theirs)) => {
@@ -157,7 +157,7 @@ fn do_end_entries<S: Selection>(map: &mut Map<u64, u64, S>, value: u64, model: &
     assert_eq!(ours.map(OccupiedEntry::remove_entry), theirs.map(btree_map::OccupiedEntry::remove_entry));
 }
 
-/// Ranges, iterators and batches. Says whether `operation` was of this group.
+/// Ranges, iterators and batches. Returns whether `operation` belongs to this group.
 fn do_several<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
     match operation {
         Range(low, high, turns) => both_ends(map.range((*low, *high)), &mut range(model, *low, *high), *turns),
@@ -192,7 +192,7 @@ fn do_several<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, m
     true
 }
 
-/// The map as a whole. Says whether `operation` was of this group.
+/// Operations on a whole map. Returns whether `operation` belongs to this group.
 fn do_wholes<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
     match operation {
         Retain(part) => {
@@ -218,7 +218,7 @@ fn do_wholes<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mo
             let (ours, theirs) = (map.split_off(key), model.split_off(key));
             ours.compare(&theirs);
             map.compare(model);
-            // Back again, so that much is left for what comes.
+            // Puts the pairs back, so that later operations have pairs to work on.
             map.extend(ours);
             model.extend(theirs);
         }
@@ -245,7 +245,7 @@ fn do_wholes<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mo
     true
 }
 
-/// Copies of it. Says whether `operation` was of this group.
+/// Copies of a map. Returns whether `operation` belongs to this group.
 fn do_copies<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, model: &mut Model) -> bool {
     match operation {
         Clone => {
@@ -263,7 +263,7 @@ fn do_copies<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mo
         Collect => {
             let pairs: Vec<(u64, u64)> = map.iter().map(|(key, value)| (key, *value)).collect();
             assert!(Map::<u64, u64, S>::bulk_load(pairs.iter().copied()).as_ref() == Ok(&*map));
-            // Of two of a key, the last one stays.
+            // If a key comes twice, the last pair remains.
             let twice = pairs.iter().rev().map(|(key, value)| (*key, !value)).chain(pairs.iter().copied());
             assert!(twice.collect::<Map<u64, u64, S>>() == *map);
             let falling = pairs.iter().rev().copied();
@@ -283,7 +283,7 @@ fn do_copies<S: Selection>(map: &mut Map<u64, u64, S>, operation: &Operation, mo
     true
 }
 
-/// The same pairs from both ends, by turns that `turns` says, until nothing is left.
+/// Compares pairs from both ends, in turns that `turns` decides, until nothing is left.
 fn both_ends<T: PartialEq + std::fmt::Debug>(
     mut ours: impl DoubleEndedIterator<Item = T>,
     theirs: &mut dyn DoubleEndedIterator<Item = T>,
@@ -300,7 +300,7 @@ fn both_ends<T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// What a range of ours is: empty where the standard library's panics.
+/// The model's range: empty where the standard library's panics.
 fn range(model: &Model, low: Bound<u64>, high: Bound<u64>) -> impl DoubleEndedIterator<Item = (u64, &u64)> {
     let above = move |key: &u64| match low {
         Bound::Included(low) => *key >= low,
@@ -315,7 +315,7 @@ fn range(model: &Model, low: Bound<u64>, high: Bound<u64>) -> impl DoubleEndedIt
     model.iter().filter(move |(key, _)| above(key) && below(key)).map(given)
 }
 
-/// An empty map of every selection.
+/// Returns an empty map of every selection.
 fn subjects() -> Vec<Box<dyn Subject>> {
     fn subject<S: Selection>() -> Box<dyn Subject> {
         Box::new(Map::<u64, u64, S>::selected())
@@ -339,7 +339,7 @@ fn subjects() -> Vec<Box<dyn Subject>> {
     ]
 }
 
-/// Does all of them to an empty map of every selection, which is to do as the standard library's does.
+/// Applies all operations to an empty map of every selection, and compares with the standard library's map.
 pub fn run(operations: &[Operation]) {
     for mut subject in subjects() {
         let mut model = Model::new();
@@ -348,7 +348,7 @@ pub fn run(operations: &[Operation]) {
     }
 }
 
-/// One of few keys, both ends of all numbers among them.
+/// Returns one of few keys, which include both ends of the range.
 pub fn key_of(number: u16) -> u64 {
     match number % 512 {
         511 => u64::MAX,
@@ -356,7 +356,7 @@ pub fn key_of(number: u16) -> u64 {
     }
 }
 
-/// What bytes say: all of them say something.
+/// Decodes operations from bytes. Every byte string is valid.
 pub fn decoded(bytes: &[u8]) -> Vec<Operation> {
     let chunks =
         bytes.chunks_exact(4).map(|chunk| (chunk[0], key_of(u16::from_le_bytes([chunk[1], chunk[2]])), chunk[3]));

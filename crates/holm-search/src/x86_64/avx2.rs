@@ -1,8 +1,7 @@
 //! AVX2: four words at a time, and masks through `vmovmskpd`.
 //!
-//! There is no unsigned compare of words here, only a signed one; with the top bit flipped on both sides, the signed
-//! order is the unsigned one. Every block ends with `vzeroupper`, for the SSE code around it would otherwise pay for
-//! the upper halves that it left.
+//! AVX2 compares words only as signed. With the top bit flipped on both sides, the signed order is the unsigned one.
+//! Every block ends with `vzeroupper`: otherwise dirty upper halves would slow down the SSE code around it.
 
 use super::ones_below;
 use crate::kernels::{Kernels, Line};
@@ -11,21 +10,21 @@ use crate::search::MOST_RANKED;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 
-/// A proof that this CPU has what the blocks below use.
+/// A proof that this CPU has the instructions of the blocks below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Avx2(());
 
-/// The bit that is the sign of a signed word.
+/// The sign bit of a signed word.
 const SIGN: u64 = 1 << 63;
 
 /// Numbers that are ranked at once.
 const HALF: usize = MOST_RANKED / 2;
 
-/// Words that one vector holds.
+/// Words per vector.
 const VECTOR_WORDS: usize = 4;
 
 impl Avx2 {
-    /// Asks the CPU and the system.
+    /// Checks the CPU and the operating system.
     pub(crate) fn detect() -> Option<Self> {
         let has =
             is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt");
@@ -40,8 +39,8 @@ macro_rules! compare_lines {
             #[inline(always)]
             fn $above(self, lines: &[Line; $lines], key: u64) -> u64 {
                 let mask: u64;
-                // SAFETY: `self` proves the instructions; the loads are the half lines that `lines` spans; all
-                // registers that are written are named.
+                // SAFETY: `self` proves the instructions; the loads are the half lines that `lines` spans; all written
+                // registers are named.
                 unsafe {
                     asm_upper!(
                         "vmovq xmm0, {key}",
@@ -105,7 +104,7 @@ compare_lines!(above_four, equal_four, 4: 1 2 3 4 5 6 7);
 compare_lines!(above_eight, equal_eight, 8: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 
 /// The mask of up to eight lines, from the blocks for one, two, four and eight of them. The number of lines is a
-/// constant in most callers, so all but one or two of these tests vanish.
+/// constant in most callers, so the compiler removes all but one or two of these tests.
 macro_rules! by_blocks {
     ($lines:expr, $one:expr, $two:expr, $four:expr, $eight:expr) => {{
         let mut left: &[Line] = $lines;
@@ -145,7 +144,7 @@ impl Kernels for Avx2 {
     #[inline(always)]
     fn rank(self, lines: &[Line], count: usize, key: u64) -> usize {
         let mask = !self.above(lines, key);
-        // SAFETY: `detect` asked for both instructions.
+        // SAFETY: `detect` checked for both instructions.
         unsafe { ones_below(mask, count) }
     }
 
@@ -184,10 +183,10 @@ impl Kernels for Avx2 {
     fn ranks(self, numbers: &[u64; MOST_RANKED], count: usize) -> [u64; MOST_RANKED] {
         let mut ranks = [0; MOST_RANKED];
         let count = count.min(MOST_RANKED);
-        // Sixteen at a time: that many, their ranks and the answers of a comparison are all the registers there are.
+        // Sixteen at a time: these numbers, their ranks and the results of a comparison fill all registers.
         for half in (0..count).step_by(HALF) {
-            // SAFETY: `self` proves the instructions; 16 numbers are read behind `half` and as many ranks written
-            // behind `out`, and `than` stays among the first `count`, of which there is one; `asm_upper` names the
+            // SAFETY: `self` proves the instructions. 16 numbers are read behind `half` and as many ranks written
+            // behind `out`. `than` stays among the first `count`, and `count` is at least 1. `asm_upper` names the
             // registers.
             unsafe {
                 asm_upper!(
@@ -237,8 +236,8 @@ impl Kernels for Avx2 {
         if words < VECTOR_WORDS {
             return Portable.copy(from, out);
         }
-        // The last vector ends with the last word and may overlap the one before: to copy a word twice is cheaper than
-        // to ask how many are left.
+        // The last vector ends with the last word and may overlap the one before: copying a word twice is cheaper than
+        // computing the remainder.
         // SAFETY: `self` proves the instructions; vectors start at words 0, 4, .. below `words - 4`, and at
         // `words - 4`, so all accesses lie in the first `words` words of `from` and `out`, and `out` is exclusive; all
         // registers are named.

@@ -1,9 +1,9 @@
 //! AVX-512: unsigned compares into mask registers, eight words at a time.
 //!
-//! Only `zmm16` to `zmm31` are used. They have no SSE names, so leaving them dirty slows nobody down and no
-//! `vzeroupper` is owed; and the compiler of an older target never has anything in them, so a block costs its
-//! surroundings no register. Masks of lines are joined in general registers: by `kunpck` they took up to a third longer
-//! where the next call waited for them.
+//! Only `zmm16` to `zmm31` are used. They have no SSE names, so leaving them dirty slows no other code down, and no
+//! `vzeroupper` is needed. The compiler of an older target never uses them, so a block costs its surroundings no
+//! register. Masks of lines are joined in general registers: with `kunpck` they took up to a third longer if the next
+//! call waited for them.
 
 use super::{Avx2, ones_below};
 use crate::kernels::{Kernels, Line};
@@ -11,7 +11,7 @@ use crate::search::MOST_RANKED;
 use std::arch::asm;
 use std::sync::atomic::AtomicU64;
 
-/// A proof that this CPU has what the blocks below use, AVX2 included.
+/// A proof that this CPU has the instructions of the blocks below, AVX2 included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Avx512(Avx2);
 
@@ -20,7 +20,7 @@ const EQUAL: i32 = 0;
 const NOT_LESS: i32 = 5;
 
 impl Avx512 {
-    /// Asks the CPU and the system.
+    /// Checks the CPU and the operating system.
     pub(crate) fn detect() -> Option<Self> {
         let has = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -29,10 +29,10 @@ impl Avx512 {
         Avx2::detect().filter(|_| has).map(Self)
     }
 
-    /// Bit i of the answer: whether `key` relates to word i as `PREDICATE` says.
+    /// Bit i of the result is set if `key` relates to word i as `PREDICATE` says.
     #[inline(always)]
     fn compare<const PREDICATE: i32>(self, lines: &[Line], key: u64) -> u64 {
-        // The number of lines is a constant in most callers, so all but one or two of these tests vanish.
+        // The number of lines is a constant in most callers, so the compiler removes all but one or two of these tests.
         if let Ok(lines) = lines.try_into() {
             return self.compare_eight::<PREDICATE>(lines, key);
         }
@@ -73,15 +73,15 @@ impl Avx512 {
     }
 }
 
-/// The same for several lines in one block, which broadcasts the key once.
+/// As `compare`, for several lines in one block, which broadcasts the key once.
 macro_rules! compare_lines {
     ($name:ident, $lines:literal: $($line:literal)*) => {
         impl Avx512 {
             #[inline(always)]
             fn $name<const PREDICATE: i32>(self, lines: &[Line; $lines], key: u64) -> u64 {
                 let mask: u64;
-                // SAFETY: `self` proves the instructions; the loads are the lines that `lines` spans; all registers
-                // that are written are named.
+                // SAFETY: `self` proves the instructions; the loads are the lines that `lines` spans; all written
+                // registers are named.
                 unsafe {
                     asm!(
                         "vpbroadcastq zmm16, {key}",
@@ -117,7 +117,7 @@ impl Kernels for Avx512 {
     #[inline(always)]
     fn rank(self, lines: &[Line], count: usize, key: u64) -> usize {
         let mask = self.compare::<NOT_LESS>(lines, key);
-        // SAFETY: `Avx2::detect` asked for both instructions, and `self` holds its proof.
+        // SAFETY: `Avx2::detect` checked for both instructions, and `self` holds its proof.
         unsafe { ones_below(mask, count) }
     }
 
@@ -153,8 +153,8 @@ impl Kernels for Avx512 {
         if count == 0 {
             return ranks;
         }
-        // SAFETY: `self` proves the instructions; 32 numbers are read behind `at` and as many written behind `out`, and
-        // `than` stays among the first `count`, of which there is one; all registers that are written are named.
+        // SAFETY: `self` proves the instructions. 32 numbers are read behind `at` and as many written behind `out`.
+        // `than` stays among the first `count`, and `count` is at least 1. All written registers are named.
         unsafe {
             asm!(
                 "vmovdqu64 zmm16, [{at}]",
@@ -198,8 +198,8 @@ impl Kernels for Avx512 {
 
     #[inline(always)]
     fn copy(self, from: &[AtomicU64], out: &mut [u64]) {
-        // Measured: words lie at any multiple of eight, so nearly every vector of a whole line straddles two lines,
-        // and within the caches half vectors copy up to twice as fast.
+        // Measured: words lie at any multiple of eight bytes, so nearly every vector of a whole line straddles two
+        // lines. Within the caches, half vectors copy up to twice as fast.
         self.0.copy(from, out);
     }
 
@@ -207,8 +207,8 @@ impl Kernels for Avx512 {
     fn starts_with(self, words: &[AtomicU64], key: &[u8]) -> bool {
         let bytes = key.len().min(size_of_val(words));
         let differ: u64;
-        // SAFETY: `self` proves the instructions; lines are compared while more than 64 bytes are left, then exactly
-        // the lanes of the bytes left, and there are `bytes` bytes behind both pointers; all registers are named.
+        // SAFETY: `self` proves the instructions. Lines are compared while more than 64 bytes are left, then exactly
+        // the lanes of the remaining bytes. Both pointers have `bytes` bytes behind them. All registers are named.
         unsafe {
             asm!(
                 "jmp 3f",

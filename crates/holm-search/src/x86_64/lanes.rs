@@ -1,5 +1,5 @@
-//! Lanes by AVX2 and AVX-512. Nobody writes while these read, so plain vector loads would do; `asm!` is used all the
-//! same, for it needs no `#[target_feature]` and so inlines into every caller, a whole descent included.
+//! Lanes with AVX2 and AVX-512. There is no concurrent writer, so plain vector loads would do. The code uses `asm!`
+//! nevertheless, because it needs no `#[target_feature]` and so inlines into every caller, including a whole descent.
 
 use super::{Avx2, Avx512, order};
 use crate::LINE_BYTES;
@@ -10,15 +10,15 @@ use std::arch::asm;
 impl Sealed for Avx2 {}
 impl Sealed for Avx512 {}
 
-/// A cache line of bytes, as which the blocks see lanes of either size.
+/// A cache line of bytes. The blocks see lanes of either size as bytes.
 type Line = [u8; LINE_BYTES];
 
-/// The whole lines of `lanes`.
+/// Returns the whole lines of `lanes`.
 #[inline(always)]
 fn lines<L: Lane>(lanes: &[L]) -> &[Line] {
     let count = size_of_val(lanes) / LINE_BYTES;
-    // SAFETY: as many whole lines as `lanes` spans, at its start, borrowed as long; lanes are integers, of which every
-    // byte may be looked at, and bytes need no alignment.
+    // SAFETY: as many whole lines as `lanes` spans, at its start, with the same borrow. Lanes are integers, so every
+    // byte may be read, and bytes need no alignment.
     unsafe { std::slice::from_raw_parts(lanes.as_ptr().cast(), count) }
 }
 
@@ -29,7 +29,7 @@ macro_rules! wide_below {
         fn $name(_: Avx512, at: &[Line; $lines], key: i64) -> usize {
             let count: usize;
             // SAFETY: the first argument proves the instructions, `popcnt` included; the loads are the lines of `at`;
-            // all registers that are written are named.
+            // all written registers are named.
             unsafe {
                 asm!(
                     $broadcast,
@@ -99,7 +99,7 @@ wide_equal!(wide_equal_4_four, 4, "16", "vpbroadcastd zmm16, {key:e}", "vpcmpeqd
 wide_equal!(wide_equal_8_one, 1, "8", "vpbroadcastq zmm16, {key}", "vpcmpeqq":);
 wide_equal!(wide_equal_8_eight, 8, "8", "vpbroadcastq zmm16, {key}", "vpcmpeqq": 1 2 3 4 5 6 7);
 
-/// How many of `count` lanes from `all` on are less than each lane of two lines, as bytes.
+/// Computes how many of `count` lanes from `all` on are less than each lane of two lines, as bytes.
 macro_rules! wide_ranks {
     ($name:ident, $bytes:literal, $compare:literal, $broadcast:literal, $ones:literal, $add:literal, $narrow:literal,
      $lanes:literal) => {
@@ -108,8 +108,8 @@ macro_rules! wide_ranks {
         /// of their lanes behind `out`.
         #[inline(always)]
         unsafe fn $name(_: Avx512, all: *const u8, ranked: *const u8, count: usize, out: *mut u8) {
-            // SAFETY: the first argument proves the instructions; loads and stores are those that the caller vouches
-            // for, `all` stopping after `count` lanes; registers that are written are named.
+            // SAFETY: the first argument proves the instructions; loads and stores are those that the caller
+            // guarantees, and the loop over `all` stops after `count` lanes; written registers are named.
             unsafe {
                 asm!(
                     "vmovdqu64 zmm16, [{ranked}]",
@@ -184,7 +184,7 @@ half_mask!(half_equal_4, "8", "vmovd xmm0, {key:e}", "vpbroadcastd", "vpcmpeqd",
 half_mask!(half_equal_8, "4", "vmovq xmm0, {key}", "vpbroadcastq", "vpcmpeqq", "vmovmskpd");
 half_mask!(half_bytes, "32", "vmovd xmm0, {key:e}", "vpbroadcastb", "vpcmpeqb", "vpmovmskb");
 
-/// Bits that are set.
+/// Returns the number of set bits.
 #[inline(always)]
 fn ones(_: Avx2, mask: u64) -> usize {
     let ones: usize;
@@ -234,7 +234,7 @@ impl LaneKernels for Avx512 {
         let (ones, _) = ones.as_chunks::<1>();
         let key = key.number();
         let mut count = 0;
-        // The number of lines is a constant in nearly every caller, so of these loops one is left, without a test.
+        // The number of lines is a constant in nearly every caller, so one of these loops remains, without a test.
         if size_of::<L>() == 4 {
             eights.iter().for_each(|at| count += wide_below_4_eight(self, at, key));
             fours.iter().for_each(|at| count += wide_below_4_four(self, at, key));
@@ -271,11 +271,11 @@ impl LaneKernels for Avx512 {
     fn ranks<L: Lane>(self, lanes: &[L; MASK_LANES], count: usize) -> [u8; MASK_LANES] {
         let mut ranks = [0; MASK_LANES];
         let count = count.min(MASK_LANES);
-        // Two vectors at a time, so that the sums of one wait for nothing of the other's.
+        // Two vectors at a time, so that their sums do not depend on each other.
         let (at, step) = (lanes.as_ptr(), 2 * L::PER_LINE);
         for first in (0..count).step_by(step) {
-            // SAFETY: `first` is a multiple of `step`, of which `MASK_LANES` is one too, so the two lines that are
-            // ranked, and their ranks, lie inside; `count` is not zero.
+            // SAFETY: `first` is a multiple of `step`, and so is `MASK_LANES`. So the two lines that are ranked, and
+            // their ranks, lie inside. `count` is not zero.
             unsafe {
                 match size_of::<L>() {
                     4 => wide_ranks_4(self, at.cast(), at.add(first).cast(), count, ranks.as_mut_ptr().add(first)),

@@ -1,19 +1,19 @@
-//! The kernels for x86-64, the crate's only room with `unsafe`.
+//! The kernels for x86-64: the only place of this crate with `unsafe`.
 //!
-//! What makes the blocks sound, once for all of them:
+//! Why the blocks are sound, for all of them:
 //!
-//! - *The instructions exist.* `Avx2` and `Avx512` can be made only by their `detect`, which asks the CPU and the
-//!   system; a method that takes `self` therefore runs only where its instructions do.
-//! - *The loads stay inside.* Each block reads what its references and slices span, by length or by masked lanes,
-//!   which do not fault; writes go to `&mut` slices alone.
-//! - *The loads may race.* The compiler sees a block that may read memory, not loads that it may assume anything of.
-//!   On the machine a vector load is no worse than a relaxed load of each aligned word in it: words are never torn.
-//!   No block is `pure`, so none is hoisted, merged or moved across an acquire.
-//! - *The registers are given back.* Each block names what it writes. A register class that the build's target lacks
-//!   cannot be in use by the compiler, and naming it as a clobber is allowed. `vzeroupper` touches all of the first
-//!   sixteen vector registers, so a block that ends with it names all of them.
+//! - *The instructions exist.* `Avx2` and `Avx512` are created only by their `detect`, which checks the CPU and the
+//!   operating system. So a method that takes `self` runs only where its instructions exist.
+//! - *The loads stay inside.* Each block reads what its references and slices span, by length or by masked lanes, which
+//!   do not fault. It writes only to `&mut` slices.
+//! - *The loads may race.* The compiler sees a block that may read memory, and assumes nothing about its loads. In
+//!   hardware, a vector load is no weaker than a relaxed load of each aligned word in it: words are never torn. No
+//!   block is `pure`, so the compiler hoists and merges none of them, and moves none across an acquire.
+//! - *The registers are declared.* Each block names what it writes. A register class that the build's target lacks
+//!   cannot be in use by the compiler, and naming it as a clobber is allowed. `vzeroupper` touches the first sixteen
+//!   vector registers, so a block that ends with it names all of them.
 
-/// `asm!` with all the registers that `vzeroupper` touches named as clobbers.
+/// `asm!` with all registers that `vzeroupper` touches named as clobbers.
 macro_rules! asm_upper {
     ($($part:tt)*) => {
         asm!(
@@ -37,14 +37,14 @@ pub use avx512::Avx512;
 
 use std::arch::asm;
 
-/// How many of the lowest `count` bits of `mask` are set; all of them count where `count` is 64 or more, up to 255.
+/// Returns how many of the lowest `count` bits of `mask` are set; all set bits if `count` is 64 or more, up to 255.
 ///
 /// # Safety
 /// The CPU has `popcnt` and `bmi2`.
 #[inline(always)]
 unsafe fn ones_below(mask: u64, count: usize) -> usize {
     let ones: usize;
-    // SAFETY: the instructions exist, by this function's contract; registers only.
+    // SAFETY: the instructions exist, by this function's contract, and the block uses only registers.
     unsafe {
         asm!(
             "bzhi {ones}, {mask}, {count}",

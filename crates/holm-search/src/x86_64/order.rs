@@ -1,23 +1,24 @@
-//! Sixty-four lanes put in order at once, with AVX-512: a bitonic network over four registers.
+//! Sorts sixty-four lanes at once with AVX-512: a bitonic network over four registers.
 //!
-//! What is sorted are numbers of 32 bits: of each lane the 26 bits that follow what all of them have in common, and its
-//! place below them, so that the places come out in the lanes' order. Lanes that agree in those bits come out in the
-//! order of their places, which need not be theirs, so whether there are any is said. A number is the one of rank
-//! `4 * element + register`: that way most steps stay within an element, and none needs more than two shuffles.
+//! The network sorts numbers of 32 bits. Each number has 26 bits of a lane, those after the common prefix of all lanes,
+//! and below them the lane's index. So the indices come out in the order of the lanes. Lanes that agree in these bits
+//! come out in the order of their indices, which may be wrong, so the result says whether there are any. A number is
+//! the one of rank `4 * element + register`: so most steps stay within an element, and none needs more than two
+//! shuffles.
 
 use super::Avx512;
 use crate::lanes::{Lane, MASK_LANES};
 use std::arch::x86_64::*;
 
-/// Bits of a place.
+/// Bits of an index.
 const PLACE_BITS: u32 = MASK_LANES.trailing_zeros();
 
-/// The places of the lanes that `which` names in order, and whether that is certain.
+/// Returns the indices of the lanes that `which` selects, in order, and whether the order is certain.
 #[inline]
 pub(super) fn order<L: Lane>(_: Avx512, lanes: &[L; MASK_LANES], which: u64) -> ([u8; MASK_LANES], bool) {
-    // All begin as some lane that is named does: what differs from it is what is compared.
+    // All share the prefix of this selected lane; the comparison uses the bits that differ from it.
     let some = lanes[which.trailing_zeros() as usize % MASK_LANES];
-    // SAFETY: the first argument proves the instructions, and an array of lanes is as many numbers of their size.
+    // SAFETY: the first argument proves the instructions, and an array of lanes is an array of numbers of their size.
     unsafe {
         if size_of::<L>() == 4 {
             sort(narrow(lanes.as_ptr().cast(), some.number() as i32, which), which.count_ones())
@@ -27,17 +28,17 @@ pub(super) fn order<L: Lane>(_: Avx512, lanes: &[L; MASK_LANES], which: u64) -> 
     }
 }
 
-/// The places of 16 numbers in the register of this number.
+/// Returns the indices of the 16 numbers in a register.
 #[target_feature(enable = "avx512f")]
 fn places(register: usize) -> __m512i {
     let places = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     _mm512_add_epi32(places, _mm512_set1_epi32(16 * register as i32))
 }
 
-/// Numbers with their places in their low bits; the greatest number, where `named` has no bit.
+/// Writes the numbers' indices into their low bits. Where `named` has no bit, writes the greatest number.
 #[target_feature(enable = "avx512f")]
 fn with_places(numbers: __m512i, register: usize, named: u16) -> __m512i {
-    /// Bits of the third where it has ones, of the first elsewhere.
+    /// Selects the third operand's bit where the mask is 1, the first operand's elsewhere.
     const THIRD_UNDER_MASK: i32 = 0b1101_1000;
     let mask = _mm512_set1_epi32((1 << PLACE_BITS) - 1);
     let placed = _mm512_ternarylogic_epi32::<THIRD_UNDER_MASK>(numbers, places(register), mask);
@@ -66,7 +67,7 @@ unsafe fn narrow(lanes: *const i32, some: i32, which: u64) -> [__m512i; 4] {
 }
 
 /// # Safety
-/// As of [`narrow`].
+/// As for [`narrow`].
 #[target_feature(enable = "avx512f")]
 unsafe fn wide(lanes: *const i64, some: i64, which: u64) -> [__m512i; 4] {
     // SAFETY: inside the array.
@@ -88,7 +89,7 @@ unsafe fn wide(lanes: *const i64, some: i64, which: u64) -> [__m512i; 4] {
     })
 }
 
-/// The low bits of 64 numbers, once those are sorted, and whether the others differ among the first `count`.
+/// Sorts 64 numbers. Returns their low bits, and whether the other bits of the first `count` are distinct.
 #[target_feature(enable = "avx512f")]
 fn sort(numbers: [__m512i; 4], count: u32) -> ([u8; MASK_LANES], bool) {
     let [mut a, mut b, mut c, mut d] = numbers;
@@ -96,13 +97,13 @@ fn sort(numbers: [__m512i; 4], count: u32) -> ([u8; MASK_LANES], bool) {
         let (least, greatest) = (_mm512_min_epu32(*one, *other), _mm512_max_epu32(*one, *other));
         (*one, *other) = (least, greatest);
     };
-    // Each element's four numbers, by the network of five.
+    // Sorts each element's four numbers by the network of five comparisons.
     compare(&mut a, &mut b);
     compare(&mut c, &mut d);
     compare(&mut a, &mut c);
     compare(&mut b, &mut d);
     compare(&mut b, &mut c);
-    // Elements that stand opposite each other: the first half of each run gets the lesser numbers.
+    // Exchanges opposite elements: the first half of each run gets the lesser numbers.
     macro_rules! exchange {
         ($shuffle:expr, $upper:literal, reversed) => {{
             let shuffle = $shuffle;
@@ -121,7 +122,7 @@ fn sort(numbers: [__m512i; 4], count: u32) -> ([u8; MASK_LANES], bool) {
             d = _mm512_mask_max_epu32(_mm512_min_epu32(d, $h), $upper, d, $h);
         };
     }
-    // Within each element, of which the numbers rise and then fall, or the other way round.
+    // Sorts within each element, whose numbers rise and then fall, or fall and then rise.
     macro_rules! settle {
         () => {
             compare(&mut a, &mut c);
@@ -156,17 +157,17 @@ fn sort(numbers: [__m512i; 4], count: u32) -> ([u8; MASK_LANES], bool) {
     let mut agreeing = 0;
     for ((one, next), register) in [a, b, c, d].into_iter().zip(following).zip(0..) {
         let agree = _mm512_cmplt_epu32_mask(_mm512_xor_si512(one, next), _mm512_set1_epi32(1 << PLACE_BITS));
-        // Those elements whose number here, and the one behind it, are among the first.
+        // The elements whose number in this register, and its successor, are among the first `count`.
         let counted = (1_u32 << (count + 2).saturating_sub(register).div_euclid(4).min(16)) - 1;
         agreeing |= u32::from(agree) & counted;
     }
-    // Four numbers to an element, each a byte.
+    // Packs four numbers into an element, one byte each.
     let low = _mm512_set1_epi32((1 << PLACE_BITS) - 1);
     let place = |numbers| _mm512_and_si512(numbers, low);
     let lower = _mm512_or_si512(place(a), _mm512_slli_epi32::<8>(place(b)));
     let upper = _mm512_or_si512(_mm512_slli_epi32::<16>(place(c)), _mm512_slli_epi32::<24>(place(d)));
     let mut places = [0; MASK_LANES];
-    // SAFETY: as many bytes as a register has.
+    // SAFETY: the array has as many bytes as a register.
     unsafe { _mm512_storeu_epi32(places.as_mut_ptr().cast(), _mm512_or_si512(lower, upper)) };
     (places, agreeing == 0)
 }

@@ -1,39 +1,39 @@
-//! The two prefetch instructions. Both exist on every x86-64 (`prefetchw` as nothing on some old ones), and neither
+//! The two prefetch instructions. Both exist on every x86-64 (`prefetchw` is a no-op on some old ones), and neither
 //! faults, whatever the address.
 
 use std::arch::asm;
 use std::arch::x86_64::{_MM_HINT_NTA, _MM_HINT_T0, _MM_HINT_T1, _MM_HINT_T2, _mm_prefetch};
 
-/// Into all levels of the cache, to be read.
+/// Prefetches into all levels of the cache, for reading.
 #[inline(always)]
 pub(crate) fn read(at: *const u8) {
-    // SAFETY: a hint, which dereferences nothing; SSE is part of x86-64.
+    // SAFETY: a hint, which dereferences nothing. SSE is part of x86-64.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
 }
 
-/// Into the second level and what lies beyond.
+/// Prefetches into the second level and those beyond.
 #[inline(always)]
 pub(crate) fn read_second(at: *const u8) {
     // SAFETY: as above.
     unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) };
 }
 
-/// Into the third level.
+/// Prefetches into the third level.
 #[inline(always)]
 pub(crate) fn read_third(at: *const u8) {
     // SAFETY: as above.
     unsafe { _mm_prefetch::<_MM_HINT_T2>(at.cast()) };
 }
 
-/// Near the core, past the levels beyond where the CPU can.
+/// Prefetches near the core, past the other levels if the CPU supports it.
 #[inline(always)]
 pub(crate) fn read_once(at: *const u8) {
     // SAFETY: as above.
     unsafe { _mm_prefetch::<_MM_HINT_NTA>(at.cast()) };
 }
 
-/// Into all levels of the cache, owned. In `asm!`, for the intrinsic becomes a plain prefetch on builds for the oldest
-/// x86-64, although nearly every CPU has the better one.
+/// Prefetches into all levels of the cache, with ownership. It uses `asm!`, because the intrinsic becomes a plain
+/// prefetch in builds for the oldest x86-64, although nearly every CPU has `prefetchw`.
 #[inline(always)]
 pub(crate) fn write(at: *const u8) {
     // SAFETY: a hint, which dereferences nothing and changes no register.

@@ -1,4 +1,4 @@
-//! What a pair takes: of the leaves, and of memory beside and above them.
+//! Space per pair: in the leaves, and in memory in addition to them.
 
 use super::{FOUR, NOTE};
 use crate::grove::{counted, plant};
@@ -54,11 +54,11 @@ pub(super) const MEMORY: Study = Study {
     },
     figures: &[Figure {
         id: "BD-X1",
-        title: "Memory beside and above the leaves",
+        title: "Memory in addition to the leaves",
         measure: 0,
         unit: "bytes for a pair",
         axis: Axis::Words("after", &["the load"]),
         claims: &[],
-        note: "The paper's claim is of Montage, which takes ten times as much and is not here.",
+        note: "The paper's claim is about Montage, which takes ten times as much and is not measured here.",
     }],
 };

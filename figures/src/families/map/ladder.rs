@@ -1,4 +1,4 @@
-//! Pages, prefetches, and the ladder of all choices, one after the other.
+//! Pages, prefetches, and the sequence of all choices, one added after the other.
 
 use super::parts::{Ahead, At, Large, Over, Root, Single, Three, Typical, Under};
 use super::{CONDITIONS, GETS, NODES_NOTE, cell, cell_of, figure};
@@ -29,10 +29,10 @@ pub(super) const LARGE_PAGES: Study = Study {
         &[
             Claim::new("MB", "MB", 1.0, 1.028)
                 .against_at(0.0)
-                .because("Inner nodes are few; their translations stay near."),
+                .because("There are few inner nodes; their translations stay cached."),
             Claim::new("MB", "MB", 2.0, 1.232)
                 .against_at(0.0)
-                .because("The system gives large pages as it likes, and a guest's translations are dearer."),
+                .because("The system decides where to use large pages, and translations cost more in a guest."),
         ],
         "",
     )],
@@ -54,14 +54,14 @@ pub(super) const PREFETCHES: Study = Study {
     },
     figures: &[figure(
         "MB-F12",
-        "Gets by what is asked for ahead",
+        "Gets by what is prefetched",
         GETS,
         Axis::Words("identifiers asked for ahead", &["none", "root", "level 1", "leaf"]),
         &[
             Claim::new("MB", "MB", 2.0, 1.1)
                 .against_at(0.0)
                 .because("The identifiers arrive while the keys are compared."),
-            Claim::less("MB", "MB", 3.0).against_at(0.0).because("The paper says negative and gives no number."),
+            Claim::less("MB", "MB", 3.0).against_at(0.0).because("The paper says negative, without a number."),
         ],
         "The hint is T0 throughout.",
     )],

@@ -1,4 +1,4 @@
-//! Parts of the paper's trees, each a type: levels by search, size, pages and what is asked for ahead; and trees.
+//! Parts of the paper's trees, each a type: levels by search, size, pages and prefetches; and trees.
 
 use holm_map::{
     Examining, Hint, HybridInterpolation, Key, Level, Map, Order, Paged, PagedLevel, Pages, Real, Scalar, Search,
@@ -7,17 +7,17 @@ use holm_map::{
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-/// Values as most figures have them.
+/// The values of most figures.
 pub(super) type Value = [u8; 28];
 
-/// The map that stands for the paper's B-tree, with values of so many bytes.
+/// The map that stands for the paper's B-tree, with values of `BYTES` bytes.
 pub(super) type Typical<const BYTES: usize> = BTreeMap<Real<f32>, [u8; BYTES]>;
 
-/// The paper's tree with them, and with keys of another type.
+/// The paper's tree with values of `BYTES` bytes, and with keys of another type.
 pub(super) type Wide<const BYTES: usize> = Map<Real<f32>, [u8; BYTES], Single<Scalar, 256>>;
 pub(super) type Keyed<K> = Map<K, Value, Single<Scalar, 256>>;
 
-/// A level, leaf or inner, of nodes of so many bytes, searched so.
+/// A level, leaf or inner, with nodes of `BYTES` bytes, searched by `S`.
 pub(super) enum At<S, const BYTES: usize> {
     _Never(PhantomData<S>, std::convert::Infallible),
 }
@@ -35,7 +35,7 @@ impl<S: Order, const BYTES: usize> PagedLevel for At<S, BYTES> {
     const PAIR_PAGES: Pages = Pages::Small;
 }
 
-/// The same with its areas on large pages.
+/// The same level with its areas on large pages.
 pub(super) struct Large<L>(PhantomData<L>);
 
 impl<L: Level> Level for Large<L> {
@@ -50,7 +50,7 @@ impl<L: PagedLevel> PagedLevel for Large<L> {
     const IDENTIFIERS: Hint = L::IDENTIFIERS;
 }
 
-/// The same with its identifiers asked for ahead.
+/// The same level with its identifiers prefetched.
 pub(super) struct Ahead<L>(PhantomData<L>);
 
 impl<L: Level> Level for Ahead<L> {
@@ -68,7 +68,7 @@ impl<L: PagedLevel> PagedLevel for Ahead<L> {
     const IDENTIFIERS: Hint = Hint::T0;
 }
 
-/// A tree: its leaf, its level 1, and those above.
+/// A tree: its leaf, its level 1, and the levels above.
 pub(super) struct Three<L, F, R>(PhantomData<(L, F, R)>);
 
 impl<L: PagedLevel, F: Level, R: Level> Selection for Three<L, F, R> {
@@ -80,9 +80,9 @@ impl<L: PagedLevel, F: Level, R: Level> Selection for Three<L, F, R> {
 
 /// One type of node at all levels, sorted.
 pub(super) type Single<S, const BYTES: usize> = Three<At<Sorted<S>, BYTES>, At<S, BYTES>, At<S, BYTES>>;
-/// Inner nodes of 512 bytes over some leaf.
+/// Inner nodes of 512 bytes over a given leaf.
 pub(super) type Over<L> = Three<L, At<Examining, 512>, At<Examining, 512>>;
-/// Unsorted leaves, level 1 of 512 bytes, and some root.
+/// Unsorted leaves, level 1 of 512 bytes, and a given root.
 pub(super) type Under<R> = Three<At<Unsorted, 512>, At<Examining, 512>, R>;
-/// The paper's last rung but pages and prefetches.
+/// The last step of the paper's sequence, without pages and prefetches.
 pub(super) type Root = At<HybridInterpolation, 32768>;

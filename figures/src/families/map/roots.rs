@@ -1,4 +1,4 @@
-//! How the root is searched, how many pairs it stands over, how many levels, and how keys are spread.
+//! The search of the root, the number of pairs below it, the number of levels, and the distribution of keys.
 
 use super::parts::{At, Root, Three, Under, Value};
 use super::subject::{Made, logarithmic, sample, sample_of};
@@ -7,7 +7,7 @@ use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Needs, Study};
 use holm_map::{Examining, HybridBinary, HybridInterpolation, Level, Map, Real, Unsorted};
 
-/// The searches of a root, with so many times the pairs.
+/// Returns cells for the searches of a root, with `times` times the pairs.
 fn roots(setting: &Setting, times: u64) -> Vec<Cell> {
     let (loaded, timed) = sizes(setting);
     fn cell<R: Level>(series: &'static str, loaded: u64, timed: u64) -> Cell {
@@ -35,9 +35,9 @@ pub(super) const ROOTS: Study = Study {
         GETS,
         BYTES,
         &[
-            Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best and gives no number."),
+            Claim::more("hybrid interpolation", "linear", 32768.0).because("The paper says best, without a number."),
             Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
-                .because("The paper says best and gives no number."),
+                .because("The paper says best, without a number."),
         ],
         ROOTS_NOTE,
     )],
@@ -56,9 +56,9 @@ pub(super) const TWICE: Study = Study {
         BYTES,
         &[
             Claim::more("hybrid interpolation", "linear", 32768.0)
-                .because("The paper says by more than with half of them (MB-F9), and gives no number."),
+                .because("The paper says by more than with half the entries (MB-F9), without a number."),
             Claim::more("hybrid interpolation", "hybrid binary", 32768.0)
-                .because("The paper says best and gives no number."),
+                .because("The paper says best, without a number."),
         ],
         ROOTS_NOTE,
     )],
@@ -83,7 +83,7 @@ pub(super) const TWO_LEVELS: Study = Study {
             LEVELS,
             &[Claim::more("MB", "MB", 2.0)
                 .against_at(3.0)
-                .because("The paper says higher than any of three levels, 3.526 million a second.")],
+                .because("The paper says higher than any of three levels, 3.526 million per second.")],
             GIANT_NOTE,
         ),
         figure(
@@ -93,7 +93,7 @@ pub(super) const TWO_LEVELS: Study = Study {
             LEVELS,
             &[Claim::less("MB", "MB", 2.0)
                 .against_at(3.0)
-                .because("The paper has 0.422 million a second: what stands behind a new separator is moved.")],
+                .because("The paper has 0.422 million per second: the entries behind a new separator are moved.")],
             GIANT_NOTE,
         ),
     ],
@@ -119,12 +119,12 @@ pub(super) const SPREAD: Study = Study {
     },
     figures: &[figure(
         "MB-X2",
-        "Gets by how keys are spread",
+        "Gets by distribution of keys",
         GETS,
         Axis::Words("keys", &["uniform", "logarithmic"]),
-        &[Claim::new("MB", "MB", 1.0, 0.088).against_at(0.0).because(
-            "The paper's falls from 4.463 to 0.393 where it interpolates alone; ours halves where that fails.",
-        )],
+        &[Claim::new("MB", "MB", 1.0, 0.088)
+            .against_at(0.0)
+            .because("The paper's falls from 4.463 to 0.393 with interpolation alone; ours halves if that fails.")],
         "A root of 32 KiB, interpolated with a guard.",
     )],
 };

@@ -1,4 +1,4 @@
-//! What the map's figures measure: gets, puts and removals, of whichever map, with whichever keys.
+//! The measurements of the map's figures: gets, puts and removals, for any map and any keys.
 
 use crate::threads::together;
 use anyhow::{Result, ensure};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// What is asked of either map.
+/// The operations of either map.
 pub(super) trait Subject {
     type Key: Made;
     fn empty() -> Self;
@@ -55,17 +55,17 @@ impl<K: Made, const BYTES: usize> Subject for BTreeMap<K, [u8; BYTES]> {
     }
 }
 
-/// So many floats of 4 bytes lie evenly between -1 and 1.
+/// This number of 4-byte floats lies evenly between -1 and 1.
 const KEYS: u64 = 1 << 25;
 
-/// A number below that in place of another: one to one, scattered.
+/// Maps a number below that to another: one-to-one, scattered.
 fn scattered(number: u64) -> u64 {
     let product = |word: u64, odd: u64| word.wrapping_mul(odd) % KEYS;
     let half = product(number, 0x9E_3779);
     product(half ^ half >> 13, 0xD1_B54B)
 }
 
-/// A key of a number: one to one, and uniform in some range.
+/// A key made from a number: one-to-one, and uniform in some range.
 pub(super) trait Made: Key {
     fn made(number: u64) -> Self;
 }
@@ -94,12 +94,12 @@ impl Made for i64 {
     }
 }
 
-/// Spread over 64 powers of two, each as likely as any other.
+/// Keys spread over 64 powers of two, all equally likely.
 pub(super) fn logarithmic(number: u64) -> Real<f32> {
     Real::try_from((-64.0 * number as f64 / KEYS as f64).exp2() as f32).expect("a power of two that is a number")
 }
 
-/// Millions a second of gets, puts and removals.
+/// Returns millions per second of gets, puts and removals.
 pub(super) fn sample<M: Subject>(loaded: u64, timed: u64, unique: bool) -> Result<Vec<f64>> {
     sample_of::<M>(loaded, timed, unique, M::Key::made)
 }
@@ -132,10 +132,10 @@ pub(super) fn sample_of<M: Subject>(
         let remove = rate(&mut || {
             black_box(keys[..timed as usize].iter().filter(|key| map.remove(**key)).count());
         });
-        *measured.lock().expect("nobody panics") = vec![get, put, remove];
+        *measured.lock().expect("no panic") = vec![get, put, remove];
         Ok(())
     })?;
-    Ok(measured.into_inner().expect("nobody panics"))
+    Ok(measured.into_inner().expect("no panic"))
 }
 
 #[cfg(test)]

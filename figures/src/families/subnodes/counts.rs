@@ -1,4 +1,4 @@
-//! What is counted: lines written and read, and bytes of leaves.
+//! Counts: lines written and read, and bytes of leaves.
 
 use super::THREE;
 use crate::garden::tended;
@@ -35,7 +35,7 @@ pub(super) const LINES: Study = Study {
     },
     figures: &[Figure {
         id: "SS-F9",
-        title: "Lines written an operation",
+        title: "Lines written per operation",
         measure: 0,
         unit: "lines flushed an operation",
         axis: Axis::Words("operation", OPERATIONS),
@@ -43,7 +43,7 @@ pub(super) const LINES: Study = Study {
             Claim::new("SS", "SS", 1.0, 0.5).against_at(0.0).because("The paper says about two lines and about one."),
             Claim::even("SS", "SS", 2.0).against_at(1.0).because("The paper says that a removal takes slightly less."),
         ],
-        note: "Searches write nothing, and are SS-F10's.",
+        note: "Searches write nothing; SS-F10 shows them.",
     }],
 };
 
@@ -96,7 +96,7 @@ pub(super) const MEMORY: Study = Study {
                 let bytes = || garden.leaf_bytes() as f64 / pairs as f64;
                 garden.put(&keys, 1)?;
                 let loaded = bytes();
-                // What was removed stays so, as in the paper, where nothing is updated that is not there.
+                // Removed keys stay removed, as in the paper, where no operation updates an absent key.
                 let (gone, kept) = keys.split_at(2 * keys.len() / 5);
                 let updates: Vec<u64> = kept.iter().cycle().take(4 * gone.len()).copied().collect();
                 let part = gone.len().div_ceil(100);
@@ -117,8 +117,8 @@ pub(super) const MEMORY: Study = Study {
         axis: Axis::Measures("after", &["the load", "the mix"]),
         claims: &[
             Claim::new("SS", "LB", 0.0, 0.837).because("Subnodes are smaller than leaves, and fuller."),
-            Claim::new("SS", "LB", 1.0, 0.765).because("Subnodes that are empty are given back."),
+            Claim::new("SS", "LB", 1.0, 0.765).because("Empty subnodes are freed."),
         ],
-        note: "Of the leaves alone: what lies in memory beside them is not counted.",
+        note: "Only leaves are counted, without volatile memory.",
     }],
 };

@@ -1,4 +1,4 @@
-//! What splits cost: their share of the time, inserts with and without them, tails.
+//! The cost of splits: their share of the time, inserts with and without them, and tails.
 
 use super::{LATENCY, NOTE, THREE};
 use crate::garden::{Garden, PERCENTILES, TAIL, tended};
@@ -24,20 +24,20 @@ pub(super) const SPLITS: Study = Study {
     },
     figures: &[Figure {
         id: "SS-F1a",
-        title: "Time of inserts that take a block, of all",
+        title: "Share of the time in inserts that allocate a block",
         measure: 0,
         unit: "share, percent",
         axis: Axis::Words("load", &["uniform", "sequential"]),
         claims: &[Claim::less("SS", "LB", 0.0).because("The paper says 20 to 25 percent of LB, and less of its own.")],
-        note: "The paper has 32 threads. A clock is read twice for each insert.",
+        note: "The paper has 32 threads. The clock is read twice per insert.",
     }],
 };
 
-/// A tree half of whose keys are still to come, which splits when they do; and one that has lost them again, and has
-/// room for them.
+/// A tree that lacks half of its keys and splits when they arrive; and a tree that has removed them again, and has room
+/// for them.
 const STATES: [(&str, bool); 2] = [("splitting", false), ("with room", true)];
 
-/// The keys that were there, and those that are to come.
+/// The keys that are present, and those that arrive later.
 type Halves = fn(u64) -> (Vec<u64>, Vec<u64>);
 
 fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
@@ -46,8 +46,8 @@ fn at_random(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-/// Every other key of all, in order: one leaf after the other. Those between them came at random, so that leaves are as
-/// full as ever.
+/// Every other key arrives later, in order, so leaf after leaf. The keys between them are present and arrived at
+/// random, so leaves have the usual fill.
 fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     let mut old = all(2 * pairs);
     let mut keys = old.clone();
@@ -100,9 +100,9 @@ pub(super) const WITHOUT: Study = Study {
             axis: Axis::Measures("LB", &["uniform", "sequential"]),
             claims: &[
                 Claim::new("splitting", "with room", 0.0, 1.316)
-                    .because("The paper has 0.76 of the throughput, of 32 threads."),
+                    .because("The paper has 0.76 of the throughput, with 32 threads."),
                 Claim::new("splitting", "with room", 1.0, 2.5)
-                    .because("The paper has 0.4 of the throughput, of 32 threads that all split at one end."),
+                    .because("The paper has 0.4 of the throughput, with 32 threads that all split at one end."),
             ],
             note: ROOM_NOTE,
         },
@@ -114,9 +114,9 @@ pub(super) const WITHOUT: Study = Study {
             axis: Axis::Measures("percentile", PERCENTILES),
             claims: &[
                 Claim::new("splitting", "with room", 1.0, 4.0)
-                    .because("Of 32 threads in the paper, which wait as well."),
+                    .because("The paper's value is for 32 threads, which wait as well."),
                 Claim::new("splitting", "with room", 5.0, 7.0)
-                    .because("What is that rare is the machine's, not a tree's."),
+                    .because("Events this rare come from the machine, not from a tree."),
             ],
             note: ROOM_NOTE,
         },

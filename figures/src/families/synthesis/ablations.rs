@@ -1,4 +1,4 @@
-//! The leaf with one idea taken away or put in another's place, each beside itself.
+//! The leaf with one idea removed or replaced, compared with the unchanged leaf.
 
 use super::super::epochs::mops;
 use super::LATENCY;
@@ -15,7 +15,7 @@ const CONDITIONS: &str = "plain memory, real flushes and 300 ns more for each li
 
 const OPERATIONS: Axis = Axis::Measures("operations", &["inserts", "gets", "half puts, Zipf"]);
 
-/// A cell for each form: its name in the figure, and its design.
+/// Returns a cell for each form: its name in the figure, and its design.
 fn forms<const FORMS: usize>(setting: &Setting, forms: [(&'static str, &'static str); FORMS]) -> Vec<Cell> {
     let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
     let cells = forms.map(|(name, design)| {
@@ -51,7 +51,7 @@ pub(super) const CODECS: Study = study(
         "SYN-A1",
         "Three bitmaps with their epochs, or the paper's own fields",
         OPERATIONS,
-        &[Claim::even("triple", "literal", 0.0).because("Expected: what the paper's fields lack is safety.")],
+        &[Claim::even("triple", "literal", 0.0).because("Expected: the paper's fields lack only safety.")],
         "One block and no fingerprints, as BD+Tree has it.",
     )],
 );
@@ -94,14 +94,14 @@ pub(super) const ORDERS: Study = Study {
     },
     figures: &[ablation(
         "SYN-A4",
-        "Pairs of a fresh block in the order of their keys, or as they come",
+        "Pairs of a fresh block in key order, or in order of arrival",
         Axis::Measures("operations", &["inserts", "scans of 100"]),
-        &[Claim::more("in order", "as they come", 1.0).because("Expected: what is in order need not be put in order.")],
+        &[Claim::more("in order", "as they come", 1.0).because("Expected: sorted keys need no sorting.")],
         "One block.",
     )],
 };
 
-/// Where fingerprints are looked through.
+/// Where fingerprints are searched.
 const PLACES: [(&str, &str); 4] = [
     ("one block", "buffered"),
     ("one block, aside", "buffered_prints_aside"),
@@ -129,10 +129,10 @@ pub(super) const ASIDE: Study = Study {
     },
     figures: &[ablation(
         "SYN-A5",
-        "Fingerprints in the block, or a copy of them in memory beside it",
+        "Fingerprints in the block, or a copy of them in volatile memory",
         Axis::Measures("operations", &["inserts", "gets", "gets, absent"]),
         &[Claim::more("two blocks, aside", "two blocks", 2.0).because("Expected: no line of either block is read.")],
-        "Reads cost here what plain memory costs: persistent memory that is slower to read would gain more.",
+        "Reads cost here as much as plain memory's: slower persistent memory would gain more.",
     )],
 };
 
@@ -161,13 +161,13 @@ pub(super) const ASIDE_READS: Study = Study {
             "Lines of a leaf that a search reads, by where fingerprints are",
             Axis::Measures("keys", &["there", "absent"]),
             &[Claim::less("two blocks, aside", "two blocks", 1.0)
-                .because("Expected: none but where a fingerprint is another key's.")],
-            "The copy lies in memory beside the block and is not counted.",
+                .because("Expected: none, unless a fingerprint matches another key's.")],
+            "The copy lies in volatile memory and is not counted.",
         )
     }],
 };
 
-/// So many keys that are not among the first `pairs`.
+/// Returns `count` keys that are not among the first `pairs`.
 fn absent(count: u64, pairs: u64) -> Vec<u64> {
     all(pairs + count).split_off(pairs as usize)
 }
@@ -183,9 +183,10 @@ pub(super) const ROOTS: Study = study(
     },
     &[ablation(
         "SYN-A6",
-        "How a root of 16 KiB is searched",
+        "The search of a root of 16 KiB",
         OPERATIONS,
-        &[Claim::more("interpolation", "halving", 1.0).because("Expected: uniform keys lie where they are guessed.")],
+        &[Claim::more("interpolation", "halving", 1.0)
+            .because("Expected: interpolation guesses well on uniform keys.")],
         "One block.",
     )],
 );
@@ -235,6 +236,6 @@ pub(super) const EPOCHS: Study = Study {
         &[Claim::more("one block", "one block", 100.0)
             .against_at(1.0)
             .because("Expected: a longer epoch's lines serve more puts.")],
-        "What may be lost is two epochs.",
+        "A crash may lose two epochs.",
     )],
 };

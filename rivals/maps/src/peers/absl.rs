@@ -1,4 +1,4 @@
-//! `absl::btree_map`, the C++ peer. One of the rooms where `unsafe` may stand: a foreign interface.
+//! `absl::btree_map`, the C++ peer. This is one of the files where `unsafe` is allowed: a foreign interface.
 
 use crate::peer::{Peer, Value};
 use holm_map::Real;
@@ -17,34 +17,34 @@ macro_rules! peer {
             fn $scan(map: *const c_void, from: $raw, count: usize) -> u64;
         }
 
-        /// The map, owned.
+        /// An owned map.
         pub(crate) struct $name(*mut c_void);
 
         impl Drop for $name {
             fn drop(&mut self) {
-                // SAFETY: made by `new`, and given up here.
+                // SAFETY: created by `new`, and given up here.
                 unsafe { $free(self.0) };
             }
         }
 
         impl Peer<$key, $bytes> for $name {
             fn new(_: usize) -> Self {
-                // SAFETY: makes an empty map; C++ ends the process if there is no memory.
+                // SAFETY: creates an empty map; C++ ends the process if there is no memory.
                 Self(unsafe { $new() })
             }
 
             fn insert(&mut self, key: $key, value: Value<$bytes>) {
-                // SAFETY: the map is this one's alone; as many bytes are read as the value has, and copied.
+                // SAFETY: this thread owns the map. The call reads as many bytes as the value has, and copies them.
                 unsafe { $insert(self.0, $as_raw(key), value.as_ptr().cast()) };
             }
 
             fn get(&self, key: $key) -> u64 {
-                // SAFETY: the map is there, and nobody changes it while it is borrowed.
+                // SAFETY: the map exists, and no other thread changes it while it is borrowed.
                 unsafe { $get(self.0, $as_raw(key)) }
             }
 
             fn remove(&mut self, key: $key) -> bool {
-                // SAFETY: the map is this one's alone.
+                // SAFETY: this thread owns the map.
                 unsafe { $remove(self.0, $as_raw(key)) > 0 }
             }
 

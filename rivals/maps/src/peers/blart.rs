@@ -1,4 +1,4 @@
-//! `blart`, an adaptive radix tree with the standard map's methods, over bytes that order as the keys do.
+//! `blart`, an adaptive radix tree with the standard map's methods, over bytes in the order of the keys.
 
 use crate::keys::{Ordered, TestKey};
 use crate::peer::{Peer, Value, number};

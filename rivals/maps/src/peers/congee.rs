@@ -1,5 +1,5 @@
-//! `congee`, an adaptive radix tree for threads: keys and values are words. One guard serves many operations, as its
-//! documentation advises, and is renewed now and then so that what was removed can be freed.
+//! `congee`, a concurrent adaptive radix tree: keys and values are words. One guard serves many operations, as its
+//! documentation recommends. It is repinned now and then so that removed nodes can be freed.
 
 use crate::peer::{Peer, Value, number};
 use congee::U64Congee;

@@ -1,4 +1,4 @@
-//! Our own map, with and without memory had ahead.
+//! Holm's map, with and without memory allocated in advance.
 
 use crate::peer::{Peer, Value, number};
 use holm_map::{Key, Map, Selection};
@@ -39,7 +39,7 @@ impl<K: Key, S: Selection, const N: usize> Peer<K, N> for Map<K, Value<N>, S> {
     }
 }
 
-/// The map with its memory had ahead, which no other peer can.
+/// The map with memory allocated in advance. No other peer offers that.
 pub(crate) struct Reserved<K: Key, V, S: Selection>(Map<K, V, S>);
 
 impl<K: Key, S: Selection, const N: usize> Peer<K, N> for Reserved<K, Value<N>, S> {

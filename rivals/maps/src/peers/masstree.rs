@@ -1,4 +1,4 @@
-//! `masstree`, a trie of B+-trees for threads, with values inside its nodes. One guard serves many operations.
+//! `masstree`, a concurrent trie of B+-trees with values inside its nodes. One guard serves many operations.
 
 use crate::peer::{Peer, Value, number};
 use masstree::{MassTree, RangeBound};

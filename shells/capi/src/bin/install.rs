@@ -1,5 +1,6 @@
-//! Puts what a C program needs under a prefix: `include/holm.h`, `lib/libholm.so` with its number, `lib/libholm.a` and
-//! `lib/pkgconfig/holm.pc`. The libraries are those that were built together with this program and lie beside it.
+//! Installs the files that a C program needs under a prefix: `include/holm.h`, `lib/libholm.so` with its number,
+//! `lib/libholm.a` and `lib/pkgconfig/holm.pc`. The libraries are those that were built together with this program and
+//! lie beside it.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +13,8 @@ const HEADER: &str = include_str!("../../include/holm.h");
 const PKG_CONFIG: &str = include_str!("../../holm.pc.in");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the static library wants from the system, as the compiler tells by `--print native-static-libs`, but for
-/// `-lgcc_s`, which exists as a shared library alone: every C compiler adds it, or its static twin, by itself.
+/// The system libraries that the static library needs, as `--print native-static-libs` prints them. `-lgcc_s` is
+/// omitted, because it exists only as a shared library: every C compiler adds it, or its static equivalent, by itself.
 const PRIVATE: &str = "-lutil -lrt -lpthread -lm -ldl -lc";
 
 fn main() -> Result<()> {
@@ -32,13 +33,13 @@ fn install(prefix: &Path) -> Result<()> {
         fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     }
     put(&include.join("holm.h"), HEADER)?;
-    // Flags are cut apart at spaces, but for those behind a backslash.
+    // pkg-config splits flags at spaces, except those behind a backslash.
     let filled = PKG_CONFIG.replace("@prefix@", &prefix.to_string_lossy().replace(' ', "\\ "));
     put(&pkg_config.join("holm.pc"), &filled.replace("@version@", VERSION).replace("@private@", PRIVATE))?;
     copy(&built("libholm_capi.a")?, &lib.join("libholm.a"))?;
     let shared = format!("libholm.so.{VERSION}");
     copy(&built("libholm_capi.so")?, &lib.join(&shared))?;
-    // The loader looks for the first, as build.rs has named it; the compiler for the second.
+    // The loader searches for the first name, which build.rs has set; the compiler for the second.
     for (link, to) in [("libholm.so.0", &*shared), ("libholm.so", "libholm.so.0")] {
         let link = lib.join(link);
         let _ = fs::remove_file(&link);
@@ -49,12 +50,12 @@ fn install(prefix: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A library beside this program; where tests are built, only among the dependencies.
+/// Returns a library beside this program; in a build of tests it is only among the dependencies.
 fn built(name: &str) -> Result<PathBuf> {
     let program = env::current_exe()?;
     let folder = program.parent().unwrap_or(Path::new("."));
     let found = [folder.join(name), folder.join("deps").join(name)].into_iter().filter(|path| path.exists());
-    // The newer of the two: one may be of another build.
+    // The newer of the two, because one may come from an older build.
     let newest = found.max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok());
     newest.with_context(|| format!("{name} is not beside {}", program.display()))
 }
@@ -64,7 +65,7 @@ fn put(path: &Path, text: &str) -> Result<()> {
 }
 
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    // Replaced, not overwritten: a program may have the old one mapped.
+    // Replaced, not overwritten: a running program may have the old one mapped.
     let _ = fs::remove_file(to);
     fs::copy(from, to).with_context(|| format!("copying {} to {}", from.display(), to.display()))?;
     Ok(())

@@ -1,16 +1,16 @@
-//! Comma-separated records as RFC 4180 has them: a field with a comma, a quote or a line's end in it stands in
-//! quotes, a quote in quotes is doubled, every other byte is itself. Two fields, no header unless asked for.
+//! Comma-separated records as in RFC 4180. A field that contains a comma, a quote or a line end is quoted, and a quote
+//! inside quotes is doubled. Every other byte is literal. There are two fields, and no header unless requested.
 //!
-//! The reader is strict and of our own making for three reasons: a record's first line is numbered exactly (blank
-//! lines, CR LF and quoted line ends included), an input that ends inside quotes is an error and not a last record,
-//! and the memory a record may take is bounded.
+//! The reader is strict, and written here for three reasons. It numbers a record's first line exactly, including blank
+//! lines, CR LF and quoted line ends. An input that ends inside quotes is an error and not a last record. The memory of
+//! a record is bounded.
 
 use std::io::{self, BufRead};
 
 use super::lines::{Line, Lines, without_line_end};
 use super::{Fault, Limits, Next, Pair, Records};
 
-/// Appends a record or a key alone, with its line feed.
+/// Appends a record or a key alone, with a line feed.
 pub(crate) fn append(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
     match value {
         Some(value) => {
@@ -26,7 +26,7 @@ pub(crate) fn append(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
 }
 
 fn append_field(field: &[u8], out: &mut Vec<u8>) {
-    // A field that begins like a byte order mark would lose it at the start of a file.
+    // A field that begins with a byte order mark would lose it at the start of a file.
     let special =
         field.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) || field.starts_with(b"\xef\xbb\xbf");
     if !special {
@@ -49,7 +49,7 @@ pub(crate) struct Csv<R> {
     text: Vec<u8>,
 }
 
-/// Why a record could not be read: the record's own fault, or the input's.
+/// Why a record could not be read: a fault of the record, or an error of the input.
 enum Stop {
     Fault(Fault),
     Input(io::Error),
@@ -72,8 +72,8 @@ impl<R: BufRead> Csv<R> {
         Self { lines: Lines::new(input), limits, text: Vec::new() }
     }
 
-    /// Appends one more line of the record. What does not even have a comma where the longest key would have ended
-    /// is not read on; nor is what the longest record cannot fill, every byte of it a doubled quote.
+    /// Appends one more line of the record. It stops early if there is no comma where the longest key would have ended,
+    /// and if the line is longer than the longest record with every byte a doubled quote.
     fn line(&mut self) -> Result<Line, Stop> {
         let key_limit = 2 * self.limits.key + 3;
         let limit = key_limit + 2 * self.limits.value + 4;
@@ -95,12 +95,12 @@ impl<R: BufRead> Csv<R> {
         .into())
     }
 
-    /// Where the text that was read ends, its line's end not counted.
+    /// Returns the end of the text that was read, without its line end.
     fn end(&self) -> usize {
         without_line_end(&self.text).len()
     }
 
-    /// Reads the field that starts at `at` into `field`; where it ends.
+    /// Reads the field that starts at `at` into `field`, and returns its end.
     fn field(&mut self, at: usize, field: &mut Vec<u8>) -> Result<usize, Stop> {
         field.clear();
         if self.text.get(at) == Some(&b'"') {
@@ -118,7 +118,7 @@ impl<R: BufRead> Csv<R> {
         Ok(at + length)
     }
 
-    /// The same behind an opening quote; takes more lines until the closing one is found.
+    /// Reads the rest of a quoted field; reads more lines until it finds the closing quote.
     fn quoted(&mut self, mut at: usize, field: &mut Vec<u8>) -> Result<usize, Stop> {
         loop {
             let rest = &self.text[at..];
@@ -145,7 +145,7 @@ impl<R: BufRead> Csv<R> {
         }
     }
 
-    /// The record whose first line is in `text`.
+    /// Parses the record whose first line is in `text`.
     fn record(&mut self, pair: &mut Pair) -> Result<(), Stop> {
         let at = self.field(0, &mut pair.key)?;
         if at == self.end() {

@@ -1,4 +1,4 @@
-//! What can be wrong with a line: what was found, and what was expected.
+//! Faults of a line: what was found, and what was expected.
 
 use std::fmt;
 
@@ -7,36 +7,36 @@ use crate::escape::BadEscape;
 /// Why a line is no record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Not a key and a value; `separator` is what should stand once between them.
+    /// The line is not a key and a value; `separator` is expected once between them.
     Fields { found: usize, separator: &'static str },
     /// A backslash that starts no escape.
     Escape(BadEscape),
-    /// More bytes than a key may have.
+    /// The key is longer than the limit.
     KeyTooLong { limit: usize },
-    /// More bytes than a value may have.
+    /// The value is longer than the limit.
     ValueTooLong { limit: usize },
-    /// More bytes than any key and value could take.
+    /// The line is longer than any key and value together.
     LineTooLong { limit: usize },
     /// A quote inside a field that began without one.
     StrayQuote,
-    /// Something between a closing quote and the comma or the line's end.
+    /// Text between a closing quote and the comma or the line end.
     AfterQuote,
     /// The input ended inside quotes.
     UnclosedQuote,
-    /// More bytes than any record takes, quotes among them: where the record ends is unknown.
+    /// A quoted record is longer than any valid record: its end is unknown.
     EndlessQuote { limit: usize },
     /// A carriage return outside quotes that ends no line.
     StrayReturn,
-    /// Not the JSON object that was expected; `column` counts bytes from 1.
+    /// The line is not the expected JSON object; `column` counts bytes from 1.
     Json { column: usize, what: String },
-    /// A JSON object without the field, or with it and its `_base16` form both.
+    /// A JSON object without the field, or with both the field and its `_base16` form.
     Member { name: &'static str, found: usize },
     /// Not pairs of hex digits.
     Base16 { name: &'static str },
 }
 
 impl Fault {
-    /// Whether it is unknown what else was swallowed with this record, so that going on would hide a loss.
+    /// Returns whether the record may have swallowed other records, so that continuing would hide a loss.
     pub(crate) fn ends_the_input(&self) -> bool {
         matches!(self, Self::UnclosedQuote | Self::EndlessQuote { .. })
     }

@@ -1,8 +1,8 @@
-//! One JSON object per line: `{"key":"..","value":".."}`. JSON strings are Unicode, so bytes that are not UTF-8 stand
-//! as hex digits in `key_base16` or `value_base16` instead; each of the two fields by itself.
+//! One JSON object per line: `{"key":"..","value":".."}`. JSON strings are Unicode, so bytes that are not UTF-8 become
+//! hex digits in `key_base16` or `value_base16` instead, separately for each of the two fields.
 //!
-//! Read: the members in any order, nothing else beside them, and strings only. A number or an object as a value is
-//! refused: which of its spellings would be stored is not guessed.
+//! The reader accepts the members in any order, no other members, and only strings. It rejects a number or an object as
+//! a value: it does not guess which of its spellings to store.
 
 use std::io::{self, BufRead};
 
@@ -15,10 +15,10 @@ use crate::escape::{base16_digit, push_base16};
 /// The most bytes that one byte takes in a JSON string: `\u0000`.
 const ESCAPED_BYTES: usize = 6;
 
-/// Bytes beside the two strings: braces, names, quotes, and some blanks.
+/// Bytes apart from the two strings: braces, names, quotes, and some blanks.
 const FRAME_BYTES: usize = 1024;
 
-/// Appends a record or a key alone, with its line feed.
+/// Appends a record or a key alone, with a line feed.
 pub(crate) fn append(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
     out.push(b'{');
     append_member("key", key, out);
@@ -69,7 +69,7 @@ impl<R: BufRead> ByLine for Jsonl<R> {
         self.lines.number()
     }
 
-    /// Reads a line, the start of it first: what does not begin as an object is never held whole.
+    /// Reads a line, its start first: a line that does not begin as an object is never held whole.
     fn line(&mut self) -> io::Result<Result<Line, Fault>> {
         let limit = (self.limits.key + self.limits.value) * ESCAPED_BYTES + FRAME_BYTES;
         self.line.clear();
@@ -97,7 +97,7 @@ impl<R: BufRead> ByLine for Jsonl<R> {
     }
 }
 
-/// The fault without the "at line 1" that would stand beside the line's true number.
+/// Returns the fault without serde's "at line 1", because the true line number is printed beside it.
 fn json_fault(error: &serde_json::Error) -> Fault {
     let what = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

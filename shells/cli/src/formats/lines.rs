@@ -1,22 +1,22 @@
-//! Lines of an input, counted, and never more of one in memory than the caller asked for.
+//! Counted lines of an input. Memory holds no more of a line than the caller requested.
 
 use std::io::{self, BufRead, Read};
 
-/// What was appended to the caller's buffer.
+/// The result of appending to the caller's buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// A line to its end; the last line of an input may lack the line feed.
+    /// A line to its end. The last line of an input may lack the line feed.
     Whole,
-    /// As much as the limit allowed; more is to come.
+    /// A part of a line, up to the limit; more follows.
     Part,
-    /// Nothing: the input is at its end.
+    /// Nothing: the input has ended.
     End,
 }
 
-/// A mark that some editors put before the text; no text of ours.
+/// A mark that some editors write before the text. It is not part of the text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads lines, and knows which one it is on.
+/// Reads and counts lines.
 pub(crate) struct Lines<R> {
     input: R,
     number: u64,
@@ -28,13 +28,13 @@ impl<R: BufRead> Lines<R> {
         Self { input, number: 0, midway: false }
     }
 
-    /// The line read last, counted from 1; 0 before the first.
+    /// Returns the number of the last line, counted from 1; 0 before the first.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Appends the rest of a line read in part, or the next line, its line feed included, until `buffer` holds
-    /// `limit` bytes.
+    /// Appends the rest of a partly read line, or the next line, including its line feed, until `buffer` holds `limit`
+    /// bytes.
     pub(crate) fn read(&mut self, buffer: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
         let held = buffer.len();
         let room = limit.saturating_sub(held) as u64;
@@ -58,7 +58,7 @@ impl<R: BufRead> Lines<R> {
         Ok(line)
     }
 
-    /// Passes over the rest of a line that was read in part.
+    /// Skips the rest of a line that was read in part.
     pub(crate) fn skip(&mut self) -> io::Result<()> {
         let mut passed = Vec::new();
         while self.midway {
@@ -69,12 +69,12 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A line without its line feed.
+/// Returns a line without its line feed.
 pub(crate) fn without_line_feed(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\n").unwrap_or(line)
 }
 
-/// A line without its line feed or carriage return and line feed.
+/// Returns a line without its line feed or its carriage return and line feed.
 pub(crate) fn without_line_end(line: &[u8]) -> &[u8] {
     match line.strip_suffix(b"\n") {
         Some(line) => line.strip_suffix(b"\r").unwrap_or(line),

@@ -1,8 +1,8 @@
-//! Tab-separated records: key, tab, value, one line each, escaped as `escape` says.
+//! Tab-separated records: key, tab, value, one per line, escaped as `escape` says.
 //!
-//! A line is read as it was written here, and a plain list of words and values is read as it stands as long as it
-//! holds no backslash. A carriage return before the line feed belongs to the line's end. The raw reader knows no
-//! escapes: the key ends at the first tab, the value is every other byte before the line feed.
+//! The reader accepts lines of this program's writer, and also any list of keys and values without backslashes. A
+//! carriage return before the line feed belongs to the line end. The raw reader has no escapes: the key ends at the
+//! first tab, and the value is every other byte before the line feed.
 
 use std::io::{self, BufRead};
 
@@ -13,7 +13,7 @@ use crate::escape::{escape, unescape};
 /// The most bytes that one byte takes when escaped: `\xHH`.
 const ESCAPED_BYTES: usize = 4;
 
-/// Appends a record or a key alone, with its line feed.
+/// Appends a record or a key alone, with a line feed.
 pub(crate) fn append(key: &[u8], value: Option<&[u8]>, out: &mut Vec<u8>) {
     escape(key, out);
     if let Some(value) = value {
@@ -36,7 +36,7 @@ impl<R: BufRead> Tsv<R> {
         Self { lines: Lines::new(input), limits, raw: false, line: Vec::new() }
     }
 
-    /// A reader without escapes.
+    /// Returns a reader without escapes.
     pub(crate) fn raw(input: R, limits: Limits) -> Self {
         Self { raw: true, ..Self::new(input, limits) }
     }
@@ -47,7 +47,7 @@ impl<R: BufRead> ByLine for Tsv<R> {
         self.lines.number()
     }
 
-    /// Reads a line, the start of it first: where no key ends in time, the rest is never held.
+    /// Reads a line, its start first: if no key ends within the limit, the rest is never held.
     fn line(&mut self) -> io::Result<Result<Line, Fault>> {
         let key_limit = self.limits.key * ESCAPED_BYTES + 1;
         let line_limit = key_limit + self.limits.value * ESCAPED_BYTES + 2;

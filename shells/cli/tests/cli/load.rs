@@ -141,7 +141,7 @@ fn the_package_list_loads_verbatim() {
     sea.call(["load", "db", file]).with(0);
     let text = std::fs::read_to_string(file).unwrap();
     let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    // By the keys' bytes: a tab sorts before all that a name may hold, so whole lines sort alike.
+    // Sorts by the bytes of the keys: a tab sorts before every byte of a name, so whole lines sort in the same order.
     lines.sort_unstable();
     assert!(sea.holm("export db").with(0) == lines.concat());
 }
@@ -155,7 +155,7 @@ fn a_killed_load_leaves_a_prefix() {
         let mut command = sea.command(["load", &database, "--durability", durability]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
-        // More than the reader takes at once and the pipe holds: when it is all written, the first of it is stored.
+        // More than the reader reads at once and the pipe holds: when all of it is written, its first part is stored.
         let fed = 150_000;
         for number in 0..fed {
             pipe.write_all(line(number).as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The built binary, run as its users run it: a process per call, files in between.
+//! Tests of the built binary, run as users run it: a process per call, with files in between.
 #![forbid(unsafe_code)]
 
 mod input;

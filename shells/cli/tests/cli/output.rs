@@ -78,7 +78,7 @@ fn export_writes_over_nothing() {
 #[test]
 fn a_reader_that_leaves_hears_no_complaint() {
     let sea = Sea::new();
-    // Far more than pipes and buffers hold, so that the writer must notice.
+    // Far more than pipes and buffers hold, so that the writer notices.
     let text: String = (0..20_000).map(|number| format!("key{number:06}\t{}\n", "x".repeat(100))).collect();
     sea.fed("load db --durability onsync", text.as_bytes()).with(0);
     for line in ["scan db", "scan db --reverse --format jsonl", "export db --format csv"] {

@@ -1,4 +1,4 @@
-//! The verbs that only read: of a closed database they change nothing, and any number of them read at once.
+//! The commands that only read: they do not change a closed database, and any number of them read at once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use holm::Database;
 
 use crate::support::Sea;
 
-/// Each with what it prints, or with how that begins, of the database that `closed` makes.
+/// Each command with its output, or the start of it, for the database that `closed` creates.
 const READING: [(&str, &str); 6] = [
     ("get db north", "coral\n"),
     ("scan db --prefix n", "north\tcoral\n"),
@@ -29,7 +29,7 @@ fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
     files.map(|file| (file.file_name().to_string_lossy().into(), fs::read(file.path()).expect("a file"))).collect()
 }
 
-/// What a process leaves that dies with the database open: a copy of the files meanwhile.
+/// The files of a process that dies with the database open: a copy made meanwhile.
 fn not_closed() -> Sea {
     let sea = Sea::new();
     let database = Database::open(sea.path("alive")).expect("a new database");
@@ -47,7 +47,7 @@ fn not_closed() -> Sea {
 fn a_closed_database_is_only_looked_at() {
     let sea = closed();
     let before = contents(&sea.path("db"));
-    // Root is refused nothing, so that the files are compared as well.
+    // Permissions do not stop root, so the files are compared as well.
     for folder in ["db", "."] {
         let mut permissions = fs::metadata(sea.path(folder)).expect("there").permissions();
         permissions.set_readonly(true);
@@ -94,11 +94,11 @@ fn a_database_that_was_not_closed_is_recovered_and_that_is_told() {
         assert_eq!(said.error, "holm: db was not closed: opening it for writing, to recover it\n", "{line}: {said:?}");
         let printed = said.with(0);
         assert!(printed.starts_with(expected), "{line}: {printed}");
-        // These two know what the recovery found.
+        // These two commands have the results of the recovery.
         if ["stat db", "check db"].contains(&line) {
             assert!(printed.contains("copies"), "{line}: {printed}");
         }
-        // It is closed from then on.
+        // The first command closed the database, so this one finds it closed.
         assert_eq!(sea.holm(line).error, "", "{line}");
     }
 }

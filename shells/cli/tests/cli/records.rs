@@ -1,4 +1,4 @@
-//! One record at a time: `put`, `get`, `del`, `keyspaces`, `stat` and `check`, and the codes they end with.
+//! Commands on one record: `put`, `get`, `del`, `keyspaces`, `stat` and `check`, and their exit codes.
 
 use crate::support::Sea;
 
@@ -188,7 +188,7 @@ fn what_is_no_database_is_named_once() {
     assert!(sea.holm("put none/db k v").complaint().contains("none/db"));
 }
 
-/// Its own paragraphs are wrapped once, by whoever knows the terminal's width, and not at the source's as well.
+/// The help text's paragraphs are wrapped only at the terminal's width, and not at the source's width as well.
 #[test]
 fn help_is_wrapped_once() {
     let sea = Sea::new();

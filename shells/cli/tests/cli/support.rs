@@ -1,5 +1,5 @@
-//! The built binary and a folder to run it in: every call is a process of its own, so what one stored and another
-//! finds has been on the disk in between.
+//! The built binary and a folder for it. Every call is a process of its own, so data that one call stores and another
+//! finds has gone through the files.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,12 +7,12 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// A folder that goes away with the test.
+/// A folder that is deleted with the test.
 pub(crate) struct Sea {
     folder: tempfile::TempDir,
 }
 
-/// What a call said.
+/// The output of a call.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -21,14 +21,14 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What was printed, after an end with this code.
+    /// Returns the output, and checks the exit code.
     #[track_caller]
     pub(crate) fn with(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
         String::from_utf8(self.out).expect("text")
     }
 
-    /// The single line of complaint, after an end with code 2 and nothing printed.
+    /// Returns the single line of the error, and checks that the exit code is 2 and that there is no output.
     #[track_caller]
     pub(crate) fn complaint(self) -> String {
         assert_eq!((self.code, self.out.as_slice()), (Some(2), &b""[..]), "{self:?}");
@@ -59,31 +59,31 @@ impl Sea {
         fs::write(self.path(name), bytes).expect("a file in the test's folder");
     }
 
-    /// A call that has not been made yet, in the folder and without input.
+    /// Prepares a call in the folder, without input.
     pub(crate) fn command<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_holm"));
         command.current_dir(self.folder.path()).args(args).stdin(Stdio::null());
         command
     }
 
-    /// A call with its arguments in one string, parted by blanks.
+    /// Runs a call with its arguments in one string, separated by blanks.
     pub(crate) fn holm(&self, line: &str) -> Said {
         self.call(line.split_whitespace())
     }
 
-    /// A call with arguments as they are.
+    /// Runs a call with the given arguments.
     pub(crate) fn call<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Said {
         self.command(args).output().expect("the binary runs").into()
     }
 
-    /// A call with input.
+    /// Runs a call with input.
     pub(crate) fn fed(&self, line: &str, input: &[u8]) -> Said {
         let mut command = self.command(line.split_whitespace());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary runs");
         let mut pipe = child.stdin.take().expect("a pipe");
         std::thread::scope(|scope| {
-            // The binary may stop at a bad line and close the pipe before all is written.
+            // The binary may stop at a bad line and close the pipe before all input is written.
             scope.spawn(move || drop(pipe.write_all(input)));
             child.wait_with_output().expect("the binary ends").into()
         })

@@ -1,7 +1,7 @@
-//! The trees beside one another: one leaf design after the other over plain memory, keys of one word, flushes and
-//! fences as the processor has them and with emulated latency on top. Rounds go through all designs, so that a slow
-//! minute of the machine hits every one; each round has a fresh tree. What a flush costs and what is emulated is said
-//! with every table, for no figure means anything without it.
+//! Compares the leaf designs over plain memory, with keys of 8 bytes. Flushes and fences cost what they cost on this
+//! processor, plus emulated latency. Rounds go over all designs, so that a slow minute of the machine affects every one
+//! of them, and each round has a fresh tree. Every table states the cost of a flush and the emulated latency, because
+//! no figure means anything without them.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use trial::{Entry, Measure, Sample, Setting, entries};
 
-/// Measures the designs in one run.
+/// Measures the leaf designs in one run.
 #[derive(Parser)]
 struct Arguments {
     /// Designs, separated by commas [default: all of the list; `all` adds the variants]
@@ -24,13 +24,13 @@ struct Arguments {
     /// Pairs in the tree
     #[arg(long, default_value_t = 1_000_000)]
     pairs: u64,
-    /// Emulated latency of a flushed line in nanoseconds, on top of what it costs here; several separated by commas
+    /// Emulated latency of a flushed line in nanoseconds, in addition to its cost here; several separated by commas
     #[arg(long, value_delimiter = ',', default_value = "0,300")]
     flush_ns: Vec<u32>,
     /// Numbers of threads, separated by commas
     #[arg(long, value_delimiter = ',', default_value = "1")]
     threads: Vec<usize>,
-    /// Put keys in their order; otherwise they are scattered
+    /// Insert keys in ascending order; otherwise they are scattered
     #[arg(long)]
     ascending: bool,
     /// Rounds over all designs
@@ -41,12 +41,12 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// All that was measured of one design under one setting.
+/// The measurements of one design under one setting.
 #[derive(Serialize)]
 struct Row {
     design: &'static str,
     setting: Setting,
-    /// One sample for each round, nanoseconds of the wall's clock for an operation, over all threads.
+    /// One sample per round: nanoseconds of wall-clock time per operation, over all threads.
     samples: Vec<Sample>,
 }
 
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The designs asked for, in the order of the lists.
+/// Returns the requested designs, in the order of the lists.
 fn chosen(names: &[String]) -> Result<Vec<Entry>> {
     let all = entries();
     if let Some(unknown) = names.iter().find(|name| *name != "all" && all.iter().all(|entry| entry.name != **name)) {
@@ -104,7 +104,7 @@ fn chosen(names: &[String]) -> Result<Vec<Entry>> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// A table for each setting, medians with the least and the greatest, and one of counts.
+/// Returns a table for each setting, with median, minimum and maximum, and one table of counts.
 fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
     let mut settings: Vec<Setting> = Vec::new();
     report.rows.iter().for_each(|row| {
@@ -135,7 +135,7 @@ fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
     Ok(text)
 }
 
-/// The median, and between which values it lies.
+/// Returns the median, the minimum and the maximum.
 fn spread(values: impl Iterator<Item = f64>) -> String {
     let mut values: Vec<_> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! One fresh tree of one design: filled, searched, changed and emptied by half, each step timed as a whole.
+//! One fresh tree of one design: it is filled, searched, changed, and half of it removed. Each step is timed as a
+//! whole.
 
 use anyhow::Result;
 use holm_bench::grove::{Grove, Soil, word};
@@ -12,23 +13,23 @@ use serde::Serialize;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How often epochs end, where the design is durable by epochs.
+/// The interval between ends of epochs, if the design is durable per epoch.
 const EPOCH: Duration = Duration::from_millis(5);
 
-/// Keys asked for together.
+/// Keys that are looked up together.
 const TOGETHER: usize = 1024;
 
-/// Under what a design is measured.
+/// The conditions of a measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Setting {
     /// Nanoseconds added to each flushed line.
     pub(crate) flush_ns: u32,
     pub(crate) threads: usize,
-    /// Keys are put in their order, and not scattered.
+    /// Inserts keys in ascending order instead of scattered.
     pub(crate) ascending: bool,
 }
 
-/// What is timed.
+/// The timed steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Measure {
     Insert,
@@ -55,7 +56,7 @@ impl Measure {
     }
 }
 
-/// Nanoseconds an operation, in the order of [`Measure::ALL`].
+/// Nanoseconds per operation, in the order of [`Measure::ALL`].
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Sample([f64; Measure::ALL.len()]);
 
@@ -70,11 +71,11 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) is_variant: bool,
     pub(crate) measure: fn(u64, Setting) -> Result<Sample>,
-    /// Lines flushed and fences, of insert, update and remove.
+    /// Flushed lines and fences of insert, update and remove.
     pub(crate) count: fn(u64, bool) -> Result<[[f64; 2]; 3]>,
 }
 
-/// Both lists, but for what keeps nothing.
+/// Returns both lists, without designs that store nothing.
 pub(crate) fn entries() -> Vec<Entry> {
     let mut all = Vec::new();
     macro_rules! listed {
@@ -94,7 +95,7 @@ fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
     }
 }
 
-/// A tree, and how many pairs it is to have.
+/// A tree, and the number of pairs that it will hold.
 struct Trial<D: Design> {
     grove: Grove<D>,
     pairs: u64,
@@ -107,7 +108,7 @@ impl<D: Design> Trial<D> {
         Ok(Trial { grove, pairs, key: if ascending { |number| number } else { word } })
     }
 
-    /// Puts the number and `more` under each number's key.
+    /// Puts the number plus `more` under each number's key.
     fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
         Ok(self.grove.put(numbers.map(|number| ((self.key)(number), number + more)))?)
     }
@@ -120,7 +121,8 @@ impl<D: Design> Trial<D> {
         self.grove.get((self.key)(number)).unwrap_or_default()
     }
 
-    /// Nanoseconds for each of so many operations, done by all threads together; the thread's number is given to each.
+    /// Returns the nanoseconds per operation, where all threads together run `operations` operations. `work` gets the
+    /// number of its thread.
     fn timed(&self, threads: usize, operations: u64, work: impl Fn(u64) -> Result<()> + Sync) -> Result<f64> {
         let began = Instant::now();
         let outcomes: Vec<Result<()>> = std::thread::scope(|scope| {
@@ -153,7 +155,7 @@ impl<D: Design> Trial<D> {
             Ok(())
         })?;
         let dependent = self.timed(threads, pairs, |thread| {
-            // The payload is the number and one: the next key is known only when the last payload is.
+            // The payload is the number plus one: the next key depends on the previous payload.
             black_box(drawn(thread).fold(0, |last, number| self.get(number ^ last >> 63)));
             Ok(())
         })?;
@@ -175,7 +177,7 @@ fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
     Trial::<D>::new(pairs, setting.ascending, setting.flush_ns, false)?.sample(setting.threads)
 }
 
-/// Exact, and independent of the machine.
+/// Returns exact counts, which do not depend on the machine.
 fn count<D: Design>(pairs: u64, ascending: bool) -> Result<[[f64; 2]; 3]> {
     let trial = Trial::<D>::new(pairs, ascending, 0, true)?;
     let counts = || trial.grove.counts();
