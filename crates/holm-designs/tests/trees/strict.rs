@@ -1,5 +1,5 @@
-//! What all designs share: every key and value against the standard library's map. And what those share that are
-//! durable when an operation returns: readers beside writers, flushes and fences by a table, every crash of every
+//! What all designs share: every key and value equals the standard library's map. And what the designs share that are
+//! durable when an operation returns: readers beside writers, flushes and fences by a table, and every crash of every
 //! operation on one leaf.
 
 mod counts;
@@ -81,7 +81,7 @@ pub fn readers_beside_writers(grove: &Grove<Words>) {
         for thread in 0..2u64 {
             let done = &done;
             scope.spawn(move || {
-                // Pairs that never go: once seen, always seen.
+                // Pairs that are never removed: once seen, always seen.
                 let mut seen = 0;
                 while !done.load(Relaxed) {
                     while grove.get(mixed(seen * 2 + thread)).is_some() {

@@ -1,4 +1,4 @@
-//! A forest of words over plain memory, against the standard library's map.
+//! A tree set of words over plain memory, against the standard library's map.
 
 use holm_designs::designs;
 use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
@@ -47,8 +47,8 @@ fn mixed(i: u64) -> u64 {
     i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
-/// Keys in their order leave full leaves behind, which a split in the middle would leave half full; the same keys the
-/// other way round do not.
+/// Keys in ascending order leave full leaves behind, where a split in the middle would leave half-full ones. The same
+/// keys in descending order do not.
 #[test]
 fn keys_in_their_order_leave_full_leaves_behind() {
     let leaves = |keys: &mut dyn Iterator<Item = u64>| {
@@ -123,7 +123,7 @@ fn backwards_views_meet_every_pair() {
     assert_eq!(all, (0..5_000).rev().map(|key| key * 3).collect::<Vec<_>>());
 }
 
-/// A scan looks at the leaf that comes next while it copies one; what has changed since is looked at again.
+/// A scan reads the next leaf while it copies one; a leaf that changed since is read again.
 #[test]
 fn what_was_foreseen_counts_only_while_it_stands() {
     let grove = grove();
