@@ -1,5 +1,5 @@
-//! Waiters: woken by what they wait for, by the pool's failure and by its end, never too early and never not at all.
-//! A wake-up that is lost shows as a deadlock, which the scheduler reports.
+//! Waiters: the event that they wait for wakes them, and so do the storage's failure and its end; never too early, and
+//! never not at all. A lost wake-up shows as a deadlock, which the scheduler reports.
 
 use crate::clock;
 use crate::explore::{caught, explore};
@@ -7,7 +7,7 @@ use holm_medium::{Clock, MediumError};
 use shuttle::thread;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Ticks until stopped; `recorded` is what a medium would have made durable.
+/// Ends epochs until stopped; `recorded` is what a medium would have made durable.
 fn tick(clock: &Clock, recorded: &AtomicU64, early: bool) {
     while !clock.sleep(None) {
         let ended = clock.raise();
