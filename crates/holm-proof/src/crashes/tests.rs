@@ -18,7 +18,7 @@ fn base() -> Snapshot {
     Snapshot::of(&holm_medium::Image::heap(256, 0))
 }
 
-/// The first words of the first two lines of each image that a crash may leave after these events.
+/// The first two words of the first two lines, for each image that a crash may leave after these events.
 fn left(persistency: Persistency, events: &[(u32, Event)]) -> BTreeSet<[u64; 4]> {
     let mut crashes = Crashes::new(persistency, base());
     for (index, (thread, event)) in events.iter().enumerate() {
@@ -89,7 +89,7 @@ fn too_many_images_are_sampled_and_it_is_said() {
     assert_eq!(contents.len(), 2 + 40 * 2 + 40 * 39 + 50, "extremes, singles, pairs, and random ones");
 }
 
-/// An opening that reads on by what it has read: a value leads to the next word, three times.
+/// An opening whose next word depends on the value just read, three times.
 fn wander(first: u64, word: impl Fn(u64) -> u64) -> (Vec<(u64, u64)>, u64) {
     let (mut reads, mut loc, mut sum) = (vec![], first, 0u64);
     for _ in 0..3 {
@@ -103,7 +103,7 @@ fn wander(first: u64, word: impl Fn(u64) -> u64) -> (Vec<(u64, u64)>, u64) {
     (reads, sum)
 }
 
-/// Opens by wandering, and counts the images of each outcome.
+/// Opens images with `wander`, and counts the images of each outcome.
 #[derive(Default)]
 struct Wanderer {
     opened: u64,
@@ -124,7 +124,7 @@ impl Opener<u64> for Wanderer {
     }
 }
 
-/// A trace of stores at random over three lines, some flushed, some fenced.
+/// A trace of random stores to three lines, some flushed, some fenced.
 fn noise(seed: u64) -> Vec<Entry> {
     let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
     let event = |_| match random.random_range(0..12) {
