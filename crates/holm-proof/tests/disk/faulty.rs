@@ -1,4 +1,4 @@
-//! Calls that fail: every call of a session, with every kind of failure, once and for good.
+//! Calls that fail: every call of a session, with every kind of failure, once and permanently.
 
 use crate::session::{Database, UUID, dir, is_there, options, read_back, record_of, recovered};
 use holm_medium::error::{MediumError, Result};
@@ -8,7 +8,7 @@ use holm_proof::disk::{Fault, Kind, SimDisk};
 
 const FAULTS: [Fault; 5] = [Fault::Eio, Fault::NoSpace, Fault::Interrupted, Fault::WouldBlock, Fault::Short(100)];
 
-/// A session on a faulty disk; the last epoch acknowledged, the last attempted, and how it ended.
+/// A session on a faulty disk; returns the last epoch acknowledged, the last attempted, and how the session ended.
 fn session(disk: &SimDisk, direct: bool) -> (u64, u64, Result<()>) {
     match Database::create(disk, direct) {
         Ok(mut database) => {

@@ -1,4 +1,4 @@
-//! The simulated disk itself: it must lose what real ones lose, and keep what they keep.
+//! The simulated disk itself: it must lose what real disks lose, and keep what they keep.
 
 use holm_medium::vfs::{AlignedBytes, How, Vfs, read_exact_at, write_all_at};
 use holm_proof::disk::{Fault, Kind, SECTOR, SimDisk, Undecided};

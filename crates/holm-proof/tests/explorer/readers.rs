@@ -1,4 +1,4 @@
-//! What readers were told counts: a reader who believes too early is contradicted by a crash.
+//! What readers have returned counts: a crash contradicts a reader that does not wait.
 
 use holm_proof::Subject;
 use holm_proof::script::change;
@@ -20,7 +20,7 @@ fn a_reader_that_looks_into_a_leaf_while_it_is_written_is_contradicted() {
     assert!(contradicted(&fast_fair, Reader::Rash, Persistency::Line).is_some());
 }
 
-/// The loss of power takes what the latch let him see, if he does not ask for its epoch as well.
+/// The loss of power removes what the latch let the reader see, unless the reader also checks the epoch.
 #[test]
 fn a_reader_that_does_not_wait_for_the_epoch_is_contradicted() {
     let violation = contradicted(&buffered, Reader::Hasty, Persistency::Line).expect("an epoch that is lost");

@@ -1,4 +1,4 @@
-//! The scripts do what their names say: else the scenarios that use them would look at nothing.
+//! The scripts do what their names say: otherwise the scenarios that use them would test nothing.
 
 use holm_proof::Subject;
 use holm_proof::script::{come_along, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
@@ -49,7 +49,7 @@ fn what_came_along_is_changed_next() {
 
 #[test]
 fn a_leaf_full_of_versions_is_written_anew() {
-    // Its first epoch only: two epochs later the block that was given up comes back.
+    // Its first epoch only: two epochs later the released block comes back.
     let mut script = refresh();
     script.steps.truncate(12);
     let (before, after) = leaves(&script);

@@ -1,9 +1,9 @@
-//! The table of coverage has no hole, and one would show.
+//! The table of coverage has no hole, and the test would show one.
 
 use holm_proof::table::{Table, json, quick};
 use holm_proof::{Persistency, subjects, table};
 
-/// A test for each design: they take as long as everything else of this file together, and more than one core.
+/// A test for each design: together they take as long as everything else in this file, and more than one core.
 macro_rules! every_cell_was_looked_at_or_is_excused {
     ($($name:ident)*) => {
         $(
