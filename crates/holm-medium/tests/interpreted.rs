@@ -10,7 +10,7 @@ fn clock() -> Clock {
 
 /// A thread pins an epoch for the first time while the clock advances: its thread slot is new, and must still be seen.
 #[test]
-fn a_new_seat_is_seen_by_whoever_raises() {
+fn a_new_thread_slot_is_seen_by_an_advance() {
     for _ in 0..if cfg!(miri) { 20 } else { 300 } {
         let clock = clock();
         let (ended, left) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -37,7 +37,7 @@ fn a_new_seat_is_seen_by_whoever_raises() {
 
 /// Marks are relaxed; the unpin and the thread slot publish them to the draining thread.
 #[test]
-fn marks_arrive_with_the_check_out() {
+fn marks_are_visible_after_the_unpin() {
     let (clock, records) = (clock(), Area::Records.at(0) / LINE);
     let ticks = if cfg!(miri) { 12 } else { 300 };
     let marked: Vec<AtomicU64> = (0..ticks + FIRST_EPOCH + 2).map(|_| AtomicU64::new(0)).collect();

@@ -108,14 +108,14 @@ fn an_end_costs_a_flush_a_line_and_one_for_the_clock_and_two_fences() {
 
 /// Each further flusher that has lines fences for itself; a few lines are not divided.
 #[test]
-fn persisters_share_the_lines_and_fence_each_for_itself() {
+fn flushers_divide_the_lines_and_each_fences_for_itself() {
     assert_eq!(cost(3, 600), Counts { writes: 1, flushes: 601, fences: 4 });
     assert_eq!(cost(2, 600), Counts { writes: 1, flushes: 601, fences: 3 });
     assert_eq!(cost(3, 60), Counts { writes: 1, flushes: 61, fences: 2 });
 }
 
 #[test]
-fn whoever_syncs_waits_for_two_ends_at_the_most() {
+fn a_sync_waits_for_at_most_two_epoch_ends() {
     let told = Told::new("", true);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let first = write(&told.quill, 3);
@@ -152,7 +152,7 @@ fn told_of_the_end(told: &Told, metronome: &Metronome, lines: u64) {
 }
 
 #[test]
-fn who_waits_and_who_writes_is_told_that_the_thread_has_died() {
+fn waiters_and_writers_get_an_error_when_the_thread_dies() {
     let told = Told::new("holm-metronome", false);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     told_of_the_end(&told, &metronome, 3);
@@ -162,14 +162,14 @@ fn who_waits_and_who_writes_is_told_that_the_thread_has_died() {
 
 /// The other flushers have done their part; without the missing lines the epoch is not complete.
 #[test]
-fn a_persister_that_dies_is_told_as_well() {
+fn waiters_and_writers_get_an_error_when_a_flusher_dies() {
     let told = Told::new("holm-persister", false);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(3)).expect("threads");
     told_of_the_end(&told, &metronome, 600);
 }
 
 #[test]
-fn an_operation_that_never_ends_is_shown_and_others_go_on() {
+fn an_operation_that_never_ends_is_reported_and_others_continue() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let stay = quill.clock().check_in().expect("sound");
@@ -192,7 +192,7 @@ fn an_operation_that_never_ends_is_shown_and_others_go_on() {
 }
 
 #[test]
-fn a_batch_that_holds_the_clock_is_shown() {
+fn a_batch_that_holds_the_clock_is_reported() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let hold = quill.clock().hold(0, 2).expect("sound");
@@ -203,7 +203,7 @@ fn a_batch_that_holds_the_clock_is_shown() {
 }
 
 #[test]
-fn a_slow_medium_is_shown_and_writers_go_on() {
+fn a_slow_medium_is_reported_and_writers_continue() {
     let told = Told::new("", true);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let epoch = write(&told.quill, 3);
@@ -221,7 +221,7 @@ fn a_slow_medium_is_shown_and_writers_go_on() {
 }
 
 #[test]
-fn an_end_comes_at_its_interval_and_a_last_one_when_it_is_dropped() {
+fn epochs_end_at_the_interval_and_when_the_timer_is_dropped() {
     let quill = pool(FIRST_EPOCH);
     let metronome =
         Metronome::start(quill.clone(), Pace::every(Duration::from_millis(1)), threads(2)).expect("threads");
@@ -236,7 +236,7 @@ fn an_end_comes_at_its_interval_and_a_last_one_when_it_is_dropped() {
 }
 
 #[test]
-fn behind_the_last_epoch_everything_is_durable_and_nobody_writes() {
+fn after_the_last_epoch_everything_is_durable_and_no_write_begins() {
     let quill = pool(LAST_EPOCH - 1);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     assert_eq!((write(&quill, 3), metronome.sync().expect("sound")), (LAST_EPOCH - 1, LAST_EPOCH - 1));
@@ -264,7 +264,7 @@ fn behind_the_last_epoch_everything_is_durable_and_nobody_writes() {
 }
 
 #[test]
-fn a_pool_whose_epochs_are_used_up_can_be_opened_and_read() {
+fn a_storage_without_epochs_left_can_be_opened_and_read() {
     let quill = pool(LAST_EPOCH + 1);
     assert_eq!((quill.clock().durable(), quill.clock().active()), (LAST_EPOCH, LAST_EPOCH));
     assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
@@ -272,7 +272,7 @@ fn a_pool_whose_epochs_are_used_up_can_be_opened_and_read() {
 
 /// The last epoch, ended as media do that are written while the writers are stopped.
 #[test]
-fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
+fn the_last_epoch_ends_with_stopped_writers() {
     let quill = pool(LAST_EPOCH);
     write(&quill, 1);
     assert_eq!(quill.clock().raise_stopped(|ended| assert_eq!(ended, LAST_EPOCH)), LAST_EPOCH);
@@ -281,7 +281,7 @@ fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
 }
 
 #[test]
-fn an_interval_that_no_clock_can_add_is_none() {
+fn an_overflowing_interval_is_unbounded() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::every(Duration::MAX), threads(1)).expect("threads");
     let epoch = write(&quill, 3);

@@ -46,7 +46,7 @@ fn keys_and_values_of_any_bits_agree_with_a_map() {
 
 /// The greatest key of all has no place in a single leaf, however few pairs there are beside it.
 #[test]
-fn the_greatest_key_makes_a_leaf_and_keeps_it() {
+fn the_greatest_key_splits_a_single_leaf() {
     for beside in 0..=Borders::CAPACITY as u64 {
         let mut grove = Grove::new("borders", Words);
         (0..beside).for_each(|key| assert_eq!(grove.put(key, 9), None));
@@ -66,7 +66,7 @@ fn the_greatest_key_makes_a_leaf_and_keeps_it() {
 }
 
 #[test]
-fn a_tree_planted_or_given_up_costs_what_the_page_says() {
+fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     let grove = Grove::new("borders", Words);
     let cost = |before: holm_medium::Counts| {
         let spent = grove.counts() - before;

@@ -32,7 +32,7 @@ fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]
 /// All counts around those at which one more level or node is needed, with eight children per node. Also in memory that
 /// held another number of children before.
 #[test]
-fn the_array_leads_where_a_sorted_list_does() {
+fn the_array_routes_as_a_sorted_list_does() {
     let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
     let station = Station { keyspace: 1, level: 2, first: true };
     let counts = [1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 72, 73, 511, 512, 513, 577, 40, 3];
@@ -46,7 +46,7 @@ fn the_array_leads_where_a_sorted_list_does() {
 }
 
 #[test]
-fn the_array_takes_in_and_lets_go_as_a_sorted_list_does() {
+fn the_array_inserts_and_removes_as_a_sorted_list_does() {
     let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
     let (mut separators, mut children) = (vec![], vec![7]);
     let mut pen = quill.cut_at(FIRST_EPOCH);
@@ -151,7 +151,7 @@ impl Grown {
 
 /// Each leaf parent's fill and the number of rebuilds equal those of a shadow that knows only where leaves split.
 #[test]
-fn twigs_are_made_anew_when_one_of_them_is_full() {
+fn leaf_parents_are_rebuilt_when_one_is_full() {
     let orders: [fn(u64) -> u64; 3] = [|i| i, |i| 5_000 - i, mixed];
     for order in orders {
         let mut grown = Grown::new();
@@ -172,7 +172,7 @@ fn twigs_are_made_anew_when_one_of_them_is_full() {
 /// Ascending keys leave leaves of 15 pairs behind. The last leaf parent is full at 8 leaves, and then again after each
 /// four more. Keys that are spread fill all leaf parents together.
 #[test]
-fn ascending_keys_renew_after_half_a_twig_and_spread_keys_after_many() {
+fn ascending_keys_rebuild_after_half_a_leaf_parent_and_spread_keys_after_many() {
     let renewals = |order: fn(u64) -> u64, many: u64| {
         let mut grown = Grown::new();
         (0..many).for_each(|i| grown.put(order(i)));

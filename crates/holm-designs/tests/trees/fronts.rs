@@ -159,7 +159,7 @@ fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
 }
 
 #[test]
-fn a_tree_planted_or_given_up_costs_what_the_page_says() {
+fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     for (shape, planted) in SHAPES.iter().zip([(3, 3), (1, 1)]) {
         let grove = Grove::new(shape.design, Words);
         let cost = |before: Counts| {

@@ -34,7 +34,7 @@ fn uproot<K: Keys>(quill: &Quill<Mapped>, index: &dyn Index<K>, root: &Root) {
 
 /// Several trees replace one, so a former node of an upper level becomes one of a lower level, or a leaf.
 #[test]
-fn who_looks_into_a_tree_that_is_given_up_comes_back() {
+fn readers_of_a_dropped_tree_terminate() {
     for (design, _) in designs::CARDS.iter().filter(|(_, card)| card.keeps) {
         let grove = Grove::new(design, Words);
         fill(&grove, &grove.root, PAIRS);
@@ -78,7 +78,7 @@ fn bytes_after_rounds<D: Design>() -> Vec<u64> {
 }
 
 #[test]
-fn nodes_and_texts_of_trees_that_are_given_up_are_used_again() {
+fn nodes_and_long_separators_of_dropped_trees_are_reused() {
     let all = [
         bytes_after_rounds::<designs::buffered>(),
         bytes_after_rounds::<designs::fast_fair>(),

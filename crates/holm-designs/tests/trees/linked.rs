@@ -84,7 +84,7 @@ fn empty_leaves_are_free_after_a_rebuild() {
 }
 
 #[test]
-fn a_tree_given_up_stays_gone_though_its_first_leaf_was_empty() {
+fn a_dropped_tree_with_an_empty_first_leaf_does_not_come_back() {
     for grove in linked() {
         let root = grove.plant(3);
         grove.put(&root, 0..1_000);
@@ -100,7 +100,7 @@ fn a_tree_given_up_stays_gone_though_its_first_leaf_was_empty() {
 }
 
 #[test]
-fn a_chain_that_leads_astray_is_reported() {
+fn a_chain_with_a_wrong_link_is_reported() {
     for grove in linked() {
         let (one, other) = (grove.plant(3), grove.plant(4));
         grove.put(&one, 1_000..1_100);

@@ -94,7 +94,7 @@ fn outlived<L: Locks>() -> usize {
 }
 
 #[test]
-fn what_was_seen_does_not_stand_when_the_lock_has_moved() {
+fn a_lookup_does_not_validate_when_the_lock_has_moved() {
     assert_eq!(outlived::<LockArray<64>>(), 0);
     assert_eq!(outlived::<LockArray<1>>(), 0);
     assert_eq!(outlived::<InBerths>(), 0);

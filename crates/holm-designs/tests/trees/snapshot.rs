@@ -39,7 +39,7 @@ fn carry(grove: &Grove<Words>, from: u64, to: u64) {
 }
 
 #[test]
-fn leaf_by_leaf_the_token_is_in_no_place() {
+fn a_scan_leaf_by_leaf_may_miss_the_token() {
     let grove = planted("buffered");
     let first = grove.index.view(&grove.root, Toward::Holding(0));
     carry(&grove, KEYS - 1, 0);
@@ -53,7 +53,7 @@ fn leaf_by_leaf_the_token_is_in_no_place() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_looked_at_again_and_at_last_under_latches() {
+fn changed_leaves_are_read_again_and_finally_under_latches() {
     for design in ["buffered", "holm", "borders"] {
         for moves in [0, 1, 7, 8] {
             let grove = planted(design);
@@ -85,7 +85,7 @@ fn a_range_is_the_leaves_that_it_touches() {
 
 /// Leaves split, merge and are replaced meanwhile, and epochs end.
 #[test]
-fn beside_writers_the_token_is_always_somewhere() {
+fn a_snapshot_beside_writers_has_the_token() {
     let grove = planted("buffered");
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

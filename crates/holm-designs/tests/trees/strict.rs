@@ -23,14 +23,14 @@ macro_rules! tests {
                 const STRICT: bool = CARD.keeps && !CARD.defers;
 
                 #[test]
-                fn words_agree_with_a_map_whatever_keys_and_values() {
+                fn words_agree_with_a_map_for_any_keys_and_values() {
                     if CARD.keeps {
                         agree::words(|| Grove::new(stringify!($name), Words), 1_500);
                     }
                 }
 
                 #[test]
-                fn names_agree_with_a_map_though_heads_are_equal() {
+                fn byte_strings_with_equal_heads_agree_with_a_map() {
                     if CARD.keeps && !CARD.needs_whole_keys {
                         agree::names(|names| Grove::new(stringify!($name), names));
                     }
@@ -51,7 +51,7 @@ macro_rules! tests {
                 }
 
                 #[test]
-                fn names_of_few_heads_survive_every_crash() {
+                fn keys_with_few_heads_survive_every_crash() {
                     if STRICT && !CARD.needs_whole_keys {
                         crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
                     }

@@ -20,7 +20,7 @@ fn plant(variant: &str) -> Grove<Words> {
 }
 
 #[test]
-fn words_agree_with_a_map_whatever_keys_and_values() {
+fn words_agree_with_a_map_for_any_keys_and_values() {
     CARDS.iter().for_each(|(name, _)| agree::words(|| plant(name), if is_long(name) { 700 } else { 400 }));
 }
 
@@ -33,7 +33,7 @@ fn names_agree<D: Design>() {
 }
 
 #[test]
-fn names_agree_with_a_map_though_heads_are_equal() {
+fn byte_strings_with_equal_heads_agree_with_a_map() {
     names_agree::<fast_fair_sentinels_4k>();
     names_agree::<fast_fair_fingerprints_4k>();
     names_agree::<circ_sentinels>();
@@ -44,7 +44,7 @@ fn names_agree_with_a_map_though_heads_are_equal() {
 /// Enough pairs that a node above leaf parents has several lines of separators; if it is short, more than one such
 /// node.
 #[test]
-fn upper_nodes_lead_to_every_pair_however_they_are_searched() {
+fn every_search_of_upper_nodes_finds_every_pair() {
     let ways = ["_halved", "_interpolated", "_wide"];
     for (name, _) in CARDS.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
         for (order_name, order) in ORDERS {
@@ -115,17 +115,17 @@ fn lead_to_what_survived<G: Guide>(most: usize) {
 }
 
 #[test]
-fn searches_without_signs_lead_to_what_survived() {
+fn searches_without_signs_find_what_survived() {
     lead_to_what_survived::<Halving>(14);
     lead_to_what_survived::<Linear>(14);
 }
 
 #[test]
-fn sentinels_lead_to_what_survived() {
+fn sentinels_find_what_survived() {
     lead_to_what_survived::<Sentinels<Aside<8>, Vector>>(30);
 }
 
 #[test]
-fn fingerprints_lead_to_what_survived() {
+fn fingerprints_find_what_survived() {
     lead_to_what_survived::<Fingerprints<Aside<4>, Vector>>(30);
 }

@@ -50,7 +50,7 @@ fn mixed(i: u64) -> u64 {
 /// Keys in ascending order leave full leaves behind, where a split in the middle would leave half-full ones. The same
 /// keys in descending order do not.
 #[test]
-fn keys_in_their_order_leave_full_leaves_behind() {
+fn ascending_keys_leave_full_leaves_behind() {
     let leaves = |keys: &mut dyn Iterator<Item = u64>| {
         let grove = grove();
         let mut root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 7).expect("memory");
@@ -107,7 +107,7 @@ fn agrees_with_a_map_through_splits_merges_ticks_and_a_rebuild() {
 }
 
 #[test]
-fn backwards_views_meet_every_pair() {
+fn backward_scans_visit_every_pair() {
     let grove = grove();
     let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
     (0..5_000).for_each(|key| assert_eq!(grove.put(&root, key * 3, key), None));
@@ -125,7 +125,7 @@ fn backwards_views_meet_every_pair() {
 
 /// A scan reads the next leaf while it copies one; a leaf that changed since is read again.
 #[test]
-fn what_was_foreseen_counts_only_while_it_stands() {
+fn a_leaf_read_ahead_counts_only_while_unchanged() {
     let grove = grove();
     let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
     let mut map: BTreeMap<u64, u64> = (0..1_000).map(|key| (key * 3, key)).collect();

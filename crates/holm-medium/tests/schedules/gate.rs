@@ -62,12 +62,12 @@ fn without_a_limit_epochs_grow() {
 }
 
 #[test]
-fn lines_that_nobody_takes_keep_writers_out() {
+fn undrained_lines_block_writers_forever() {
     caught(1_500, "max_steps", || bounded(LARGE, false));
 }
 
 #[test]
-fn the_refused_are_told_and_let_in_again() {
+fn refused_writers_get_an_error_and_are_admitted_later() {
     explore(1_500, || {
         let clock = clock();
         let full = MediumError::NoSpace { doing: "growing", path: "log.0".into() };

@@ -78,12 +78,12 @@ fn marks(writer: Writer) {
 }
 
 #[test]
-fn every_mark_is_drained_with_its_own_epoch_and_nobody_is_left_in_it() {
+fn drain_returns_each_dirty_line_with_its_own_epoch() {
     explore(1_500, || marks(Writer::Sound));
 }
 
 #[test]
-fn a_mark_made_after_checking_out_is_caught() {
+fn a_mark_after_the_unpin_is_caught() {
     caught(1_500, "the marks of epoch", || marks(Writer::MarksAfterCheckingOut));
 }
 
@@ -116,7 +116,7 @@ fn a_leaf_is_marked_under_its_latch() {
 }
 
 #[test]
-fn a_pen_that_outlives_the_latch_is_caught() {
+fn a_write_handle_that_outlives_the_latch_is_caught() {
     caught(1_500, "the marks of a leaf", || leaf(true));
 }
 

@@ -83,7 +83,7 @@ fn pauses(kind: Look) {
 }
 
 #[test]
-fn a_look_under_a_pause_sees_no_writer() {
+fn an_observer_during_a_pause_sees_no_writer() {
     explore(1_500, || pauses(Look::Paused));
 }
 
@@ -93,14 +93,14 @@ fn a_copy_between_epochs_sees_no_writer() {
 }
 
 #[test]
-fn a_look_without_a_pause_is_caught() {
+fn an_observer_without_a_pause_is_caught() {
     caught(1_500, "a writer is inside", || pauses(Look::Boldly));
 }
 
 /// One thread ends epochs, another pauses, a batch holds the clock. All of them finish, and the clock has advanced once
 /// per request.
 #[test]
-fn ticks_pauses_and_batches_do_not_lock_each_other_out() {
+fn epoch_ends_pauses_and_batches_do_not_deadlock() {
     explore(1_500, || {
         let clock = clock();
         let start = clock.active();

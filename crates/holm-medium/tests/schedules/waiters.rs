@@ -51,7 +51,7 @@ fn an_epoch_published_too_early_is_caught() {
 }
 
 #[test]
-fn poison_wakes_every_waiter_and_bars_the_door() {
+fn poison_wakes_every_waiter_and_refuses_writers() {
     explore(1_500, || {
         let clock = clock();
         thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn poison_wakes_every_waiter_and_bars_the_door() {
 }
 
 #[test]
-fn a_stop_wakes_waiters_and_the_one_who_ticks() {
+fn a_stop_wakes_waiters_and_the_timer_thread() {
     explore(1_500, || {
         let clock = clock();
         thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn a_stop_wakes_waiters_and_the_one_who_ticks() {
 }
 
 #[test]
-fn a_nudge_is_never_lost() {
+fn a_requested_tick_is_never_lost() {
     explore(1_500, || {
         let clock = clock();
         let start = clock.active();

@@ -75,7 +75,7 @@ fn filled_words_have_no_order() {
 }
 
 #[test]
-fn too_many_images_are_sampled_and_it_is_said() {
+fn too_many_images_are_sampled_and_reported() {
     let mut crashes = Crashes::new(Persistency::Word, Snapshot::of(&holm_medium::Image::heap(1024, 0)));
     (0..40).for_each(|word| crashes.pass(word, &entry(0, write(word as u64 * 8, 7))));
     let mut contents = BTreeSet::new();
@@ -137,7 +137,7 @@ fn noise(seed: u64) -> Vec<Entry> {
 }
 
 #[test]
-fn classes_are_all_images_and_each_comes_to_what_its_own_opening_would() {
+fn classes_cover_all_images_and_share_an_outcome() {
     let (mut opened, mut all) = (0, 0);
     for (seed, persistency) in (0..60).flat_map(|seed| Persistency::ALL.map(|persistency| (seed, persistency))) {
         let mut crashes = Crashes::new(persistency, base());
@@ -174,7 +174,7 @@ fn a_walk_of_too_many_classes_stops() {
 
 #[test]
 #[should_panic(expected = "like it so far, read 0x8")]
-fn an_opening_that_is_no_function_of_what_it_reads_is_told() {
+fn an_opening_that_is_no_function_of_its_reads_panics() {
     let mut known = Known::default();
     known.learn(&[(0, 1), (8, 2)], "one");
     known.learn(&[(0, 1), (16, 2)], "another");

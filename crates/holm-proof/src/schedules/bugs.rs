@@ -22,7 +22,7 @@ fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, 
 
 /// Without other threads, nothing reads what is not durable yet.
 #[test]
-fn a_latch_let_go_before_the_fence_is_caught_by_a_reader() {
+fn a_latch_released_before_the_fence_is_caught_by_a_reader() {
     explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
     caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work));
     // Without the fence a crash may also keep half of the change, and then the tree itself is not sound.
@@ -44,7 +44,7 @@ fn read(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fau
 }
 
 #[test]
-fn a_reader_that_asks_no_latch_is_caught() {
+fn a_reader_without_a_latch_is_caught() {
     explore(10, || read(&canary_0, Fault::Rash, Crowd::work_alone));
     caught(ENOUGH, "no order", || read(&canary_0, Fault::Rash, Crowd::work));
 }

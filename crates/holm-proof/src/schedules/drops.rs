@@ -56,13 +56,13 @@ fn give_up(pairs: u64, moves: Moves) {
 }
 
 #[test]
-fn nobody_writes_to_a_tree_that_is_given_up() {
+fn no_writer_changes_a_dropped_tree() {
     for moves in [Moves::WithTree, Moves::WithTreeLate] {
         SHAPES.into_iter().for_each(|pairs| explore(400, move || give_up(pairs, moves)));
     }
 }
 
 #[test]
-fn a_writer_who_moves_on_and_asks_nobody_is_caught() {
+fn a_writer_that_repins_without_a_check_is_caught() {
     SHAPES.into_iter().for_each(|pairs| caught(400, "written to a tree", move || give_up(pairs, Moves::Alone)));
 }

@@ -28,7 +28,7 @@ fn two_writers(put: bool) {
 }
 
 #[test]
-fn what_two_writers_of_a_leaf_have_written_is_written_back() {
+fn lines_of_two_writers_of_a_leaf_are_written_back() {
     explore(400, || two_writers(true));
     explore(100, || two_writers(false));
 }

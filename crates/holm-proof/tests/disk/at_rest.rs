@@ -62,7 +62,7 @@ fn across_halves() -> SimDisk {
 }
 
 #[test]
-fn the_log_goes_on_in_the_other_half() {
+fn the_log_continues_in_the_other_half() {
     let disk = across_halves();
     let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("nothing is damaged");
     assert_eq!((seen.last_epoch, seen.next.half, seen.next.pass, seen.torn), (Some(4), 1, 2, None));
@@ -146,7 +146,7 @@ fn lost_and_misdirected_writes_before_the_last_are_damage() {
 }
 
 #[test]
-fn a_log_cut_anywhere_is_a_prefix_or_damage() {
+fn a_log_truncated_anywhere_is_a_prefix_or_damage() {
     for half in [log_0(), log_1()] {
         for len in (0..=20 << 10).step_by(512) {
             let disk = across_halves();
@@ -272,7 +272,7 @@ fn read(disk: &SimDisk) -> Result<Superblock> {
 }
 
 #[test]
-fn the_superblock_comes_back_as_written() {
+fn the_superblock_round_trips() {
     let (disk, block) = with_two_states();
     assert_eq!(read_noting(&disk).expect("nothing is damaged"), (block.clone(), None));
     assert!(block.geometry.expect(&block.geometry).is_ok());
@@ -326,7 +326,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn another_version_says_so_whatever_the_rest_is() {
+fn another_version_is_reported_whatever_the_rest_is() {
     for (slot, version) in [(0, VERSION + 1), (4096, 900), (0, 0)] {
         let (disk, _) = with_two_states();
         let mut preamble = [&b"HolmPool"[..], &version.to_le_bytes()].concat();
@@ -361,7 +361,7 @@ fn a_valid_superblock_with_another_meaning_is_reported() {
 }
 
 #[test]
-fn a_pool_cut_anywhere_or_of_something_else_is_reported() {
+fn a_truncated_or_foreign_superblock_file_is_reported() {
     for len in (0..8192).step_by(512) {
         let (disk, _) = with_two_states();
         disk.truncate(&pool_path(&dir()), len);

@@ -57,7 +57,7 @@ fn every_call_may_fail_once() {
 }
 
 #[test]
-fn every_call_may_begin_to_fail_for_good() {
+fn every_call_may_fail_permanently() {
     let calm = SimDisk::new();
     assert!(session(&calm, false).2.is_ok());
     for kind in [Kind::Read, Kind::Write, Kind::Allocate, Kind::Sync, Kind::Meta] {
@@ -104,7 +104,7 @@ fn where_direct_writes_are_refused_records_are_synced() {
 }
 
 #[test]
-fn two_makers_of_one_database_exclude_each_other() {
+fn concurrent_creations_of_one_database_exclude_each_other() {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
     let other = disk.open(&dir().join("pool.new"), holm_medium::vfs::How::CREATE).expect("no faults");

@@ -130,7 +130,7 @@ fn session_after_session_with_power_lost_in_each_loses_nothing() {
 }
 
 #[test]
-fn a_record_torn_right_after_a_switch_is_no_obstacle() {
+fn a_record_torn_right_after_a_switch_does_not_stop_recovery() {
     let disk = SimDisk::new();
     let mut database = Database::create(&disk, true).expect("no faults");
     database.put().expect("no faults");

@@ -128,7 +128,7 @@ fn a_pair_that_is_in_neither_slot_is_caught() {
 }
 
 #[test]
-fn a_lock_that_nobody_takes_back_is_caught() {
+fn a_lock_that_is_never_released_is_caught() {
     for persistency in Persistency::ALL {
         caught(&canary_14, &inserts(), persistency);
     }
@@ -176,7 +176,7 @@ fn a_missing_fence_between_a_pair_and_its_bitmap_is_caught() {
 
 /// The image of the crash looks sound; the next removal of the key does not remove it.
 #[test]
-fn a_removed_key_that_comes_back_is_caught_by_going_on() {
+fn a_removed_key_that_comes_back_is_caught_by_further_operations() {
     for persistency in Persistency::ALL {
         let violation = caught(&canary_23, &updates(), persistency);
         assert!(violation.wrong.contains("Remove"), "{violation}");
@@ -198,7 +198,7 @@ fn a_capacity_that_is_off_by_one_is_caught() {
 
 /// No operation hangs: an operation that finds no room after that many splits reports it.
 #[test]
-fn a_leaf_that_takes_nothing_after_its_last_pair_went_is_caught() {
+fn a_leaf_that_accepts_nothing_after_it_was_empty_is_caught() {
     let keys = [10, 20, 30];
     let past: Vec<_> = keys.iter().map(|key| (*key, key + 1)).collect();
     let steps: Vec<_> = keys.into_iter().map(Step::Remove).chain([Step::Put(15, 1)]).collect();
@@ -217,11 +217,11 @@ fn a_leaf_that_comes_back_is_caught() {
 }
 
 #[test]
-fn a_leaf_that_is_one_before_it_is_empty_is_caught() {
+fn a_leaf_that_is_found_before_it_is_empty_is_caught() {
     fails(survives_planting_and_giving_up, &canary_16);
 }
 
 #[test]
-fn a_chain_that_leads_into_blocks_given_out_again_is_caught() {
+fn a_chain_into_reused_blocks_is_caught() {
     fails(survives_reuse_of_what_recovery_freed, &canary_17);
 }

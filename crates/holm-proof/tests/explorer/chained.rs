@@ -14,7 +14,7 @@ mod scenario {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     let rows = table::rows(&bd_tree_chained, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{}", table::Table(&rows));
     let holes: Vec<_> = rows.iter().flat_map(|row| row.holes()).collect();
@@ -112,7 +112,7 @@ fn survives(script: &Script, plan: &Plan) -> Report {
 }
 
 #[test]
-fn leaves_that_have_one_before_them_survive() {
+fn leaves_with_a_predecessor_survive() {
     for script in [splits_within(), hands_on(), comes_late(), refreshes_within(), merges_within(), empties_within()] {
         plans().for_each(|plan| drop(survives(&script, &plan)));
     }
@@ -132,7 +132,7 @@ fn first_leaves_of_nodes_survive() {
 /// durable: the recovery point must find everything as it was. The search continues from every image of the process's
 /// death, because only one of them may contain the case.
 #[test]
-fn what_recovery_did_to_the_chain_is_taken_back_whole() {
+fn changes_of_the_chain_by_recovery_are_undone_completely() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(VISIBLE, LINE) };
     let first = |script: Script, steps: usize| Script { steps: script.steps[..steps].to_vec(), ..script };
     for script in [first(splits_within(), 1), first(hands_on(), 1), first(merges_within(), 9), empties_within()] {
@@ -145,7 +145,7 @@ fn what_recovery_did_to_the_chain_is_taken_back_whole() {
 /// stores are: a fresh leaf's link; the links to an empty leaf at the end, from a first leaf, and from the leaf before;
 /// the links of a merge and of recovery; and the two words of a merged pair.
 #[test]
-fn nothing_is_stored_in_vain() {
+fn every_store_is_needed() {
     let first = |script: Script, steps: usize| Script { steps: script.steps[..steps].to_vec(), ..script };
     let overflow = script("overflow", puts(tens(1..=25), 1).collect(), puts([260], 1_001).collect());
     let short =

@@ -102,7 +102,7 @@ fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
 /// right leaf was lost. The search continues from all images of the process's death, because only one contains the
 /// case.
 #[test]
-fn a_merge_that_recovery_finished_is_taken_back_whole() {
+fn a_merge_that_recovery_finished_is_undone_completely() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(Persistency::Visible, Persistency::Line) };
     let report = explore(&buffered, &merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
     assert!((10..1_000).contains(&report.rounds), "{report}");
@@ -255,7 +255,7 @@ impl Scene {
 
 /// Labels no longer rise along the order of effects: what readers saw first is lost, and what came after it is kept.
 #[test]
-fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
+fn a_writer_that_does_not_validate_is_caught_by_a_crash() {
     let found = |asks| {
         let scene = Scene::new((1..=29).rev().map(|key| key * 10));
         let (early, late) = (5, 285);
@@ -274,7 +274,7 @@ fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
 
 /// In one leaf, the newer state hides what the older label adds: it is lost at once.
 #[test]
-fn a_writer_who_does_not_validate_is_caught_by_the_next_reader() {
+fn a_writer_that_does_not_validate_is_caught_by_the_next_reader() {
     let seen = |asks| {
         let scene = Scene::new([10, 20].into_iter());
         scene.late(asks, 15, || {

@@ -31,7 +31,7 @@ fn no_holes(subject: &'static Subject) {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     no_holes(&fast_fair_all);
     no_holes(&isle_all);
 }
@@ -224,7 +224,7 @@ fn nodes_are_no_leaves(subject: &'static Subject, without: &BTreeSet<Site>) -> R
 }
 
 #[test]
-fn nodes_that_nothing_leads_to_do_not_come_back() {
+fn unlinked_nodes_do_not_come_back() {
     let none = BTreeSet::new();
     nodes_do_not_come_back(&fast_fair_all_narrow, &none).expect("sound");
     nodes_do_not_come_back(&isle_all_narrow, &none).expect("sound");
@@ -235,7 +235,7 @@ fn nodes_that_nothing_leads_to_do_not_come_back() {
 /// If recovery does not end them, an unlinked half becomes a leaf's block and is still a node. Nodes of a dropped tree
 /// are still there beside those of the next one.
 #[test]
-fn nodes_that_nothing_leads_to_have_to_be_ended() {
+fn unlinked_nodes_must_be_ended() {
     let mut all = BTreeSet::new();
     for scenario in [nodes_are_no_leaves, nodes_do_not_come_back] {
         let mut ends = scenario(&isle_all_narrow, &BTreeSet::new()).expect("sound");
@@ -286,7 +286,7 @@ fn nodes_of_fast_fair_need_all_they_do() {
     assert_eq!((all, orders), (5, vec![Order::Store, Order::Fence]), "{left:#?}");
 }
 
-/// As above, and also a fresh half's flush and fence...
+/// Isle-Tree's nodes need all of their sites.
 #[test]
 fn nodes_of_isle_need_all_they_do() {
     let mut scripts = climbs(&isle_all_narrow)[..2].to_vec();

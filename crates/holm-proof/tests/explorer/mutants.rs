@@ -43,7 +43,7 @@ fn survivors(hunt: &Hunt, sites: impl IntoIterator<Item = Site>) -> BTreeSet<Sit
 }
 
 #[test]
-fn the_advance_of_an_epoch_needs_each_of_its_four_orders() {
+fn the_end_of_an_epoch_needs_each_of_its_four_sites() {
     let mut ground = sites_in(&OF_BUFFERED, &["ground.rs"]);
     ground.retain(|site| site.order != Order::Store);
     assert_eq!(ground.len(), 4, "lines, fence, clock, fence: {ground:?}");
@@ -85,7 +85,7 @@ fn fast_fair_needs_all_it_does() {
 /// its header word again, flushes that line and fences, and until then no crash distinguishes an empty tree from none.
 /// Of the two words behind each mark, the other words are marks only where keys have records.
 #[test]
-fn fast_fair_needs_what_it_does_to_plant_and_to_give_up() {
+fn fast_fair_needs_what_it_does_to_create_and_drop_trees() {
     let known = sites_in(&OF_FAST_FAIR, &["fast_fair.rs"]);
     let mut fates = OF_FAST_FAIR.comings_and_goings().expect("a sound design");
     fates.retain(|(site, _)| !known.contains(site) && site.place.file().ends_with("fast_fair.rs"));
@@ -129,8 +129,8 @@ fn orders(sites: &[Site]) -> Vec<Order> {
     sites.iter().map(|site| site.order).collect()
 }
 
-/// As for FAST and FAIR: no crash needs the header word of a created leaf, and what makes it durable. The same is true
-/// of the other word of a slot, of which either word may be the mark.
+/// As for FAST and FAIR: no crash needs the header word of a created leaf, and what makes it durable. Nor does any
+/// crash need the other word of a slot, of which either word may be the mark.
 #[test]
 fn circ_needs_all_it_does() {
     let hunt = hunt(&circ);
@@ -162,7 +162,7 @@ fn wb_tree_needs_all_it_does() {
 /// second, the log and the copied leaf for its bitmap, which is written twice, and a pair for its fingerprint. A
 /// created leaf as above.
 #[test]
-fn fp_tree_needs_what_it_does_but_for_small_steps() {
+fn fp_tree_needs_all_but_some_small_steps() {
     let left = needless(&hunt(&fp_tree), &["fp_tree.rs", "printed.rs", "roster.rs"]);
     let [stores, flushes, fences] = PLANTED.map(|it| left.iter().filter(|site| site.order == it).count());
     assert_eq!((stores, flushes, fences), (2, 2, 5), "{left:#?}");

@@ -54,7 +54,7 @@ fn compare_mutants(subject: &'static Subject, script: &Script, persistency: Pers
 }
 
 #[test]
-fn every_mutant_fares_the_same() {
+fn every_mutant_has_the_same_verdict() {
     let line = Persistency::Line;
     let found = [
         compare_mutants(&canary_0, &change(), line),

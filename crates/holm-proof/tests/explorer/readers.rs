@@ -14,7 +14,7 @@ fn contradicted(subject: &'static Subject, reader: Reader, persistency: Persiste
 
 /// As in an index whose readers take no latch and see a value that is not persistent yet: CCEH's copy-on-write get.
 #[test]
-fn a_reader_that_looks_into_a_leaf_while_it_is_written_is_contradicted() {
+fn a_reader_without_a_latch_is_contradicted() {
     let violation = contradicted(&canary_0, Reader::Rash, Persistency::Line).expect("a value that is lost");
     assert_eq!(violation.wrong, "the contents", "{violation}");
     assert!(contradicted(&fast_fair, Reader::Rash, Persistency::Line).is_some());

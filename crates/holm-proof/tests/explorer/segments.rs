@@ -141,7 +141,7 @@ fn survives(subject: &'static Subject, script: &Script) {
 }
 
 #[test]
-fn updates_that_go_into_another_block() {
+fn updates_that_move_into_another_block() {
     survives(&holm, &moved_behind());
     survives(&holm, &drawn_in(2));
     survives_once(&holm_three, &drawn_in(3));
@@ -165,14 +165,14 @@ fn a_block_taken_in_an_epoch_that_is_lost() {
 }
 
 #[test]
-fn leaves_made_anew_of_several_blocks() {
+fn rewritten_leaves_of_several_blocks() {
     survives(&holm, &made_anew(12));
     survives(&holm, &made_anew(24));
     survives_once(&holm_three, &made_anew(30));
 }
 
 #[test]
-fn a_merge_of_two_of_which_one_holds_nothing() {
+fn a_merge_with_an_empty_leaf() {
     for left in [true, false] {
         survives(&buffered, &hollow_neighbour(left, SLOTS));
         survives(&holm, &hollow_neighbour(left, 2 * SLOTS));
@@ -183,7 +183,7 @@ fn a_merge_of_two_of_which_one_holds_nothing() {
 /// While a crash may still choose the epoch in which a block belonged to one leaf, the block must not name another
 /// leaf.
 #[test]
-fn a_block_given_up_and_used_an_epoch_early_is_caught() {
+fn a_block_released_and_reused_an_epoch_early_is_caught() {
     let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
     let script = given_up_and_wanted();
     explore(&holm_three, &script, &plan).unwrap_or_else(|found| panic!("{found}"));
@@ -193,7 +193,7 @@ fn a_block_given_up_and_used_an_epoch_early_is_caught() {
 
 /// The block with the leaf's last change is gone, but a reader's answer still waits for the epoch of that change.
 #[test]
-fn a_removal_that_gives_a_block_up_is_told_of_when_it_is_durable() {
+fn a_removal_that_releases_a_block_is_seen_only_when_durable() {
     for persistency in [Persistency::Line, Persistency::Word] {
         let plan = Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) };
         explore(&holm_three, &given_up_and_wanted(), &plan).unwrap_or_else(|found| panic!("{found}"));
@@ -202,7 +202,7 @@ fn a_removal_that_gives_a_block_up_is_told_of_when_it_is_durable() {
 
 /// As a leaf of its own, or as a block of another leaf, it would have keys in that leaf's range.
 #[test]
-fn a_block_that_does_not_say_whose_it_is_is_caught() {
+fn a_block_without_an_owner_is_caught() {
     let plan = Plan::suite(Persistency::Visible);
     let explored = |without| explore(&holm_three, &given_up_and_wanted(), &Plan { without, ..plan.clone() });
     let report = explored(BTreeSet::new()).unwrap_or_else(|found| panic!("{found}"));

@@ -26,7 +26,7 @@ mod three {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     for subject in [&ss_tree_staying, &ss_tree_three, &ss_tree_four] {
         let rows = table::rows(subject, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
         println!("{}", table::Table(&rows));
@@ -60,7 +60,7 @@ fn crossed(subject: &'static Subject, by_neighbour: bool) -> Option<Violation> {
 /// is then flushed, and nothing waits for it. When the subnode is reused, that link leads from one leaf into another,
 /// or in a cycle.
 #[test]
-fn a_subnode_given_up_before_the_way_to_it_is_durably_gone_is_caught() {
+fn a_subnode_released_before_its_link_is_durably_gone_is_caught() {
     for by_neighbour in [true, false] {
         assert!(crossed(&ss_tree_three, by_neighbour).is_none(), "with the fence no crash leads there");
         let violation = crossed(&ss_tree_hasty, by_neighbour).expect("a known bug");

@@ -178,7 +178,7 @@ fn a_copy_of_a_dirty_database_is_no_page_cache() {
 
 /// Files truncated or overwritten with zeros: a typed error, or a database that is right or reports what is wrong.
 #[test]
-fn files_cut_short_or_zeroed() {
+fn truncated_or_zeroed_files() {
     let disk = SimDisk::new();
     let session = written(&disk, SHARED, 5);
     let whole = session.history();
@@ -305,7 +305,7 @@ fn damaged_keys_at_the_ends_of_leaves() {
 
 /// Nothing needs what an older pass has left in the log, and damage to it is not reported.
 #[test]
-fn damage_to_what_the_log_no_longer_needs_is_passed_over() {
+fn damage_in_unneeded_parts_of_the_log_is_ignored() {
     let disk = SimDisk::new();
     let mut session = written(&disk, SHARED, 2);
     session.db.clone().close().expect("a sound disk");
@@ -325,7 +325,7 @@ fn damage_to_what_the_log_no_longer_needs_is_passed_over() {
 
 /// The death of a process truncates no file.
 #[test]
-fn files_of_a_killed_database_cut_short() {
+fn truncated_files_of_a_killed_database() {
     for mode in [SHARED, PRIVATE] {
         let disk = SimDisk::new();
         let session = written(&disk, mode, 3);

@@ -36,7 +36,7 @@ fn reopened(disk: &SimDisk, mode: Mode, history: &History) -> RecoveredFrom {
 /// A leaf made by a split has no older states, but its pairs are old: their records must not be overwritten in the
 /// epoch of the split.
 #[test]
-fn a_record_carried_by_a_split_is_not_young() {
+fn a_record_moved_by_a_split_is_not_overwritten_at_once() {
     let disk = SimDisk::new();
     let mut session = begin(&disk, on_sync(false));
     (0..28).for_each(|key| session.step(put(key, 16)));
@@ -79,7 +79,7 @@ fn closing_when_the_log_has_just_changed_halves() {
 /// Power fails at each call of closing, and once after the last of them. What was synced is present in any case, and
 /// everything is present if closing has returned.
 #[test]
-fn closing_cut_at_every_call() {
+fn power_lost_at_every_call_of_closing() {
     for mode in Mode::all() {
         // The private image's checkpoint writes each run of lines with a separate call.
         for call in (0..).step_by(if mode.private { 7 } else { 1 }) {
@@ -173,7 +173,7 @@ fn a_batch_finished_at_open_stays_whole() {
 
 /// If there is no room to finish the batch, the database does not open; once there is room, it is complete.
 #[test]
-fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
+fn a_batch_that_cannot_be_finished_is_not_visible() {
     let batch: Vec<Change> = (0..6_000).map(|key| put(key, 8).remove(0)).collect();
     let (killed, history) = died_in_a_batch(40, &batch);
     killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);

@@ -62,7 +62,7 @@ fn refuses_everything(session: &Session) {
 /// The thread that ends epochs, or the one that takes checkpoints, dies: every waiting caller gets an error, and
 /// closing terminates.
 #[test]
-fn a_thread_that_dies_is_told_to_all_who_wait() {
+fn every_waiter_gets_an_error_when_a_thread_dies() {
     for (mode, beyond) in modes().into_iter().flat_map(|mode| (0..6).map(move |beyond| (mode, beyond))) {
         let disk = SimDisk::new();
         let db = mode.open(&disk).expect("a sound disk");

@@ -64,7 +64,7 @@ fn put_too_much(session: &mut Session) {
 }
 
 #[test]
-fn what_fits_goes_on() {
+fn what_fits_continues() {
     for mode in modes() {
         let (disk, before) = roomy(mode);
         let mut session = open_and_fill(&disk, mode, before);
@@ -103,7 +103,7 @@ fn what_waits_for_space_is_written_when_there_is_some() {
 }
 
 #[test]
-fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
+fn nothing_acknowledged_is_lost_while_writes_wait() {
     for mode in modes() {
         let (disk, before) = roomy(mode);
         let mut session = open_and_fill(&disk, mode, before);

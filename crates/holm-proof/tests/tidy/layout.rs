@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paragraph_is_missed() {
+    fn a_missing_paragraph_is_caught() {
         assert_eq!(opens_with_a_paragraph(&rust("use a::b;\n")).len(), 1);
         assert_eq!(opens_with_a_paragraph(&rust("//!\n")).len(), 1);
         assert_eq!(opens_with_a_paragraph(&rust("")).len(), 1);

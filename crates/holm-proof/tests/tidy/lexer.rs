@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_has_an_end() {
+    fn lexing_terminates_on_any_text() {
         for text in ["\"open", "r#\"open\"", "/* open", "'", "'\\", "\"\\", "r", "r#", "{", "fn f() {", "/", "fn"] {
             assert_eq!(code_of(text).chars().count(), text.chars().count(), "{text}");
             functions(text);

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_told_from_programs() {
+    fn libraries_are_distinguished_from_programs() {
         let is_library = |path| Source::new(path, "").is_library();
         assert!(is_library("crates/holm/src/lib.rs") && is_library("crates/holm-tree/src/leaf/isle.rs"));
         assert!(!is_library("crates/holm-bench/src/main.rs") && !is_library("crates/holm-proof/src/bin/crash.rs"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_from_code() {
+    fn tests_are_distinguished_from_code() {
         let source =
             Source::new("crates/x/src/a.rs", "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n");
         let tests: Vec<usize> = (1..=6).filter(|&line| source.is_test(line)).collect();

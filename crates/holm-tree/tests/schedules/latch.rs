@@ -82,28 +82,28 @@ fn pairs(fault: Fault) {
 }
 
 #[test]
-fn a_reader_that_asks_sees_no_torn_pair() {
+fn a_reader_that_validates_sees_no_torn_pair() {
     explore(3_000, || pairs(Fault::None));
 }
 
 #[test]
-fn a_reader_that_does_not_ask_is_caught() {
+fn a_reader_that_does_not_validate_is_caught() {
     caught(3_000, "a torn pair", || pairs(Fault::Believes));
 }
 
 #[test]
-fn a_writer_that_denies_having_written_is_caught() {
+fn a_writer_that_unlocks_as_unchanged_is_caught() {
     caught(3_000, "a torn pair", || pairs(Fault::Undoes));
 }
 
 #[test]
-fn a_writer_that_barges_in_is_caught() {
+fn a_writer_without_the_latch_is_caught() {
     caught(3_000, "a write is lost", || pairs(Fault::Barges));
 }
 
 /// A writer that takes the latch at a version finds the state that it saw at that version.
 #[test]
-fn a_hold_at_a_version_finds_what_was_seen() {
+fn a_lock_at_a_version_finds_the_state_that_was_seen() {
     explore(3_000, || {
         let guarded = Guarded::default();
         thread::scope(|scope| {

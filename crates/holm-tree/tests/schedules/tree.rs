@@ -232,13 +232,13 @@ fn a_root_splits_among_writers_and_a_reader() {
 /// The same below an upper node: the first leaf parent has four leaves since the root's split, and the second is full
 /// again.
 #[test]
-fn a_twig_splits_among_writers_and_a_reader() {
+fn a_leaf_parent_splits_among_writers_and_a_reader() {
     explore(600, || split_above::<Tiny>(12));
 }
 
 /// The same, but every leaf parent is rebuilt: the first ones, and then, beside readers below an upper node, all again.
 #[test]
-fn twigs_are_made_anew_among_writers_and_a_reader() {
+fn leaf_parents_are_rebuilt_among_writers_and_a_reader() {
     explore(500, || split_above::<Renewed>(8));
     explore(400, || split_above::<Renewed>(12));
 }
@@ -341,7 +341,7 @@ fn leaves_of_one_lock_split_and_merge() {
 
 /// The upper half's leaves have their locks in another node afterwards.
 #[test]
-fn twigs_of_lock_arrays_split() {
+fn leaf_parents_with_lock_arrays_split() {
     explore(400, || split_above::<Locked<LockArray<2>>>(8));
     explore(300, || split_above::<Locked<LockArray<2>>>(12));
 }
@@ -399,7 +399,7 @@ fn a_merge_is_overtaken_by_a_tick() {
 
 /// An epoch releases a block that a recovery point before it needs: the next epoch's split must not get it yet.
 #[test]
-fn a_block_is_not_used_again_while_a_cut_may_need_it() {
+fn a_block_is_not_reused_while_a_recovery_point_may_need_it() {
     explore(2_000, || {
         let grove = Grove::new((0..42).map(|key| key * 10).chain((0..14).map(|key| key * 10 + 5)));
         (0..2).for_each(|_| grove.tick());
@@ -434,7 +434,7 @@ fn power_is_lost_among_writers_and_ticks() {
 
 /// A reader that follows a pointer and does not validate its leaf: what it read may have moved.
 #[test]
-fn a_reader_that_does_not_ask_is_caught() {
+fn a_reader_that_does_not_validate_is_caught() {
     caught(200, "seen at once", || {
         let grove = Grove::new((0..4).map(|key| key * 10));
         thread::scope(|scope| {

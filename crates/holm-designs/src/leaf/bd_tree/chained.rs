@@ -318,7 +318,7 @@ mod tests {
     /// A first leaf is released, and two epochs later its block is a leaf of another tree. A crash then loses this
     /// reuse except for some words. No combination of words brings the old tree back, or gives the new one a wrong end.
     #[test]
-    fn a_tree_that_was_given_up_does_not_come_back_by_a_lost_reuse() {
+    fn a_dropped_tree_does_not_come_back_after_a_lost_reuse() {
         for (first, keep) in [false, true].into_iter().flat_map(|first| (0..256).map(move |keep| (first, keep))) {
             let (quill, image) = pool();
             let (leaf, roll) = (block(&image, 1), Beside::default());
@@ -341,7 +341,7 @@ mod tests {
 
     /// At each recovery point that a crash may choose, a leaf leads where it led at the end of that epoch.
     #[test]
-    fn a_link_is_as_old_as_the_cut() {
+    fn a_link_is_that_of_the_recovery_point() {
         let changes = [(0, 2), (1, 3), (1, 4), (2, 5)];
         for (cut, next) in [(0, 2), (1, 4), (2, 5)] {
             let (quill, image) = pool();
@@ -362,7 +362,7 @@ mod tests {
     /// Pairs that a merge moved here are in a state of another leaf, which a crash may choose: their replaced records
     /// must not be freed at once. What the block held before pins nothing.
     #[test]
-    fn what_came_along_is_not_young_and_finds_all_slots() {
+    fn merged_pairs_count_as_old_and_find_all_slots() {
         let (quill, image) = pool();
         let (leaf, fresh) = (block(&image, 1), block(&image, 2));
         let rolls = <[Beside; 2]>::default();

@@ -200,7 +200,7 @@ mod tests {
     /// Any change in any later epoch, torn after each of its stores, recovered to each epoch that a crash may choose,
     /// and then continued. Also where the lower bits of the epochs wrap around, and at the last epochs.
     #[test]
-    fn every_change_torn_anywhere_reads_as_history_has_it() {
+    fn every_torn_change_reads_as_a_state_of_the_history() {
         for (round, start) in
             (0..60).flat_map(|round| [4, 250, (1 << 20) - 5, LAST_EPOCH - 20_000].map(|at| (round, at)))
         {
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_of_no_such_epoch_is_damage() {
+    fn a_past_of_an_impossible_epoch_is_damage() {
         let (quill, image) = pool();
         let node = place::<Literal>(&image);
         let mut pen = quill.cut_at(9);

@@ -53,7 +53,7 @@ fn signs<G: Guide>() -> usize {
 }
 
 #[test]
-fn sentinels_lead_to_the_one_line_of_a_key() {
+fn sentinels_find_the_one_line_of_a_key() {
     assert_eq!(depends::<FastFair<127, Sentinels<Aside<32>, Vector>>>(2).0, 1);
     assert_eq!(depends::<FastFair<127, Sentinels<Aside<32>, Scalar>>>(2).0, 1);
     assert_eq!(depends::<Circ<126, Sentinels<Aside<32>, Vector>>>(4).0, 1);
@@ -67,7 +67,7 @@ fn sentinels_lead_to_the_one_line_of_a_key() {
 }
 
 #[test]
-fn fingerprints_lead_to_the_one_line_of_a_key_where_no_other_has_its_byte() {
+fn fingerprints_find_the_one_line_of_a_key_where_no_other_matches() {
     let (there, _) = depends::<FastFair<63, Fingerprints<Aside<8>, Vector>>>(2);
     assert!((1..=4).contains(&there), "{there}");
     assert_eq!(signs::<Fingerprints<Aside<8>, Vector>>(), 1);

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_come_back_as_they_were() {
+    fn links_round_trip() {
         for next in [0, 1, 77, NONE - 1] {
             for first in [false, true] {
                 let link = Link { next, first };
