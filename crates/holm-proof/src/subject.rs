@@ -75,7 +75,7 @@ impl Subject {
         }
     }
 
-    /// An empty tree over a recorded pool.
+    /// An empty tree over a recorded storage.
     pub fn tree(&self, quill: Arc<Quill<Recorded>>) -> Arc<dyn Tree> {
         (self.tree)(quill)
     }

@@ -8,7 +8,7 @@ persistent! {
     /// A block that uses only its first words.
     #[repr(align(64))]
     pub struct Blackhole {
-        /// 1 + keyspace while the block is a leaf, else 0.
+        /// 1 + keyspace while the block is a leaf, otherwise 0.
         home: Word,
         unused: [Word; 63],
     }

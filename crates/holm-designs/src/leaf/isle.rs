@@ -359,7 +359,7 @@ impl Leaf for Isle {
     ) -> Result<bool> {
         let mut counters = self.counters.read();
         if counters == 0 && !placed {
-            // Whatever its lines contain.
+            // Its lines may contain anything.
             self.lineage.give_up(pen);
             return Ok(false);
         }

@@ -105,7 +105,7 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
     }
 }
 
-/// Every recovery derives the signs anew: they find each pair, whatever the crash. The crash leaves the same as in the
+/// Every recovery derives the signs: they find each pair, whatever the crash. The crash leaves the same as in the
 /// bases, so few fills are enough.
 fn lead_to_what_survived<G: Guide>(most: usize) {
     every_operation::<FastFair<31, G>, _>(&Words, &[0, 2, most], 2, true);
