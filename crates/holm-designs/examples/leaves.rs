@@ -1,5 +1,5 @@
-//! Every design over plain memory, in one program: for whoever reads the machine code that is made of leaves. It does
-//! a little of everything to each, so that nothing of it is left out.
+//! Every design over plain memory, in one program. `xtask` reads the machine code of this program, so it calls each
+//! operation of each design at least once and nothing is optimized away.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// A medium that sees nothing, so that nothing stands between two stores.
+/// A medium without effects: its flushes and fences compile to nothing, so nothing separates two stores.
 struct Silent(Arc<Image>);
 
 impl Medium for Silent {
@@ -26,7 +26,7 @@ impl Medium for Silent {
     }
 }
 
-/// Neighbouring words, which two vectors could hold.
+/// Writes neighbouring words, which a compiler could combine into two vector stores.
 #[inline(never)]
 fn write_neighbours(pen: &mut Pen<'_, Silent>, words: &[Word; 8], values: &[u64; 8]) {
     for (word, value) in words.iter().zip(values) {
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     neighbours()
 }
 
-/// Puts, removes and rebuilds; how many pairs there are in the end.
+/// Runs puts, removes and rebuilds; returns the number of pairs at the end.
 fn work(index: &dyn Index<Words>, ground: &dyn Ground) -> Result<usize, Box<dyn Error>> {
     let root = index.plant(&mut ground.clock().check_in()?, 1)?;
     for key in 0..500 {

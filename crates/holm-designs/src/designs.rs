@@ -1,5 +1,5 @@
-//! The list: one line per design, after those of the store. Every test, crash exploration, benchmark and report row
-//! starts here; what differs from a design in a size or a search alone has its line in [`crate::variants`].
+//! The list of designs: one line each, after the store's own. Every test, crash exploration, benchmark and report row
+//! starts here. Designs that differ from one of these only in a size or a search are in [`crate::variants`].
 
 use crate::guide::{Aside, Linear, Segments, Sentinels, Vector};
 use crate::inner::Contiguous;
@@ -10,38 +10,39 @@ use holm_tree::inner::Sorted;
 use holm_tree::leaf::buffered::{Buffered, Triple, Unprinted};
 
 holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm}:
-    /// BD+Tree without fingerprints, as the paper has it.
+    /// BD+Tree without fingerprints, as in the paper.
     bd_tree: leaf Buffered<1, (Triple, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
-    /// The same with the paper's own fields for the versions.
+    /// BD+Tree without fingerprints, with the paper's own fields for the versions.
     bd_tree_literal: leaf Buffered<1, (Literal, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
     fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
-    /// FAST and FAIR with sentinels beside the block, looked through by vectors.
+    /// FAST and FAIR with sentinels beside the block, searched with vector instructions.
     fast_fair_sentinels: leaf FastFair<31, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
-    /// Circ-Tree: a sorted ring, shifted on its shorter side. Searched by segments.
+    /// Circ-Tree: a sorted ring, shifted on its shorter side. Searched by segments. Durable when an operation returns.
     circ: leaf Circ<30, Segments>, twig Sorted<8>, branch Sorted<8>;
-    /// A pair counts if its key lies within the leaf's borders. Durable when an operation returns.
+    /// Borders: a pair counts if its key lies within the leaf's borders. Durable when an operation returns.
     borders: leaf leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
-    /// Isle-Tree: lines sorted each on its own, a counter for each. Durable when an operation returns.
+    /// Isle-Tree: each line is sorted on its own and has a counter. Durable when an operation returns.
     isle: leaf leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
-    /// wB+-Tree: a bitmap, and an array of slots in order. Durable when an operation returns.
+    /// wB+-Tree: a bitmap, and an array of slots in key order. Durable when an operation returns.
     wb_tree: leaf leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
     fp_tree: leaf leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
-    /// NV-Tree: records appended, the last one of a key decides; inner nodes in one array, made anew when a parent of
-    /// leaves is full. Durable when an operation returns.
+    /// NV-Tree: an append-only leaf in which the last record of a key decides. Its inner nodes lie in one array, which
+    /// is rebuilt when a leaf parent is full. Durable when an operation returns.
     nv_tree: leaf leaf::nv_tree::NvTree, twig Sorted<4>, branch Contiguous<8>;
     /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
     lb_tree: leaf leaf::lb_tree::LbTree, twig Sorted<8>, branch Sorted<8>;
     /// The strict leaf for byte strings: FPTree's fingerprints, LB+-Tree's inserts, and one word for bitmap and link.
+    /// Durable when an operation returns.
     holm_strict: leaf leaf::holm_strict::HolmStrict, twig Sorted<8>, branch Sorted<8>;
-    /// SSTree: a leaf is a list of subnodes, two at most. Durable when an operation returns.
+    /// SSTree: a leaf is a list of at most two subnodes. Durable when an operation returns.
     ss_tree: leaf SsTree<2, MOVING>, twig Sorted<8>, branch Sorted<8>;
-    /// Accepts all, stores nothing: prices the rest of the house.
+    /// Accepts everything and stores nothing: it measures the cost of the rest of the tree.
     blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
 }
 
-/// Designs with known bugs, which the proof must catch, and the one without. In no list.
+/// Designs with known bugs that the proof must catch, and one without a bug. They are in no list.
 pub mod canaries {
     use crate::leaf::bd_tree::Forgetful;
     use crate::leaf::canary::Canary;
@@ -66,7 +67,8 @@ pub mod canaries {
         };
     }
 
-    /// A subnode of SSTree is given up before the way to it is durably gone: the published order of fences.
+    /// Known bug: a subnode of SSTree is released before the link to it is durably gone, as in the published order of
+    /// fences.
     #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
     pub struct ss_tree_hasty;
     impl Design for ss_tree_hasty {
@@ -76,7 +78,7 @@ pub mod canaries {
         type Branch = Sorted<8>;
     }
 
-    /// A slot of BD+Tree is used again while the state of two epochs before names it.
+    /// Known bug: a slot of BD+Tree is reused while the state of two epochs before still names it.
     #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
     pub struct bd_tree_forgetful;
     impl Design for bd_tree_forgetful {
@@ -87,59 +89,59 @@ pub mod canaries {
     }
 
     canaries! {
-        /// No bug: passes everything.
+        /// No bug: this canary passes every scenario.
         canary_0: 0;
-        /// The pair is not flushed.
+        /// A new pair is not flushed.
         canary_1: 1;
         /// The bitmap is published before the pair.
         canary_2: 2;
         /// Two words must change together.
         canary_3: 3;
-        /// Truncated before the link is durable.
+        /// A leaf is truncated before the link to its right half is durable.
         canary_4: 4;
         /// A removal is not flushed.
         canary_5: 5;
-        /// Another line is flushed.
+        /// The wrong line is flushed.
         canary_6: 6;
-        /// Linked before it is filled.
+        /// A leaf is linked before it is filled.
         canary_7: 7;
-        /// Zero stands for nothing.
+        /// A word of zero means "nothing".
         canary_8: 8;
-        /// No recovery of splits.
+        /// Recovery does not finish splits.
         canary_9: 9;
-        /// Recovery that is not durable.
+        /// Recovery's changes are not durable.
         canary_10: 10;
-        /// A count beside the bitmap.
+        /// A count in a word of its own, beside the bitmap.
         canary_11: 11;
-        /// A pair that moves is there twice.
+        /// A moving pair is in both places for a time.
         canary_12: 12;
-        /// A pair that moves is gone for a while.
+        /// A moving pair is in neither place for a time.
         canary_13: 13;
-        /// A lock that stays taken.
+        /// A lock is still set after a crash.
         canary_14: 14;
-        /// A leaf given up comes back.
+        /// A released leaf comes back.
         canary_15: 15;
-        /// A leaf before it is empty.
+        /// A block is a leaf before it is durably empty.
         canary_16: 16;
-        /// A chain that leads into blocks given out again.
+        /// The chain leads into blocks that were reused.
         canary_17: 17;
-        /// A payload of zero is none.
+        /// A payload of zero means "no pair".
         canary_18: 18;
-        /// Equal payloads are taken for one.
+        /// Equal payloads of neighbours mean "in transit".
         canary_19: 19;
-        /// The greatest key is none.
+        /// The greatest key means "no pair".
         canary_20: 20;
         /// A link is not flushed.
         canary_21: 21;
-        /// One fence behind two flushes.
+        /// One fence for two flushes that need an order.
         canary_22: 22;
-        /// A removal that leaves a second copy.
+        /// A removal leaves a second copy of the pair.
         canary_23: 23;
-        /// Recovery that takes more each time.
+        /// Each run of recovery removes more.
         canary_24: 24;
-        /// A slot too many.
+        /// The leaf uses one slot more than it has.
         canary_25: 25;
-        /// A leaf that stays empty.
+        /// A leaf that became empty accepts no more pairs.
         canary_26: 26;
     }
 }

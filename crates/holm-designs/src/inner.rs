@@ -1,4 +1,4 @@
-//! Nodes above the leaves that papers have of their own: durable ones in blocks, and one contiguous array.
+//! Inner nodes that papers define themselves: durable nodes in blocks, and one contiguous array.
 
 pub mod contiguous;
 pub mod durable;

@@ -1,5 +1,5 @@
-//! The leaves: one way each to keep pairs in a block of persistent lines. A file in this folder *is* a design. What
-//! they promise is said where the trait is: [`holm_tree::leaf`].
+//! The leaf designs: each implements a way to keep pairs in a block of persistent lines. Each file in this folder is a
+//! design. The trait's documentation states what a leaf guarantees: [`holm_tree::leaf`].
 
 pub mod bd_tree;
 pub mod blackhole;

@@ -1,9 +1,9 @@
-//! The laboratory: the leaf designs of the literature and their variants, over the trees of `holm-tree`.
+//! The leaf designs of the literature and their variants, over the trees of `holm-tree`.
 //!
-//! A design is one line in `designs.rs`, a new leaf one file in `leaf/` and that line. What the store itself opens,
-//! `buffered` and `holm`, comes from `holm-tree`; this crate lists them with its own, so that every test, crash
-//! exploration, benchmark and report row starts from one list. `holm-lab` compiles them for programs that measure, and hands
-//! them to a store.
+//! A design is one line in `designs.rs`; a new leaf is one file in `leaf/` and that line. The store's own designs,
+//! `buffered` and `holm`, come from `holm-tree`. This crate lists them with its own, so that every test, crash
+//! exploration, benchmark and report row starts from one list. `holm-lab` compiles them for programs that measure, and
+//! offers them to a store.
 #![forbid(unsafe_code)]
 
 pub mod designs;

@@ -1,8 +1,8 @@
-//! Pairs in any slot, and of each a fingerprint of its key: what leaves of 512 bytes have in common that find a pair by
-//! one comparison of a line.
+//! Pairs in any slot, each with a fingerprint of its key: what 512-byte leaves share that find a pair by one comparison
+//! of a line.
 //!
-//! Which slots count, the leaf says; what lies in the others means nothing. The leaf's own header is two words before
-//! these, so that all fingerprints and slot 0 share its line.
+//! The leaf decides which slots count; the contents of other slots mean nothing. The leaf's own header is two words
+//! before these, so that all fingerprints and slot 0 share its line.
 //!
 //! ```text
 //! bytes 16-44   29 fingerprints of whole keys; 45-47 zero
@@ -16,9 +16,9 @@ use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::pairs::Placed;
 
-/// How many slots there are.
+/// The number of slots.
 pub const SLOTS: usize = 29;
-/// A bit for each.
+/// A bit for each slot.
 pub const ALL: u32 = (1 << SLOTS) - 1;
 
 persistent! {
@@ -43,7 +43,7 @@ impl Printed {
         &self.pairs[at]
     }
 
-    /// What it holds.
+    /// The contents of a slot.
     #[inline]
     pub fn slot(&self, at: usize) -> Slot {
         self.pairs[at].slot()
@@ -59,7 +59,7 @@ impl Printed {
         (self.prints[at / 8].read() >> (at % 8 * 8)) as u8
     }
 
-    /// Of these slots, those whose fingerprint is the probe's.
+    /// Of these slots, those whose fingerprint equals the search key's.
     #[inline]
     pub fn candidates<K: Keys>(
         &self,
@@ -71,14 +71,14 @@ impl Printed {
         slots(lens.search.bytes_equal(prints, K::print(probe)) & bits)
     }
 
-    /// Of these slots, the one with the probe's key, and its payload.
+    /// Of these slots, the one with the search key, and its payload.
     #[inline]
     pub fn find<K: Keys>(&self, bits: u32, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
         let pairs = self.candidates(bits, lens, probe).map(|at| (at, self.slot(at)));
         pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
     }
 
-    /// See [`crate::leaf::Leaf::aim`].
+    /// See [`crate::leaf::Leaf::prefetch_pairs`].
     #[inline]
     pub fn aim<K: Keys>(&self, bits: u32, lens: Lens<'_, K>, probe: K::Probe<'_>) {
         if let Some(at) = self.candidates(bits, lens, probe).next() {
@@ -86,7 +86,7 @@ impl Printed {
         }
     }
 
-    /// See [`crate::leaf::Leaf::glance`].
+    /// See [`crate::leaf::Leaf::candidate_payload`].
     #[inline]
     pub fn glance<K: Keys>(&self, bits: u32, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
         self.candidates(bits, lens, probe).next().map(|at| self.pairs[at].payload.read())
@@ -102,7 +102,7 @@ impl Printed {
         slots(bits).map(|at| (self.slot(at), at))
     }
 
-    /// Another fingerprint of a slot that does not count; the caller flushes.
+    /// Writes the fingerprint of a slot that does not count; the caller flushes.
     #[inline]
     #[track_caller]
     pub fn set_print<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, print: u8) {
@@ -110,7 +110,7 @@ impl Printed {
         pen.write(word, word.read() & !(0xff << shift) | u64::from(print) << shift);
     }
 
-    /// Everything as it is in another one; the caller flushes.
+    /// Copies everything from another one; the caller flushes.
     #[track_caller]
     pub fn copy<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self) {
         for (to, from) in self.prints.iter().zip(&other.prints) {

@@ -1,9 +1,8 @@
-//! Which slots of a leaf count, whose leaf it is, and where the next one lies: what designs with a bitmap and a chain
-//! have in common.
+//! Which slots of a leaf count, the leaf's keyspace, and the next leaf: what designs with a bitmap and a chain share.
 //!
-//! Bitmap and home share a word, so that each change of either is one store, and a block is a leaf and an empty one at
-//! once. A block may also be a *log* for as long as a split takes: it lies in the second of the two blocks that every
-//! split is given, and is free again afterwards.
+//! Bitmap and home share a word, so each change of either is one store, and one store makes a block an empty leaf. A
+//! block may also be a *log* during a split. The log lies in the second of the two blocks that every split gets, and
+//! that block is free again afterwards.
 //!
 //! ```text
 //! state     bitmap 32 | keyspace 24 | LEAF, FIRST, LOG | zero 5
@@ -35,7 +34,7 @@ impl Roster {
         self.state.read() as u32
     }
 
-    /// Changes the bits. In one store, so it may commit; the caller flushes.
+    /// Changes the bits in one store, which may therefore commit; the caller flushes.
     pub fn set<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
         pen.write(&self.state, self.state.read() & !0xffff_ffff | u64::from(bits));
     }
@@ -43,7 +42,7 @@ impl Roster {
     /// Changes the bits durably: the commit word of most operations.
     pub fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
         self.set(pen, bits);
-        // Before the operation returns, or its next step: else a crash takes it back.
+        // Before the operation returns, or takes its next step: otherwise a crash undoes it.
         pen.persist(&self.state);
     }
 
@@ -57,17 +56,17 @@ impl Roster {
         pen.write(&self.next, next.into());
     }
 
-    /// Makes the block an empty leaf, of which all else must be durable.
+    /// Makes the block an empty leaf. Everything else of the leaf must already be durable.
     pub fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, bits: u32) {
         let first = if home.first { FIRST } else { 0 };
-        // The commit word: found as a leaf, the block is an empty one.
+        // The commit word: when recovery finds the block as a leaf, the leaf is empty.
         pen.write(&self.state, LEAF | first | u64::from(home.keyspace & 0xff_ffff) << 32 | u64::from(bits));
-        // Before the first pair: else a crash finds no leaf around it.
+        // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
         pen.persist(&self.state);
     }
 
-    /// Makes a block that nobody can reach yet a leaf like another one, with bits of its own, and leading to where that
-    /// one leads. The caller flushes.
+    /// Makes an unreachable block a leaf like another one, with its own bits and the same next leaf. The caller
+    /// flushes.
     pub fn follow<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self, bits: u32) {
         pen.write(&self.state, other.state.read() & !(FIRST | 0xffff_ffff) | u64::from(bits));
         pen.write(&self.next, other.next.read());
@@ -79,13 +78,13 @@ impl Roster {
         pen.persist(&self.state);
     }
 
-    /// What the block is a log of, if it is one.
+    /// The block's 32 bits if it is a log.
     pub fn logged(&self) -> Option<u32> {
         let state = self.state.read();
         (state & LOG != 0 && state & LEAF == 0).then_some(state as u32)
     }
 
-    /// The leaf that a log speaks of: the block of number `number`, found through `peer`.
+    /// The leaf that a log describes: the block of number `number`, found through `peer`.
     ///
     /// # Errors
     /// `Corrupt`, if that is no leaf.
@@ -100,11 +99,11 @@ impl Roster {
         leaf.ok_or_else(|| damaged::<L>((own, 0), "a leaf's header", found(), "that of a leaf"))
     }
 
-    /// The block is no leaf any more, and no log; durably.
+    /// Makes the block neither leaf nor log, durably.
     pub fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.state, 0);
-        // Before the block is used again, and before what a log speaks of changes again: else a crash finds the first
-        // leaf of a keyspace that has been dropped, or does once more what has been done long ago.
+        // Before the block is reused, and before the leaf that a log describes changes again: otherwise recovery finds
+        // the first leaf of a dropped keyspace, or repeats a split that was finished long ago.
         pen.persist(&self.state);
     }
 

@@ -1,13 +1,13 @@
-//! The slots of a sorted leaf as searches see them: some in use, ascending from a base, perhaps around the end.
+//! The slots of a sorted leaf as searches see them: some are in use, ascending from a base, perhaps around the end.
 //!
-//! A slot has a *place*, where it lies in the block, and an *index*, how many slots in use come before it. Both stay in
-//! bounds whatever a racing reader was told: the counts are cut to the slots there are. Lines are counted from the
-//! block's first one, whose header leaves room for fewer slots.
+//! A slot has a *place*, where it lies in the block, and an *index*, the number of slots in use before it. Both stay in
+//! bounds whatever a racing reader read: counts are limited to the existing slots. Lines are counted from the block's
+//! first line, whose header leaves room for fewer slots.
 
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::pair::Pair;
 
-/// Slots in a whole line.
+/// The number of slots in a whole line.
 pub const LINE_SLOTS: usize = 4;
 
 /// Slots in ascending order of their heads.
@@ -20,14 +20,14 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// `count` slots in use from place `base` on; the header before place 0 is as long as `lead` slots.
+    /// A row of `count` slots in use from place `base` on. The header before place 0 is as long as `lead` slots.
     #[inline(always)]
     pub fn new(pairs: &'a [Pair], lead: usize, base: usize, count: usize) -> Self {
         let base = if base < pairs.len() { base } else { 0 };
         Row { pairs, lead, base, count: count.min(pairs.len()) }
     }
 
-    /// Slots in use.
+    /// The number of slots in use.
     #[inline(always)]
     pub fn count(self) -> usize {
         self.count
@@ -39,20 +39,20 @@ impl<'a> Row<'a> {
         self.base
     }
 
-    /// Places there are.
+    /// The number of places.
     #[inline(always)]
     pub fn places(self) -> usize {
         self.pairs.len()
     }
 
-    /// The place of an index, which may be one too many.
+    /// The place of an index, which may be one beyond the last.
     #[inline(always)]
     pub fn place(self, index: usize) -> usize {
         let place = self.base + index;
         if place < self.pairs.len() { place } else { place - self.pairs.len() }
     }
 
-    /// The index of a place, as if all were in use.
+    /// The index of a place, as if all places were in use.
     #[inline(always)]
     pub fn index(self, place: usize) -> usize {
         if place >= self.base { place - self.base } else { place + self.pairs.len() - self.base }
@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
         (place + self.lead) / LINE_SLOTS
     }
 
-    /// Lines that hold slots.
+    /// The number of lines that hold slots.
     #[inline(always)]
     pub fn lines(self) -> usize {
         (self.pairs.len() + self.lead) / LINE_SLOTS
@@ -94,7 +94,7 @@ impl<'a> Row<'a> {
         (line * LINE_SLOTS).saturating_sub(self.lead)
     }
 
-    /// The slots in use as they lie: those up to the last place, and those that go on from place 0.
+    /// The slots in use as they lie: those up to the last place, and those that continue from place 0.
     #[inline(always)]
     pub fn parts(self) -> [&'a [Pair]; 2] {
         let end = self.base + self.count;
@@ -108,8 +108,8 @@ impl<'a> Row<'a> {
         (from..to).find(|index| self.head(*index) >= head).unwrap_or(to)
     }
 
-    /// Refuses a payload for index `at` that is a mark and could not be told from another one, or from none: a shift
-    /// would lose a pair that no crash has touched.
+    /// Checks that a payload that is a mark for index `at` differs from all others and from none: otherwise a shift
+    /// would lose a pair without any crash.
     pub fn check_mark<K: Keys>(self, at: usize, payload: u64) {
         if K::UNIQUE == Role::Payload {
             assert!(payload != 0, "a payload of zero leads to no record");

@@ -1,4 +1,4 @@
-//! The clock on real threads, for Miri: which of its orderings are too weak shows only where stores may arrive late.
+//! The clock on real threads, for Miri: orderings that are too weak show only where stores may arrive late.
 
 use holm_medium::{Area, Clock, FIRST_EPOCH, LINE, Marks};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -8,9 +8,9 @@ fn clock() -> Clock {
     Clock::new(FIRST_EPOCH, [1 << 14, 1 << 14])
 }
 
-/// A thread checks in for the first time while the clock is raised: its seat is new, and must be seen all the same.
+/// A thread pins an epoch for the first time while the clock advances: its thread slot is new, and must still be seen.
 #[test]
-fn a_new_seat_is_seen_by_whoever_raises() {
+fn a_new_thread_slot_is_seen_by_an_advance() {
     for _ in 0..if cfg!(miri) { 20 } else { 300 } {
         let clock = clock();
         let (ended, left) = (AtomicU64::new(0), AtomicBool::new(false));
@@ -26,7 +26,7 @@ fn a_new_seat_is_seen_by_whoever_raises() {
             });
             scope.spawn(|| {
                 let raised = clock.raise();
-                // Whoever was in the ended epoch has left for good, and shows it.
+                // Each operation of the ended epoch has unpinned it, and that is visible.
                 ended.store(raised, Relaxed);
                 clock.publish(raised);
             });
@@ -35,9 +35,9 @@ fn a_new_seat_is_seen_by_whoever_raises() {
     }
 }
 
-/// Marks are relaxed; the check-out and the seat are what carries them to the one who drains.
+/// Marks are relaxed; the unpin and the thread slot publish them to the draining thread.
 #[test]
-fn marks_arrive_with_the_check_out() {
+fn marks_are_visible_after_the_unpin() {
     let (clock, records) = (clock(), Area::Records.at(0) / LINE);
     let ticks = if cfg!(miri) { 12 } else { 300 };
     let marked: Vec<AtomicU64> = (0..ticks + FIRST_EPOCH + 2).map(|_| AtomicU64::new(0)).collect();

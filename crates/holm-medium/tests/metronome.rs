@@ -1,4 +1,4 @@
-//! Ends of epochs in the background: what they cost, and that whatever goes wrong with them is told and hangs nobody.
+//! Ends of epochs in the background: their cost, and that every failure is reported and leaves no thread waiting.
 
 use holm_medium::{
     Area, Aside, Clock, Counts, Epoch, FIRST_EPOCH, Flush, Ground, Image, LAST_EPOCH, LINE, Lay, Mapped, MappedOptions,
@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Long enough for whatever comes at all, and never waited for where things are right.
+/// Long enough for any event that comes at all; a correct run never waits for it.
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(20);
 
@@ -23,7 +23,7 @@ fn threads(count: usize) -> NonZero<usize> {
     NonZero::new(count).expect("some")
 }
 
-/// Writes one word of each of so many lines, under a label of its own.
+/// Writes one word of each of `lines` lines, under its own label.
 fn write(quill: &Quill<Mapped>, lines: u64) -> Epoch {
     let stay = quill.clock().check_in().expect("sound");
     let mut pen = quill.cut(&stay);
@@ -36,12 +36,12 @@ fn write(quill: &Quill<Mapped>, lines: u64) -> Epoch {
     stay.epoch()
 }
 
-/// A ground whose write-back does as it is told.
+/// A storage whose write-back does what the test says.
 struct Told {
     quill: Arc<Quill<Mapped>>,
-    /// Threads whose names begin so panic.
+    /// Threads whose names begin with this panic.
     kills: &'static str,
-    /// Nobody gets through while this is set.
+    /// Write-backs wait while this is set.
     slow: Mutex<bool>,
     quick: Condvar,
     reached: AtomicBool,
@@ -85,7 +85,7 @@ impl Ground for Told {
     }
 }
 
-/// What an end of an epoch costs that has written so many lines.
+/// The cost of the end of an epoch that has written `lines` lines.
 fn cost(persisters: usize, lines: u64) -> Counts {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(persisters)).expect("threads");
@@ -106,16 +106,16 @@ fn an_end_costs_a_flush_a_line_and_one_for_the_clock_and_two_fences() {
     }
 }
 
-/// Each further persister that has lines fences by itself; few lines are not shared.
+/// Each further flusher that has lines fences for itself; a few lines are not divided.
 #[test]
-fn persisters_share_the_lines_and_fence_each_for_itself() {
+fn flushers_divide_the_lines_and_each_fences_for_itself() {
     assert_eq!(cost(3, 600), Counts { writes: 1, flushes: 601, fences: 4 });
     assert_eq!(cost(2, 600), Counts { writes: 1, flushes: 601, fences: 3 });
     assert_eq!(cost(3, 60), Counts { writes: 1, flushes: 61, fences: 2 });
 }
 
 #[test]
-fn whoever_syncs_waits_for_two_ends_at_the_most() {
+fn a_sync_waits_for_at_most_two_epoch_ends() {
     let told = Told::new("", true);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let first = write(&told.quill, 3);
@@ -123,7 +123,7 @@ fn whoever_syncs_waits_for_two_ends_at_the_most() {
     while !told.reached.load(SeqCst) {
         thread::yield_now();
     }
-    // One end is under way when this one asks.
+    // An epoch end is in progress when this request arrives.
     let second = write(&told.quill, 3);
     assert_eq!(second, first + 1);
     *told.slow.lock().expect("sound") = false;
@@ -133,7 +133,7 @@ fn whoever_syncs_waits_for_two_ends_at_the_most() {
     assert!(metronome.beat().epochs <= 2, "the one under way and the next");
 }
 
-/// Checks that nothing goes on once the threads are gone, and that everybody is told.
+/// Checks that no epoch ends once the threads are gone, and that every caller gets an error.
 fn told_of_the_end(told: &Told, metronome: &Metronome, lines: u64) {
     write(&told.quill, lines);
     let waiters = thread::scope(|scope| {
@@ -152,7 +152,7 @@ fn told_of_the_end(told: &Told, metronome: &Metronome, lines: u64) {
 }
 
 #[test]
-fn who_waits_and_who_writes_is_told_that_the_thread_has_died() {
+fn waiters_and_writers_get_an_error_when_the_thread_dies() {
     let told = Told::new("holm-metronome", false);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     told_of_the_end(&told, &metronome, 3);
@@ -160,16 +160,16 @@ fn who_waits_and_who_writes_is_told_that_the_thread_has_died() {
     assert!(why.contains("a medium that is gone"), "{why}");
 }
 
-/// The others have done their part; without that one's lines the epoch is not whole.
+/// The other flushers have done their part; without the missing lines the epoch is not complete.
 #[test]
-fn a_persister_that_dies_is_told_as_well() {
+fn waiters_and_writers_get_an_error_when_a_flusher_dies() {
     let told = Told::new("holm-persister", false);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(3)).expect("threads");
     told_of_the_end(&told, &metronome, 600);
 }
 
 #[test]
-fn an_operation_that_never_ends_is_shown_and_others_go_on() {
+fn an_operation_that_never_ends_is_reported_and_others_continue() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let stay = quill.clock().check_in().expect("sound");
@@ -181,7 +181,7 @@ fn an_operation_that_never_ends_is_shown_and_others_go_on() {
             let Phase::Waiting(stuck) = metronome.phase() else { panic!("{:?}", metronome.phase()) };
             assert_eq!((stuck.epoch, stuck.operations), (FIRST_EPOCH, 1));
             assert!(stuck.waited > Duration::ZERO);
-            // The next epoch is open: nobody else is kept from writing.
+            // The next epoch is open: other writers continue.
             assert_eq!(write(&quill, 3), FIRST_EPOCH + 1);
         });
     });
@@ -192,7 +192,7 @@ fn an_operation_that_never_ends_is_shown_and_others_go_on() {
 }
 
 #[test]
-fn a_batch_that_holds_the_clock_is_shown() {
+fn a_batch_that_holds_the_clock_is_reported() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let hold = quill.clock().hold(0, 2).expect("sound");
@@ -203,7 +203,7 @@ fn a_batch_that_holds_the_clock_is_shown() {
 }
 
 #[test]
-fn a_slow_medium_is_shown_and_writers_go_on() {
+fn a_slow_medium_is_reported_and_writers_continue() {
     let told = Told::new("", true);
     let metronome = Metronome::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     let epoch = write(&told.quill, 3);
@@ -212,7 +212,7 @@ fn a_slow_medium_is_shown_and_writers_go_on() {
     assert!(matches!(metronome.phase(), Phase::Writing(writing, _) if writing == epoch), "{:?}", metronome.phase());
     let seen = Instant::now();
     assert_eq!(write(&told.quill, 3), epoch + 1);
-    // Begun before that was seen, and not done before now.
+    // The end began before the test saw it, and is not done before now.
     let so_far = seen.elapsed();
     *told.slow.lock().expect("sound") = false;
     told.quick.notify_all();
@@ -221,7 +221,7 @@ fn a_slow_medium_is_shown_and_writers_go_on() {
 }
 
 #[test]
-fn an_end_comes_at_its_interval_and_a_last_one_when_it_is_dropped() {
+fn epochs_end_at_the_interval_and_when_the_timer_is_dropped() {
     let quill = pool(FIRST_EPOCH);
     let metronome =
         Metronome::start(quill.clone(), Pace::every(Duration::from_millis(1)), threads(2)).expect("threads");
@@ -236,7 +236,7 @@ fn an_end_comes_at_its_interval_and_a_last_one_when_it_is_dropped() {
 }
 
 #[test]
-fn behind_the_last_epoch_everything_is_durable_and_nobody_writes() {
+fn after_the_last_epoch_everything_is_durable_and_no_write_begins() {
     let quill = pool(LAST_EPOCH - 1);
     let metronome = Metronome::start(quill.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
     assert_eq!((write(&quill, 3), metronome.sync().expect("sound")), (LAST_EPOCH - 1, LAST_EPOCH - 1));
@@ -259,20 +259,20 @@ fn behind_the_last_epoch_everything_is_durable_and_nobody_writes() {
     assert_eq!(quill.clock().paused(|| quill.clock().active()), LAST_EPOCH);
     assert!(quill.clock().check_in().is_err(), "it has not been set going again");
     drop(metronome);
-    // What ended epochs by itself finds the same, as often as it likes.
+    // A caller that ends epochs itself gets the same answer, as often as it calls.
     assert_eq!(quill.advance().expect("sound"), LAST_EPOCH);
 }
 
 #[test]
-fn a_pool_whose_epochs_are_used_up_can_be_opened_and_read() {
+fn a_storage_without_epochs_left_can_be_opened_and_read() {
     let quill = pool(LAST_EPOCH + 1);
     assert_eq!((quill.clock().durable(), quill.clock().active()), (LAST_EPOCH, LAST_EPOCH));
     assert!(matches!(quill.clock().check_in().err(), Some(MediumError::OutOfEpochs { .. })));
 }
 
-/// The last epoch as media that are written to with the writers stopped end it.
+/// The last epoch, ended as media do that are written while the writers are stopped.
 #[test]
-fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
+fn the_last_epoch_ends_with_stopped_writers() {
     let quill = pool(LAST_EPOCH);
     write(&quill, 1);
     assert_eq!(quill.clock().raise_stopped(|ended| assert_eq!(ended, LAST_EPOCH)), LAST_EPOCH);
@@ -281,7 +281,7 @@ fn the_last_epoch_ends_with_the_writers_stopped_as_well() {
 }
 
 #[test]
-fn an_interval_that_no_clock_can_add_is_none() {
+fn an_overflowing_interval_is_unbounded() {
     let quill = pool(FIRST_EPOCH);
     let metronome = Metronome::start(quill.clone(), Pace::every(Duration::MAX), threads(1)).expect("threads");
     let epoch = write(&quill, 3);

@@ -1,8 +1,8 @@
-//! Schedules of the epoch clock: what it promises to writers, to batches, to waiters and to the one who ticks, under
-//! every order of steps that a few seeds draw. Beside each promise stands a caller that breaks its side of the bargain,
-//! and must be caught.
+//! Schedules of the epoch clock: its guarantees to writers, batches, waiters and the thread that ends epochs, under
+//! every order of steps that a few seeds draw. Beside each guarantee stands a caller that breaks its obligations, and
+//! the test must catch it.
 //!
-//! `cargo xtask schedules` runs these; without `--cfg shuttle` there is nothing here.
+//! `cargo xtask schedules` runs these; without `--cfg shuttle` this program is empty.
 
 #![cfg(shuttle)]
 #![forbid(unsafe_code)]
@@ -22,12 +22,12 @@ mod waiters;
 use holm_medium::{Clock, FIRST_EPOCH};
 use std::sync::{Mutex, MutexGuard};
 
-/// Some blocks of each area.
+/// A clock with some blocks of each area.
 fn clock() -> Clock {
     Clock::new(FIRST_EPOCH, [1 << 14, 1 << 14])
 }
 
-/// What a model writes down beside the clock: std's lock, which is no step of a schedule.
+/// What a model records beside the clock: std's lock, which is no step of a schedule.
 fn note<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,8 +1,8 @@
 //! The images that a crash may leave, derived from a trace.
 //!
-//! What persists together is a *cell*: a line or a word, by the model. Each cell has the contents it may be found with,
-//! its *takes*; an image is one take for each cell. A flush followed by a fence of the same thread makes what a cell
-//! held at the flush the least it can be found with. Nothing here knows trees, or recovers anything.
+//! A *cell* is what persists together: a line or a word, depending on the model. Each cell has the contents that a
+//! crash may leave in it, its *takes*. An image is one take for each cell. After a flush followed by a fence of the
+//! same thread, a cell has at least what it had at the flush. This module knows no trees, and recovers nothing.
 
 mod classes;
 mod known;
@@ -25,16 +25,16 @@ use std::fmt;
 /// Which stores a crash may lose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Persistency {
-    /// Of each line a prefix of its stores persists: x86.
+    /// Of each line, a prefix of its stores persists: x86.
     Line,
-    /// Each word persists on its own.
+    /// Each word persists separately.
     Word,
-    /// Only the process dies: every store is there, in program order.
+    /// Only the process dies: every store is present, in program order.
     Visible,
 }
 
 impl Persistency {
-    /// All three.
+    /// All three models.
     pub const ALL: [Persistency; 3] = [Persistency::Line, Persistency::Word, Persistency::Visible];
 
     /// The name on command lines.
@@ -64,15 +64,15 @@ impl fmt::Display for Persistency {
 /// How far a window is enumerated.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// Up to so many images, all of them.
+    /// Visit all images if there are at most this many.
     pub exhaustive: usize,
-    /// Beyond that, besides the extremes and each cell alone: at most so many pairs of cells.
+    /// Otherwise visit the extremes, each cell alone, and at most this many pairs of cells,
     pub pairs: usize,
-    /// And so many images at random.
+    /// and this many images at random.
     pub random: usize,
 }
 
-/// A store that may still be lost.
+/// A store that a crash may still lose.
 #[derive(Clone, Copy)]
 struct Pending {
     event: usize,
@@ -81,11 +81,11 @@ struct Pending {
     filled: bool,
 }
 
-/// One content that a cell may be found with.
+/// One content that a crash may leave in a cell.
 struct Take {
     words: Vec<(u64, u64)>,
     change: u64,
-    /// The first store to this cell that is not in it.
+    /// The first store to this cell that the take does not include.
     lost: Option<usize>,
 }
 
@@ -114,10 +114,10 @@ impl Crashes {
         self.persistency
     }
 
-    /// Takes the next event in.
+    /// Advances past the next event.
     pub fn pass(&mut self, event: usize, entry: &Entry) {
         if self.persistency == Persistency::Visible {
-            // In program order: before anything else happens, what was stored is there.
+            // In program order: before the next event, all earlier stores are present.
             let cells = std::mem::take(&mut self.cells);
             cells.into_values().flatten().for_each(|pending| self.keep(pending));
         }
@@ -145,7 +145,7 @@ impl Crashes {
         self.durable.set(pending.loc, pending.value);
     }
 
-    /// A fence completes the flushes of its own thread, and of no other.
+    /// A fence completes the flushes of its own thread only.
     fn fence(&mut self, thread: u32) {
         for (line, flushed) in self.flushed.remove(&thread).unwrap_or_default() {
             let (first, last) = (line * LINE, line * LINE + LINE - 8);
@@ -160,7 +160,7 @@ impl Crashes {
         }
     }
 
-    /// Stores of this cell in their order; of words filled at once also each alone, and all but each.
+    /// The stores of this cell in order. For words that one fill stored, also each word alone, and all but each.
     fn takes(&self, pending: &[Pending]) -> Vec<Take> {
         let mut now: BTreeMap<u64, u64> = BTreeMap::new();
         let mut takes = vec![self.take(&now, Some(pending[0].event))];
@@ -182,7 +182,7 @@ impl Crashes {
             }
             let take = self.take(&now, next);
             match takes.last_mut() {
-                // The store changed nothing: whoever finds it cannot know whether it happened.
+                // The store changed nothing, so no image shows whether it happened.
                 Some(last) if last.change == take.change => *last = take,
                 _ => takes.push(take),
             }
@@ -207,7 +207,7 @@ impl Crashes {
     /// Visits the images that a crash may leave now, as many as the bounds allow.
     ///
     /// # Errors
-    /// The visitor's first.
+    /// The visitor's first error.
     pub fn visit<E>(
         &self,
         bounds: &Bounds,

@@ -1,9 +1,10 @@
-//! Sudden ends on real files: what a child process writes and reports, and how its parent judges what is left.
+//! Sudden ends on real files: what a child process writes and reports, and how its parent checks what is left.
 //!
-//! The child ([`writer`]) does numbered steps on several threads and reports each number through a pipe once the call
-//! has returned. The parent ([`round`]) ends it at a random moment, opens the database itself, and holds what it finds
-//! against the [`ledger`]: of each thread a prefix, as long as was promised, and no step without those that had
-//! returned before it began. How the end comes (a signal, a file system shut down) is left to the binaries.
+//! The child ([`writer`]) executes numbered steps on several threads. It reports each number through a pipe once the
+//! call has returned. The parent ([`round`]) ends the child at a random moment, opens the database itself, and compares
+//! its contents with the [`ledger`]. Of each thread a prefix must be present, as long as was promised; and no step may
+//! be present without the steps that had returned before it began. The binaries determine how the end comes: by a
+//! signal or by a file system shut down.
 
 pub mod ledger;
 pub mod options;
@@ -13,21 +14,21 @@ pub mod writer;
 use holm::{Builder, Database, Durability, ImageMode};
 use std::time::Duration;
 
-/// How a database is run.
+/// How a database runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mode {
     /// Whether the image is the process's own memory.
     pub private: bool,
-    /// What a returned call promises.
+    /// What a returned call guarantees.
     pub durability: Durability,
 }
 
 impl Mode {
-    /// All of them; the last word of each name says whether the image is private.
+    /// All modes; the last word of each name says whether the image is private.
     pub const NAMES: [&str; 6] =
         ["strict-shared", "buffered-shared", "on-sync-shared", "strict-private", "buffered-private", "on-sync-private"];
 
-    /// The mode of a name.
+    /// The mode with this name.
     pub fn named(name: &str) -> Option<Mode> {
         let (durability, image) = name.rsplit_once('-')?;
         let durability = match durability {
@@ -39,7 +40,7 @@ impl Mode {
         Some(Mode { private: image == "private", durability })
     }
 
-    /// Options that parent and child share: a small log, so that checkpoints are many.
+    /// The options that parent and child share: a small log, so that there are many checkpoints.
     pub fn builder(self) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
         Database::builder().durability(self.durability).image(image).log_bytes(2 << 20).capacity(1 << 30)

@@ -1,18 +1,18 @@
 //! A disk in memory that loses, tears and refuses what real disks do.
 //!
-//! [`SimDisk`] stands behind the same trait as the operating system's files. It keeps, beside what a process reads
-//! back, what is durable: a file's bytes after its sync, or after a write past the page cache; names after their
-//! directory's sync. [`SimDisk::crash`] then gives any disk that a loss of power may leave, sector by sector. Every
-//! call can be made to fail ([`SimDisk::fail`]); after a failed sync what was to be written is undecided *and clean*,
-//! so that a second sync succeeds without it, as kernels do. Damage at rest is a matter of [`SimDisk::flip`],
-//! [`SimDisk::overwrite`] and [`SimDisk::truncate`]. There are no real descriptors, so nothing of it can be mapped.
+//! [`SimDisk`] implements the same trait as the operating system's files. Beside what a process reads back, it keeps
+//! what is durable. A file's bytes become durable by a sync, or by a write past the page cache; names by a sync of
+//! their directory. [`SimDisk::crash`] then returns any disk that a loss of power may leave, sector by sector. Every
+//! call can be made to fail ([`SimDisk::fail`]). After a failed sync, the dirty data is undecided *and clean*, so a
+//! second sync succeeds without writing it, as in kernels. [`SimDisk::flip`], [`SimDisk::overwrite`] and
+//! [`SimDisk::truncate`] damage data at rest. There are no real descriptors, so a file of this disk cannot be mapped.
 //!
 //! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
 //! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them. A write-back of
 //! its own may fail ([`SimDisk::fail_write_back`]) and be told to somebody else; the pages go back in time once they are
 //! wanted for something else ([`SimDisk::evict`]).
 //!
-//! Left out: permissions, holes (a file occupies its length), renaming across directories.
+//! Not simulated: permissions, holes (a file occupies its length), renaming across directories.
 
 pub mod content;
 mod crash;
@@ -48,7 +48,7 @@ struct State {
     faults: Faults,
     locks: Vec<Lock>,
     stand_ins: Vec<StandIn>,
-    /// How often the power has come back.
+    /// The number of times that the power has come back.
     boots: u128,
     /// The next number of a file or a handle.
     next: u64,
@@ -80,32 +80,32 @@ impl SimDisk {
         SimDisk { state: Arc::new(Mutex::new(state)) }
     }
 
-    /// A panic elsewhere while the lock was held leaves a disk that is still one.
+    /// A panic elsewhere while the lock was held leaves a usable disk.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Orders a fault for one call: the `index`-th of its kind from the beginning, counted from 0.
+    /// Sets a fault for one call: the `index`-th of its kind from the beginning, counted from 0.
     pub fn fail(&self, kind: Kind, index: u64, fault: Fault) {
         self.state().faults.orders.push(Order { kind, from: index, to: index + 1, fault });
     }
 
-    /// Orders a fault for a call and all calls of its kind after it.
+    /// Sets a fault for a call and for all calls of its kind after it.
     pub fn fail_from(&self, kind: Kind, index: u64, fault: Fault) {
         self.state().faults.orders.push(Order { kind, from: index, to: u64::MAX, fault });
     }
 
-    /// Takes all orders back.
+    /// Removes all faults.
     pub fn heal(&self) {
         self.state().faults.orders.clear();
     }
 
-    /// Whether opening past the page cache is refused, as some file systems do.
+    /// Whether the disk refuses to open files past the page cache, as some file systems do.
     pub fn refuse_direct(&self, refuse: bool) {
         self.state().refuse_direct = refuse;
     }
 
-    /// How many calls there were.
+    /// The number of calls so far.
     pub fn calls(&self) -> Calls {
         self.state().faults.calls
     }
@@ -115,19 +115,19 @@ impl SimDisk {
         self.state().names.current.keys().cloned().collect()
     }
 
-    /// A file's bytes as a process reads them. No call is counted.
+    /// A file's bytes as a process reads them. This counts no call.
     pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         let inode = state.names.current.get(path)?;
         state.files.get(inode).map(|content| content.current().to_vec())
     }
 
-    /// Flips one bit at rest. Whether there is such a byte.
+    /// Flips one bit at rest; returns whether there is such a byte.
     pub fn flip(&self, path: &Path, byte: usize, bit: u8) -> bool {
         self.damage(path, |bytes| bytes.get_mut(byte).map(|byte| *byte ^= 1 << (bit & 7)).is_some())
     }
 
-    /// Replaces bytes at rest. Whether they lie in the file.
+    /// Replaces bytes at rest; returns whether they lie in the file.
     pub fn overwrite(&self, path: &Path, offset: usize, with: &[u8]) -> bool {
         self.damage(path, |bytes| {
             let place = bytes.get_mut(offset..offset + with.len());
@@ -135,7 +135,7 @@ impl SimDisk {
         })
     }
 
-    /// Cuts a file at rest, or extends it with zeros. Whether there is such a file.
+    /// Truncates a file at rest, or extends it with zeros; returns whether there is such a file.
     pub fn truncate(&self, path: &Path, len: usize) -> bool {
         self.damage(path, |bytes| {
             bytes.resize(len, 0);
@@ -156,12 +156,12 @@ impl SimDisk {
 }
 
 impl State {
-    /// A call about names and lengths.
+    /// A call that concerns names and lengths.
     fn meta(&mut self) -> io::Result<()> {
         self.plain(Kind::Meta)
     }
 
-    /// A call that either happens or fails.
+    /// A call that either succeeds or fails.
     fn plain(&mut self, kind: Kind) -> io::Result<()> {
         match self.faults.meet(kind)? {
             Some(fault @ (Fault::Eio | Fault::NoSpace | Fault::PowerCut)) => Err(fault.error().unwrap_or_else(gone)),

@@ -1,16 +1,17 @@
-//! Runs a script, crashes it everywhere, opens what is left, and judges; then, from some of what was left, goes on and
-//! crashes again.
+//! Runs a script, crashes it everywhere, opens what is left, and judges. Then it continues from some of these images
+//! and crashes again.
 //!
-//! The crash is tried just before each fence, at each return and at the end: between those, an image that a crash may
-//! leave is among those of the next such moment, and the promise is no stronger. Where the last step ended an epoch,
-//! the pool also counts as closed in good order: then power is lost, and it is opened as it was left, without a cut. A
-//! second round's trace begins with the recovery itself, so that it too is crashed at every fence.
+//! The explorer tries a crash just before each fence, at each return and at the end. Between those moments, each image
+//! that a crash may leave is also an image of the next such moment, and the guarantees there are no weaker. If the last
+//! step ended an epoch, the explorer also treats the storage as closed properly: power is then lost, and the storage is
+//! opened as it was left, without a recovery point. A second round's trace begins with the recovery itself, so that
+//! recovery is crashed at every fence, too.
 //!
-//! Of the images that agree in every word that opening them reads one is opened, and its outcome judged at each moment
-//! that may leave any of them: an opening is a function of what it reads. What is read is seen by a hook in `Word`
-//! (`holm_medium::observed`), which no build that ships has; where a build does not see reads, every image is opened.
-//! Where images are gone on from and crashed again, what an opening overwrites counts as read: a second crash may lose
-//! the write, and what lay under it is there again.
+//! Of the images that agree in every word that opening them reads, the explorer opens one. It judges the outcome at
+//! each moment that may leave any of them: an opening is a function of what it reads. A hook in `Word`
+//! (`holm_medium::observed`), which no shipped build has, reports the reads. A build without it opens every image. If
+//! the explorer continues from an image and crashes again, words that the opening overwrites count as read: a second
+//! crash may lose the write, and the old word is there again.
 
 mod moment;
 mod opened;
@@ -42,8 +43,8 @@ struct Explorer<'a> {
     report: Report,
 }
 
-/// What the images of a round came to: by what was read of them, or by their contents where reads are not seen. As
-/// which crash they were opened matters too.
+/// The outcomes of a round's images: by the words read from them, or by their contents where reads are not observed.
+/// The kind of crash as which they were opened is part of the key.
 #[derive(Default)]
 struct Outcomes {
     known: HashMap<Persistency, Known<Rc<Outcome>>>,
@@ -61,10 +62,10 @@ pub fn explore(subject: &'static Subject, script: &Script, plan: &Plan) -> Resul
     Ok(explorer.report)
 }
 
-/// Runs a script under record and gives the trace, for those who read it.
+/// Runs a script on a recorded medium and returns the trace.
 ///
 /// # Errors
-/// A violation where the script itself fails.
+/// A violation if the script itself fails.
 pub fn trace(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Vec<Entry>, Box<Violation>> {
     Ok(Round::first(subject, script, plan)?.entries)
 }
@@ -161,7 +162,7 @@ impl Look<'_, '_> {
         Ok(())
     }
 
-    /// All classes, if they are few; else images of the choice that is made where reads are not seen.
+    /// All classes if they are few; otherwise the images that are selected where reads are not observed.
     fn classes(
         &mut self,
         window: &Window<'_>,

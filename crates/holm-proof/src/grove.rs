@@ -1,4 +1,4 @@
-//! A tree of one design over a recorded pool: planted, or revived from what a crash left.
+//! A tree of one design over a recorded storage: created, or recovered from what a crash left.
 
 use crate::crashes::Persistency;
 use crate::model::{Contents, History, Step};
@@ -14,24 +14,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-/// Ends an epoch and marks in the trace when it has declared it durable.
+/// Ends an epoch and marks in the trace when the epoch is published as durable.
 pub type Ticker = fn(&Quill<Recorded>) -> Result<()>;
 
-/// The pool's own way to end an epoch.
+/// The storage's own way to end an epoch.
 ///
 /// # Errors
-/// The pool's.
+/// The storage's errors.
 pub fn advance(quill: &Quill<Recorded>) -> Result<()> {
     let ended = quill.advance()?;
     quill.pool().medium.mark(Mark::Published(ended));
     Ok(())
 }
 
-/// Ends an epoch as late as it may: its lines are written back, and it is declared durable, only when the next one is
-/// about to end. So operations run while what a crash would find is two epochs old, and all three versions count.
+/// Ends an epoch as late as possible: its lines are written back, and it is published as durable, only when the next
+/// one is about to end. So operations run while what a crash would leave is two epochs old, and all three versions
+/// count.
 ///
 /// # Errors
-/// The pool's.
+/// The storage's errors.
 pub fn lagging(quill: &Quill<Recorded>) -> Result<()> {
     let clock = quill.clock();
     let before = clock.active() - 1;
@@ -43,7 +44,7 @@ pub fn lagging(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
-/// A tree with the pool it stands on.
+/// A tree with its storage.
 pub struct Grove {
     subject: &'static Subject,
     quill: Arc<Quill<Recorded>>,
@@ -57,11 +58,11 @@ fn corrupt(what: &'static str, found: String, expected: String) -> MediumError {
 }
 
 impl Grove {
-    /// An empty tree with a script's past done to it, all of it durable; the book is open from here on. Gives what it
-    /// holds.
+    /// An empty tree with a script's past applied to it, all of it durable; recording is on from here. Returns the
+    /// contents.
     ///
     /// # Errors
-    /// The pool's; `Corrupt` for an answer that is not the model's.
+    /// The storage's errors; `Corrupt` for an answer that is not the model's.
     pub fn plant(
         subject: &'static Subject,
         script: &Script,
@@ -71,10 +72,10 @@ impl Grove {
         Self::plant_in(FIRST_EPOCH, subject, script, ticker, without)
     }
 
-    /// The same, the first epoch being a given one.
+    /// The same with a given first epoch.
     ///
     /// # Errors
-    /// As [`Grove::plant`].
+    /// As [`TreeFixture::create`].
     pub fn plant_in(
         first: Epoch,
         subject: &'static Subject,
@@ -98,10 +99,10 @@ impl Grove {
         Ok((grove, past.begin()))
     }
 
-    /// Opens what a crash left and recovers it; recovery is in the trace.
+    /// Opens what a crash left and recovers it; the recovery is in the trace.
     ///
     /// # Errors
-    /// Recovery's.
+    /// Those of recovery.
     pub fn revive(
         subject: &'static Subject,
         left: &Snapshot,
@@ -112,12 +113,12 @@ impl Grove {
         Self::recover(subject, Self::laid(left, crash, without)?, crash, ticker)
     }
 
-    /// A pool over what a crash left, as nobody has opened it yet, with the book open.
+    /// A storage over what a crash left, before any open, with recording on.
     ///
     /// # Errors
-    /// The pool's.
+    /// The storage's errors.
     pub fn laid(left: &Snapshot, crash: Persistency, without: &BTreeSet<Site>) -> Result<Quill<Recorded>> {
-        // Operations run at most two epochs ahead of the durable one; those that are kept keep their labels.
+        // Operations run at most two epochs ahead of the durable one; operations that survive keep their labels.
         let ahead = if crash == Persistency::Visible { 3 } else { 1 };
         let quill = Recorded::from_image(left, left.durable() + ahead)?;
         quill.pool().medium.leave_out(without);
@@ -125,11 +126,11 @@ impl Grove {
         Ok(quill)
     }
 
-    /// Recovers a pool. After the death of a process the pool's word is brought up to the epochs that are visible, as
-    /// whoever opens a pool must do before new operations take labels.
+    /// Recovers a storage. After the death of a process, the storage's durable epoch is raised to the visible epochs,
+    /// as every open must do before new operations take labels.
     ///
     /// # Errors
-    /// Recovery's.
+    /// Those of recovery.
     pub fn recover(
         subject: &'static Subject,
         quill: Quill<Recorded>,
@@ -153,7 +154,7 @@ impl Grove {
         }
         let root = match rebuilt.roots.pop() {
             Some(root) => root,
-            // A tree of nothing but an empty leaf is found as no tree at all.
+            // A tree with only an empty leaf is found as no tree at all.
             None => tree.plant(&mut quill.clock().check_in()?, 1)?,
         };
         quill.pool().medium.mark(Mark::Recovered);
@@ -170,12 +171,12 @@ impl Grove {
         &self.quill.pool().medium
     }
 
-    /// The cache's view.
+    /// The image as the CPU cache has it.
     pub fn image(&self) -> &Image {
         self.quill.image()
     }
 
-    /// A pen of the active epoch, for who damages images.
+    /// A write handle of the active epoch, for tests that damage images.
     pub fn pen(&self) -> Pen<'_, Recorded> {
         self.quill.cut_at(self.active())
     }
@@ -185,35 +186,35 @@ impl Grove {
         self.quill.clock().active()
     }
 
-    /// The last epoch declared durable.
+    /// The last epoch published as durable.
     pub fn published(&self) -> Epoch {
         self.quill.clock().durable()
     }
 
-    /// The clock, for operations that are no steps.
+    /// The clock, for operations that are not steps.
     pub fn clock(&self) -> &Clock {
         self.quill.clock()
     }
 
-    /// The tree, for those who look at it.
+    /// The tree, for tests that inspect it.
     pub fn tree(&self) -> (&dyn Tree, &Root) {
         (&*self.tree, &self.root)
     }
 
-    /// The pool, for those who look on while it is written to.
+    /// The storage, for readers beside the writer.
     pub(crate) fn shared_quill(&self) -> Arc<Quill<Recorded>> {
         self.quill.clone()
     }
 
-    /// The tree and its root, for the same.
+    /// The tree and its root, for the same readers.
     pub(crate) fn shared_tree(&self) -> (Arc<dyn Tree>, Arc<Root>) {
         (self.tree.clone(), self.root.clone())
     }
 
-    /// Recovers again without a crash, the pool's word being what it is.
+    /// Recovers again without a crash, with the storage's durable epoch unchanged.
     ///
     /// # Errors
-    /// Recovery's.
+    /// Those of recovery.
     pub fn recover_again(&mut self, crash: Persistency) -> Result<()> {
         let cut = if crash == Persistency::Visible { Cut::Visible } else { Cut::At(self.published()) };
         let mut rebuilt = self.tree.rebuild(cut, self.active(), 1)?;
@@ -224,16 +225,16 @@ impl Grove {
         Ok(())
     }
 
-    /// Does a step, and tells the history.
+    /// Executes a step and adds it to the history.
     ///
     /// # Errors
-    /// The pool's; `Corrupt` for an answer that is not the model's.
+    /// The storage's errors; `Corrupt` for an answer that is not the model's.
     pub fn step(&self, step: Step, history: &mut History) -> Result<()> {
         let (answer, label) = self.act(step)?;
         self.expects(step, answer, history.apply(step, label))
     }
 
-    /// Does a step: its answer and its label.
+    /// Executes a step; returns its answer and its label.
     fn act(&self, step: Step) -> Result<(Option<u64>, Epoch)> {
         Ok(match step {
             Step::Put(key, payload) => {
@@ -248,7 +249,7 @@ impl Grove {
             }
             Step::Tick => {
                 let ended = self.active();
-                // By a thread of its own, as in a store: its fences complete no flush of those who work.
+                // On a thread of its own, as in a store: its fences complete no flush of the operations' threads.
                 let ticked = thread::scope(|scope| scope.spawn(|| (self.ticker)(&self.quill)).join());
                 ticked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
                 (None, ended)
@@ -256,7 +257,7 @@ impl Grove {
         })
     }
 
-    /// Whether a step's answer is the model's.
+    /// Checks that a step's answer is the model's.
     fn expects(&self, step: Step, answer: Option<u64>, expected: Option<u64>) -> Result<()> {
         if self.subject.card.keeps && answer != expected {
             return Err(corrupt("the answer", format!("{answer:?} to {step:?}"), format!("{expected:?}")));
@@ -264,11 +265,11 @@ impl Grove {
         Ok(())
     }
 
-    /// Does the steps one after the other, each between its marks, and by a thread of its own: its fences complete no
-    /// flush of the steps before, on which whoever comes next relies.
+    /// Executes the steps in order, each between its marks and on a thread of its own: its fences complete no flush of
+    /// the steps before, on whose completion the next step relies.
     ///
     /// # Errors
-    /// As for [`Grove::step`].
+    /// As for [`TreeFixture::step`].
     pub fn run(&self, steps: &[Step], history: &mut History) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
             self.medium().mark(Mark::Begun(number));
@@ -279,7 +280,7 @@ impl Grove {
         Ok(())
     }
 
-    /// Every pair, and the number of every leaf, from left to right.
+    /// All pairs, and the numbers of all leaves, from left to right.
     ///
     /// # Errors
     /// `Corrupt` if there are more leaves than blocks.
@@ -298,10 +299,10 @@ impl Grove {
         }
     }
 
-    /// Every block that the pool would give out before it grows.
+    /// All blocks that the storage would allocate before it grows.
     ///
     /// # Errors
-    /// The pool's.
+    /// The storage's errors.
     pub fn free_blocks(&self) -> Result<Vec<u32>> {
         let pool = self.quill.pool();
         let count = pool.space.free_blocks();

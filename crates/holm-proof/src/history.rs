@@ -1,29 +1,29 @@
 //! Histories of concurrent calls, and whether some order explains them.
 //!
-//! A history is linearizable if every call can be given an instant between its beginning and its end such that, in the
-//! order of these instants, each saw what a map would have shown it (Herlihy and Wing). Keys of a map do not influence
-//! one another, so each key is checked alone, which keeps the search short. The search is Wing and Gong's: choose a
-//! call that nothing unexplained precedes, let the register answer it, go on; Lowe's memory of what was already tried
-//! makes it end.
+//! A history is linearizable if each call can be given an instant between its beginning and its end such that, in the
+//! order of these instants, each call saw what a map would have shown it (Herlihy and Wing). Keys of a map do not
+//! influence each other, so each key is checked separately, which keeps the search short. The search is Wing and
+//! Gong's: choose a call that no unexplained call precedes, let the register answer it, and continue. Lowe's memory of
+//! earlier attempts bounds the search.
 //!
-//! A call without an end is under way when the history stops: it may have happened, at any time, or not at all.
-//! Scans are not judged here.
+//! A call without an end is in progress when the history stops: it may have taken effect at any time, or not at all.
+//! Scans are not checked here.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// The most calls of one key that a history may have.
+/// The largest number of calls of one key in a history.
 pub const MOST_CALLS: usize = 128;
 
-/// What was asked of a key.
+/// What a call asks of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// Its value.
+    /// Read its value.
     Get,
-    /// To have this value from now on.
+    /// Set this value.
     Put(u64),
-    /// To have none.
+    /// Remove its value.
     Remove,
 }
 
@@ -32,9 +32,9 @@ pub enum Action {
 pub struct Call {
     /// The key.
     pub key: u64,
-    /// What was asked.
+    /// The action.
     pub action: Action,
-    /// The value that was there before; of a call without an end, nobody knows.
+    /// The value that was there before; unknown for a call without an end.
     pub saw: Option<u64>,
     /// When it began.
     pub began: u64,
@@ -45,7 +45,7 @@ pub struct Call {
 /// Why no order explains a history.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// What was seen of this key can't be put in any order.
+    /// No order explains what calls saw of this key.
     Unexplained {
         /// The key.
         key: u64,
@@ -54,11 +54,11 @@ pub enum Fault {
         /// The calls that do not fit behind it.
         left: Vec<Call>,
     },
-    /// More calls of this key than can be judged.
+    /// More calls of this key than the checker supports.
     TooLong {
         /// The key.
         key: u64,
-        /// How many there are; at most [`MOST_CALLS`] can be judged.
+        /// Their number; the checker supports at most [`MOST_CALLS`].
         calls: usize,
     },
 }
@@ -77,12 +77,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Gives out the instants of a history, all different.
+/// Assigns the instants of a history, all different.
 #[derive(Default)]
 pub struct Recorder(AtomicU64);
 
 impl Recorder {
-    /// Makes a call and writes down when it began, when it ended and what it saw.
+    /// Makes a call and records when it began, when it ended and what it saw.
     pub fn call(&self, key: u64, action: Action, make: impl FnOnce() -> Option<u64>) -> Call {
         let began = self.0.fetch_add(1, SeqCst);
         let saw = make();
@@ -90,8 +90,8 @@ impl Recorder {
     }
 }
 
-/// Whether some order explains a history that began with an empty map. Exponential in the number of calls that overlap
-/// one another, linear in the others.
+/// Checks whether some order explains a history that began with an empty map. Exponential in the number of calls that
+/// overlap each other, linear in the others.
 ///
 /// # Errors
 /// The first [`Fault`], by key.
@@ -117,9 +117,9 @@ pub fn check(history: &[Call]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Whether some order explains a history that a crash cut off at an instant, and what was found after it: durable
-/// linearizability. What had ended by then has happened, and so has all that its answers need; what was under way has
-/// happened or has not.
+/// Checks whether some order explains a history that a crash cut off at an instant, and what was found after it:
+/// durable linearizability. Calls that had ended by then have taken effect, with everything that their answers need.
+/// Calls in progress may or may not have taken effect.
 ///
 /// # Errors
 /// The first [`Fault`], by key.
@@ -148,18 +148,18 @@ fn under_way(call: &Call) -> Call {
 /// The search over the calls of one key.
 struct Search<'a> {
     calls: &'a [Call],
-    /// Which calls had been explained, and what the register held then: led nowhere.
+    /// Pairs of explained calls and register value that led nowhere.
     tried: HashSet<(u128, Option<u64>)>,
     order: Vec<usize>,
     best: Vec<usize>,
 }
 
 impl Search<'_> {
-    /// Explains all calls that are not in `done`, the register holding `value`. Recurses once per call.
+    /// Explains all calls that are not in `done`, starting with `value` in the register. Recurses once per call.
     fn explain(&mut self, done: u128, value: Option<u64>) -> bool {
         let calls = self.calls;
         let left = || calls.iter().enumerate().filter(move |(index, _)| done >> index & 1 == 0);
-        // Whatever begins after the first end of an unexplained call comes after that call.
+        // A call that begins after the first end of an unexplained call comes after that call.
         let Some(limit) = left().filter_map(|(_, call)| call.ended).min() else { return true };
         if !self.tried.insert((done, value)) {
             return false;

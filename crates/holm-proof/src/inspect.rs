@@ -1,4 +1,4 @@
-//! What must be true of every tree that has been recovered, whatever the crash: found by looking, and by going on.
+//! What must be true of every recovered tree, whatever the crash: checked by inspection, and by further operations.
 
 use crate::crashes::Persistency;
 use crate::grove::Grove;
@@ -7,13 +7,13 @@ use crate::trace::Event;
 use holm_medium::Result;
 use std::collections::BTreeSet;
 
-/// Payloads of the operations that go on after a recovery: no script uses them.
+/// Payloads of the operations after a recovery; no script uses them.
 const LATER: u64 = 1 << 48;
 
-/// Looks at a revived tree and works with it; gives what it held. The tree is another one afterwards.
+/// Inspects a recovered tree and executes operations on it; returns its contents before these operations.
 ///
 /// # Errors
-/// In words, the first thing that is wrong.
+/// A description of the first thing that is wrong.
 pub fn inspect(grove: &mut Grove, crash: Persistency) -> std::result::Result<Contents, String> {
     let (found, leaves) = said(grove.contents())?;
     sound(grove)?;
@@ -36,14 +36,14 @@ fn said<T>(result: Result<T>) -> std::result::Result<T, String> {
     result.map_err(|error| error.to_string())
 }
 
-/// The tree's own audit: every key found can be got, lies in its leaf's range, and comes once.
+/// The tree's own audit: get finds every key, each key lies in its leaf's range, and each occurs once.
 fn sound(grove: &Grove) -> std::result::Result<(), String> {
     let (tree, root) = grove.tree();
     let faults = tree.audit(root).faults;
     if faults.is_empty() { Ok(()) } else { Err(format!("the audit says: {}", faults.join("; "))) }
 }
 
-/// Recovery has nothing left to do, and finds the same.
+/// Recovers again: it has nothing left to do, and finds the same.
 fn again(grove: &mut Grove, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
     let trace = grove.medium().take();
     said(grove.recover_again(crash))?;

@@ -1,8 +1,8 @@
-//! The proving ground: what is promised, tried.
+//! The tests of crash consistency.
 //!
-//! A [`Recorded`] medium keeps every store, flush and fence of a run; [`Crashes`] derives the images that a crash may
-//! leave; [`explore()`] opens each, recovers it, judges it by the naive [`History`], and goes on from it. Designs do
-//! not write tests: they qualify for those in [`scenarios`]. No crate that ships depends on this one.
+//! A [`Recorded`] medium keeps every store, flush and fence of a run. [`Crashes`] derives the images that a crash may
+//! leave. [`explore()`] opens each image, recovers it, compares it with the simple [`History`], and continues from it.
+//! Designs do not write tests: every design runs the tests in [`scenarios`]. No shipped crate depends on this one.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -22,7 +22,7 @@ mod schedules;
 pub mod script;
 mod snapshot;
 mod subject;
-// The unit tests know no design, and would compile each of them once more; schedules are unit tests too.
+// The unit tests need no design, and would compile each of them once more; schedules are unit tests too.
 #[cfg(any(not(test), shuttle))]
 pub mod subjects;
 pub mod table;

@@ -1,4 +1,4 @@
-//! The naive model: a map, its state after each operation, and which of those states a crash may leave.
+//! The simple model: a map, its state after each operation, and which of those states a crash may leave.
 
 use holm_medium::Epoch;
 use std::collections::BTreeMap;
@@ -9,16 +9,16 @@ pub type Contents = Vec<(u64, u64)>;
 /// One step of a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Puts a payload under a key. Payloads are unique within a script: some designs ask for that.
+    /// Puts a payload under a key. Payloads are unique within a script, because some designs require that.
     Put(u64, u64),
-    /// Takes a key away.
+    /// Removes a key.
     Remove(u64),
     /// Ends the epoch.
     Tick,
 }
 
 impl Step {
-    /// The key that it changes.
+    /// The key that the step changes.
     pub fn key(&self) -> Option<u64> {
         match self {
             Step::Put(key, _) | Step::Remove(key) => Some(*key),
@@ -35,21 +35,21 @@ pub struct History {
     map: BTreeMap<u64, u64>,
 }
 
-/// How much had been promised at the moment of a crash.
+/// The guarantees at the moment of a crash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Operations that had returned.
+    /// The number of operations that had returned.
     pub returned: usize,
-    /// One more had been called.
+    /// Whether one more had been called.
     pub in_flight: bool,
-    /// The last epoch declared durable.
+    /// The last epoch published as durable.
     pub published: Epoch,
-    /// Operations without which what readers have been told cannot be explained.
+    /// The number of operations that the answers of readers need.
     pub told: usize,
 }
 
 impl Standing {
-    /// After how many operations, at the most, of so many.
+    /// The largest number of operations that may have taken effect, out of `all`.
     fn possible(self, all: usize) -> usize {
         (self.returned + usize::from(self.in_flight)).min(all)
     }
@@ -62,7 +62,7 @@ impl History {
         History { states: vec![contents.clone()], labels: vec![], map }
     }
 
-    /// An operation has been done under a label: what it must have answered.
+    /// Applies an operation with its label; returns the answer that it must have given.
     pub fn apply(&mut self, step: Step, label: Epoch) -> Option<u64> {
         let answer = self.pass(step);
         self.labels.push(label);
@@ -70,7 +70,7 @@ impl History {
         answer
     }
 
-    /// The same before anything is to be crashed: no state of it is kept, until the history [begins](Self::begin).
+    /// The same before any crash is possible: the history keeps no state of it until it [begins](Self::begin).
     pub fn pass(&mut self, step: Step) -> Option<u64> {
         match step {
             Step::Put(key, payload) => self.map.insert(key, payload),
@@ -79,7 +79,7 @@ impl History {
         }
     }
 
-    /// Starts from what is there by now.
+    /// Starts from the present contents.
     pub fn begin(self) -> Self {
         History { states: vec![self.contents()], labels: vec![], map: self.map }
     }
@@ -88,30 +88,30 @@ impl History {
         self.map.iter().map(|(key, payload)| (*key, *payload)).collect()
     }
 
-    /// What is there now.
+    /// The present contents.
     pub fn now(&self) -> &Contents {
         &self.states[self.states.len() - 1]
     }
 
-    /// Durable when an operation returns: the state after all that returned, or after the one in flight as well; only
-    /// the latter, if a reader has been told of it.
+    /// Durable when an operation returns: the state after all that returned, or also after the one in flight. Only the
+    /// latter, if a reader has seen its effect.
     pub fn strict(&self, standing: Standing) -> Vec<&Contents> {
         let upto = standing.possible(self.states.len() - 1);
         self.states[standing.returned.max(standing.told).min(upto)..=upto].iter().collect()
     }
 
-    /// Durable by epochs: the state after exactly the operations with labels up to the cut.
+    /// Durable per epoch: the state after exactly the operations with labels up to the recovery point.
     pub fn cut(&self, cut: Epoch) -> &Contents {
         &self.states[self.kept(cut)]
     }
 
-    /// How many operations have labels up to the cut.
+    /// The number of operations with labels up to the recovery point.
     pub fn kept(&self, cut: Epoch) -> usize {
         self.labels.partition_point(|label| *label <= cut)
     }
 
-    /// Without how many operations, at the least, a reader could not have been told this; `None` if no state explains
-    /// it: neither the one after all that returned, nor the one after the operation in flight.
+    /// The smallest number of operations after which a reader could see this. `None` if no state explains it: neither
+    /// the one after all operations that returned, nor the one after the operation in flight.
     pub fn explains(&self, standing: Standing, key: u64, payload: Option<u64>) -> Option<usize> {
         let under = |contents: &Contents| {
             let found = contents.binary_search_by_key(&key, |pair| pair.0);

@@ -1,6 +1,7 @@
-//! Mutants for free: every store, flush and fence that a design goes through is left out in turn, and must be missed.
+//! Mutants without manual work: every store, flush and fence that a design executes is left out in turn, and some crash
+//! must reveal it.
 //!
-//! A survivor is a hole in the tests, or one too many: then it costs time on every operation and buys nothing.
+//! A survivor is a hole in the tests, or a superfluous step, which costs time on every operation and has no benefit.
 
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
@@ -11,12 +12,12 @@ use crate::trace::Site;
 use crate::verdict::Violation;
 use std::collections::BTreeSet;
 
-/// How a mutant fared.
+/// What became of a mutant.
 #[derive(Debug)]
 pub enum Fate {
-    /// Some crash showed that it is needed.
+    /// Some crash showed that the step is needed.
     Caught(Box<Violation>),
-    /// None did.
+    /// No crash did.
     Survived,
 }
 
@@ -25,8 +26,8 @@ fn scripts(subject: &'static Subject) -> Vec<Script> {
     named(capacity).into_iter().chain([come_along(capacity)]).chain((0..2).map(|seed| random(seed, capacity))).collect()
 }
 
-/// What is tried, from what finds most in least time to the rest: the loss of power, the death of the process, then two
-/// and three crashes.
+/// The plans to try, ordered by how much they find in how little time: the loss of power, the death of the process,
+/// then two and three crashes.
 fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     let (line, visible) = (Persistency::Line, Persistency::Visible);
     let capacity = subject.capacity;
@@ -34,7 +35,7 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     let single = owed(subject).map(|persistency| (Plan { bounds: few, ..Plan::suite(persistency) }, scripts(subject)));
     let twice = [Plan::twice(line), Plan::mixed(line, visible)];
     let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
-    // All of a split's and a merge's images are gone on from, for only a few of them lie behind its commit.
+    // The search continues from all images of a split and a merge, for only a few of them lie behind its commit.
     let torn = || owed(subject).filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
     let splits = [Plan::mixed(visible, line), Plan::twice(line)].into_iter().chain(torn());
     let splits = splits.map(|plan| {
@@ -47,24 +48,24 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     single.chain(told).chain(mixed.into_iter().chain(torn()).map(|plan| (plan, scripts(subject)))).collect()
 }
 
-/// A script under a plan, and every site that it goes through: who leaves out another changes nothing here.
+/// A script under a plan, and every site that it reaches: leaving out any other site changes nothing here.
 struct Trial {
     plan: Plan,
     script: Script,
     sites: BTreeSet<Site>,
 }
 
-/// All that is tried with a design.
+/// All trials of a design.
 pub struct Hunt {
     subject: &'static Subject,
     trials: Vec<Trial>,
 }
 
 impl Hunt {
-    /// Tries the design as it is, and notes which sites each trial goes through.
+    /// Tries the unmodified design, and notes the sites that each trial reaches.
     ///
     /// # Errors
-    /// A violation, where the design is not sound to begin with.
+    /// A violation, if the unmodified design is not sound.
     pub fn of(subject: &'static Subject) -> Result<Hunt, Box<Violation>> {
         let mut all = vec![];
         for (plan, scripts) in trials(subject) {
@@ -76,12 +77,12 @@ impl Hunt {
         Ok(Hunt { subject, trials: all })
     }
 
-    /// Every site that operations, ticks and recovery go through.
+    /// All sites that operations, epoch ends and recovery reach.
     pub fn sites(&self) -> BTreeSet<Site> {
         self.trials.iter().flat_map(|trial| trial.sites.iter().copied()).collect()
     }
 
-    /// Leaves one site out and looks for what that breaks.
+    /// Leaves one site out and searches for a violation.
     pub fn fate(&self, site: Site) -> Fate {
         for trial in self.trials.iter().filter(|trial| trial.sites.contains(&site)) {
             let plan = Plan { without: BTreeSet::from([site]), ..trial.plan.clone() };
@@ -92,10 +93,10 @@ impl Hunt {
         Fate::Survived
     }
 
-    /// The sites of a tree's coming and going, and whether anything there misses one that is left out.
+    /// The sites that creating and dropping a tree reaches, and for each the violation that its absence causes, if any.
     ///
     /// # Errors
-    /// In words, where the design is not sound to begin with.
+    /// A description, if the unmodified design is not sound.
     pub fn comings_and_goings(&self) -> Result<Vec<(Site, Option<String>)>, String> {
         let losses = || owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
         let explore = |loss, site| survives_planting_and_giving_up::explore(self.subject, loss, &[site].into());

@@ -1,8 +1,8 @@
-//! A reader beside the writer, at every instant: after each store, flush and fence he asks for every key, and what he
-//! is told is marked in the trace. No crash after that may undo it.
+//! A reader beside the writer, at every instant: after each store, flush and fence it gets every key, and the answers
+//! are marked in the trace. No later crash may contradict them.
 //!
-//! He runs on the writer's own thread, in the middle of its operation, so nothing here is left to chance; a leaf whose
-//! latch is held tells him nothing.
+//! The reader runs on the writer's own thread, in the middle of its operation, so the test is deterministic. From a
+//! leaf whose latch is held, the reader gets no answer.
 
 use crate::crashes::Persistency;
 use crate::grove::Grove;
@@ -13,19 +13,19 @@ use holm_medium::{Ground, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
-/// What a reader asks before he believes.
+/// What a reader checks before it uses an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
-    /// The latch; and of what is deferred, whether its epoch is durable, if it is power that may be lost.
+    /// The latch; and in a design that is durable per epoch, if power may be lost, whether the epoch is durable.
     Careful,
-    /// The latch alone: what he is told may be of an epoch that is not durable yet.
+    /// The latch only: the answer may belong to an epoch that is not durable yet.
     Hasty,
-    /// Nothing: he looks into the leaf while it is written, as readers of several published indexes do.
+    /// Nothing: the reader reads the leaf while it is written, as readers of several published indexes do.
     Rash,
 }
 
 impl Reader {
-    /// Looks on from now on, until the medium shows itself to nobody any more.
+    /// Reads from now on, until the medium's witness is removed.
     pub(crate) fn look_on(self, grove: &Grove, script: &Script, crash: Persistency) -> Result<()> {
         let keys: BTreeSet<u64> = script.past.iter().chain(&script.steps).filter_map(Step::key).collect();
         let leaves = grove.contents()?.1;

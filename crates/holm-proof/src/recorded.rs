@@ -1,8 +1,8 @@
-//! A medium that keeps a trace: every store, flush and fence, each with its thread and its line of source.
+//! A medium that keeps a trace: every store, flush and fence, each with its thread and its source line.
 //!
-//! The image is the cache's view; what is durable is derived from the trace, by `crashes`. The medium promises to
-//! change nothing that an algorithm can observe. Any store, flush or fence can be left out by its site, which makes a
-//! mutant of the algorithm without touching it.
+//! The image is what the CPU cache has; `crashes` derives from the trace what is durable. The medium changes nothing
+//! that an algorithm can observe. It can leave out any store, flush or fence by its site, which makes a mutant of an
+//! algorithm without changing its code.
 
 use crate::snapshot::Snapshot;
 use crate::threads;
@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What is kept.
+/// The recorded data.
 #[derive(Default)]
 struct Book {
     entries: Vec<Entry>,
@@ -24,26 +24,26 @@ struct Book {
 /// Called after each store, flush and fence, by the thread that made it.
 pub type Witness = Arc<dyn Fn() + Send + Sync>;
 
-/// A heap image of fixed size and the trace of what was done to it.
+/// A heap image of fixed size, and the trace of the operations on it.
 pub struct Recorded {
     image: Arc<Image>,
-    /// Asked before anything else: over a closed book threads run at full speed.
+    /// Checked before anything else: without recording, threads run at full speed.
     open: AtomicBool,
     book: Mutex<Book>,
     witness: Mutex<Option<Witness>>,
 }
 
 impl Recorded {
-    /// Zeroed memory of so many bytes for each area; the book is closed.
+    /// Zeroed memory of `bytes` bytes for each area; recording is off.
     pub fn new(bytes: [usize; 2]) -> Self {
         let image = Arc::new(Image::heap(bytes[0], bytes[1]));
         Recorded { image, open: AtomicBool::new(false), book: Mutex::default(), witness: Mutex::default() }
     }
 
-    /// A pool over what a crash left, its active epoch being `active`. What was laid into it is not in the trace.
+    /// A storage over what a crash left, with active epoch `active`. The words of the image are not in the trace.
     ///
     /// # Errors
-    /// `NoSpace` where not even the pool's block fits.
+    /// `NoSpace` if not even the storage's own block fits.
     pub fn from_image(left: &Snapshot, active: Epoch) -> Result<Quill<Recorded>> {
         let quill = Pool::open(Recorded::new(left.bytes()), active)?;
         left.lay(&mut quill.cut_at(active), quill.pool().medium.image());
@@ -54,34 +54,34 @@ impl Recorded {
         self.book.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Leaves these out from now on: no such flush or fence is done, and no such store ever becomes durable, though the
-    /// process that made it sees it.
+    /// Leaves these out from now on: such a flush or fence is not executed, and such a store never becomes durable,
+    /// though the process that made it sees it.
     pub fn leave_out(&self, sites: &BTreeSet<Site>) {
         self.book().without = sites.clone();
     }
 
-    /// Opens or closes the book: events are kept, and witnesses called, while it is open.
+    /// Turns recording on or off: while it is on, the medium keeps events and calls witnesses.
     pub fn keep(&self, open: bool) {
         self.open.store(open, SeqCst);
     }
 
-    /// Takes what has been kept so far.
+    /// Takes the recorded events.
     pub fn take(&self) -> Vec<Entry> {
         std::mem::take(&mut self.book().entries)
     }
 
-    /// Every location that was ever written as scratch, also while the book was closed.
+    /// All locations that were ever written as scratch, also without recording.
     pub fn scratch(&self) -> BTreeSet<u64> {
         self.book().scratch.clone()
     }
 
-    /// Something the harness wants to find in the trace.
+    /// Adds a mark of the harness to the trace.
     #[track_caller]
     pub fn mark(&self, mark: Mark) {
         self.push(Event::Mark(mark), Location::caller());
     }
 
-    /// Lets somebody look on from now on, or nobody any more.
+    /// Sets the witness that is called from now on, or removes it.
     pub fn show(&self, witness: Option<Witness>) {
         *self.witness.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = witness;
     }

@@ -1,7 +1,7 @@
-//! What every design must do: one property per file, each a function of the design, each in the name of a test.
+//! What every design must guarantee: one property per file, each a function of the design and the name of a test.
 //!
-//! A scenario gives what it looked at, in words, or what is wrong. `for_each_scenario!` pairs them with a design, so
-//! that a new file and a line below are run for every design there is.
+//! A scenario returns a description of what it tested, or of what is wrong. `for_each_scenario!` combines the scenarios
+//! with a design, so a new file and a line below run for every design.
 
 mod agrees_with_a_map;
 mod flushes_what_it_writes;
@@ -40,7 +40,7 @@ use crate::script::Script;
 use crate::subject::Subject;
 use crate::verdict::Report;
 
-/// What was looked at, or what is wrong.
+/// What was tested, or what is wrong.
 pub type Verdict = Result<String, String>;
 
 /// Calls a macro with a subject's path and the names of all scenarios.
@@ -72,7 +72,7 @@ macro_rules! for_each_scenario {
     };
 }
 
-/// The models of persistency that a design must survive, by its card.
+/// The models of persistency that a design must survive, by its capabilities.
 pub fn owed(subject: &'static Subject) -> impl Iterator<Item = Persistency> {
     Persistency::ALL.into_iter().filter(move |persistency| excuse(subject, *persistency).is_none())
 }

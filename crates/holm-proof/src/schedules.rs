@@ -1,9 +1,10 @@
-//! Two to four threads over one small tree, crashed: under every order of steps that a few seeds draw, the trace of
-//! stores, flushes and fences is crashed at every fence, and what is found must be explained by the history.
+//! Two to four threads over one small tree, crashed. Under every order of steps that a few seeds draw, the trace of
+//! stores, flushes and fences is crashed at every fence, and the history must explain what is found.
 //!
-//! For strict designs that is durable linearizability: what had returned is there, with all that its answers need, and
-//! what was under way is there or not. For those that defer, the same of the history up to the cut. Beside it stand
-//! callers that break their side of the bargain in ways that no single thread can show, and must be caught.
+//! For strict designs this is durable linearizability: operations that had returned are present, with all that their
+//! answers need; operations in progress are present or not. For designs durable per epoch, the same is true of the
+//! history up to the recovery point. Beside these stand callers that break their obligations in ways that no single
+//! thread can show, and the test must catch them.
 //!
 //! `cargo xtask schedules` runs these; they are in no other build.
 
@@ -25,10 +26,10 @@ use judge::Tally;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Schedules of each kind for each design, where nobody asks for another number.
+/// The number of schedules of each kind for each design, by default.
 const FEW: usize = 30;
 
-/// One schedule: draws what there is and what is to be done, does it, and crashes it.
+/// One schedule: draws a tree and its operations, executes them, and crashes them.
 fn crash(subject: &'static Subject, tally: &Tally) {
     let mut random = crowd::random();
     let crowd = Crowd::plant(subject, Shape::draw(&mut random));

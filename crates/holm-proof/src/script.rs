@@ -1,29 +1,29 @@
-//! What is done to a small tree while it is recorded: named scripts for each change of structure, and random ones.
+//! The operations on a small tree while it is recorded: named scripts for each change of structure, and random ones.
 //!
-//! Payloads are unique within a script and never zero, because some designs tell a pair in transit by that.
+//! Payloads are unique within a script and never zero, because some designs recognise a pair in transit by them.
 
 use crate::model::Step;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-/// A tree's past, which is durable, and what is then done under record.
+/// A tree's past, which is durable, and the operations that are then recorded.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// What it is about.
+    /// The name.
     pub name: String,
-    /// Before the recording.
+    /// The steps before the recording.
     pub past: Vec<Step>,
-    /// Recorded.
+    /// The recorded steps.
     pub steps: Vec<Step>,
-    /// Leaf blocks of the image.
+    /// The number of leaf blocks in the image.
     pub blocks: usize,
 }
 
-/// Blocks that a tree of one or two leaves needs, versions and ticks included.
+/// The number of blocks that a tree of one or two leaves needs, including versions and epoch ends.
 const SMALL: usize = 24;
 
-/// Steps with payloads of their own.
+/// Steps, each with its own payload.
 #[derive(Default)]
 struct Writer {
     steps: Vec<Step>,
@@ -67,7 +67,7 @@ fn steps() -> Writer {
     Writer::from(2_000)
 }
 
-/// The named scripts, for leaves that hold so many pairs.
+/// The named scripts, for leaves with this capacity.
 pub fn named(capacity: usize) -> Vec<Script> {
     let splits = [split(capacity), split_within(capacity), overflow(capacity), ends()];
     let merges = [merge(capacity), elders(capacity), inherit(capacity), empty(capacity)];
@@ -81,28 +81,28 @@ pub fn change() -> Script {
     script("change", past().puts([10, 20, 40, 60, 80]), steps.put(40).remove(90).put(90), SMALL)
 }
 
-/// Keys that were not there: in front, within, behind.
+/// Absent keys are inserted: in front, within, behind.
 pub fn inserts() -> Script {
     script("inserts", past().puts([10, 20, 40, 60]), steps().puts([5, 30, 90]).tick(), SMALL)
 }
 
-/// Keys that were there get other payloads: in front, within, behind.
+/// Present keys get other payloads: in front, within, behind.
 pub fn updates() -> Script {
     script("updates", past().puts([10, 20, 40, 60]), steps().puts([10, 40, 60]).tick(), SMALL)
 }
 
-/// Keys go: in front, within, behind.
+/// Keys are removed: in front, within, behind.
 pub fn removals() -> Script {
     script("removals", past().puts([10, 20, 40, 50, 60]), steps().removes([10, 40, 60]).tick(), SMALL)
 }
 
-/// A leaf runs full, with a tick before, within and after.
+/// A leaf fills up, with an epoch end before, within and after.
 pub fn split(capacity: usize) -> Script {
     let full = (1..capacity as u64).map(|i| i * 10);
     script("split", past().puts(full), steps().put(55).put(155).tick().put(57).put(205).tick().put(3), SMALL)
 }
 
-/// A full leaf takes one key more, behind all others: a split, and little else that a recovery could have to do with.
+/// A full leaf takes one more key, behind all others: a split, and little else that a recovery could have to repair.
 pub fn overflow(capacity: usize) -> Script {
     let full = (1..=capacity as u64).map(|i| i * 10);
     script("overflow", past().puts(full), steps().put(capacity as u64 * 10 + 5), SMALL)
@@ -116,8 +116,8 @@ pub fn split_within(capacity: usize) -> Script {
     script("split_within", past().puts(keys).puts(within).tick(), steps().puts(middle + 50..middle + 56).tick(), SMALL)
 }
 
-/// The lowest leaf splits, and has done so before within the same two epochs: the block that gave way then is given out
-/// by nobody but a recovery, and there before those that it finds fresh.
+/// The lowest leaf splits, and has split before within the same two epochs. Only a recovery allocates the block that
+/// was replaced then, and does so before the blocks that it finds fresh.
 pub fn descent(capacity: usize) -> Script {
     let full = (1..=capacity as u64).map(|i| (i + capacity as u64) * 10);
     let mut lower = (1..=capacity as u64).rev().map(|i| i * 10);
@@ -127,7 +127,7 @@ pub fn descent(capacity: usize) -> Script {
 
 /// Old versions fill a leaf of few pairs, whatever the design does about that.
 pub fn refresh() -> Script {
-    // Three versions of each are more than a leaf has slots, and too few pairs for a split.
+    // Three versions of each pair exceed the leaf's slots, but the pairs are too few for a split.
     let keys = || (1..=12).map(|i| i * 10);
     let steps = steps().puts(keys()).tick().puts(keys()).puts(keys()).tick().puts(keys()).remove(30).put(35);
     script("refresh", past().puts(keys()).tick().puts(keys()), steps, SMALL)
@@ -143,8 +143,7 @@ pub fn merge(capacity: usize) -> Script {
     script("merge", past, steps().removes(rest).tick().put(15).put(25).tick(), SMALL)
 }
 
-/// Two leaves become one, and the next thing done changes a pair that came along, where it is: the merge must be
-/// durable by then.
+/// Two leaves merge, and the next operation updates a moved pair in its place: the merge must be durable by then.
 pub fn come_along(capacity: usize) -> Script {
     let (half, last) = (capacity as u64 / 2, capacity as u64 + 1);
     let each = |writer: Writer, i: u64| writer.remove(i * 10).put(last * 10);
@@ -152,7 +151,7 @@ pub fn come_along(capacity: usize) -> Script {
     Script { name: "come_along".into(), steps: steps.steps, ..merge(capacity) }
 }
 
-/// Two leaves become one whose blocks have been used before, and so has the block of the one that they stem from.
+/// Two leaves merge whose blocks have been used before, and so has the block of the leaf that they replaced.
 pub fn elders(capacity: usize) -> Script {
     let (half, last) = (capacity as u64 / 2, capacity as u64 + 1);
     let between = |from: u64, upto: u64| (from..=upto).map(|i| i * 10 + 5);
@@ -162,8 +161,8 @@ pub fn elders(capacity: usize) -> Script {
     script("elders", past, steps().removes(most).tick().put(15).put(25).tick(), SMALL)
 }
 
-/// Two leaves become one. What the right one held is changed and grows, until a split takes the block that was given
-/// up, in whose last slots pairs still lie.
+/// Two leaves merge. The right one's pairs are changed, and the leaf grows until a split takes the released block,
+/// whose last slots still contain pairs.
 pub fn inherit(capacity: usize) -> Script {
     let most = capacity as u64 + 11;
     let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
@@ -172,7 +171,7 @@ pub fn inherit(capacity: usize) -> Script {
     script("inherit", past().puts(keys(1, most)).tick(), steps.puts(more).remove(most * 10), SMALL)
 }
 
-/// The last pair of a leaf goes, whose neighbours on both sides have many.
+/// The last pair of a leaf is removed, while its neighbours on both sides have many.
 pub fn empty(capacity: usize) -> Script {
     let half = capacity as u64 / 2;
     let keys = |from: u64, upto: u64| (from..=upto).map(|i| i * 10);
@@ -220,7 +219,7 @@ pub fn empty_out(capacity: usize) -> Script {
     script("empty_out", past, steps().removes((2..last).map(|i| i * 10)).tick(), 64)
 }
 
-/// The least and the greatest key of all come and go, alone and beside others.
+/// The least and the greatest key of all are inserted and removed, alone and beside others.
 pub fn ends() -> Script {
     let steps = steps().put(u64::MAX).put(0).put(u64::MAX).remove(0).put(7).remove(7).tick().put(0).put(u64::MAX - 1);
     let steps = steps.remove(u64::MAX).remove(u64::MAX - 1).tick().tick().put(u64::MAX).remove(0);
@@ -228,7 +227,7 @@ pub fn ends() -> Script {
 }
 
 /// Two neighbouring leaves have lost all their pairs, and others have not. Linked designs leave such leaves to
-/// recovery, which passes over them: from then on they are free.
+/// recovery, which removes them from the chain: from then on they are free.
 pub fn hollow(capacity: usize) -> Script {
     let half = capacity as u64 / 2;
     let keys = |from: u64, upto: u64| (from + 1..=upto).map(|i| i * 10);
@@ -236,7 +235,7 @@ pub fn hollow(capacity: usize) -> Script {
     script("hollow", past, steps().put(15).tick().remove(20), SMALL)
 }
 
-/// Blocks that splits have given up are used again, epochs later.
+/// Blocks that splits have released are reused, epochs later.
 pub fn regrow(capacity: usize) -> Script {
     let keys = |step: u64| (1..=capacity as u64).map(move |i| i * step);
     let past = past().puts(keys(10)).put(15).tick().tick();
@@ -245,11 +244,11 @@ pub fn regrow(capacity: usize) -> Script {
     script("regrow", past, steps, SMALL)
 }
 
-/// The root grows while leaves split: a twig's 64 children are exceeded on the way.
+/// The root grows while leaves split: the leaves exceed the 64 children of a leaf parent.
 pub fn grow_root(capacity: usize) -> Script {
     let half = capacity as u64 / 2;
     let grown = 63 * half;
-    // From above: a leaf that keeps more than half when it splits is then not the one that grows.
+    // From above: if a leaf keeps more than half when it splits, it is then not the one that grows.
     let step = |writer: Writer, key: u64| {
         let writer = writer.put((grown + 4 * half + 1 - key) * 10);
         if key.is_multiple_of(40) { writer.tick() } else { writer }
@@ -259,7 +258,7 @@ pub fn grow_root(capacity: usize) -> Script {
     script("grow_root", before, after, 200)
 }
 
-/// A few dozen operations on a key space that is twice as large as a leaf.
+/// A few dozen operations on a key space twice as large as a leaf.
 pub fn random(seed: u64, capacity: usize) -> Script {
     let mut random = Pcg64::seed_from_u64(seed);
     let keys: Vec<u64> = (1..=(2 * capacity as u64)).map(|i| i * 3).collect();
@@ -277,21 +276,21 @@ pub fn random(seed: u64, capacity: usize) -> Script {
     script(&format!("random {seed}"), before, after, 48)
 }
 
-/// What is done after a recovery, so that a second crash has something to undo: one change of each kind near what is
-/// there, in epochs of their own; in every other round so many puts into the lowest leaf that blocks given up are used
-/// again, and all other leaves stay as recovery had them.
+/// The steps after a recovery, so that a second crash has something to undo: one change of each kind near the present
+/// keys, in epochs of their own. In every other round, enough puts into the lowest leaf that released blocks are
+/// reused, while all other leaves stay as recovery left them.
 pub fn aftermath(contents: &[(u64, u64)], round: u64, capacity: usize) -> Vec<Step> {
     let middle = contents.get(contents.len() / 2).map_or(50, |pair| pair.0);
     let last = contents.last().map_or(60, |pair| pair.0);
     let writer = Writer::from((round + 1) << 32);
     if round.is_multiple_of(2) {
-        // Into the lowest leaf: what its neighbours say of the blocks used here is put to the test.
+        // Into the lowest leaf: this tests what its neighbours say about the blocks used here.
         let low = contents.iter().take(contents.len() / 3).flat_map(|pair| pair.0 + 1..pair.0 + 7);
         let many = if round.is_multiple_of(4) { capacity } else { capacity * 3 / 4 };
         return writer.puts(low.take(many)).tick().put(2).tick().steps;
     }
     let writer = writer.put(last.wrapping_add(7)).tick().put(middle).put(middle.wrapping_add(1)).tick();
-    // The middle one is the lowest of the right leaf where a split was under way: gone, it must not come back.
+    // If a split was in progress, the middle key is the right leaf's lowest: once removed, it must not come back.
     writer.remove(last).remove(middle).put(1).tick().put(2).steps
 }
 

@@ -1,4 +1,4 @@
-//! The words of an image, copied out: what a crash leaves, before anybody opens it.
+//! A copy of an image's words: what a crash leaves, before any open.
 
 use holm_medium::{Area, Epoch, Image, Medium, Pen, parts};
 
@@ -9,7 +9,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// All of an image as the cache holds it.
+    /// Copies an image as the CPU cache has it.
     pub fn of(image: &Image) -> Self {
         let copy = |area: Area| {
             let words = image.words(area.at(0), image.area(area).len() / 8);
@@ -37,12 +37,12 @@ impl Snapshot {
         }
     }
 
-    /// The epoch that the pool's first word says is durable.
+    /// The durable epoch according to the storage's first word.
     pub fn durable(&self) -> Epoch {
         self.word(Area::Leaves.at(0))
     }
 
-    /// Lays all words into an image at least as large.
+    /// Writes all words into an image at least as large.
     pub fn lay<M: Medium>(&self, pen: &mut Pen<'_, M>, image: &Image) {
         for area in Area::ALL {
             let words = &self.areas[area as usize];

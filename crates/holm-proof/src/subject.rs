@@ -1,7 +1,7 @@
-//! A design under proof, without its type: its card, its measures, and its trees over a recorded pool.
+//! A design under test, without its type: its capabilities, its sizes, and its trees over a recorded storage.
 //!
-//! What the proof does with a design goes through here, so that all of it is compiled once and not for each design; a
-//! design costs its own trees, and those once in this crate (`subjects.rs`).
+//! All uses of a design in the proof go through here, so the proof is compiled once and not for each design. A design
+//! adds only its own trees, once in this crate (`subjects.rs`).
 
 use crate::recorded::Recorded;
 use holm_medium::{Area, Image, Loc, Quill};
@@ -11,15 +11,15 @@ use holm_tree::leaf::{Card, Leaf, Lens, MOST_PAIRS, Pairs};
 use holm_tree::{Design, Forest, Index, Root, Sighting, Words};
 use std::sync::Arc;
 
-/// A tree as the proof sees it: what a store holds of it, and what only who proves asks.
+/// A tree as the proof sees it: what a store uses, and what only the proof needs.
 pub trait Tree: Index<Words> {
-    /// As [`Forest::try_get`].
+    /// As [`TreeSet::try_get`].
     fn try_get(&self, root: &Root, key: u64) -> Option<Sighting>;
-    /// As [`Forest::nodes`].
+    /// As [`TreeSet::nodes`].
     fn nodes(&self, root: &Root) -> Vec<u32>;
-    /// As [`Forest::height`].
+    /// As [`TreeSet::height`].
     fn height(&self, root: &Root) -> u32;
-    /// As [`Forest::blocks_of`].
+    /// As [`TreeSet::blocks_of`].
     fn blocks_of(&self, leaf: u32) -> Vec<u32>;
 }
 
@@ -41,17 +41,17 @@ impl<D: Design> Tree for Forest<Recorded, D, Words> {
     }
 }
 
-/// A design under proof.
+/// A design under test.
 pub struct Subject {
     /// Its name.
     pub name: &'static str,
     /// What its leaf assumes and offers.
     pub card: Card,
-    /// The most pairs of one leaf, where scripts ask.
+    /// The largest number of pairs in one leaf, for scripts.
     pub capacity: usize,
     /// Bytes of a leaf's block.
     pub block: usize,
-    /// The most leaves that one twig leads to.
+    /// The largest number of leaves below one leaf parent.
     pub children: usize,
     tree: fn(Arc<Quill<Recorded>>) -> Arc<dyn Tree>,
     bare: fn(&Image, u32, u64) -> Option<u64>,
@@ -60,7 +60,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A design; compiles its trees wherever this is written.
+    /// A design; this call compiles its trees.
     pub const fn of<D: Design>() -> Subject {
         Subject {
             name: D::NAME,
@@ -75,22 +75,22 @@ impl Subject {
         }
     }
 
-    /// An empty tree over a recorded pool.
+    /// An empty tree over a recorded storage.
     pub fn tree(&self, quill: Arc<Quill<Recorded>>) -> Arc<dyn Tree> {
         (self.tree)(quill)
     }
 
-    /// What lies under a key in a leaf, whoever is writing there.
+    /// The payload of a key in a leaf, without any latch.
     pub(crate) fn bare(&self, image: &Image, number: u32, key: u64) -> Option<u64> {
         (self.bare)(image, number, key)
     }
 
-    /// Asks a leaf for all it can tell, whatever bits are there. That it returns is the answer.
+    /// Calls all read functions of a leaf, whatever bits it has. The test is that this returns.
     pub(crate) fn read_all(&self, image: &Image, number: u32, probes: &[u64]) {
         (self.read_all)(image, number, probes);
     }
 
-    /// Whether it ever merges: an empty leaf is then worth an attempt.
+    /// Whether the design ever merges: an empty leaf is then worth an attempt.
     pub(crate) fn merges(&self) -> bool {
         (self.merges)()
     }

@@ -1,8 +1,8 @@
-//! Every design under proof: those of the list, by name and all together; the canaries; and such variants as have tests
-//! of their own. With the feature `variants`, the variants all together as well.
+//! All designs under test: those of the list, by name and together; the canaries; and the variants that have tests of
+//! their own. With the feature `variants`, all variants together as well.
 //!
-//! Each subject compiles the trees of its design. With `HOLM_DESIGN=reef` in the environment of the build there is that
-//! one alone, and of the tests those of its scenarios and of its row in the table of coverage.
+//! Each subject compiles the trees of its design. With `HOLM_DESIGN=reef` in the environment of the build, only that
+//! design exists, with the tests of its scenarios and of its row in the table of coverage.
 
 #![allow(non_upper_case_globals, reason = "a design is spelled as its name in reports")]
 
@@ -44,7 +44,7 @@ pub mod subnodes {
     subjects! { ALL, variants: ss_tree_staying ss_tree_three ss_tree_four holm_three holm_four }
 }
 
-/// With a copy of each block's first line beside it, which every recovery makes anew.
+/// With a copy of each block's first line beside it, which every recovery renews.
 pub mod mirrored {
     use super::{Subject, variants};
     subjects! { ALL, variants: holm_prints_aside }
@@ -56,10 +56,10 @@ pub mod chained {
     subjects! { ALL, variants: bd_tree_chained }
 }
 
-/// The variants with tests of their own, which every program is built with.
+/// The variants with tests of their own, which are in every build.
 pub static APART: &[&[&Subject]] = &[durable::ALL, locked::ALL, subnodes::ALL, mirrored::ALL, chained::ALL];
 
-/// With known bugs, but for the first.
+/// Designs with known bugs, except the first.
 pub mod canaries {
     use super::Subject;
     use holm_designs::designs::canaries;
@@ -70,7 +70,7 @@ pub mod canaries {
     }
 }
 
-/// Every variant, in a program that is built with them.
+/// All variants, in a program that is built with them.
 #[cfg(feature = "variants")]
 mod every {
     use super::{Subject, variants};
@@ -80,9 +80,9 @@ mod every {
     holm_designs::for_each_variant!(of_variants);
 }
 
-/// The variants all together; none in a program that is built without them.
+/// All variants; none in a program that is built without them.
 #[cfg(feature = "variants")]
 pub static VARIANTS: &[&Subject] = every::ALL;
-/// The variants all together; none in a program that is built without them.
+/// All variants; none in a program that is built without them.
 #[cfg(not(feature = "variants"))]
 pub static VARIANTS: &[&Subject] = &[];

@@ -1,8 +1,9 @@
-//! The table of coverage: each design, each kind of change, each model of a crash, and how many images were opened
-//! there that an opening can tell apart.
+//! The table of coverage: each design, each kind of change, each model of a crash, and the number of images opened
+//! there that an opening can distinguish.
 //!
-//! A cell is empty where the script did not bring the change about, or no crash made a difference. An empty cell is a
-//! hole in the proof and fails; what a design is excused from, its card or its leaf says, and the cell repeats it.
+//! A cell is empty if the script did not cause the change, or if no crash made a difference. An empty cell is a hole in
+//! the proof and fails. A design's capabilities or its leaf state what it is excused from, and the cell repeats the
+//! reason.
 
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
@@ -15,31 +16,31 @@ use crate::verdict::{Report, Violation};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// What is done to a tree.
+/// A change of a tree.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Change {
-    /// A key that was not there.
+    /// An absent key is inserted.
     Insert,
-    /// Another payload for a key that was.
+    /// A present key gets another payload.
     Update,
-    /// A key goes.
+    /// A key is removed.
     Remove,
     /// A leaf becomes two.
     Split,
     /// Two leaves become one.
     Merge,
-    /// A level more above the leaves.
+    /// Another level above the leaves.
     Root,
     /// What a crash left is recovered.
     Recovery,
 }
 
 impl Change {
-    /// All of them.
+    /// All changes.
     pub const ALL: [Change; 7] =
         [Change::Insert, Change::Update, Change::Remove, Change::Split, Change::Merge, Change::Root, Change::Recovery];
 
-    /// The head of its column.
+    /// The heading of its column.
     pub fn name(self) -> &'static str {
         match self {
             Change::Insert => "insert",
@@ -52,7 +53,7 @@ impl Change {
         }
     }
 
-    /// Scripts that do this and little else; those count that bring it about, for designs differ in when they do.
+    /// Scripts that cause this change and little else. Those that cause it count, for designs differ in when they do.
     fn scripts(self, subject: &'static Subject) -> Vec<Script> {
         let capacity = subject.capacity;
         // A first leaf may take fewer pairs than others.
@@ -74,7 +75,7 @@ impl Change {
     fn plan(self, persistency: Persistency, bounds: Bounds) -> Plan {
         let few = Bounds { exhaustive: bounds.exhaustive / 40, pairs: 2, random: 2 };
         match self {
-            // Each image is two hundred leaves.
+            // Each image has two hundred leaves.
             Change::Root => Plan { bounds: few, ..Plan::suite(persistency) },
             Change::Recovery => Plan { bounds: few, ..Plan::twice(persistency) },
             _ => Plan { bounds, ..Plan::suite(persistency) },
@@ -82,21 +83,21 @@ impl Change {
     }
 }
 
-/// What was looked at where a change meets a model.
+/// The coverage of a change under a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cell {
-    /// Images opened, and whether they stand for all there are.
+    /// Images were opened.
     Looked {
-        /// Those that an opening can tell apart.
+        /// The number of images that an opening can distinguish.
         images: u64,
-        /// How many different images of all moments they stand for.
+        /// The number of different images of all moments that they represent.
         stood_for: u128,
-        /// No moment had too many.
+        /// Whether no moment had too many images.
         whole: bool,
     },
-    /// The design need not do this, and why.
+    /// The design need not do this, for this reason.
     Excused(&'static str),
-    /// Nothing was looked at, and why.
+    /// Nothing was opened, for this reason.
     Empty(String),
 }
 
@@ -105,16 +106,16 @@ pub enum Cell {
 pub struct Row {
     /// The design.
     pub design: &'static str,
-    /// When an operation is durable: it changes what a crash may take.
+    /// When an operation is durable, which determines what a crash may lose.
     pub durable: &'static str,
     /// The model.
     pub persistency: Persistency,
-    /// For each change, in their order.
+    /// For each change, in order.
     pub cells: Vec<(Change, Cell)>,
 }
 
 impl Row {
-    /// The changes at which nothing was looked at.
+    /// The changes for which nothing was opened.
     pub fn holes(&self) -> impl Iterator<Item = (Change, &str)> {
         self.cells.iter().filter_map(|(change, cell)| match cell {
             Cell::Empty(why) => Some((*change, why.as_str())),
@@ -144,7 +145,7 @@ pub fn rows(subject: &'static Subject, bounds: Bounds) -> Result<Vec<Row>, Box<V
     Persistency::ALL.into_iter().map(row).collect()
 }
 
-/// One cell, by scripts of which one at least should bring the change about.
+/// One cell, by scripts of which at least one should cause the change.
 ///
 /// # Errors
 /// The violation.
@@ -178,7 +179,7 @@ pub fn cell(
     Ok(Cell::Looked { images, stood_for: report.stood_for, whole: report.sampled == 0 })
 }
 
-/// Pairs and leaves before and after a script's steps, without any crash; `None` where it cannot be done.
+/// Pairs and leaves before and after a script's steps, without any crash; `None` if the script fails.
 fn done(subject: &'static Subject, script: &Script) -> Option<[(Contents, usize); 2]> {
     let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).ok()?;
     let now = || grove.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
@@ -187,7 +188,7 @@ fn done(subject: &'static Subject, script: &Script) -> Option<[(Contents, usize)
     Some([before, now()?])
 }
 
-/// Whether a script does what its column says.
+/// Whether a script causes the change of its column.
 fn happens(subject: &'static Subject, change: Change, script: &Script) -> bool {
     let Some([before, after]) = done(subject, script) else { return false };
     let keys = |contents: &Contents| contents.iter().map(|pair| pair.0).collect::<BTreeSet<_>>();
@@ -203,7 +204,8 @@ fn happens(subject: &'static Subject, change: Change, script: &Script) -> bool {
     }
 }
 
-/// Ascending keys, of which the last few need more leaves than a twig leads to; how many, the design shows.
+/// Ascending keys, of which the last few need more leaves than a leaf parent has children; the design determines how
+/// many.
 fn growth(subject: &'static Subject) -> Option<Script> {
     if !subject.card.keeps {
         return None;
@@ -223,7 +225,7 @@ fn growth(subject: &'static Subject) -> Option<Script> {
     (leaves(many) > most).then(|| script(many))
 }
 
-/// The rows for a machine to read.
+/// The rows as JSON.
 pub fn json(rows: &[Row]) -> serde_json::Value {
     let cell = |cell: &Cell| match cell {
         Cell::Looked { images, stood_for, whole } => {
@@ -253,7 +255,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// The rows under one another, each with its excuses.
+/// The rows below each other, each with its excuses.
 pub struct Table<'a>(pub &'a [Row]);
 
 impl fmt::Display for Table<'_> {

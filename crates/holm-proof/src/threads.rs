@@ -1,5 +1,5 @@
-//! Which thread an event is of, and where another may go first: threads of the system, or those of a scheduler that
-//! explores interleavings (`--cfg shuttle`), all of which share one thread of the system.
+//! The number of the calling thread, and the points at which another thread may run: threads of the system, or those of
+//! a scheduler that explores interleavings (`--cfg shuttle`), all of which share one thread of the system.
 
 #[cfg(not(shuttle))]
 pub(crate) use system::{number, step};
@@ -17,12 +17,12 @@ mod system {
         static THREAD: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Of the calling thread.
+    /// The number of the calling thread.
     pub(crate) fn number() -> u32 {
         THREAD.with(|thread| *thread)
     }
 
-    /// Nothing: the system schedules as it likes.
+    /// Does nothing: the system schedules threads.
     pub(crate) fn step() {}
 }
 
@@ -30,12 +30,12 @@ mod system {
 mod scheduled {
     use std::time::Duration;
 
-    /// Of the calling thread.
+    /// The number of the calling thread.
     pub(crate) fn number() -> u32 {
         shuttle::current::get_current_task().map_or(0, |task| usize::from(task) as u32)
     }
 
-    /// Another thread may go first.
+    /// Another thread may run first.
     pub(crate) fn step() {
         shuttle::thread::sleep(Duration::ZERO);
     }

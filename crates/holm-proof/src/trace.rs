@@ -1,6 +1,6 @@
-//! What was done to a recorded medium, in order: stores, write-backs, fences, and the harness's own marks.
+//! The events of a recorded medium, in order: stores, write-backs, fences, and the harness's own marks.
 //!
-//! Every event knows the thread that caused it and the line of source that asked for it: so a lost write can be named,
+//! Every event has the thread that caused it and the source line that requested it. So a report can name a lost write,
 //! and a single store, flush or fence can be left out by its place.
 
 use holm_medium::Epoch;
@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::Location;
 
-/// A line of source, as the compiler knows it.
+/// A source line, as the compiler knows it.
 pub type Place = &'static Location<'static>;
 
-/// What is asked of a medium at a site.
+/// What a site requests of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Order {
     /// One word's store.
@@ -22,10 +22,10 @@ pub enum Order {
     Fence,
 }
 
-/// A place in the source that asks for one thing; `persist` is two sites at one place.
+/// A place in the source that requests one thing; `persist` is two sites at one place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
-    /// What is asked for.
+    /// The request.
     pub order: Order,
     /// Where.
     pub place: Place,
@@ -48,18 +48,18 @@ impl fmt::Debug for Site {
     }
 }
 
-/// What the harness says between the medium's events.
+/// What the harness adds between the medium's events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark {
-    /// The operation of that number has been called.
+    /// The operation with that number has been called.
     Begun(usize),
     /// It has returned.
     Returned(usize),
-    /// Every operation of this epoch and of those before has been declared durable.
+    /// Every operation of this epoch and of those before has been published as durable.
     Published(Epoch),
-    /// Recovery has returned: what it decided stands.
+    /// Recovery has returned: its decisions are final.
     Recovered,
-    /// A reader has been told what lies under a key.
+    /// A reader has got this payload for a key.
     Told(u64, Option<u64>),
 }
 
@@ -75,9 +75,9 @@ pub enum Event {
     },
     /// Words of an unreachable block, stored in any order.
     Fill {
-        /// Where the first lies.
+        /// Where the first word lies.
         loc: u64,
-        /// What they are now.
+        /// Their values.
         values: Vec<u64>,
     },
     /// A word that means nothing after a crash.
@@ -90,14 +90,14 @@ pub enum Event {
         /// Its location divided by 64.
         line: u64,
     },
-    /// The thread's write-backs are done.
+    /// The thread's write-backs are complete.
     Fence,
-    /// Said by the harness.
+    /// A mark of the harness.
     Mark(Mark),
 }
 
 impl Event {
-    /// What it is to the medium, if it is one of the three things that can be left out.
+    /// The request to the medium, if it is one of the three kinds that can be left out.
     pub fn order(&self) -> Option<Order> {
         match self {
             Event::Write { .. } => Some(Order::Store),
@@ -115,7 +115,7 @@ pub struct Entry {
     pub event: Event,
     /// Numbered in the order in which threads first appeared.
     pub thread: u32,
-    /// Who asked for it.
+    /// The source line that requested it.
     pub place: Place,
 }
 
@@ -139,7 +139,7 @@ impl fmt::Display for Entry {
     }
 }
 
-/// The sites that a trace went through.
+/// The sites that a trace reached.
 pub fn sites(entries: &[Entry]) -> BTreeSet<Site> {
     entries.iter().filter_map(Entry::site).collect()
 }

@@ -1,27 +1,27 @@
-//! What an exploration has to say: how much it looked at, or the first thing that is wrong.
+//! The result of an exploration: how much it covered, or the first thing that is wrong.
 
 use crate::trace::Site;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// How much was looked at.
+/// How much was covered.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Images opened, recovered and inspected; of one trace, those that no opening can tell apart count once.
+    /// Images opened, recovered and inspected; of one trace, those that no opening can distinguish count once.
     pub images: u64,
-    /// Of them, those that were left by a crash within a recovery.
+    /// Of these, the images that a crash within a recovery left.
     pub in_recovery: u64,
-    /// How often one was judged, each time against what had been promised at a moment.
+    /// How often an image was judged, each time against the guarantees of a moment.
     pub judged: u64,
-    /// How many different images of all moments these stand for.
+    /// The number of different images of all moments that these represent.
     pub stood_for: u128,
     /// Moments at which the crash was tried.
     pub windows: u64,
-    /// Of them, those with too many images to visit all.
+    /// Of these, those with too many images to visit all.
     pub sampled: u64,
     /// Traces that began with the recovery from a crash.
     pub rounds: u64,
-    /// Every store, flush and fence that was gone through, by its place.
+    /// Every store, flush and fence that was reached, by its place.
     pub sites: BTreeSet<Site>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Something that must not be, and how to see it again.
+/// A violated guarantee, and how to reproduce it.
 #[derive(Clone, Debug)]
 pub struct Violation {
     /// The design.
@@ -59,7 +59,7 @@ pub struct Violation {
     pub script: String,
     /// The model of persistency.
     pub persistency: &'static str,
-    /// The operation that was under way or had last returned.
+    /// The operation that was in progress or had last returned.
     pub operation: String,
     /// The event before which the crash came.
     pub event: String,
@@ -71,7 +71,7 @@ pub struct Violation {
     pub expected: String,
     /// What was found.
     pub found: String,
-    /// Arguments of the program that repeat it, where it was found by seed.
+    /// Arguments of the program that reproduce it, if it was found by seed.
     pub replay: Option<String>,
 }
 

@@ -1,8 +1,8 @@
 //! The log and the superblock on a disk that loses power, tears writes and fails calls.
 //!
-//! One small session (open, epochs, a checkpoint's switch, more epochs) is run against every fault at every call and
-//! every image that a crash may leave. The oracle is short: what recovery finds is a prefix of what was attempted, with
-//! exactly the bytes that were logged, and not shorter than what was acknowledged.
+//! One small session (open, epochs, a checkpoint's switch, more epochs) runs against every fault at every call and
+//! every image that a crash may leave. The check is short: recovery finds a prefix of what was attempted, with exactly
+//! the bytes that were logged, and no shorter than what was acknowledged.
 
 #[path = "disk/at_rest.rs"]
 mod at_rest;

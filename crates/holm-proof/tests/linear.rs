@@ -1,5 +1,4 @@
-//! Linearizability: the checker against histories that are known to be good or bad, then the buffered tree against the
-//! checker.
+//! Linearizability: the checker against histories known to be good or bad, then the buffered tree against the checker.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The whole store on files: whatever ends a session, what is found afterwards is a prefix of what was done, not
-//! shorter than what was promised, and it works.
+//! The whole store on files. However a session ends, what is found afterwards is a prefix of what was done, no shorter
+//! than what was guaranteed, and the database works.
 //!
 //! On a simulated disk: the loss of power at any call, with sectors torn, lost and written early, and every fault at
 //! every call. On real files: the death of the process, a shut-down file system, and damage by hand.

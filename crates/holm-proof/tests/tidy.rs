@@ -1,9 +1,9 @@
-//! Tidy: the rules of `STYLE.md` that a machine can judge, judged over every file that git tracks.
+//! Tidy: checks the rules of `STYLE.md` that a program can check, over every file that git tracks.
 //!
-//! One test reads the tree and lists all offences at once, each with its place and its mend. A rule is a small
-//! function from a source to offences, and beside each stand samples that it must and must not flag, so that a rule
-//! that has gone blind fails too. What needs a compiler (unused code, missing documentation, undocumented `unsafe`
-//! blocks) is left to the lint table of the workspace, and indentation to rustfmt.
+//! One test reads the tree and lists all offences at once, each with its place and its remedy. A rule is a small
+//! function from a source to offences. Beside each rule stand samples that it must and must not report, so that a rule
+//! that finds nothing fails too. The workspace's lint table covers what needs a compiler (unused code, missing
+//! documentation, undocumented `unsafe` blocks), and rustfmt covers indentation.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ mod words;
 
 use source::{Offence, Source};
 
-/// Rules that look at one file at a time.
+/// Rules that check one file at a time.
 const FILE_RULES: &[fn(&Source) -> Vec<Offence>] = &[
     calls::banned_calls,
     calls::unsafe_in_its_rooms,

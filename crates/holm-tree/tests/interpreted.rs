@@ -1,5 +1,5 @@
-//! A forest over heap memory at tiny size, for Miri: undefined behaviour, data races, and what weak memory may show.
-//! Natively the same runs are a second of stress.
+//! A tree set over heap memory at tiny size, for Miri: undefined behaviour, data races, and the effects of weak memory.
+//! Natively the same tests are a second of stress.
 
 use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
 use holm_search::Search;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-/// The default design with eight children a node.
+/// The default design with eight children per node.
 struct Tiny;
 
 impl Design for Tiny {
@@ -95,7 +95,7 @@ fn writers_a_reader_and_ticks() {
     assert_eq!(grove.forest.audit(&grove.root).faults, Vec::<String>::new());
 }
 
-/// Two words that are written under a latch with the weakest stores there are.
+/// Two words that are written under a latch with the weakest stores possible.
 #[test]
 fn no_pair_is_torn() {
     let latch = Latch::default();

@@ -1,7 +1,8 @@
-//! Schedules of the tree's volatile side, from the latch up to a whole forest at tiny size, under every order of steps
-//! that a few seeds draw. Beside each promise stands a caller or a double that breaks it, and must be caught.
+//! Schedules of the tree's volatile side, from the latch up to a whole tree set at tiny size, under every order of
+//! steps that a few seeds draw. Beside each guarantee stands a caller or a double that breaks it, and the test must
+//! catch it.
 //!
-//! `cargo xtask schedules` runs these; without `--cfg shuttle` there is nothing here.
+//! `cargo xtask schedules` runs these; without `--cfg shuttle` this program is empty.
 
 #![cfg(shuttle)]
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
-//! Fingerprints: of each slot one byte of its key's hash. A key is read only where its byte is found.
+//! Fingerprints: one byte of each key's hash per slot. A search reads a key only where the byte matches.
 //!
-//! The byte lies at its slot's place and moves with the pair. That a key is absent is known once no byte agrees; where
-//! it would go is then found by the scan, for bytes know no order.
+//! The byte lies at its slot's place and moves with the pair. If no byte matches, the key is absent. The place where an
+//! absent key would go is then found by the linear scan, because hash bytes have no order.
 
 use super::sweep::byte;
 use super::{Board, Guide, Linear, Signs, Sweep};
@@ -13,7 +13,7 @@ use holm_tree::leaf::Lens;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A byte for each slot, lying as `S` says and looked through as `W` does.
+/// One byte for each slot: `S` determines where the bytes lie, `W` how they are searched.
 pub struct Fingerprints<S, W>(PhantomData<(S, W)>);
 
 impl<S: Signs, W: Sweep> Fingerprints<S, W> {

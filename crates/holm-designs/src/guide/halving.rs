@@ -1,11 +1,11 @@
-//! No signs: binary search, which the sentinel paper compares the scan with.
+//! Binary search without signs. The sentinel paper compares the scan with it.
 
 use super::{Board, Guide};
 use crate::row::Row;
 use holm_search::Search;
 use holm_tree::keys::Keys;
 
-/// Half of the slots at a time.
+/// Binary search.
 pub struct Halving;
 
 impl Guide for Halving {

@@ -1,11 +1,11 @@
-//! No signs: the papers' scan, slot by slot from the least one.
+//! The papers' linear scan without signs: slot by slot from the lowest.
 
 use super::{Board, Guide};
 use crate::row::Row;
 use holm_search::Search;
 use holm_tree::keys::Keys;
 
-/// Slot by slot.
+/// Linear scan.
 pub struct Linear;
 
 impl Guide for Linear {

@@ -1,9 +1,10 @@
-//! Sentinels: of each line the head of its first slot. They say in which line a key lies, and only that line is read.
+//! Sentinels: for each line, the head of its first slot. They determine the line in which a key lies, and the search
+//! reads only that line.
 //!
-//! `sign[j]` is the head at the first place of line `j`, and all ones where that place is vacant: no head is sought
-//! that is greater, so a vacant line is never counted as passed. In a row that goes around the end the sentinels
-//! ascend from the line behind the base's on; how many are less says how many lines to pass, in whichever order they
-//! are counted.
+//! `sign[j]` is the head at the first place of line `j`. It is all ones where that place is vacant: no search key has a
+//! greater head, so a vacant line never counts as passed. In a row that wraps around the end, the sentinels ascend from
+//! the line behind the base's line. The number of lesser sentinels is the number of lines to pass, in whichever order
+//! they are counted.
 
 use super::{Board, Guide, Signs, Sweep};
 use crate::row::Row;
@@ -13,10 +14,10 @@ use holm_tree::keys::{Keys, Role};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A sentinel for each line, lying as `S` says and looked through as `W` does.
+/// A sentinel for each line: `S` determines where they lie, `W` how they are searched.
 pub struct Sentinels<S, W>(PhantomData<(S, W)>);
 
-/// Of a line without a pair in its first place.
+/// The sentinel of a line without a pair in its first place.
 const VACANT: u64 = u64::MAX;
 
 impl<S: Signs, W: Sweep> Sentinels<S, W> {
@@ -36,14 +37,14 @@ impl<S: Signs, W: Sweep> Guide for Sentinels<S, W> {
     #[inline]
     fn rank<K: Keys>(board: Board<'_, Self>, row: Row<'_>, search: Search, head: u64) -> usize {
         let words = &S::words(board.inlaid, board.beside)[..row.lines()];
-        // The first line whose first place is in use: the base's own only if the base is that place.
+        // The first line whose first place is in use. It is the base's own line only if the base is that first place.
         let own = row.line(row.base());
         let start = if row.first(own) == row.base() { own } else { own + 1 };
         let around = |line: usize| if line < words.len() { line } else { line - words.len() };
         let passed = W::below(search, words, around(start), head).min(words.len());
         let boundary = |passed: usize| row.index(row.first(around(start + passed)));
         let next = if passed < words.len() { boundary(passed) } else { row.count() };
-        // The next line's own first slot, said without a look at it: no other slot has the same head.
+        // The answer is the next line's first slot, known without reading it: no other slot has the same head.
         if K::UNIQUE == Role::Head
             && passed < words.len()
             && next < row.count()
@@ -52,7 +53,7 @@ impl<S: Signs, W: Sweep> Guide for Sentinels<S, W> {
             return next;
         }
         let from = passed.checked_sub(1).map_or(0, boundary).min(row.count());
-        // Behind the last boundary comes the start of the row again.
+        // The row continues at its start after the last boundary.
         let to = if next > from { next.min(row.count()) } else { row.count() };
         row.scan(from, to, head)
     }

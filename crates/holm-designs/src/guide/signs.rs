@@ -1,30 +1,30 @@
 //! Where a guide's signs lie: in DRAM beside the leaf, or in the block behind its pairs, as scratch words.
 //!
-//! In the block they share the medium's lines with nothing durable, so that no write-back carries them; but lines of
-//! the block they are, and may be evicted to the medium unasked.
+//! Signs in the block share no line with durable words, so no write-back of durable words includes them. But they are
+//! lines of the block, and the CPU may evict them to the medium at any time.
 
 use holm_medium::{Medium, Pen, Persistent, Scratch, scratch_atomics};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A place for words that a crash may take.
+/// A place for words that need not survive a crash.
 pub trait Signs: Send + Sync + 'static {
-    /// What of it lies in the block.
+    /// The part in the block.
     type Inlaid: Persistent;
-    /// What of it lies beside.
+    /// The part outside the block.
     type Beside: Default + Send + Sync + 'static;
-    /// How many words.
+    /// The number of words.
     const WORDS: usize;
 
     /// The words.
     fn words<'a>(inlaid: &'a Self::Inlaid, beside: &'a Self::Beside) -> &'a [AtomicU64];
-    /// Changes one.
+    /// Changes one word.
     fn set<M: Medium>(inlaid: &Self::Inlaid, beside: &Self::Beside, pen: &mut Pen<'_, M>, index: usize, value: u64);
 }
 
-/// Beside the block, in DRAM.
+/// Signs in DRAM, beside the block.
 pub struct Aside<const WORDS: usize>;
 
-/// Words that start a line of their own. The standard library's atomics, which vector kernels read.
+/// Words that start on a line boundary. They are the standard library's atomics, which vector kernels read.
 #[repr(align(64))]
 pub struct Lines<const WORDS: usize>([AtomicU64; WORDS]);
 
@@ -45,13 +45,13 @@ impl<const WORDS: usize> Signs for Aside<WORDS> {
     }
     #[inline]
     fn set<M: Medium>(_: &(), beside: &Lines<WORDS>, _: &mut Pen<'_, M>, index: usize, value: u64) {
-        // Release, as a pen's stores are: a latch that is let go later vouches for it either way.
+        // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
         beside.0[index].store(value, std::sync::atomic::Ordering::Release);
         debug_assert_eq!(beside.0[index].load(Relaxed), value, "writers are alone");
     }
 }
 
-/// In the block, behind the pairs.
+/// Signs in the block, behind the pairs.
 pub struct Inlaid<const WORDS: usize>;
 
 impl<const WORDS: usize> Signs for Inlaid<WORDS> {

@@ -1,15 +1,15 @@
-//! How signs are looked through: one by one, as the paper's loops do, or by vectors.
+//! How signs are searched: one by one, as the paper's loops do, or with vector instructions.
 
 use crate::row::Row;
 use holm_search::Search;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One way to look through signs.
+/// One way to search signs.
 pub trait Sweep: Send + Sync + 'static {
-    /// How many of the words are less than `head`; in the order from `start` on, around the end, they ascend.
+    /// The number of words that are less than `head`. From `start` on, and around the end, the words ascend.
     fn below(search: Search, words: &[AtomicU64], start: usize, head: u64) -> usize;
 
-    /// The first index of the row that is taken, among those whose place has this byte.
+    /// Calls `take` with the row's indices whose place has this byte, until it returns a result.
     fn first<T>(
         search: Search,
         words: &[AtomicU64],
@@ -25,7 +25,7 @@ pub(super) fn byte(words: &[AtomicU64], place: usize) -> u8 {
     (words[place / 8].load(Relaxed) >> (place % 8 * 8)) as u8
 }
 
-/// One by one.
+/// Compares signs one by one.
 pub struct Scalar;
 
 impl Sweep for Scalar {
@@ -47,14 +47,14 @@ impl Sweep for Scalar {
     }
 }
 
-/// Whole lines at once.
+/// Compares whole lines at once.
 pub struct Vector;
 
-/// Bytes that one look compares.
+/// The number of bytes that one comparison covers.
 const LOOK_BYTES: usize = 32;
 
 impl Sweep for Vector {
-    /// Of so few words all are compared, in whatever order they stand.
+    /// Compares all of these few words, in whatever order they lie.
     #[inline]
     fn below(search: Search, words: &[AtomicU64], _: usize, head: u64) -> usize {
         search.rank_below(words, words.len(), head)

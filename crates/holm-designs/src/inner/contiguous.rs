@@ -1,10 +1,10 @@
-//! NV-Tree's inner nodes: all that stands above the twigs, in one contiguous array without a pointer in it.
+//! NV-Tree's inner nodes: all levels above the leaf parents, in one contiguous array without pointers.
 //!
-//! A node is a few lines of separators; of `fan` children, child `c` of node `id` is node `id * fan + 1 + c`, and those
-//! of the lowest nodes are the twigs, whose numbers stand in an array of their own, in order. The array is made for so
-//! many twigs as there are. It takes none in but by being written anew, and so a twig that is full does not split:
-//! `renew.rs` makes all twigs anew, half full, and then this. Where it outgrows its memory, there is twice as much;
-//! what a reader may still be in stays where it is.
+//! A node is a few lines of separators. With `fan` children per node, child `c` of node `id` is node `id * fan + 1 +
+//! c`. The children of the lowest nodes are the leaf parents, whose numbers lie in an array of their own, in order. The
+//! array is sized for the present number of leaf parents and accepts no further one. So a full leaf parent does not
+//! split: `rebuild_levels.rs` rebuilds all leaf parents half full, and then this array. If the array outgrows its
+//! memory, it moves to an array of twice the size. The old array stays allocated, because readers may still be in it.
 
 use holm_medium::{Medium, Pen};
 use holm_search::Search;
@@ -18,11 +18,11 @@ use holm_tree::sync::rank;
 use holm_tree::texts::Texts;
 use std::sync::OnceLock;
 
-/// Arrays, each with twice the nodes of the one before.
+/// The number of arrays; each has twice the nodes of the one before.
 const SIZES: usize = 26;
 
-/// So many nodes, each of `8 * LINES` children and one separator less, the texts of their separators, and room for what
-/// lies below them.
+/// An array of nodes, each with `8 * LINES` children and one separator less. It also has the long separators, and the
+/// numbers of the leaf parents.
 struct Array<const LINES: usize> {
     nodes: Box<[Lined<[[AtomicU64; 8]; LINES]>]>,
     texts: Box<[AtomicU32]>,
@@ -36,12 +36,12 @@ impl<const LINES: usize> Array<LINES> {
     }
 }
 
-/// Where things stand in an array for so many children.
+/// The layout of an array for a given number of children.
 #[derive(Clone, Copy)]
 struct Plan {
     fan: usize,
     children: usize,
-    /// Levels of nodes.
+    /// The number of levels.
     height: u32,
 }
 
@@ -54,12 +54,12 @@ impl Plan {
         Plan { fan, children, height }
     }
 
-    /// The first node of a level, counted from the top down.
+    /// The first node of a level; level 0 is the root's.
     fn first(self, level: u32) -> usize {
         (self.fan.pow(level) - 1) / (self.fan - 1)
     }
 
-    /// Nodes of a level; of the one below all nodes, children.
+    /// The number of nodes of a level; at the level below all nodes, the number of children.
     fn across(self, level: u32) -> usize {
         self.children.div_ceil(self.fan.pow(self.height - level))
     }
@@ -68,8 +68,8 @@ impl Plan {
         self.first(self.height - 1) + self.across(self.height - 1)
     }
 
-    /// The node and the place in it of the separator before a child that is not the first: in the lowest level that has
-    /// that child not as a node's first one.
+    /// The node and the place of the separator before a child other than the first. It is in the lowest level at which
+    /// the child is not the first below its node.
     fn before(self, mut child: usize) -> (usize, usize) {
         let mut level = self.height - 1;
         while child.is_multiple_of(self.fan) {
@@ -80,10 +80,10 @@ impl Plan {
     }
 }
 
-/// The array, `8 * LINES` children a node.
+/// The array, with `8 * LINES` children per node.
 pub struct Contiguous<const LINES: usize> {
     latch: Latch,
-    /// Separators in the lower half; from bit 32 on the size of the array; bit 63: some separator has a text.
+    /// Lower half: the number of separators. From bit 32: the array's size. Bit 63: some separator is long.
     shape: AtomicU64,
     arrays: [OnceLock<Array<LINES>>; SIZES],
 }
@@ -95,7 +95,7 @@ impl<const LINES: usize> Default for Contiguous<LINES> {
 }
 
 impl<const LINES: usize> Contiguous<LINES> {
-    /// The array now, and how it is laid out; a racing reader may get any.
+    /// The current array and its layout. A racing reader may see any value.
     #[inline]
     fn now(&self) -> Option<(&Array<LINES>, Plan)> {
         let shape = self.shape.load(Relaxed);
@@ -125,7 +125,7 @@ impl<const LINES: usize> Contiguous<LINES> {
 }
 
 impl<const LINES: usize> Inner for Contiguous<LINES> {
-    /// As many as there are numbers for.
+    /// One child for each number that fits.
     const CHILDREN: usize = 1 << 31;
     const RENEWED: bool = true;
     type Locks = InBerths;
@@ -155,14 +155,14 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
     fn child(&self, index: usize) -> u32 {
         self.now().and_then(|(array, _)| array.children.get(index)).map_or(0, |child| child.load(Relaxed))
     }
-    /// From the top down, by arithmetic alone.
+    /// Descends from the top by arithmetic alone.
     #[inline]
     fn rank(&self, search: Search, _: usize, head: u64) -> usize {
         let Some((array, plan)) = self.now() else { return 0 };
         let (mut at, mut below) = (0, plan.fan.pow(plan.height - 1));
         for level in 0..plan.height {
             let Some(node) = array.nodes.get(plan.first(level) + at) else { return 0 };
-            // All of its children but the first have a separator.
+            // Each child but the first has a separator.
             let count = (plan.children.div_ceil(below) - at * plan.fan - 1).min(plan.fan - 1);
             at = at * plan.fan + rank(Search::rank, search, node.as_flattened(), count, head);
             below /= plan.fan;

@@ -1,9 +1,11 @@
-//! A node in a block of its own: the volatile side of it, and what a block must offer to be one.
+//! A durable inner node in a block of its own: its volatile side, and the trait that a block must implement.
 //!
-//! A child is known by the least key of its range: a node is a row of such pairs, in order, and the first one's key is
-//! where the node's own range starts. So it can be what a leaf is, with numbers for payloads. Only for keys that slots
-//! hold whole. Changed under the latch, durably before the latch is let go; readers validate it as elsewhere, so what a
-//! change passes through is seen by recovery alone.
+//! A node identifies a child by the least key of the child's range. A node is an ordered row of such pairs, and the
+//! first pair's key is where the node's own range starts. So a leaf's layout can serve as a node, with child numbers as
+//! payloads. This works only for keys that slots hold whole.
+//!
+//! A writer changes a node under its latch, and the change is durable before the latch is released. Readers validate
+//! the latch as elsewhere, so only recovery can see intermediate states.
 
 use holm_medium::{Area, Image, Loc, Medium, Pen, Persistent};
 use holm_search::Search;
@@ -14,41 +16,42 @@ use holm_tree::locks::InBerths;
 use holm_tree::texts::Texts;
 use std::sync::{Arc, OnceLock};
 
-/// A block that keeps the children of a node: each a slot of the least key of its range, and its number.
+/// A block that holds a node's children. Each child is a slot: the least key of its range, and its number.
 pub trait Node: Persistent + Sized {
-    /// The most children.
+    /// The largest number of children.
     const CHILDREN: usize;
     /// The node's volatile side.
     type Beside: Default + Send + Sync + 'static;
 
-    /// Children now; never more than there is room for.
+    /// The current number of children; never more than [`Node::CHILDREN`].
     fn count(&self, beside: &Self::Beside) -> usize;
     /// A child. Total over any bits.
     fn slot(&self, index: usize) -> Slot;
 
-    /// Becomes the first node of its level, of one child or two: durable, and there, in one step.
+    /// Makes the block the first node of its level, with one or two children. The node becomes durable and reachable in
+    /// one step.
     fn begin<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, station: Station, children: &[Slot]);
-    /// Takes a child in, where there is room.
+    /// Inserts a child. The caller has checked that there is room.
     fn insert<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, child: Slot);
-    /// Lets go of a child that is not the first.
+    /// Removes a child other than the first.
     fn remove<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, index: usize);
-    /// Gives a range to another child.
+    /// Assigns a child's range to another child.
     fn point<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32);
-    /// Gives the upper half of its children to a fresh node of that number.
+    /// Moves the upper half of the children to a fresh node with that number.
     fn split<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: (u32, &Self, &Self::Beside));
 
-    /// What the block says of itself; `None` if it is no node. Total over any bits.
+    /// The block's header; `None` if the block is not a node. Total over any bits.
     fn station(&self) -> Option<Station>;
-    /// The next node of the level; 0 is none.
+    /// The number of the level's next node; 0 is none.
     fn next(&self) -> u32;
-    /// After a crash: as [`Inner::mend`].
+    /// After a crash: as [`Inner::repair_link`].
     fn mend<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: Option<&Self>);
-    /// Is no node any more, durably. Known by its caller to who leaves it out.
+    /// Makes the block no node, durably. The mutants that omit a step identify it by its caller.
     #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>);
 }
 
-/// The volatile side of a node that lies in a block.
+/// The volatile side of a node in a block.
 pub struct Durable<N: Node> {
     latch: Latch,
     beside: N::Beside,
@@ -62,14 +65,14 @@ impl<N: Node> Default for Durable<N> {
 }
 
 impl<N: Node> Durable<N> {
-    /// `None` where a stale number leads: no block of that number has ever been a node.
+    /// `None` if a stale number leads here: no block of that number has ever been a node.
     #[inline]
     fn look(&self) -> Option<&N> {
         let (image, place) = self.block.get()?;
         image.at(*place)
     }
 
-    /// For whoever writes.
+    /// The block, for writers.
     fn block(&self) -> &N {
         self.look().expect("a node is told where its block lies before it is used")
     }
@@ -80,7 +83,7 @@ impl<N: Node> Durable<N> {
     }
 }
 
-/// A fence as slots hold it.
+/// A separator in the form in which slots hold it.
 fn word<K: Keys>(fence: &K::Fence) -> u64 {
     K::head(K::probe(fence), 0)
 }
@@ -113,7 +116,7 @@ impl<N: Node> Inner for Durable<N> {
     fn child(&self, index: usize) -> u32 {
         self.slot(index).payload as u32
     }
-    /// The papers' scan.
+    /// The papers' linear scan.
     #[inline]
     fn rank(&self, _: Search, len: usize, head: u64) -> usize {
         self.look().map_or(0, |block| (1..=len).take_while(|index| block.slot(*index).head <= head).count())

@@ -1,14 +1,14 @@
-//! Accepts all, stores nothing: what a benchmark of this leaf measures is the price of the rest of the house.
+//! Accepts everything and stores nothing: a benchmark of this leaf measures the cost of the rest of the tree.
 
 use holm_medium::{Medium, Pen, Result, Word, persistent};
 use holm_tree::keys::Keys;
 use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
 
 persistent! {
-    /// A block of which only the first words are used.
+    /// A block that uses only its first words.
     #[repr(align(64))]
     pub struct Blackhole {
-        /// 1 + keyspace while the block is a leaf, else 0.
+        /// 1 + keyspace while the block is a leaf, otherwise 0.
         home: Word,
         unused: [Word; 63],
     }
@@ -79,7 +79,7 @@ impl Leaf for Blackhole {
     ) -> Result<Fate> {
         Ok(match self.home.read() {
             0 => Fate::Free,
-            // Wrapping: any bits may lie here after damage.
+            // Wrapping: after damage, any bits may lie here.
             home => Fate::Live { keyspace: (home as u32).wrapping_sub(1), first: false },
         })
     }

@@ -1,8 +1,8 @@
-//! Borders: the ends of a leaf's range are its bitmap. A pair counts if and only if its key lies within them.
+//! Borders: the ends of a leaf's range replace a bitmap. A pair counts if and only if its key lies within them.
 //!
-//! Durable when an operation returns. An insert is a value and then a key, stored into a slot whose key lies outside
-//! the borders: one line, one fence. A split moves the upper border, and what it moved to the right is dead on the left
-//! in that same store. What is fast is beside the block: which slots count, and a fingerprint of each.
+//! Durable when an operation returns. An insert stores a value and then a key into a slot whose key lies outside the
+//! borders: one line, one fence. A split moves the upper border, and the same store makes dead on the left what moved
+//! to the right. DRAM beside the block keeps what makes searches fast: which slots count, and a fingerprint of each.
 //!
 //! ```text
 //! bytes 0-7     low: where the range starts, written once
@@ -10,18 +10,18 @@
 //!       16-511  31 pairs {key, value} in any order; slot i lies in line (i + 1) / 4
 //! ```
 //!
-//! **A pair counts** if `low <= key < high`, where `high` is the `low` of the next leaf, and there is no high end where
-//! there is no next leaf. Any other key is dead. Zero is, wherever `low` is greater; in the first leaf the greatest key
-//! of all is, for it belongs to the last one. So every range leaves a key out that says "no pair", and every key has a
-//! leaf, if there are two: a leaf that is alone has no place for the greatest key, and splits to make one, however
-//! little it holds.
+//! **A pair counts** if `low <= key < high`. `high` is the `low` of the next leaf; without a next leaf there is no
+//! upper end. Any other key is dead. Zero is dead wherever `low` is greater. In the first leaf the greatest key of all
+//! is dead, for it belongs to the last leaf. So every range leaves out one key that means "no pair". Every key has a
+//! leaf if there are two. A single leaf has no place for the greatest key, and splits to make one, however few pairs it
+//! holds.
 //!
-//! **A range that grows** wakes keys that lay beyond it, so whoever passes over a right neighbour first writes over
-//! them, durably. A range that shrinks needs nothing. A block that no leaf ever used is zero, and so is ready to become
-//! a right leaf; one that was used is written over whole.
+//! **A range that grows** makes keys count that lay beyond it. So a writer that removes a right neighbour from the
+//! chain first overwrites such keys, durably. A range that shrinks needs nothing. A block that no leaf ever used is
+//! zero, and so is ready to become a right leaf; a used block is overwritten completely.
 //!
-//! Borders are keys, so slots must hold whole keys: not for keys that lie in records. Assumed of the medium: what
-//! persists of a line is a prefix of the stores to it.
+//! Borders are keys, so slots must hold whole keys: the design does not support keys in records. Assumption about the
+//! medium: what persists of a line is a prefix of the stores to it.
 
 use holm_medium::{Medium, Pen, Result, Word, persistent};
 use holm_tree::keys::{Keys, Slot};
@@ -34,20 +34,20 @@ use std::sync::atomic::AtomicU64;
 const SLOTS: usize = 31;
 const ALL: u32 = (1 << SLOTS) - 1;
 
-/// What a split moves of 32 pairs: with the header, four lines.
+/// The number of pairs that a split moves, out of 32: with the header, four lines.
 const MOVED: usize = 15;
 
-/// With fewer pairs, a leaf looks for a neighbour to merge with,
+/// A leaf with fewer pairs looks for a neighbour to merge with,
 const SPARSE: usize = 6;
 
-/// and does so if they hold no more than this together, or one of them nothing.
+/// and merges if the two hold at most this many pairs together, or one of them none.
 const MERGE_UP_TO: usize = 15;
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 63;
 /// The first leaf of its keyspace.
 const FIRST: u64 = 1 << 62;
-/// Where the keyspace lies in the link word, and how many there may be.
+/// Where the keyspace lies in the link word, and the number of possible keyspaces.
 const KEYSPACE: u32 = 32;
 const KEYSPACES: u64 = 1 << 24;
 const NEXT: u64 = u32::MAX as u64;
@@ -64,12 +64,12 @@ persistent! {
 
 const _: () = assert!(size_of::<Borders>() == 512 && SLOTS <= MOST_PAIRS);
 
-/// What is known of a leaf's slots: derived from its keys and borders by recovery, and what is searched.
+/// What DRAM knows of a leaf's slots. Recovery derives it from keys and borders, and searches use it.
 #[derive(Default)]
 pub struct Known {
     /// A bit for each slot that counts.
     counts: AtomicU32,
-    /// The block has been written to since it was zero.
+    /// The block has been written since it was zero.
     used: AtomicBool,
     prints: [AtomicU64; 4],
 }
@@ -95,16 +95,16 @@ impl Known {
     }
 }
 
-/// A pair on its way, with its fingerprint.
+/// A moving pair, with its fingerprint.
 #[derive(Clone, Copy, Default)]
 struct Traveller {
     slot: Slot,
     print: u8,
-    /// The slot that it leaves; none for a pair that is new.
+    /// The slot that it leaves; `None` for a new pair.
     from: Option<u8>,
 }
 
-/// What is divided in a split: the pairs of a full leaf and one more, without a place in memory of their own.
+/// The pairs that a split divides: those of a full leaf and one more, without heap memory.
 struct Halves {
     pairs: [Traveller; SLOTS + 1],
     count: usize,
@@ -130,7 +130,7 @@ impl Borders {
         Slot { head: pair.head.read(), payload: pair.payload.read() }
     }
 
-    /// The slots whose fingerprint is the probe's.
+    /// The slots whose fingerprint equals the search key's.
     #[inline]
     fn candidates<K: Keys>(known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
         lens.search.bytes_equal(&known.prints, K::print(probe)) & known.counts()
@@ -155,7 +155,7 @@ impl Borders {
         if self.low.read() > 0 { 0 } else { u64::MAX }
     }
 
-    /// Whether there is no place for a key though slots are free: the greatest one, in a leaf that is alone.
+    /// Whether a key has no place although slots are free: the greatest key, in a single leaf.
     #[inline]
     fn shuns(&self, key: u64) -> bool {
         key == u64::MAX && self.low.read() == 0 && self.next() == 0
@@ -165,7 +165,8 @@ impl Borders {
         self.link.read() & !NEXT | u64::from(next)
     }
 
-    /// Into a dead slot, the key last: it is what makes the pair count, and the value must be there by then.
+    /// Stores a pair into a dead slot, the key last: the key makes the pair count, and the value must be there before
+    /// it.
     fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, pair: Slot) {
         pen.write(&self.pairs[slot].payload, pair.payload);
         pen.write(&self.pairs[slot].head, pair.head);
@@ -187,18 +188,18 @@ impl Borders {
         slots(known.counts()).map(of)
     }
 
-    /// Makes a block that nobody can reach the right half of a split.
+    /// Makes an unreachable block the right half of a split.
     fn settle<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, header: [u64; 2], pairs: &[Traveller]) {
-        // Before anything else, so that a process that dies in between leaves no block that looks unused.
+        // Before anything else: if the process dies in between, no block looks unused that is not.
         pen.write(&self.low, header[0]);
         pen.write(&self.link, header[1]);
-        // The greatest first: the next split moves them, and who waits for it finds a slot in the link's line.
+        // The greatest first: the next split moves those, so a pair that waits for it finds a slot in the link's line.
         let placed = || pairs.iter().rev().enumerate();
         for (slot, pair) in placed() {
             self.store(pen, slot, pair.slot);
         }
         let filled: u32 = (1 << pairs.len()) - 1;
-        // The header's line in any case.
+        // The header's line, in any case.
         let mut changed = 1 | filled;
         if known.used.swap(true, Relaxed) {
             changed = ALL;
@@ -209,8 +210,8 @@ impl Borders {
         placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
     }
 
-    /// The halves of a full leaf and the pair that found no room; nothing if there is room by now. Who does not say
-    /// what found none is believed of a leaf that is alone.
+    /// The halves of a full leaf and the pair that found no room; `None` if there is room by now. If the caller does
+    /// not say which pair found no room, a single leaf believes that it is full.
     fn halves<K: Keys>(
         &self,
         known: &Known,
@@ -233,11 +234,12 @@ impl Borders {
             *place = pair;
             halves.count += 1;
         }
-        // The greatest key of all, if that is what found no room, is in the upper half though there be nothing else.
+        // If the greatest key of all found no room, it goes to the upper half, even if that has no other pair.
         let moved = (halves.count + usize::from(new.is_some())) / 2;
         halves.middle = halves.count - moved.min(MOVED);
         let (key, middle) = (|pair: &Traveller| pair.slot.head, halves.middle);
-        // Copies, which no writer changes: the library may sort them. Of the lower half nobody asks the order.
+        // These are copies that no writer changes, so the standard library may sort them. The order of the lower half
+        // does not matter.
         let all = &mut halves.pairs[..halves.count];
         if middle < all.len() {
             all.select_nth_unstable_by_key(middle, key);
@@ -246,7 +248,7 @@ impl Borders {
         Some(halves)
     }
 
-    /// One fresh block, and one commit word for the split and, if it can be, the pair that found no room.
+    /// Splits into one fresh block. One commit word covers the split and, if possible, the pair that found no room.
     fn part<M: Medium, K: Keys>(
         &self,
         known: &Known,
@@ -261,33 +263,36 @@ impl Borders {
         let (lower, upper) = (halves.lower(), halves.upper());
         let key = |pair: &Traveller| pair.slot.head;
         let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
-        // Halfway between the halves; of all keys, where both are empty. Between equal keys, which only damage could
-        // bring about, there is nothing: the forest reports a leaf that stays full.
+        // Halfway between the halves; the middle of all keys, where both are empty. Between equal keys, which only
+        // damage can cause, there is no separator: the tree set reports a leaf that stays full.
         let low = last.midpoint(first).saturating_add(1);
         let separator = lens.keys.key(Slot { head: low, payload: 0 });
         let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
         right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], upper);
-        // Before the link: else a crash keeps the link and finds noise behind it.
+        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
         pen.fence();
-        // The commit word: the upper border of this leaf is now the lower one of the right leaf.
+        // The commit word: this leaf's upper border is now the right leaf's lower one.
         pen.write(&self.link, self.link_to(right.number));
         let gone = upper.iter().filter_map(|pair| pair.from).fold(0, |gone, slot| gone | 1 << slot);
         known.dismiss(gone);
         let new = lower.iter().find(|pair| pair.from.is_none());
-        // What was moved away is dead only once the link is durable. In the link's own line that comes first anyway.
+        // What moved away is dead only once the link is durable. In the link's own line, the link persists first
+        // anyway.
         let place = slots(gone & 0b111).next();
         if let Some((pair, place)) = new.zip(place) {
             // The commit word of the insert is the key.
             self.store(pen, place, pair.slot);
             known.admit(place, pair.print);
         }
-        // Before the split is seen: else a crash finds what later went to the right leaf in none.
+        // Before readers see the split: otherwise a crash loses the link, and with it what later goes to the right
+        // leaf.
         pen.persist(&self.link);
         let took = pending.is_some() && (new.is_none() || place.is_some());
         (Split { left: own, right: Some((separator, right.number)) }, took)
     }
 
-    /// Passes over the right neighbour, whose pairs come along, and leaves the last flush to be fenced.
+    /// Removes the right neighbour from the chain and takes its pairs over. Leaves the last flush for the caller to
+    /// fence.
     fn widen<M: Medium>(
         &self,
         known: &Known,
@@ -299,7 +304,7 @@ impl Borders {
         let mut changed = 0;
         for slot in slots(ALL & !known.counts()) {
             if let Some(pair) = coming.next() {
-                // Still beyond the upper border.
+                // The pair still lies beyond the upper border.
                 self.store(pen, slot, pair.slot);
                 known.admit(slot, pair.print);
             } else if self.pairs[slot].head.read() != dead {
@@ -311,10 +316,11 @@ impl Borders {
         }
         if changed != 0 {
             self.flush(pen, changed);
-            // Before the border moves: else a crash keeps that, and wakes keys of long ago or misses those that come.
+            // Before the border moves: otherwise a crash keeps the border's move, makes old dead keys count, or loses
+            // the pairs that move here.
             pen.fence();
         }
-        // The commit word: what lay between the two upper borders is this leaf's.
+        // The commit word: the range between the two upper borders is this leaf's.
         pen.write(&self.link, self.link_to(next));
         pen.flush(&self.link);
     }
@@ -337,7 +343,7 @@ impl Leaf for Borders {
         self.find(known, lens, probe).map(|(_, payload)| payload)
     }
 
-    /// Fingerprints are not in the block.
+    /// Does nothing: fingerprints are not in the block.
     #[inline]
     fn approach(&self) {}
 
@@ -371,7 +377,7 @@ impl Leaf for Borders {
         // Zero is a key here.
         self.pairs.iter().for_each(|pair| pen.write(&pair.head, u64::MAX));
         self.flush(pen, ALL & !0b111);
-        // Before the block is a leaf: else a crash finds in it what its last owner left.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the pairs of the block's last use.
         pen.fence();
         pen.write(&self.low, 0);
         // The commit word, last in its line.
@@ -392,7 +398,7 @@ impl Leaf for Borders {
         if let Some((slot, old)) = self.find(known, lens, probe) {
             // The commit word.
             pen.write(&self.pairs[slot].payload, payload);
-            // Before the new value is acknowledged or seen.
+            // Before the new value is acknowledged or seen: otherwise a crash brings the old value back.
             pen.persist(&self.pairs[slot]);
             return Ok(Some(Old { payload: old, young: false }));
         }
@@ -403,7 +409,7 @@ impl Leaf for Borders {
         let slot = free.trailing_zeros() as usize;
         // The commit word is the key.
         self.store(pen, slot, Slot { head, payload });
-        // Before the pair is acknowledged or seen.
+        // Before the pair is acknowledged or seen: otherwise a crash loses it.
         pen.persist(&self.pairs[slot]);
         known.admit(slot, K::print(probe));
         Ok(None)
@@ -419,7 +425,7 @@ impl Leaf for Borders {
         let (slot, payload) = self.find(known, lens, probe)?;
         // The commit word.
         pen.write(&self.pairs[slot].head, self.dead());
-        // Before the removal is acknowledged or seen.
+        // Before the removal is acknowledged or seen: otherwise a crash brings the pair back.
         pen.persist(&self.pairs[slot]);
         known.dismiss(1 << slot);
         Some(Old { payload, young: false })
@@ -464,14 +470,15 @@ impl Leaf for Borders {
             return false;
         }
         self.widen(known, pen, right.travellers(theirs), next);
-        // Before the merge is seen, and the right block used for something else: else a crash finds that in the chain.
+        // Before the merge is seen and the right block is reused: otherwise a crash leaves the reused block in the
+        // chain.
         pen.fence();
         true
     }
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.link, 0);
-        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
         pen.persist(&self.link);
     }
 
@@ -498,7 +505,7 @@ impl Leaf for Borders {
         Ok(Fate::Live { keyspace: keyspace as u32, first })
     }
 
-    /// Nothing is ever under way: the borders alone say what counts.
+    /// Repairs nothing: no change is ever half done, because the borders alone decide what counts.
     fn mend<M: Medium, K: Keys>(&self, known: &Known, lens: Lens<'_, K>, _: &mut Pen<'_, M>, right: Option<&Self>) {
         let low = self.low.read();
         let high = right.map(|right| right.low.read());

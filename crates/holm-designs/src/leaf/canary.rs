@@ -1,8 +1,9 @@
-//! A plain leaf with known bugs, each behind a constant: what the proof must catch, and the simplest leaf of all.
+//! A plain leaf with known bugs, each behind a constant. The proof must catch the bugs, and the leaf is the simplest of
+//! all.
 //!
-//! Unsorted pairs under a bitmap, leaves linked to the right; durable when an operation returns. It is built for the
-//! proof alone, and is in no list that users see. The bugs are of classes that published indexes had; with none, every
-//! scenario passes under every model of persistency.
+//! Unsorted pairs under a bitmap, leaves linked to the right; durable when an operation returns. The leaf exists only
+//! for the proof and is in no list that users see. The bugs belong to classes that published indexes had. Without a
+//! bug, every scenario passes under every model of persistency.
 //!
 //! ```text
 //! bytes 0-7     bitmap: bit s admits pair s; the commit word
@@ -33,52 +34,52 @@ const LOST: usize = 4;
 
 /// A removal is not flushed: as in FAST and FAIR, whose condition was copied from the insert.
 const UNFLUSHED_REMOVAL: usize = 5;
-/// The line that is flushed is another one: as in P-HOT (a temporary's) and P-CLHT (the wrong pointer's).
+/// The wrong line is flushed: as in P-HOT (a temporary's) and P-CLHT (the wrong pointer's).
 const MISAIMED: usize = 6;
-/// The link is durable before the pairs of the leaf it leads to: as in P-HOT, Level Hashing.
+/// The link is durable before the pairs of the leaf to which it leads: as in P-HOT, Level Hashing.
 const HOLLOW: usize = 7;
-/// A word of zero stands for nothing: as in FAST and FAIR, whose values must not be null.
+/// A word of zero means "nothing": as in FAST and FAIR, whose values must not be null.
 const ZERO: usize = 8;
 /// Recovery does not finish a split: as in the artifacts of FAST and FAIR, LB+Tree, NBTree.
 const UNMENDED: usize = 9;
-/// Recovery finishes a split, but not durably: of the class that XFDetector looks for.
+/// Recovery finishes a split, but not durably: the class for which XFDetector looks.
 const FLEETING: usize = 10;
-/// The next free slot is counted in a word of its own: as in P-ART, which drops an insert after the crash.
+/// A word of its own counts the next free slot: as in P-ART, which drops an insert after the crash.
 const COUNTED: usize = 11;
-/// A pair that moves is in both places for a while: as in Level Hashing.
+/// A moving pair is in both places for a time: as in Level Hashing.
 const TWICE: usize = 12;
-/// A pair that moves is in neither place for a while: as in Level Hashing.
+/// A moving pair is in neither place for a time: as in Level Hashing.
 const NOWHERE: usize = 13;
-/// A lock among the durable words, which nobody takes back after a crash: as in CCEH, LB+Tree.
+/// A lock among the durable words, which nothing releases after a crash: as in CCEH, LB+Tree.
 const STUCK: usize = 14;
-/// A leaf that was given up is not so durably: as in P-Masstree, whose list of deletions is volatile.
+/// A leaf's release is not durable: as in P-Masstree, whose list of deletions is volatile.
 const UNDEAD: usize = 15;
-/// A fresh leaf is found as one before it is durably empty: as in the constructor of FAST and FAIR.
+/// A fresh leaf can be found before it is durably empty: as in the constructor of FAST and FAIR.
 const UNSWEPT: usize = 16;
-/// Recovery gives blocks out again before the chain durably passes them over: as in SSTree's reclamation.
+/// Recovery reuses blocks before the chain durably passes over them: as in SSTree's reclamation.
 const DANGLING: usize = 17;
 
-/// A payload of zero is none: as in FAST and FAIR, where a null pointer ends the array.
+/// A payload of zero means "no pair": as in FAST and FAIR, where a null pointer ends the array.
 const NULL: usize = 18;
-/// A pair with the payload of the pair before it is taken for one in transit: as in FAST and FAIR.
+/// A pair whose payload equals that of the pair before it counts as in transit: as in FAST and FAIR.
 const EQUAL: usize = 19;
-/// The greatest key stands for "no more keys": as in codes that end their scans so.
+/// The greatest key means "no more keys": as in programs that end their scans so.
 const GREATEST: usize = 20;
 /// The link to a new leaf is not flushed: as in P-BwTree, whose allocator's tail is not, and P-CLHT's chain.
 const UNLINKED: usize = 21;
 /// Pair and bitmap are flushed with one fence behind both: as in Montage's first advance of an epoch.
 const UNFENCED: usize = 22;
-/// A pair that moves may be in two slots after a crash; readers know, removals do not: as in FAST and FAIR, where a
-/// removed key comes back.
+/// A moving pair may be in two slots after a crash. Readers handle that and removals do not: as in FAST and FAIR, where
+/// a removed key comes back.
 const RESURRECTS: usize = 23;
-/// Recovery undoes an insert that had begun, each time it is run: as where recovery itself is never crashed.
+/// Each run of recovery undoes an insert that had begun: as in systems that never crash recovery itself.
 const ERODES: usize = 24;
-/// One slot more is thought to be free than there is: as in CCEH and PACTree, which fail at a size nobody tried.
+/// The leaf counts one free slot more than there is: as in CCEH and PACTree, which fail at an untested size.
 const BRIM: usize = 25;
-/// A leaf that has lost all its pairs takes no more: as in uTree, whose removals lock one another out.
+/// A leaf that lost all its pairs accepts no more: as in uTree, whose removals lock each other out.
 const BARREN: usize = 26;
 
-/// Slots whose bits the torn bitmap keeps in its second word.
+/// The slots whose bits the torn bitmap keeps in its second word.
 const HIGH: u64 = ALL & !((1 << (SLOTS / 2)) - 1);
 
 persistent! {
@@ -90,7 +91,7 @@ persistent! {
 }
 
 persistent! {
-    /// 512 bytes: a line of words about the leaf, and seven lines of pairs. `BUG` is 0 for none.
+    /// 512 bytes: a header line, and seven lines of pairs. `BUG` is 0 for none.
     #[repr(align(64))]
     pub struct Canary<const BUG: usize> {
         bitmap: Word,
@@ -122,7 +123,7 @@ impl<const BUG: usize> Canary<BUG> {
         (0..SLOTS).filter(move |index| bits >> index & 1 == 1 && !self.overlooked(bits, *index))
     }
 
-    /// Whether a pair that is there is taken for none.
+    /// Whether the bug hides a pair that is present.
     fn overlooked(&self, bits: u64, index: usize) -> bool {
         let slot = self.slot(index);
         match BUG {
@@ -139,23 +140,23 @@ impl<const BUG: usize> Canary<BUG> {
         self.used().find(|index| lens.keys.is(self.slot(*index), probe))
     }
 
-    /// The commit word; torn, there are two of them.
+    /// Stores the commit word; with the torn bitmap there are two.
     fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u64) {
         pen.write(&self.bitmap, bits);
         if BUG == TORN {
             pen.write(&self.high, bits);
         }
         pen.flush(&self.bitmap);
-        // Before the operation returns: else a crash takes back what was acknowledged.
+        // Before the operation returns: otherwise a crash undoes what was acknowledged.
         pen.fence();
     }
 
-    /// The next slot by the count, where that is trusted.
+    /// The next slot according to the count, in the bug that trusts it.
     fn counted(&self) -> Option<usize> {
         Some(self.count.read() as usize).filter(|count| BUG == COUNTED && *count < SLOTS)
     }
 
-    /// Whether there have been pairs before; a fresh block is empty, too.
+    /// Whether the leaf had pairs before. A fresh block is empty, too.
     fn deserted(&self) -> bool {
         self.pairs[0].payload.read() != 0
     }
@@ -167,12 +168,12 @@ impl<const BUG: usize> Canary<BUG> {
             pen.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
         }
         if BUG != UNFENCED {
-            // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
+            // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
             pen.fence();
         }
     }
 
-    /// Live slots in order of their keys.
+    /// The slots that count, in key order.
     fn sorted<K: Keys>(&self, lens: Lens<'_, K>) -> Vec<(usize, Slot)> {
         let mut pairs: Vec<_> = self.used().map(|index| (index, self.slot(index))).collect();
         pairs.sort_unstable_by(|a, b| lens.keys.order(a.1, b.1));
@@ -184,7 +185,7 @@ impl<const BUG: usize> Canary<BUG> {
         if BUG != UNLINKED {
             pen.flush(&self.next);
         }
-        // Before the truncation: else a crash finds the upper half in neither leaf.
+        // Before the truncation: otherwise a crash loses the link, and the upper half is in neither leaf.
         pen.fence();
     }
 
@@ -236,7 +237,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         pen.write(&self.bitmap, 0);
         pen.write(&self.high, 0);
         pen.write(&self.next, 0);
-        // Before the block is found to be a leaf: else a crash finds in it what its last owner left.
+        // Before the block becomes a leaf: otherwise a crash leaves a leaf with the pairs of the block's last use.
         pen.persist(&self.bitmap);
         self.set_home(pen, home);
         pen.persist(&self.home);
@@ -255,7 +256,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             let old = self.slot(index).payload;
             pen.write(&self.pairs[index].payload, payload);
             pen.flush(&self.pairs[index].payload);
-            // Before the operation returns: else a crash brings the old payload back.
+            // Before the operation returns: otherwise a crash brings the old payload back.
             pen.fence();
             return Ok(Some(Old { payload: old, young: false }));
         }
@@ -271,7 +272,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             pen.write(&self.lock, 1);
             pen.persist(&self.lock);
         }
-        // A pair that moves is replaced in the other half, so that both words of a torn bitmap must change.
+        // A replaced pair moves to the other half, so that both words of a torn bitmap must change.
         let other = found.map_or(ALL, |index| if HIGH >> index & 1 == 1 { !HIGH } else { HIGH });
         let choice = if free & other == 0 { free } else { free & other };
         let index = self.counted().unwrap_or(choice.trailing_zeros() as usize);
@@ -336,7 +337,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let (lower, upper) = pairs.split_at(middle);
         let ends = lower.last().zip(upper.first());
         let fences = ends.and_then(|(last, first)| lens.keys.key(last.1).zip(lens.keys.key(first.1)));
-        // Records that lead nowhere: damage, and no split can help.
+        // Records are missing: this is damage, and no split can help.
         let Some((last, first)) = fences else { return Split { left: own, right: None } };
         let [right, _] = fresh;
         for (pair, (_, slot)) in right.leaf.pairs.iter().zip(upper) {
@@ -359,7 +360,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let lines = if BUG == HOLLOW { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
         pen.flush(&right.leaf.bitmap);
         right.leaf.pairs.chunks(4).take(lines).for_each(|line| pen.flush(&line[0]));
-        // Before the link: else a crash finds a link to a leaf of noise.
+        // Before the link: otherwise a crash keeps a link to a leaf of noise.
         pen.fence();
         let truncated = lower.iter().fold(0, |bits, (index, _)| bits | 1 << index);
         if BUG == LOST {
@@ -394,7 +395,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         Ok(if self.home.read() == 0 { Fate::Free } else { Fate::Live { keyspace, first } })
     }
 
-    /// A split that was linked and not truncated: what the right neighbour holds too is its own.
+    /// Finishes a split that was linked and not truncated: pairs that the right neighbour also has belong to it.
     fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
         let Some(low) = right.and_then(|right| right.sorted(lens).first().map(|(_, slot)| *slot)) else { return };
         let below = |index: &usize| lens.keys.order(self.slot(*index), low) == Ordering::Less;

@@ -1,9 +1,9 @@
-//! Circ-Tree's leaf: a sorted array without a fixed base, shifted on whichever side is shorter (Wang et al., IEEE TC
-//! 71(2), 2022). Reconstructed: of the paper only the idea is public.
+//! Circ-Tree's leaf: a sorted array without a fixed base, shifted on its shorter side (Wang et al., IEEE TC 71(2),
+//! 2022). This is a reconstruction: only the paper's idea is public.
 //!
 //! Durable when an operation returns. As in FAST and FAIR, a pair in transit has the mark of its left neighbour and
-//! does not count, each operation has one commit word, and a line is flushed and fenced before the shift leaves it for
-//! the next. At the end the ring's word, one store, says where the pairs now begin and how many they are.
+//! does not count. Each operation has one commit word, and a line is flushed and fenced before the shift leaves it for
+//! the next. At the end one store of the ring's word records the new base and count.
 //!
 //! ```text
 //! bytes 0-7     next leaf 32 | base 8 | count 8 | zero 16: the ring's word
@@ -14,16 +14,16 @@
 //!       512-    what the guide inlays, if it does
 //! ```
 //!
-//! **A mark of zero is a vacant slot**, and every slot outside the ring is vacant. So one slot is never used, else the
-//! two ends of the ring would meet and recovery could not tell them apart; and the key zero, whose mark says "vacant",
-//! lies in the header. Payloads that are marks are not zero.
+//! **A mark of zero is a vacant slot**, and every slot outside the ring is vacant. So one slot is never used: otherwise
+//! the two ends of the ring would meet, and recovery could not distinguish them. The key zero, whose mark says
+//! "vacant", lies in the header. Payloads that are marks are not zero.
 //!
-//! **What a crash leaves.** Between two operations the ring's word is exact. Within one, the slots in use begin at
-//! most one slot beside the base, they are without a gap, and one of them at most is in transit. So recovery closes
-//! that one, as a removal would, and writes the ring's word. A split changes link and count in that one word; what it
-//! has moved is vacated after that, and by recovery where it also stands in the right leaf.
+//! **What a crash leaves.** Between two operations the ring's word is exact. Within an operation, the slots in use
+//! begin at most one slot beside the base. They are without a gap, and at most one of them is in transit. So recovery
+//! closes that slot, as a removal would, and writes the ring's word. A split changes link and count in that one word.
+//! The split vacates the moved slots after that; recovery vacates those that the right leaf also has.
 //!
-//! Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 use crate::guide::{Board, Guide, print_of};
 use crate::row::{LINE_SLOTS, Row};
@@ -32,21 +32,21 @@ use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
 use holm_tree::pair::{Pair, mark_and_mate};
 
-/// The header is as long as so many slots.
+/// The header's length, in slots.
 const LEAD: usize = 2;
 
-/// Up to so many slots, the lines of a block are fetched together.
+/// With at most this many slots, all lines of a block are prefetched together.
 const FEW_SLOTS: usize = 30;
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 32;
 /// The first leaf of its keyspace.
 const FIRST: u64 = 1 << 33;
-/// The key zero is there.
+/// The key zero is present.
 const ZERO: u64 = 1 << 34;
 
 persistent! {
-    /// Four words of header, the pairs, and what the guide inlays.
+    /// Four words of header, the pairs, and the guide's inlaid data.
     #[repr(align(64))]
     pub struct Circ<const SLOTS: usize; G: Guide> {
         ring: Word,
@@ -75,11 +75,11 @@ impl Ring {
     }
 }
 
-/// The place written last: its line is to be flushed before a shift goes on to another.
+/// The place written last: its line must be flushed before a shift continues in another line.
 type Course = Option<usize>;
 
 impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
-    /// One slot less than there are.
+    /// One slot less than the block has.
     const MOST: usize = {
         assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS < 256 && SLOTS <= MOST_PAIRS);
         assert!(SLOTS <= G::MOST_SLOTS);
@@ -91,7 +91,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         Board { inlaid: &self.inlaid, beside }
     }
 
-    /// A racing reader may meet any bits; a row's slots end where they end.
+    /// A racing reader may see any bits; a row never extends beyond the block's slots.
     #[inline(always)]
     fn ring(&self) -> Ring {
         let ring = Ring::of(self.ring.read());
@@ -103,30 +103,31 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         Row::new(&self.pairs, LEAD, ring.base, ring.count)
     }
 
-    /// The payload of the key zero, where it lies in the header; and whether the probe is that key.
+    /// For the key zero, its payload in the header, if it is present; `None` for any other search key.
     #[inline]
     fn zero<K: Keys>(&self, probe: K::Probe<'_>) -> Option<Option<u64>> {
         let is = K::UNIQUE == Role::Head && K::head(probe, 0) == 0;
         is.then(|| (self.home.read() & ZERO != 0).then(|| self.zero.read()))
     }
 
-    /// The place before another.
+    /// The place before `place`, around the end.
     #[inline]
     fn before(place: usize) -> usize {
         place.checked_sub(1).unwrap_or(SLOTS - 1)
     }
 
-    /// A shift comes to a place.
+    /// Notes that a shift reaches a place.
     fn enter<M: Medium>(&self, pen: &mut Pen<'_, M>, course: &mut Course, at: usize) {
         let line = |place: usize| (place + LEAD) / LINE_SLOTS;
         if let Some(last) = course.filter(|last| line(*last) != line(at)) {
-            // Before this line gives a pair up that the last one took over: else a crash keeps this one and loses that.
+            // Before this line gives up a pair that the last line took over: otherwise a crash keeps this line, loses
+            // that one, and the pair.
             pen.persist(&self.pairs[last]);
         }
         *course = Some(at);
     }
 
-    /// Copies a pair to the next place. The mark first: the copy is in transit before it differs from what was there.
+    /// Copies a pair to the next place. The mark first: the copy is in transit before it differs from the old content.
     fn rise<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
@@ -139,8 +140,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         G::moved(board, pen, row, from, to);
     }
 
-    /// Copies a pair to the place before. The mark last: until then the place is vacant or in transit, and from then on
-    /// the pair it came from is.
+    /// Copies a pair to the place before. The mark last: until then the place is vacant or in transit; afterwards the
+    /// pair's old place is in transit.
     fn fall<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
@@ -160,13 +161,13 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
 
     fn set_ring<M: Medium>(&self, pen: &mut Pen<'_, M>, ring: Ring) {
         pen.write(&self.ring, ring.bits());
-        // Before the operation is acknowledged, together with the last line of its shift: which of the two a crash
-        // keeps does not matter. The next operation may move the same end once more, and recovery looks one slot beside
+        // Before the operation is acknowledged, together with the last line of its shift: a crash may keep either one
+        // without the other. The next operation may move the same end by one more, and recovery looks one slot beside
         // the base, no further.
         pen.persist(&self.ring);
     }
 
-    /// Puts a pair at an index, on the side where fewer must give way.
+    /// Puts a pair at an index, and shifts the side with fewer pairs.
     fn open<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
@@ -185,7 +186,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             let target = row.place(at);
             self.enter(pen, &mut course, target);
             if at < ring.count {
-                // In transit, and from that store on the copy above it counts.
+                // In transit, and from this store on the copy above it counts.
                 pen.write(self.pairs[target].mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
             }
             target
@@ -201,7 +202,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         };
         let (mark_word, mate_word) = mark_and_mate::<K>(slot);
         pen.write(self.pairs[target].mate::<K>(), mate_word);
-        // The commit word: no longer vacant, or no longer in transit.
+        // The commit word: the slot is no longer vacant or in transit.
         pen.write(self.pairs[target].mark::<K>(), mark_word);
         pen.flush(&self.pairs[target]);
         G::placed(board, pen, row, target, print);
@@ -209,7 +210,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         self.set_ring(pen, Ring { base, count: ring.count + 1, ..ring });
     }
 
-    /// Takes the pair at an index away, and closes the gap from the shorter side.
+    /// Removes the pair at an index, and closes the gap from the shorter side.
     fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, ring: Ring, at: usize) {
         let row = self.row(ring);
         let last = ring.count - 1;
@@ -217,7 +218,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             let mut course = None;
             if at < last {
                 self.enter(pen, &mut course, row.place(at));
-                // The commit word: in transit.
+                // The commit word: the slot is in transit.
                 pen.write(row.pair(row.place(at)).mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
             }
             self.fall_in::<M, K>(board, pen, row, at, course);
@@ -226,7 +227,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         let mut course = None;
         for to in (1..=at).rev() {
             self.enter(pen, &mut course, row.place(to));
-            // The commit word is the first of these marks: with it the pair that goes is in transit.
+            // The commit word is the first of these marks: it puts the removed pair in transit.
             self.rise::<M, K>(board, pen, row, (row.place(to - 1), row.place(to)));
         }
         self.enter(pen, &mut course, ring.base);
@@ -236,7 +237,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         self.set_ring(pen, Ring { base: row.place(1), count: last, ..ring });
     }
 
-    /// Shifts what lies behind an index, which is in transit, or the last and goes, to the left.
+    /// Shifts the pairs behind an index to the left. The pair at the index is in transit, or is the last and is
+    /// removed.
     fn fall_in<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
@@ -256,12 +258,12 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         pen.flush(&self.pairs[row.place(last)]);
     }
 
-    /// A split that was cut short: vacates what lies behind the ring's count and in the right leaf too.
+    /// Finishes an interrupted split: vacates the slots behind the ring's count that the right leaf also has.
     fn truncate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, right: &Self) {
         let ring = self.ring();
         let row = self.row(ring);
         let mut course: Course = None;
-        // The last index of all is the slot before the base: no split leaves anything there.
+        // The last index is the slot before the base: no split leaves a pair there.
         for place in (ring.count..SLOTS - 1).map(|index| row.place(index)) {
             let word = self.pairs[place].mark::<K>();
             let moved = word.read();
@@ -274,7 +276,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             }
         }
         if let Some(last) = course {
-            // The rebuild fences before anybody changes the right leaf.
+            // The rebuild fences before any operation changes the right leaf.
             pen.flush(&self.pairs[last]);
         }
     }
@@ -300,7 +302,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         linked: true,
         keeps: true,
     };
-    /// The key zero has its place in the header and is not counted.
+    /// The key zero has its place in the header and is not included.
     const CAPACITY: usize = Self::MOST;
     type Beside = G::Beside;
 
@@ -323,7 +325,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
         }
-        // A search stops on its way, or is sent to one line: most of a long block would be fetched in vain.
+        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
         holm_search::prefetch(self);
         holm_search::prefetch_lines(&self.inlaid);
     }
@@ -346,7 +348,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
 
     fn format<M: Medium>(&self, beside: &G::Beside, pen: &mut Pen<'_, M>, home: Home) {
         let (first_line, rest) = self.pairs.split_at(LINE_SLOTS - LEAD);
-        // Whichever word is the mark: all slots are vacant.
+        // Whichever word is the mark, all slots become vacant.
         for pair in rest {
             pen.write(&pair.head, 0);
             pen.write(&pair.payload, 0);
@@ -354,14 +356,14 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         for line in rest.chunks(LINE_SLOTS) {
             pen.flush(&line[0]);
         }
-        // Before the block is a leaf: else a crash finds in it what it held before.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the block's old contents.
         pen.fence();
         for pair in first_line {
             pen.write(&pair.head, 0);
             pen.write(&pair.payload, 0);
         }
         pen.write(&self.ring, 0);
-        // The commit word, last in its line: found as a leaf, the block is an empty one.
+        // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
         pen.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
         pen.persist(&self.home);
         G::derive(self.board(beside), pen, self.row(Ring::of(0)), |_| 0);
@@ -376,10 +378,10 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full> {
         if let Some(zero) = self.zero::<K>(probe) {
-            // The commit word where the key is there.
+            // The commit word if the key is present.
             pen.write(&self.zero, payload);
             if zero.is_none() {
-                // The commit word otherwise, and behind the payload in one line.
+                // The commit word if it is absent, stored after the payload in the same line.
                 pen.write(&self.home, self.home.read() | ZERO);
             }
             pen.persist(&self.home);
@@ -442,8 +444,8 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         let row = self.row(ring);
         let middle = ring.count / 2;
         let key = |index: usize| lens.keys.key(row.slot(index));
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
+        // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
+        // then reports a leaf that stays full.
         let ends = (ring.count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
             return Split { left: own, right: None };
@@ -454,15 +456,15 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
             pen.write(&pair.head, slot.head);
             pen.write(&pair.payload, slot.payload);
         }
-        // The key zero is the least of all.
+        // The key zero is the least of all, so it stays left.
         pen.write(&right.leaf.home, self.home.read() & !(FIRST | ZERO));
         let half = Ring { next: ring.next, base: 0, count: ring.count - middle };
         pen.write(&right.leaf.ring, half.bits());
-        // Before the link: else a crash keeps the link and finds noise behind it.
+        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
         pen.persist(&right.leaf.pairs);
-        // The commit word: the upper half now belongs to the right leaf, wherever else it stands.
+        // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
         pen.write(&self.ring, Ring { next: right.number, count: middle, ..ring }.bits());
-        // Before the upper half goes: else a crash keeps that, loses the link, and the upper half.
+        // Before the upper half is vacated: otherwise a crash keeps that, and loses the link with the upper half.
         pen.persist(&self.ring);
         let board = self.board(beside);
         let print = |index: usize| G::print(board, row.place(middle + index));
@@ -474,14 +476,15 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
                 pen.flush(&self.pairs[place]);
             }
         }
-        // Before the next change: what goes from the right leaf, recovery would not find there and not vacate here.
+        // Before the next change: recovery vacates here only what it finds in the right leaf, and a removal there would
+        // hide a pair from it.
         pen.fence();
         Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
     }
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.home, 0);
-        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
         pen.persist(&self.home);
     }
 
@@ -517,19 +520,19 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         }
         let board = self.board(beside);
         let mut run = self.run::<K>();
-        // One slot at most is in transit after a crash, but the loop ends on any bits: each turn takes one away.
+        // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
             let row = self.row(run);
             let word = |index: usize| row.pair(row.place(index)).mark::<K>().read();
             let Some(at) = (1..run.count).find(|index| word(*index) == word(index - 1)) else { break };
-            // As a removal would: interrupted again, it leaves what a removal leaves.
+            // As a removal does: if a crash interrupts this, it leaves what an interrupted removal leaves.
             self.fall_in::<M, K>(board, pen, row, at, None);
             run.count -= 1;
         }
         if run != self.ring() {
             self.set_ring(pen, run);
         }
-        // Signs in the block need a pen.
+        // Signs in the block need a write handle.
         let row = self.row(run);
         G::derive(board, pen, row, |index| print_of(lens, row, index));
     }

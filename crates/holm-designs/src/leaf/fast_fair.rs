@@ -13,21 +13,22 @@
 //!
 //! The node's size and the guide of its searches are parameters: 63, 127 and 255 slots make 1, 2 and 4 KiB.
 //!
-//! **The mark** is the word of a slot that is unique within its leaf ([`Keys::UNIQUE`]): the key for words, whose
-//! payloads may be anything, and the payload for keys with records, whose heads may be equal. The paper has only the
-//! second, so equal or zero values break it. The protocol is the same for both, with the two words' parts exchanged.
+//! **The mark** is the word of a slot that is unique within its leaf ([`Keys::UNIQUE`]). For keys that are words it is
+//! the key, and payloads may be anything. For keys in records it is the payload, because heads may be equal. The paper
+//! uses only the payload, so equal or zero values break it. The protocol is the same for both, with the roles of the
+//! two words exchanged.
 //!
 //! **Which slots count.** Slot 0 counts if and only if `FRONT` is set: the paper's reserved pointer left of slot 0
 //! would be a legal key here, and a bit in the same line costs no flush. A later slot whose mark equals that of a left
-//! neighbour that counts is in transit. Otherwise a mark of zero ends the pairs. No legal pair is lost: payloads that
-//! are marks are not zero, and the key zero can only lie in slot 0. If it lies there, a zero in slot 1 reads as "in
-//! transit" and the zero that ends the pairs is sought in slot 2; it is there even if the key zero is alone, see
-//! `close`.
+//! neighbour that counts is in transit. Otherwise a mark of zero ends the pairs. This loses no legal pair: payloads
+//! that are marks are not zero, and the key zero can only lie in slot 0. If it lies there, a zero in slot 1 reads as
+//! "in transit", and recovery looks in slot 2 for the zero that ends the pairs. That zero is there even if the key zero
+//! is the only pair, see `close`.
 //!
-//! Nothing of this is asked by readers: their count of slots is volatile, kept beside the block, and they validate the
-//! forest's latch, so that the paper's switch counter is not needed either. Only [`Leaf::mend`] looks for marks: it,
-//! and not `recover`, knows what slots stand for. Assumed of the medium: what persists of a line is a prefix of the
-//! stores to it.
+//! Readers use none of this. Their count of slots is volatile and lies beside the block, and they validate the leaf's
+//! latch, so they do not need the paper's switch counter. Only [`Leaf::repair_link`] reads marks: it knows what slots
+//! stand for, and `recover` does not. Assumption about the medium: what persists of a line is a prefix of the stores to
+//! it.
 
 mod node;
 
@@ -40,10 +41,10 @@ use holm_tree::pair::{Pair, mark_and_mate};
 use holm_tree::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::cmp::Ordering;
 
-/// Up to so many slots, the lines of a block are fetched together.
+/// With at most this many slots, all lines of a block are prefetched together.
 const FEW_SLOTS: usize = 31;
 
-/// The header is as long as so many slots.
+/// The header's length, in slots.
 const LEAD: usize = 1;
 
 /// The block is a leaf.
@@ -54,7 +55,7 @@ const FIRST: u64 = 1 << 33;
 const FRONT: u64 = 1 << 34;
 
 persistent! {
-    /// Two words of header, the pairs, and what the guide inlays.
+    /// Two words of header, the pairs, and the guide's inlaid data.
     #[repr(align(64))]
     pub struct FastFair<const SLOTS: usize; G: Guide> {
         link: Word,
@@ -68,7 +69,7 @@ persistent! {
 pub struct Beside<G: Guide> {
     /// The number of pairs.
     pub count: AtomicU32,
-    /// What the guide keeps.
+    /// The guide's volatile data.
     pub guide: G::Beside,
 }
 
@@ -78,12 +79,12 @@ impl<G: Guide> Default for Beside<G> {
     }
 }
 
-/// Whether a slot is the first one of its line. Slot 0 is not: the header is.
+/// Whether a slot is the first of its line. Slot 0 is not: the header is before it.
 const fn starts_line(slot: usize) -> bool {
     (slot + LEAD).is_multiple_of(LINE_SLOTS)
 }
 
-/// What a crash may have left of the pairs: which slots count, and the end of those that do or are in transit.
+/// What a crash may have left of the pairs: which slots count, and the end of the slots that count or are in transit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Survey {
     counts: [u64; MOST_PAIRS / 64],
@@ -106,7 +107,7 @@ impl Survey {
 }
 
 impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
-    /// One slot less than there are: a mark of zero stays behind the last pair.
+    /// One slot less than the block has: a mark of zero stays behind the last pair.
     const MOST: usize = {
         assert!((SLOTS + LEAD).is_multiple_of(LINE_SLOTS) && SLOTS <= MOST_PAIRS && SLOTS <= G::MOST_SLOTS);
         SLOTS - 1
@@ -137,7 +138,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         self.pairs[index].slot()
     }
 
-    /// A racing reader may meet any count; the slots end where they end.
+    /// A racing reader may see any count; it never exceeds the block's slots.
     #[inline]
     fn count(beside: &Beside<G>) -> usize {
         (beside.count.load(Relaxed) as usize).min(Self::MOST)
@@ -148,7 +149,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         pen.write(&self.home, if counts { rest | FRONT } else { rest });
     }
 
-    /// Puts a slot in transit: by that one store the pair it held is gone. The mark left of it counts and stays.
+    /// Puts a slot in transit: this one store removes the pair that it held. The mark left of it counts and stays.
     fn invalidate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, at: usize) {
         match at.checked_sub(1) {
             Some(left) => pen.write(self.mark::<K>(at), self.mark::<K>(left).read()),
@@ -165,44 +166,46 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         (slot, print): (Slot, u8),
     ) {
         let row = self.row(count);
-        // Before slot `count` holds a pair: what a split left behind would follow it as pairs after a crash.
+        // Before slot `count` holds a pair: otherwise, after a crash, old pairs of a split would follow it as live
+        // ones.
         pen.write(self.mark::<K>(count + 1), 0);
         if starts_line(count + 1) {
             pen.persist(&self.pairs[count + 1]);
         }
         for from in (at..count).rev() {
-            // The mark first: the copy is in transit before it differs from what was there.
+            // The mark first: the copy is in transit before it differs from the old content.
             pen.write(self.mark::<K>(from + 1), self.mark::<K>(from).read());
             pen.write(self.mate::<K>(from + 1), self.mate::<K>(from).read());
             G::moved(board, pen, row, from, from + 1);
             if starts_line(from + 1) {
-                // Before the line below gives the pair up: else a crash keeps that line, loses this one, and the pair.
+                // Before the line below gives up the pair: otherwise a crash keeps that line, loses this one, and the
+                // pair.
                 pen.persist(&self.pairs[from + 1]);
             }
         }
         self.invalidate::<M, K>(pen, at);
         let (mark, mate) = mark_and_mate::<K>(slot);
         pen.write(self.mate::<K>(at), mate);
-        // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit does it.
+        // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit commits.
         pen.write(self.mark::<K>(at), mark);
         if at == 0 {
             self.set_front(pen, true);
         }
-        // Before the insert is acknowledged.
+        // Before the insert is acknowledged: otherwise a crash loses it.
         pen.persist(&self.pairs[at]);
         G::placed(board, pen, row, at, print);
     }
 
-    /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots with it.
+    /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots including it.
     ///
-    /// The last slot gets the mark zero, and the one behind it has that already: so whenever a leaf shrinks to one
-    /// pair, slots 1 and 2 both end it. `format` starts with as much, a split leaves more pairs than two, inserts keep
-    /// it.
+    /// The last slot gets the mark zero, and the slot behind it already has that mark. So whenever a leaf shrinks to
+    /// one pair, the marks of slots 1 and 2 are zero. `format` establishes this, a split leaves more than two pairs,
+    /// and inserts preserve it.
     fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, at: usize, end: usize) {
         let row = self.row(end);
         for to in at..end {
             if to + 1 < end {
-                // The mark last: until then the slot is in transit, and from then on the next one is.
+                // The mark last: until then the slot is in transit, and afterwards the next one is.
                 pen.write(self.mate::<K>(to), self.mate::<K>(to + 1).read());
                 pen.write(self.mark::<K>(to), self.mark::<K>(to + 1).read());
                 if to == 0 {
@@ -213,8 +216,8 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
                 pen.write(self.mark::<K>(to), 0);
             }
             if starts_line(to + 1) || to + 1 == end {
-                // Before the next line gives a pair up that this one took over; at the end, before the removal is
-                // acknowledged.
+                // Before the next line gives up a pair that this one took over: otherwise a crash loses the pair. At
+                // the end, before the removal is acknowledged.
                 pen.persist(&self.pairs[to]);
             }
         }
@@ -237,7 +240,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
                 break;
             }
             counts[slot / 64] |= u64::from(!transit) << (slot % 64);
-            // The zero behind the key zero looks like a slot in transit; unless pairs follow, it is the end.
+            // The zero behind the key zero looks like a slot in transit. It is the end unless pairs follow.
             if mark != 0 {
                 end = slot + 1;
             }
@@ -246,7 +249,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         Survey { counts, end }
     }
 
-    /// FAIR: gives the upper half of a full leaf's pairs to a fresh one.
+    /// FAIR: moves the upper half of a full leaf's pairs to a fresh one.
     fn halve<M: Medium, K: Keys>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, right: Fresh<'_, Self>) {
         let count = Self::count(beside);
         let middle = count / 2;
@@ -257,14 +260,14 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         }
         pen.write(&right.leaf.home, self.home.read() & !FIRST);
         pen.write(&right.leaf.link, self.next().into());
-        // Before the link: else a crash keeps the link and finds noise behind it.
+        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
         pen.persist(&right.leaf.pairs);
-        // The commit word: the upper half now belongs to the right leaf, wherever else it stands.
+        // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
         pen.write(&self.link, right.number.into());
-        // Before the truncation: else a crash keeps that, loses the link, and the upper half.
+        // Before the truncation: otherwise a crash keeps the truncation, and loses the link with the upper half.
         pen.persist(&self.link);
         pen.write(self.mark::<K>(middle), 0);
-        // Before the next change: to a right leaf that has changed since, recovery could not match the upper half.
+        // Before the next change: recovery could not match the upper half with a right leaf that has changed since.
         pen.persist(&self.pairs[middle]);
         let (board, row) = (self.board(beside), self.row(count));
         let print = |index: usize| G::print(board, index + middle);
@@ -274,8 +277,8 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         beside.count.store(middle as u32, Relaxed);
     }
 
-    /// FAIR, where a crash came between link and truncation: the right leaf is exactly what this one has from some slot
-    /// on. Anything else that overlaps is damage and left for the rebuild to report.
+    /// FAIR, if a crash came between link and truncation: the right leaf is then exactly this leaf's pairs from some
+    /// slot on. Any other overlap is damage, and the rebuild reports it.
     fn truncate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, lens: Lens<'_, K>, right: &Self) {
         let counting = |leaf: &Self| {
             let survey = leaf.survey::<K>();
@@ -287,7 +290,8 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         let moved = counting(self).filter(|slot| *slot >= cut).map(|slot| self.slot(slot));
         if moved.eq(counting(right).map(|slot| right.slot(slot))) {
             pen.write(self.mark::<K>(cut), 0);
-            // The rebuild fences before anybody changes the right leaf, which no crash has left in transit.
+            // The rebuild fences before any operation changes the right leaf. No crash leaves a slot of that leaf in
+            // transit.
             pen.flush(&self.pairs[cut]);
         }
     }
@@ -321,7 +325,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
         }
-        // A search stops on its way, or is sent to one line: most of a long block would be fetched in vain.
+        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
         holm_search::prefetch(self);
         holm_search::prefetch_lines(&self.inlaid);
     }
@@ -340,12 +344,12 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
 
     fn format<M: Medium>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, home: Home) {
         pen.write(&self.link, 0);
-        // Whichever word is the mark; what lies in later lines is never reached over these.
+        // Whichever word is the mark. Pairs in later lines are never reached past these zeros.
         for pair in &self.pairs[1..3] {
             pen.write(&pair.head, 0);
             pen.write(&pair.payload, 0);
         }
-        // The commit word, last in its line: found as a leaf, the block is an empty one.
+        // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
         pen.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
         pen.persist(&self.home);
         beside.count.store(0, Relaxed);
@@ -413,8 +417,8 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         let count = Self::count(beside);
         let middle = count / 2;
         let key = |slot: usize| lens.keys.key(self.slot(slot));
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
+        // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
+        // then reports a leaf that stays full.
         let ends = (count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
             return Split { left: own, right: None };
@@ -427,7 +431,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.home, 0);
-        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
         pen.persist(&self.home);
     }
 
@@ -460,14 +464,14 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         if let Some(right) = right {
             self.truncate(pen, lens, right);
         }
-        // One slot at most is in transit after a crash, but the loop ends on any bits: each turn takes one away.
+        // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
             let survey = self.survey::<K>();
             let Some(at) = survey.transit() else { break };
-            // As a removal would: interrupted again, it leaves what a removal leaves.
+            // As a removal does: if a crash interrupts this, it leaves what an interrupted removal leaves.
             self.close::<M, K>(self.board(beside), pen, at, survey.end);
         }
-        // Here and not where the count is derived: signs in the block need a pen.
+        // Here, and not where the count is derived: signs in the block need a write handle.
         let row = self.row(self.survey::<K>().count());
         G::derive(self.board(beside), pen, row, |index| print_of(lens, row, index));
     }

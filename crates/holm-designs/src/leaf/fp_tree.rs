@@ -1,9 +1,9 @@
 //! FPTree's leaf: unsorted pairs under a bitmap, found by fingerprints, and split under a micro-log (Oukid, Lasperas,
 //! Nica, Willhalm, Lehner, SIGMOD 2016).
 //!
-//! Durable when an operation returns. A pair, then its fingerprint, are durable before the bitmap admits them; an
+//! Durable when an operation returns. A pair and then its fingerprint are durable before the bitmap admits them. An
 //! update goes to another slot, and one store of the bitmap changes both bits. A split copies the whole leaf and
-//! divides the bitmaps. It takes two stores in the old leaf, so a log says that it is under way.
+//! divides the bitmaps. This takes two stores in the old leaf, so a log records that a split is in progress.
 //!
 //! ```text
 //! bytes 0-15    roster: bit s of the bitmap admits slot s
@@ -11,7 +11,7 @@
 //!       48-511  29 pairs {head, payload}
 //! ```
 //!
-//! As a log: the roster's 32 bits name the leaf that is split, its `next` the right half.
+//! In a log, the roster's 32 bits have the number of the leaf that is split, and its `next` the right half.
 
 use crate::printed::{ALL, Printed, SLOTS};
 use crate::roster::Roster;
@@ -22,7 +22,7 @@ use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
 
 persistent! {
-    /// 512 bytes: three parts of a line of header, and 29 pairs.
+    /// 512 bytes: three quarters of a line of header, and 29 pairs.
     #[repr(align(64))]
     pub struct FpTree {
         roster: Roster,
@@ -42,17 +42,17 @@ impl FpTree {
         self.printed.find(self.bits(), lens, probe)
     }
 
-    /// The steps of a split after its log: the whole leaf copied, the bitmaps divided, the halves linked.
+    /// The steps of a split after its log: copies the whole leaf, divides the bitmaps, and links the halves.
     fn divide<M: Medium>(&self, pen: &mut Pen<'_, M>, right: &Self, number: u32, upper: u32) {
         right.roster.follow(pen, &self.roster, self.bits());
         right.printed.copy(pen, &self.printed);
-        // Before the bitmaps are divided: else a crash finds half of the pairs nowhere.
+        // Before the bitmaps are divided: otherwise a crash loses half of the pairs.
         pen.persist(right);
         right.roster.commit(pen, upper);
-        // The commit word: with fewer pairs than all, the split goes on after a crash.
+        // The commit word: if fewer than all bits are set after a crash, recovery finishes the split.
         self.roster.commit(pen, ALL & !upper);
         self.roster.link(pen, number);
-        // Before the log ends: else a crash finds the upper half behind no leaf.
+        // Before the log ends: otherwise a crash leaves no link to the upper half.
         pen.persist(&self.roster);
     }
 }
@@ -94,7 +94,7 @@ impl Leaf for FpTree {
 
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.roster.link(pen, 0);
-        // Before the block is a leaf: else a crash finds a chain that leads to where its last owner's did.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the link of the block's last use.
         pen.persist(&self.roster);
         self.roster.begin(pen, home, 0);
     }
@@ -111,13 +111,13 @@ impl Leaf for FpTree {
         let bits = self.bits();
         let at = slots(!bits & ALL).next().ok_or(Full)?;
         self.printed.pair(at).write(pen, Slot { head: K::head(probe, 0), payload });
-        // Before the bitmap: else a crash keeps the bit and loses the pair that it admits.
+        // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
         pen.persist(self.printed.pair(at));
         self.printed.set_print(pen, at, K::print(probe));
-        // Before the bitmap: else a crash keeps a pair that no search finds.
+        // Before the bitmap: otherwise a crash keeps a pair that no search finds.
         pen.persist(self.printed.print_word(at));
         let gone = found.map_or(0, |(old, _)| 1 << old);
-        // The commit word: the new pair comes and the old one goes at once.
+        // The commit word: one store admits the new pair and removes the old one.
         self.roster.commit(pen, bits & !gone | 1 << at);
         Ok(found.map(|(_, payload)| Old { payload, young: false }))
     }
@@ -170,10 +170,10 @@ impl Leaf for FpTree {
     ) -> Result<Fate> {
         let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
         let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
-        // While the bitmap is full, nothing has been taken from the leaf, and nothing of the right half counts.
+        // While the bitmap is full, no pair has left the leaf, and no pair of the right half counts.
         if leaf.bits() != ALL {
             leaf.roster.link(pen, self.next());
-            // Before the log ends, as in the split.
+            // Before the log ends, as in the split: otherwise a crash leaves no link to the upper half.
             pen.persist(&leaf.roster);
         }
         self.roster.end(pen);

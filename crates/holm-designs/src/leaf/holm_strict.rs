@@ -1,19 +1,19 @@
-//! The strict leaf: fingerprints as FPTree's, inserts into the header's line as LB+-Tree's, and one word that says both
-//! which slots count and where the next leaf lies.
+//! The strict leaf: FPTree's fingerprints, LB+-Tree's inserts into the header's line, and one word that has both the
+//! bitmap and the next leaf's number.
 //!
-//! Durable when an operation returns, for keys of one word and for those that lie in records. Fingerprint and bitmap
-//! share a line, and so does slot 0: a pair that goes there is admitted with one flush. A pair that goes elsewhere
-//! takes that of slot 0 along, if its line has room for two, so that the next one finds slot 0 free. A split writes the
-//! upper half into a fresh leaf; then one store takes it from the old one and leads to the fresh one. So does a merge,
-//! the other way round. Nothing is ever half done, and recovery repairs nothing.
+//! Durable when an operation returns, for keys of one word and for keys in records. Fingerprints, bitmap and slot 0
+//! share a line, so one flush admits a pair in slot 0. A pair that goes to another line takes slot 0's pair along if
+//! that line has room for two, so that the next insert finds slot 0 free. A split writes the upper half into a fresh
+//! leaf; then one store removes it from the old leaf and links the fresh one. A merge works the other way round in the
+//! same manner. No change is ever half done, and recovery repairs nothing.
 //!
 //! ```text
 //! bytes 0-7     state: number of the next leaf 32 | bitmap 29 | LEAF, FIRST | zero 1
 //!       8-15    zero 32 | keyspace 24 | zero 8
-//!       16-511  29 fingerprints, 29 pairs: see `printed`
+//!       16-511  29 fingerprints, 29 pairs: see `fingerprinted_pairs`
 //! ```
 //!
-//! Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 use crate::printed::{ALL, Printed, SLOTS, line};
 use holm_medium::{Medium, Pen, Result, Word, persistent};
@@ -25,10 +25,10 @@ use holm_tree::pairs::upper_half;
 /// The slot in the header's line.
 const FRONT: usize = 0;
 
-/// With fewer pairs, a leaf looks for a neighbour to merge with,
+/// A leaf with fewer pairs looks for a neighbour to merge with,
 const SPARSE: u32 = 6;
 
-/// and does so if they hold no more than this together, or one of them nothing.
+/// and merges if the two hold at most this many pairs together, or one of them none.
 const MERGE_UP_TO: u32 = 15;
 
 /// In the state: where the bitmap lies.
@@ -40,7 +40,7 @@ const LEAF: u64 = 1 << 61;
 /// In the state: the first leaf of its keyspace.
 const FIRST: u64 = 1 << 62;
 
-/// Where the keyspace lies in its word, and how many there may be.
+/// Where the keyspace lies in its word, and the number of possible keyspaces.
 const KEYSPACE: u32 = 32;
 const KEYSPACES: u64 = 1 << 24;
 
@@ -56,7 +56,7 @@ persistent! {
 
 const _: () = assert!(size_of::<HolmStrict>() == 512 && line(FRONT) == 0 && line(FRONT + 1) == 1);
 
-/// The word that commits all but updates.
+/// The word that commits every change except updates.
 #[derive(Clone, Copy)]
 struct State(u64);
 
@@ -67,12 +67,12 @@ impl State {
         (self.0 >> BITMAP) as u32 & ALL
     }
 
-    /// With other slots that count.
+    /// The state with another bitmap.
     fn with(self, bits: u32) -> Self {
         State(self.0 & !(u64::from(ALL) << BITMAP) | u64::from(bits) << BITMAP)
     }
 
-    /// With another leaf that comes next.
+    /// The state with another next leaf.
     fn leading(self, next: u32) -> Self {
         State(self.0 & !NEXT | u64::from(next))
     }
@@ -94,16 +94,16 @@ impl HolmStrict {
         self.printed.find(self.bits(), lens, probe)
     }
 
-    /// Another state, durably, and with it whatever was stored into its line before.
+    /// Makes another state durable, and with it all earlier stores to its line.
     #[track_caller]
     fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
         pen.write(&self.state, state.0);
-        // Before the operation returns: else a crash takes it back.
+        // Before the operation returns: otherwise a crash undoes it.
         pen.persist(&self.state);
     }
 
-    /// The pair into the first free slot. If that is not in the header's line, the pair that is comes along where the
-    /// line has room for both: LB+-Tree's entry moving.
+    /// Puts a pair into the first free slot. If that slot is not in the header's line, the header line's pair moves
+    /// along where the line has room for both: LB+-Tree's entry moving.
     fn admit<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot, print: u8) -> std::result::Result<(), Full> {
         let state = self.state();
         let free = !state.bits() & ALL;
@@ -116,17 +116,17 @@ impl HolmStrict {
                 self.printed.set_print(pen, to, self.printed.print(FRONT));
                 bits = bits & !(1 << FRONT) | 1 << to;
             }
-            // Before the bitmap: else a crash keeps the bits and loses the pairs that they admit.
+            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
             pen.persist(self.printed.pair(at));
         }
         // In the bitmap's line, before it: a crash that keeps the bit keeps the fingerprint.
         self.printed.set_print(pen, at, print);
-        // The commit word: the new pair comes, and the one that came along is in one place only.
+        // The commit word: it admits the new pair, and leaves the moved pair in one place only.
         self.commit(pen, state.with(bits));
         Ok(())
     }
 
-    /// The upper half of a full leaf to a fresh one, and with it the pending pair, if that is where it belongs.
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -147,16 +147,16 @@ impl HolmStrict {
         });
         let coming = upper.iter().map(|(slot, at)| (*slot, self.printed.print(*at))).chain(rider);
         right.leaf.begin(pen, self, coming);
-        // Before anything leads there: else a crash finds a leaf of noise.
+        // Before the link: otherwise a crash leaves a link to a leaf of noise.
         pen.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
-        // The commit word: the fresh leaf comes next, and what it holds counts here no more.
+        // The commit word: the fresh leaf is next, and its pairs no longer count here.
         self.commit(pen, state.with(state.bits() & !moved).leading(right.number));
         (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
     }
 
-    /// Makes a block that nothing leads to a leaf like another one, and leading to where that one leads. The slot in
-    /// the header's line stays free. Flushed, and not fenced.
+    /// Makes an unreachable block a leaf like another one, with the same next leaf. The slot in the header's line stays
+    /// free. Flushed, and not fenced.
     fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self, coming: impl Iterator<Item = (Slot, u8)>) {
         let mut bits = 0;
         for ((slot, print), at) in coming.zip(FRONT + 1..SLOTS) {
@@ -170,7 +170,7 @@ impl HolmStrict {
         pen.flush(&self.state);
     }
 
-    /// Flushes the lines of these slots, each once, but for the header's, which whoever commits flushes.
+    /// Flushes the lines of these slots, each once, except the header's, which the commit flushes.
     #[track_caller]
     fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, changed: u32) {
         let mut last = line(FRONT);
@@ -224,7 +224,7 @@ impl Leaf for HolmStrict {
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         pen.write(&self.keyspace, (u64::from(home.keyspace) % KEYSPACES) << KEYSPACE);
         let first = if home.first { FIRST } else { 0 };
-        // The commit word, last in its line: found as the first leaf, the block is an empty one.
+        // The commit word, last in its line: when recovery finds the block as the first leaf, the leaf is empty.
         self.commit(pen, State(LEAF | first));
     }
 
@@ -243,7 +243,7 @@ impl Leaf for HolmStrict {
         let word = &self.printed.pair(at).payload;
         // The commit word.
         pen.write(word, payload);
-        // Before the operation returns: else a crash brings the old payload back.
+        // Before the operation returns: otherwise a crash brings the old payload back.
         pen.persist(word);
         Ok(Some(Old { payload: old, young: false }))
     }
@@ -306,18 +306,18 @@ impl Leaf for HolmStrict {
         }
         if taken & !(1 << FRONT) != 0 {
             self.flush(pen, taken);
-            // Before the bitmap: else a crash keeps the bits and loses the pairs that they admit.
+            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
             pen.fence();
         }
-        // The commit word: the right leaf is passed over, and what it held counts here. Durable before its block is
-        // used again: else a crash finds that in the chain.
+        // The commit word: the chain passes over the right leaf, and its pairs count here. Durable before its block is
+        // reused: otherwise a crash leaves the reused block in the chain.
         self.commit(pen, state.with(state.bits() | taken).leading(right.next()));
         true
     }
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.state, 0);
-        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
         pen.persist(&self.state);
     }
 

@@ -1,9 +1,9 @@
-//! Isle-Tree's leaf: seven lines of pairs, each sorted on its own, and a counter for each (Wang and Chattopadhyay, DATE
+//! Isle-Tree's leaf: seven lines of pairs, each sorted on its own and with a counter (Wang and Chattopadhyay, DATE
 //! 2020).
 //!
-//! Durable when an operation returns. A change shifts pairs within one line and then stores that line's counter: two
-//! lines flushed, wherever the key falls. A lookup goes from line to line and *hops* to the next once a key is too
-//! great. Leaves split and merge by replacement, see `lineage`: fresh leaves are compact and sorted throughout.
+//! Durable when an operation returns. A change shifts pairs within one line and then stores that line's counter: it
+//! flushes two lines, wherever the key lies. A lookup goes from line to line and *hops* to the next one when a key is
+//! too great. Leaves split and merge by replacement, see `lineage`: fresh leaves are compact and sorted as a whole.
 //!
 //! ```text
 //! bytes 0-23    lineage
@@ -13,10 +13,10 @@
 //! ```
 //!
 //! **The mark** of a pair is the word that no two pairs of the leaf share ([`Keys::UNIQUE`]); a vacant slot has mark
-//! zero. No legal pair is lost by that: a payload that is a mark is not zero, and the key zero lies in the first slot
-//! of its line, which counts if the counter says so. While a line is shifted one mark stands in it twice, and *the
-//! right one of the two counts*: the mate is written before the mark on the way to the right, and after it on the way
-//! to the left. Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! zero. This loses no legal pair: a payload that is a mark is not zero. The key zero lies in the first slot of its
+//! line, which counts if the counter says so. While a line is shifted, one mark is in two neighbouring slots, and *the
+//! right one of the two counts*. The other word is written before the mark when a pair moves right, and after it when a
+//! pair moves left. Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 pub mod node;
 
@@ -29,12 +29,12 @@ use holm_tree::pairs::reheaded;
 use std::cmp::Ordering;
 
 const LINES: usize = 7;
-/// Pairs of a line.
+/// The number of pairs in a line.
 const WIDTH: usize = 4;
 const CAPACITY: usize = LINES * WIDTH;
 
-/// Two neighbours become one leaf if they hold no more than this together: three quarters, so that the next few inserts
-/// do not split it again.
+/// Two neighbours merge if they hold at most this many pairs together: three quarters, so that the next few inserts do
+/// not split the leaf again.
 const MERGE_UP_TO: usize = CAPACITY * 3 / 4;
 
 persistent! {
@@ -58,16 +58,16 @@ fn with_counter(counters: u64, line: usize, count: usize) -> u64 {
     counters & !(0xff << (line * 8)) | (count as u64) << (line * 8)
 }
 
-/// A word of counters, one by one. Total over any bits: a racing reader may meet any.
+/// The counters of a word. Total over any bits: a racing reader may see any.
 fn each(counters: u64) -> [usize; LINES] {
     std::array::from_fn(|line| ((counters >> (line * 8)) as usize & 0xff).min(WIDTH))
 }
 
 /// What a crash left of one line.
 struct Found {
-    /// Slots that hold something.
+    /// The number of slots in use.
     filled: usize,
-    /// Of two equal marks side by side, the left one.
+    /// The left slot of two neighbours with equal marks.
     stale: Option<usize>,
 }
 
@@ -80,7 +80,7 @@ impl Isle {
         self.counts().iter().sum()
     }
 
-    /// The paper's search: line by line, and on to the next one at the first key that is too great.
+    /// The paper's search: reads a line, and continues in the next one at the first key that is too great.
     #[inline]
     fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(Place, Slot)> {
         let skip = self.skip();
@@ -98,26 +98,26 @@ impl Isle {
         None
     }
 
-    /// The counter of a line, durably.
+    /// Makes a line's counter durable.
     fn count<M: Medium>(&self, pen: &mut Pen<'_, M>, line: usize, count: usize) {
         pen.write(&self.counters, with_counter(self.counters.read(), line, count));
-        // Before the next change of the line: else a crash finds it two pairs away from its counter.
+        // Before the next change of the line: otherwise a crash leaves the line two pairs away from its counter.
         pen.persist(&self.counters);
     }
 
-    /// Shifts what lies behind a stale mark over it, and clears the last slot.
+    /// Shifts the pairs behind a stale mark over it, and clears the last slot.
     fn close<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, (line, stale): Place, filled: usize) {
         let pairs = &self.lines[line];
         for at in stale..filled - 1 {
             pen.write(pairs[at].mate::<K>(), pairs[at + 1].mate::<K>().read());
-            // From here on the next one is the stale one.
+            // From here on the next slot is the stale one.
             let mark = if at + 2 < filled { pairs[at + 2].mark::<K>().read() } else { 0 };
             pen.write(pairs[at + 1].mark::<K>(), mark);
         }
     }
 
-    /// All pairs in order, by taking the least of the lines' first ones again and again, as the paper does from the
-    /// other end.
+    /// All pairs in order: repeatedly takes the least of the lines' first pairs. The paper does the same from the other
+    /// end.
     fn sorted<K: Keys>(&self, lens: Lens<'_, K>) -> Vec<Slot> {
         let counts = self.counts();
         let mut taken = [0; LINES];
@@ -135,7 +135,7 @@ impl Isle {
         }
     }
 
-    /// Fills a block with pairs in order, and zeros behind them.
+    /// Fills a block with ordered pairs, and zeros behind them.
     fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
         let counters = pairs.chunks(WIDTH).enumerate().fold(0, |all, (line, some)| with_counter(all, line, some.len()));
         pen.write(&self.counters, counters);
@@ -143,12 +143,13 @@ impl Isle {
         self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
     }
 
-    /// A line as it is, and its counter at the last time when it was durable; `None` for what no crash leaves.
+    /// A line as it is, and its counter when the line was last durable; `None` for what no crash leaves.
     fn survey<K: Keys>(&self, line: usize, count: usize) -> Option<Found> {
         let marks = self.lines[line].each_ref().map(|pair| pair.mark::<K>().read());
         let later = marks[1..].iter().take_while(|mark| **mark != 0).count();
         let gap = marks[1 + later..].iter().any(|mark| *mark != 0);
-        // Behind the key zero, or before its first pair is counted, the line looks empty.
+        // A line with only the key zero looks empty by its marks, a line whose first pair is not yet counted by its
+        // counter.
         let filled = if later > 0 || marks[0] != 0 || count > 0 { later + 1 } else { 0 };
         let mut twice = (1..filled).filter(|at| marks[at - 1] == marks[*at]).map(|at| at - 1);
         let (stale, more) = (twice.next(), twice.next());
@@ -191,8 +192,8 @@ impl Leaf for Isle {
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.fill(pen, &[]);
         self.lineage.begin(pen, home, None);
-        // Before anybody puts a pair here: else a crash finds, beside that pair, what the block's last owner left. Till
-        // then a leaf without pairs is a free block, in whichever order its lines persist.
+        // Before any pair is put here: otherwise a crash leaves, beside that pair, the pairs of the block's last use.
+        // Until then a leaf without pairs is a free block, in whichever order its lines persist.
         pen.persist(self);
     }
 
@@ -209,7 +210,7 @@ impl Leaf for Isle {
             let word = &self.lines[line][at].payload;
             // The commit word.
             pen.write(word, payload);
-            // Before the update is acknowledged.
+            // Before the update is acknowledged: otherwise a crash brings the old payload back.
             pen.persist(word);
             return Ok(Some(Old { payload: old.payload, young: false }));
         }
@@ -218,14 +219,14 @@ impl Leaf for Isle {
         let (pairs, count, skip) = (&self.lines[line], counts[line], self.skip());
         let mut at = count;
         while at > 0 && lens.keys.compare(pairs[at - 1].slot(), skip, probe).is_gt() {
-            // The mark last: until then the slot is vacant or still what it was.
+            // The mark last: until then the slot is vacant or has its old pair.
             pen.write(pairs[at].mate::<K>(), pairs[at - 1].mate::<K>().read());
             pen.write(pairs[at].mark::<K>(), pairs[at - 1].mark::<K>().read());
             at -= 1;
         }
         let (mark, mate) = mark_and_mate::<K>(Slot { head: K::head(probe, skip), payload });
         pen.write(pairs[at].mate::<K>(), mate);
-        // The commit word: no mark stands here twice any more. Of the key zero in an empty line, the counter is.
+        // The commit word: no mark is in two slots any more. For the key zero in an empty line, the counter commits.
         pen.write(pairs[at].mark::<K>(), mark);
         pen.persist(pairs);
         self.count(pen, line, count + 1);
@@ -243,16 +244,17 @@ impl Leaf for Isle {
         let (pairs, count) = (&self.lines[line], self.counts()[line]);
         let alone = count == 1;
         if alone {
-            // The commit word, and here it comes first: cleared before it, the slot would be taken for the key zero.
+            // The commit word, which here comes first: otherwise the cleared slot would be taken for the key zero.
             self.count(pen, line, 0);
         }
         let next = if at + 1 < count { pairs[at + 1].mark::<K>().read() } else { 0 };
-        // The commit word where there are others: the victim's slot is stale, or vacant.
+        // The commit word if the line has other pairs: the removed pair's slot is stale, or vacant.
         pen.write(pairs[at].mark::<K>(), next);
         if at + 1 < count {
             self.close::<M, K>(pen, (line, at), count);
         }
-        // Before the removal is acknowledged: else a crash finds one pair more than are counted, and counts it.
+        // Before the removal is acknowledged: otherwise a crash leaves one pair more than the counter says, and
+        // recovery counts it.
         pen.persist(pairs);
         if !alone {
             self.count(pen, line, count - 1);
@@ -272,8 +274,8 @@ impl Leaf for Isle {
         let pairs = self.sorted(lens);
         let middle = CAPACITY / 2;
         let key = |slot: usize| lens.keys.key(pairs[slot]);
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
+        // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
+        // then reports a leaf that stays full.
         let ends = (pairs.len() == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else { return Split { left: own, right: None } };
         let separator = K::separator(&last, &first);
@@ -285,7 +287,7 @@ impl Leaf for Isle {
             fresh.leaf.fill(pen, &reheaded(lens.keys, half, self.skip(), home.skip.into()));
             pen.flush(fresh.leaf);
         }
-        // Before the old leaf ends: else a crash finds neither it nor what it held.
+        // Before the old leaf ends: otherwise a crash loses both it and its pairs.
         pen.fence();
         self.lineage.end(pen);
         let [left, right] = fresh;
@@ -307,7 +309,8 @@ impl Leaf for Isle {
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.lineage.home() };
         let of = |leaf: &Self| reheaded(lens.keys, &leaf.sorted(lens), leaf.skip(), home.skip.into());
         let pairs = [of(self), of(right)].concat();
-        // An empty leaf is free after any crash, so it needs no commit; and being that, it can commit for nobody.
+        // An empty leaf is free after any crash, so it needs no commit. For the same reason it cannot commit for
+        // another leaf.
         let empty = self.filled() == 0;
         let (origin, commits) = if empty { (own[1].0, right) } else { (own[0].0, self) };
         fresh.leaf.lineage.begin(pen, home, Some((origin, &commits.lineage)));
@@ -317,7 +320,8 @@ impl Leaf for Isle {
             right.lineage.tie(pen, own[0].0, &self.lineage);
             pen.flush(&right.lineage);
         }
-        // Before the one ends that commits: else a crash finds the right leaf beside the one that replaces it, or none.
+        // Before the committing leaf ends: otherwise a crash leaves the right leaf beside the one that replaces it, or
+        // neither.
         pen.fence();
         commits.lineage.end(pen);
         true
@@ -355,7 +359,7 @@ impl Leaf for Isle {
     ) -> Result<bool> {
         let mut counters = self.counters.read();
         if counters == 0 && !placed {
-            // Whatever lies in its lines.
+            // Its lines may contain anything.
             self.lineage.give_up(pen);
             return Ok(false);
         }
@@ -371,8 +375,9 @@ impl Leaf for Isle {
                 ));
             };
             if let Some(stale) = stale {
-                // An insert is undone, a removal completed: either way one pair less than there are slots filled. Not
-                // flushed: found again as it was, the line is closed again, by its old counter and by the new one.
+                // This undoes an insert or completes a removal: either way, one pair less than there are filled slots.
+                // Not flushed: if a crash loses it, the next recovery closes the line again, by the old counter or by
+                // the new one.
                 self.close::<M, K>(pen, (line, stale), filled);
             }
             counters = with_counter(counters, line, filled - usize::from(stale.is_some()));
@@ -381,7 +386,7 @@ impl Leaf for Isle {
             pen.write(&self.counters, counters);
             pen.flush(&self.counters);
         }
-        // One that is empty only now is a leaf still: the next recovery gives it up.
+        // A leaf that only now became empty still is a leaf; the next recovery releases it.
         Ok(true)
     }
 }

@@ -1,10 +1,10 @@
-//! LB+-Tree's leaf: 256 bytes, unsorted pairs under fingerprints, as many inserts as can be within the header's line
-//! (Liu, Chen, Wang, VLDB 2020).
+//! LB+-Tree's leaf: 256 bytes, unsorted pairs under fingerprints, with as many inserts as possible within the header's
+//! line (Liu, Chen, Wang, VLDB 2020).
 //!
-//! Durable when an operation returns. A pair that goes into the header's line is admitted by the header's word in the
-//! same line: one flush. A pair that goes into another line takes pairs of the header's line along, as many as that
-//! line has room for, so that the next ones find room in the header's line again. A split writes a new leaf and the
-//! link that is not in force; one store of the header's word turns to that link and takes the moved pairs away.
+//! Durable when an operation returns. The header's word admits a pair in the header's line: one flush. An insert into
+//! another line moves pairs of the header's line along, as many as that line has room for. So later inserts find room
+//! in the header's line again. A split writes a new leaf and the link that is not in force. One store of the header's
+//! word puts that link in force and removes the moved pairs.
 //!
 //! ```text
 //! bytes 0-7     bitmap 14 | LEAF | OTHER, which link is in force | fingerprints of slots 0-5
@@ -13,7 +13,7 @@
 //!       240-255 two links: number of the next leaf 32 | keyspace 24 | FIRST | zero 7
 //! ```
 //!
-//! Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 use holm_medium::{Medium, Pen, Result, Word, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
@@ -26,9 +26,9 @@ const ALL: u32 = (1 << SLOTS) - 1;
 /// Slots in the header's line.
 const FRONT: usize = 3;
 
-/// In the header's word: the block is a leaf. The paper's lock has this place; latches lie beside the block.
+/// In the header's word: the block is a leaf. The paper has its lock in this place; here latches lie beside the block.
 const LEAF: u64 = 1 << 14;
-/// In the header's word: the second link is in force, and not the first one.
+/// In the header's word: the second link is in force instead of the first.
 const OTHER: u64 = 1 << 15;
 
 /// In a link: the first leaf of its keyspace.
@@ -65,7 +65,7 @@ impl Header {
         (self.0[(slot + 2) / 8] >> ((slot + 2) % 8 * 8)) as u8
     }
 
-    /// With one slot more that counts.
+    /// The header with one more slot that counts.
     fn admit(mut self, slot: usize, print: u8) -> Self {
         let (word, shift) = ((slot + 2) / 8, (slot + 2) % 8 * 8);
         self.0[word] = self.0[word] & !(0xff << shift) | u64::from(print) << shift;
@@ -73,7 +73,7 @@ impl Header {
         self
     }
 
-    /// Without these slots.
+    /// The header without these slots.
     fn dismiss(mut self, bits: u32) -> Self {
         self.0[0] &= !u64::from(bits);
         self
@@ -96,24 +96,24 @@ impl LbTree {
         Slot { head: self.words[2 + 2 * at].read(), payload: self.words[3 + 2 * at].read() }
     }
 
-    /// Both words of a slot, which nothing says yet that it counts.
+    /// Writes both words of a slot that does not count yet.
     fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, slot: Slot) {
         pen.write(&self.words[2 + 2 * at], slot.head);
         pen.write(&self.words[3 + 2 * at], slot.payload);
     }
 
-    /// The header durably; its word with the bitmap is the commit word.
+    /// Makes the header durable; its word with the bitmap is the commit word.
     fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, header: Header) {
         if header.0[1] != self.words[1].read() {
             // First in its line: a crash that keeps the bitmap keeps the fingerprints.
             pen.write(&self.words[1], header.0[1]);
         }
         pen.write(&self.words[0], header.0[0]);
-        // Before the operation returns: else a crash takes it back.
+        // Before the operation returns: otherwise a crash undoes it.
         pen.persist(&self.words[0]);
     }
 
-    /// The slots whose fingerprint is the probe's.
+    /// The slots whose fingerprint equals the search key's.
     #[inline]
     fn candidates<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> impl Iterator<Item = usize> {
         let front: &[_; 4] = atomics(&self.words[..4]).try_into().expect("four words");
@@ -127,8 +127,8 @@ impl LbTree {
         pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
     }
 
-    /// The pair into the first free slot. In a line behind the header's, those of the header's line come along as far
-    /// as there is room behind it: the paper's entry moving.
+    /// Puts a pair into the first free slot. If that slot lies in a line behind the header's, the header line's pairs
+    /// move along as far as there is room: the paper's entry moving.
     fn admit<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot, print: u8) -> std::result::Result<(), Full> {
         let old = self.header();
         let free = !old.bits() & ALL;
@@ -141,20 +141,20 @@ impl LbTree {
                 self.store(pen, to, self.slot(from));
                 new = new.admit(to, old.print(from)).dismiss(1 << from);
             }
-            // Before the bitmap: else a crash keeps the bits and loses the pairs that they admit.
+            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
             pen.persist(&self.words[2 + 2 * at]);
         }
-        // The commit word: the new pair comes, and those that came along are in one place only.
+        // The commit word: it admits the new pair, and leaves the moved pairs in one place only.
         self.commit(pen, new);
         Ok(())
     }
 
-    /// A link that leads to a leaf of the same home.
+    /// A link to a leaf with the same home.
     fn link(&self, number: u32) -> u64 {
         self.links[self.header().side()].read() & !NUMBER | u64::from(number)
     }
 
-    /// The upper half of a full leaf to a fresh one, and with it the pending pair, if that is where it belongs.
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -178,17 +178,16 @@ impl LbTree {
         right.leaf.begin(pen, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
         pen.write(&self.links[1 - header.side()], self.link(right.number));
         pen.flush(&self.links);
-        // Before it is in force: else a crash turns to a link that leads elsewhere, or to a leaf of noise.
+        // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to a leaf of noise.
         pen.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
         let Header([word, prints]) = header.dismiss(moved);
-        // The commit word: the other link is in force, and the moved pairs are gone.
+        // The commit word: the other link is in force, and the moved pairs no longer count here.
         self.commit(pen, Header([word ^ OTHER, prints]));
         (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
     }
 
-    /// Fills a block that nothing leads to: the last slots first, so that the header's line stays free. Flushed, and
-    /// not fenced.
+    /// Fills an unreachable block: the last slots first, so that the header's line stays free. Flushed, and not fenced.
     fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, links: [u64; 2], coming: impl Iterator<Item = (Slot, u8)>) {
         let mut header = Header([LEAF, 0]);
         let mut least = SLOTS;
@@ -244,16 +243,17 @@ impl Leaf for LbTree {
 
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         pen.write(&self.words[0], 0);
-        // Before the links: else a crash finds the first leaf of a keyspace, and in it what its last owner left.
+        // Before the links: otherwise a crash leaves the first leaf of a keyspace with the pairs of the block's last
+        // use.
         pen.persist(&self.words[0]);
         let first = if home.first { FIRST } else { 0 };
         let link = u64::from(home.keyspace & 0xff_ffff) << 32 | first;
         self.links.iter().for_each(|it| pen.write(it, link));
-        // Before the block is a leaf: else a crash finds one that leads to where its last owner's did.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the links of the block's last use.
         pen.persist(&self.links);
-        // The commit word: found as a leaf, the block is an empty one.
+        // The commit word: when recovery finds the block as a leaf, the leaf is empty.
         pen.write(&self.words[0], LEAF);
-        // Before the first pair: else a crash finds no leaf around it.
+        // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
         pen.persist(&self.words[0]);
     }
 
@@ -271,7 +271,7 @@ impl Leaf for LbTree {
         };
         // The commit word.
         pen.write(&self.words[3 + 2 * at], payload);
-        // Before the operation returns: else a crash brings the old payload back.
+        // Before the operation returns: otherwise a crash brings the old payload back.
         pen.persist(&self.words[3 + 2 * at]);
         Ok(Some(Old { payload: old, young: false }))
     }
@@ -315,7 +315,7 @@ impl Leaf for LbTree {
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.words[0], 0);
-        // Before the block is used again: else a crash finds the first leaf of a keyspace that has been dropped.
+        // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
         pen.persist(&self.words[0]);
     }
 

@@ -1,9 +1,9 @@
-//! NV-Tree's leaf: a log of records, of which the last one of a key decides (Yang, Wei, Chen, Wang, Yong, He, FAST
+//! NV-Tree's leaf: a log of records, in which the last record of a key decides (Yang, Wei, Chen, Wang, Yong, He, FAST
 //! 2015).
 //!
-//! Durable when an operation returns. A record is appended and made durable, then counted. A removal appends a record
-//! that strikes another out; an update appends such a one and the new pair, and counts both at once. A full leaf is
-//! replaced, by one leaf if the pairs that count fill half of it at most and else by two: see `lineage`.
+//! Durable when an operation returns. A record is appended, made durable, and then counted. A removal appends a record
+//! that strikes another one out. An update appends such a record and the new pair, and counts both at once. A full leaf
+//! is replaced: by one leaf if its pairs fill at most half of it, otherwise by two. See `lineage`.
 //!
 //! ```text
 //! bytes 0-23    lineage
@@ -32,7 +32,7 @@ persistent! {
 
 const _: () = assert!(size_of::<NvTree>() == 512 && RECORDS <= MOST_PAIRS);
 
-/// How many records count, and which of them strike others out.
+/// The number of records that count, and which of them strike others out.
 #[derive(Clone, Copy)]
 struct Log {
     count: usize,
@@ -40,7 +40,7 @@ struct Log {
 }
 
 impl Log {
-    /// Total over any bits: a racing reader may meet any.
+    /// Total over any bits: a racing reader may see any.
     fn unpack(word: u64) -> Self {
         Log { count: (word as u32 as usize).min(RECORDS), strikes: (word >> 32) as u32 }
     }
@@ -59,7 +59,7 @@ impl NvTree {
         Log::unpack(self.log.read())
     }
 
-    /// Records that are pairs and have not been struck out, from the last one to the first: the paper's search.
+    /// The records that are pairs and are not struck out, from the last to the first: the paper's search order.
     fn standing(&self) -> impl Iterator<Item = (usize, Slot)> {
         let log = self.log();
         let mut struck = 0u32;
@@ -79,7 +79,7 @@ impl NvTree {
         self.standing().find(|(_, slot)| slot.head == head && lens.keys.is(*slot, probe))
     }
 
-    /// Appends up to two records: one that strikes out, one that is a pair.
+    /// Appends up to two records: one that strikes out, and one that is a pair.
     fn append<M: Medium>(&self, pen: &mut Pen<'_, M>, struck: Option<usize>, pair: Option<Slot>) {
         let Log { mut count, mut strikes } = self.log();
         let from = count;
@@ -93,23 +93,23 @@ impl NvTree {
             count += 1;
         }
         self.flush_records(pen, from, count);
-        // Before they count: else a crash keeps the count and finds what lay there before.
+        // Before the records count: otherwise a crash keeps the count, and recovery finds older contents as records.
         pen.fence();
         // The commit word.
         pen.write(&self.log, Log { count, strikes }.pack());
-        // Before the operation is acknowledged.
+        // Before the operation is acknowledged: otherwise a crash undoes it.
         pen.persist(&self.log);
     }
 
-    /// Each line of these records once.
+    /// Flushes each line of these records once.
     fn flush_records<M: Medium>(&self, pen: &mut Pen<'_, M>, from: usize, to: usize) {
-        // Two records of the header's line come before the first whole line of four.
+        // The header's line has two records; each line behind it has four.
         let line = |at: usize| (at + 2) / 4;
         let starts = (from..to).filter(|at| *at == from || line(*at) != line(*at - 1));
         starts.for_each(|at| pen.flush(&self.records[at]));
     }
 
-    /// Fills a block with these pairs. The caller flushes what has been written.
+    /// Fills a block with these pairs. The caller flushes.
     fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
         pen.write(&self.log, Log { count: pairs.len(), strikes: 0 }.pack());
         self.records.iter().zip(pairs).for_each(|(record, slot)| record.write(pen, *slot));
@@ -143,10 +143,10 @@ impl Leaf for NvTree {
 
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.fill(pen, &[]);
-        // Before the block is a leaf: else a crash finds as many records as its last owner left.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the record count of the block's last use.
         pen.persist(&self.log);
         self.lineage.begin(pen, home, None);
-        // Before the first pair: else a crash finds no leaf around it.
+        // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
         pen.persist(&self.lineage);
     }
 
@@ -185,7 +185,7 @@ impl Leaf for NvTree {
         Some(Old { payload: old.payload, young: false })
     }
 
-    /// By replacement: one compact leaf where half of one is enough, else two.
+    /// Replaces the leaf: by one compact leaf if half of one is enough, otherwise by two.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -215,8 +215,8 @@ impl Leaf for NvTree {
             replace(pen, left, &pairs, home);
         } else {
             let key = |at: usize| lens.keys.key(pairs[at]);
-            // No key where a record is gone, which only damage could bring about: the forest reports a leaf that stays
-            // full.
+            // There is no key if a record is missing, which only damage can cause: the tree set then reports a leaf
+            // that stays full.
             let Some((last, first)) = key(middle - 1).zip(key(middle)) else { return as_it_is };
             let separator = K::separator(&last, &first);
             let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
@@ -224,7 +224,7 @@ impl Leaf for NvTree {
             replace(pen, right, &pairs[middle..], at(&separator, range.1));
             split.right = Some((separator, right.number));
         }
-        // Before the old leaf ends: else a crash finds neither it nor what it held.
+        // Before the old leaf ends: otherwise a crash loses both it and its pairs.
         pen.fence();
         self.lineage.end(pen);
         split

@@ -1,15 +1,15 @@
-//! SSTree's leaf: a list of subnodes, so that a full one is followed by another before anything is split (Hong, Hu,
+//! SSTree's leaf: a list of subnodes, so that a full subnode is followed by another before anything is split (Hong, Hu,
 //! Chen, Feng, Liu, ICCD 2024).
 //!
-//! Durable when an operation returns. A full head is *replaced*: a free subnode takes the new pair, the bitmap of all
-//! subnodes, the old head's fingerprints and the way to it, all in its first line; one store of its first word makes it
-//! the head, and one flush makes that durable. What is said of the head's pairs is kept in DRAM beside it, so that an
-//! absent key of a leaf with one subnode is answered there. An update of a pair behind the head moves it into the head
-//! (`compact`), and what becomes empty at the end of the list is given up on the way.
+//! Durable when an operation returns. A full head is *replaced* by a free subnode. Its first line gets the new pair,
+//! the bitmap of all subnodes, the old head's fingerprints and the link to the old head. One store of its first word
+//! makes it the head, and one flush makes that durable. DRAM beside the head keeps the metadata of the head's pairs. So
+//! in a leaf with one subnode, a lookup of an absent key needs DRAM only. An update of a pair behind the head moves it
+//! into the head (`compact`), and releases a subnode that becomes empty at the end of the list.
 //!
-//! The parameters: how many subnodes a leaf has at most, two to four, and the course that updates take.
+//! The parameters are the largest number of subnodes per leaf, two to four, and how updates behave.
 //!
-//! Assumed of the medium: what persists of a line is a prefix of the stores to it.
+//! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
 mod compact;
 mod growth;
@@ -24,11 +24,11 @@ use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as Mark, Ordering::Relaxed, O
 use std::sync::atomic::AtomicU64;
 use subnode::{SLOTS, bit, line, part, places, used};
 
-/// Updates of pairs behind the head move them there: the paper's.
+/// Updates of pairs behind the head move them into the head, as in the paper.
 pub const MOVING: usize = 0;
-/// Updates stay where the pair is.
+/// Updates change the pair in its place.
 pub const STAYING: usize = 1;
-/// As the paper's, with the paper's fences: a subnode is given up before the way to it is durably gone. A known bug.
+/// As in the paper, with the paper's fences: a subnode is released before the link to it is durably gone. A known bug.
 pub const HASTY: usize = 2;
 
 persistent! {
@@ -41,24 +41,24 @@ persistent! {
 
 const _: () = assert!(size_of::<SsTree<2, MOVING>>() == 256);
 
-/// In the bitmap's copy: where the head's region lies.
+/// In the bitmap's copy: the position of the head's region.
 const HEAD: u32 = 60;
-/// In the bitmap's copy: subnodes lie behind the head.
+/// In the bitmap's copy: there are subnodes behind the head.
 const MORE: u64 = 1 << 63;
 
 /// The volatile side of a head.
 #[derive(Default)]
 pub struct Beside {
-    /// The bitmap, the head's region, and whether there is more.
+    /// The bitmap, the head's region, and whether there are more subnodes.
     bitmap: Mark,
-    /// The fingerprints of the head; of four words, for that is what is looked through at once.
+    /// The head's fingerprints, in four words: as many as one vector comparison covers.
     prints: [AtomicU64; 4],
-    /// The number of a subnode that has just been given up.
+    /// The number of a subnode that has just been released.
     shed: AtomicU32,
 }
 
 impl Beside {
-    /// The bitmap's copy, which the rest of what is said here belongs to.
+    /// The bitmap's copy. The other methods of this volatile side refer to it.
     #[inline]
     fn known(&self) -> Known {
         Known(self.bitmap.load(Relaxed))
@@ -70,11 +70,11 @@ impl Beside {
 
     fn set_print(&self, slot: usize, print: u8) {
         let (word, shift) = (&self.prints[slot / 8], slot % 8 * 8);
-        // Release, as a pen's stores are: a latch that is let go later vouches for it either way.
+        // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
         word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(print) << shift, Release);
     }
 
-    /// Takes note of what is durable by now.
+    /// Records what is durable by now.
     fn know(&self, bitmap: u64, region: usize, more: bool) {
         let more = if more { MORE } else { 0 };
         self.bitmap.store(bitmap | (region as u64) << HEAD | more, Release);
@@ -99,18 +99,18 @@ impl Known {
         self.0 & MORE != 0
     }
 
-    /// The head's slots that count.
+    /// The slots of the head that count.
     fn own(self) -> u32 {
         part(self.0, self.region())
     }
 
-    /// The head's slots that are free.
+    /// The slots of the head that are free.
     fn free(self) -> u32 {
         places(self.more()) & !self.own()
     }
 }
 
-/// Where a key was found: its subnode, the one before that, if any, and the slot.
+/// Where a key was found: its subnode, the subnode before that, if any, and the slot.
 struct Place<'a, L> {
     node: &'a L,
     before: Option<&'a L>,
@@ -120,21 +120,21 @@ struct Place<'a, L> {
 }
 
 impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
-    /// Pairs of a leaf that is full.
+    /// The number of pairs in a full leaf.
     const MOST: usize = {
         assert!(SUBNODES >= 2 && SUBNODES <= 4, "four regions, and no point in a list of one");
         SUBNODES * SLOTS - (SUBNODES - 1)
     };
 
-    /// Of these slots, the one with the probe's key.
+    /// Of these slots, the one with the search key.
     #[inline]
     fn among<K: Keys>(&self, bits: u32, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
         let pairs = slots(bits).map(|at| (at, self.slot(at)));
         pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
     }
 
-    /// Through the head by what DRAM knows, and through the rest by what each subnode knows of the next. Persistent
-    /// memory is read where a fingerprint agrees, and where there is more than one subnode.
+    /// Searches the head by DRAM's metadata, and each further subnode by what the one before it keeps of it. Reads
+    /// persistent memory only where a fingerprint matches, or if there is more than one subnode.
     #[inline]
     fn find<'a, K: Keys>(&'a self, beside: &Beside, lens: Lens<'a, K>, probe: K::Probe<'_>) -> Option<Place<'a, Self>> {
         let known = beside.known();
@@ -169,28 +169,28 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         None
     }
 
-    /// Another bitmap, durably: the commit word of most operations.
+    /// Makes another bitmap durable: the commit word of most operations.
     fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bitmap: u64) {
         pen.write(&self.words[1], bitmap);
-        // Before the operation returns: else a crash takes it back.
+        // Before the operation returns: otherwise a crash undoes it.
         pen.persist(&self.words[1]);
     }
 
-    /// Another payload where the pair is.
+    /// Stores another payload in the pair's place.
     fn replace<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, payload: u64) {
         // The commit word.
         pen.write(&self.words[3 + 2 * at], payload);
-        // Before the operation returns: else a crash brings the old payload back.
+        // Before the operation returns: otherwise a crash brings the old payload back.
         pen.persist(&self.words[3 + 2 * at]);
     }
 
-    /// A new pair into a free slot of the head.
+    /// Puts a new pair into a free slot of the head.
     fn admit<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, at: usize, slot: Slot, print: u8) {
         let known = beside.known();
         self.store(pen, at, slot);
         if line(at) > 0 {
-            // Before the bitmap: else a crash keeps the bit and loses the pair. In the bitmap's own line the pair comes
-            // first anyway.
+            // Before the bitmap: otherwise a crash keeps the bit and loses the pair. In the bitmap's own line the pair
+            // persists first anyway.
             self.flush(pen, line(at));
             pen.fence();
         }
@@ -200,7 +200,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         beside.know(bitmap, known.region(), known.more());
     }
 
-    /// A new pair into a free slot behind the head, once there are as many subnodes as may be.
+    /// Puts a new pair into a free slot behind the head, once the leaf has its largest number of subnodes.
     fn admit_behind<M: Medium, K: Keys>(
         &self,
         beside: &Beside,
@@ -223,7 +223,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             before.delegate(pen, at, print);
             before.flush(pen, 0);
         }
-        // Before the bitmap: else a crash keeps the bit and loses the pair, or the fingerprint by which it is found.
+        // Before the bitmap: otherwise a crash keeps the bit and loses the pair, or the fingerprint by which searches
+        // find it.
         pen.fence();
         if is_head {
             // In the bitmap's line, before it.
@@ -257,7 +258,7 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
         self.find(beside, lens, probe).map(|place| place.payload)
     }
 
-    /// Nothing: which line is wanted, if any, DRAM says first.
+    /// Does nothing: DRAM says first which line is needed, if any.
     fn summon(&self) {}
 
     fn approach(&self) {}
@@ -311,9 +312,9 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
 
     fn format<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, home: Home) {
         pen.write(&self.words[1], 0);
-        // The commit word, last in its line: found as a leaf, the block is an empty one.
+        // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
         pen.write(&self.words[0], used(home.keyspace, 0, 0));
-        // Before the first pair: else a crash finds no leaf around it.
+        // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
         pen.persist(&self.words[0]);
         beside.know(0, 0, false);
     }
@@ -382,8 +383,8 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
 
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         self.untag(pen);
-        // Before the subnode before it is given up, and before the block is used again: else a crash finds a list of
-        // its own where a keyspace has been dropped.
+        // Before the preceding subnode is released, and before the block is reused: otherwise recovery finds a separate
+        // list in a dropped keyspace.
         pen.persist(&self.words[0]);
     }
 

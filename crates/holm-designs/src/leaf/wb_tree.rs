@@ -1,9 +1,9 @@
-//! wB+-Tree's leaf: unsorted pairs under a bitmap, and an array of their slots in order (Chen and Jin, VLDB 2015).
+//! wB+-Tree's leaf: unsorted pairs under a bitmap, and an array of their slots in key order (Chen and Jin, VLDB 2015).
 //!
-//! Durable when an operation returns. A lookup halves the slot array, which says for each rank where the pair lies. It
-//! is more than a word, so a bit of the bitmap says whether it counts: a change takes the bit away, writes pair and
-//! array, and admits both with one store. Found without the bit after a crash, the array is made anew from the pairs. A
-//! split is written to a redo log first.
+//! Durable when an operation returns. A lookup is a binary search in the slot array, which has for each rank the pair's
+//! slot. The array is longer than a word, so a bit of the bitmap says whether it counts. A change clears the bit,
+//! writes pair and array, and admits both with one store. If the bit is clear after a crash, recovery rebuilds the
+//! array from the pairs. A split is first written to a redo log.
 //!
 //! ```text
 //! bytes 0-15    roster: bit s of the bitmap admits slot s; bit 31: the slot array counts
@@ -12,7 +12,7 @@
 //!       64-511  28 pairs {head, payload}
 //! ```
 //!
-//! As a log: the roster names the leaf; the first line of pairs is what its roster and slot array become.
+//! In a log, the roster has the leaf's number, and the first line of pairs has the leaf's new roster and slot array.
 
 use crate::roster::Roster;
 use holm_medium::{Medium, Pen, Result, Word, persistent};
@@ -29,7 +29,7 @@ const ALL: u32 = (1 << SLOTS) - 1;
 const VALID: u32 = 1 << 31;
 
 persistent! {
-    /// 512 bytes: a line of header and seven lines of pairs.
+    /// 512 bytes: a header line, and seven lines of pairs.
     #[repr(align(64))]
     pub struct WbTree {
         roster: Roster,
@@ -41,7 +41,7 @@ persistent! {
 
 const _: () = assert!(size_of::<WbTree>() == 512 && SLOTS <= MOST_PAIRS);
 
-/// Slots in the order of their keys.
+/// Slots in key order.
 #[derive(Clone, Copy)]
 struct Array {
     bytes: [u8; 32],
@@ -65,7 +65,7 @@ impl Array {
         std::array::from_fn(|word| u64::from_le_bytes(bytes(word)))
     }
 
-    /// Total over any bits: a racing reader may meet any.
+    /// Total over any bits: a racing reader may see any.
     fn len(self) -> usize {
         usize::from(self.bytes[0]).min(SLOTS)
     }
@@ -101,7 +101,7 @@ impl WbTree {
         self.array.iter().zip(array.words()).for_each(|(word, value)| pen.write(word, value));
     }
 
-    /// The rank of a key, or else the rank that it would have.
+    /// The rank of a key, or the rank that it would have.
     #[inline]
     fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> std::result::Result<usize, usize> {
         let (head, array) = (K::head(probe, 0), self.array());
@@ -118,25 +118,25 @@ impl WbTree {
         Err(low)
     }
 
-    /// From here on until the next commit, the slot array does not count.
+    /// Makes the slot array not count until the next commit.
     fn invalidate<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        // Before the array changes: else a crash finds one that counts and names pairs that do not.
+        // Before the array changes: otherwise a crash leaves an array that counts and names pairs that do not.
         self.roster.commit(pen, self.bits());
     }
 
-    /// The words of a log: what the leaf's roster and slot array become, in the first line of pairs.
+    /// The words of a log: the leaf's new roster and slot array, in the first line of pairs.
     fn record(&self) -> [&Word; 6] {
         let [first, second, third, ..] = &self.pairs;
         [&first.head, &first.payload, &second.head, &second.payload, &third.head, &third.payload]
     }
 
-    /// Bits, next leaf and slot array from a log.
+    /// Copies bits, next leaf and slot array from a log.
     fn apply<M: Medium>(&self, pen: &mut Pen<'_, M>, record: [u64; 6]) {
         let [bits, next, array @ ..] = record;
         self.roster.set(pen, bits as u32);
         self.roster.link(pen, next as u32);
         self.set_array(pen, Array::from_words(array));
-        // Before the log ends: else a crash finds some of these words old, and nothing that says what to make of it.
+        // Before the log ends: otherwise a crash leaves some of these words old, and no log from which to redo them.
         pen.persist(&self.array);
     }
 }
@@ -170,8 +170,8 @@ impl Leaf for WbTree {
     fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
         self.set_array(pen, Array::new(std::iter::empty()));
         self.roster.link(pen, 0);
-        // Before the block is a leaf: else a crash finds a chain that leads to where its last owner's did, and an array
-        // that names his pairs.
+        // Before the block is a leaf: otherwise a crash leaves a leaf with the link and the slot array of the block's
+        // last use.
         pen.persist(&self.roster);
         self.roster.begin(pen, home, VALID);
     }
@@ -191,7 +191,7 @@ impl Leaf for WbTree {
                 let old = word.read();
                 // The commit word.
                 pen.write(word, payload);
-                // Before the update is acknowledged.
+                // Before the update is acknowledged: otherwise a crash brings the old payload back.
                 pen.persist(word);
                 return Ok(Some(Old { payload: old, young: false }));
             }
@@ -204,7 +204,7 @@ impl Leaf for WbTree {
         array.insert(rank, at);
         self.set_array(pen, array);
         pen.flush(&self.array);
-        // Before the bitmap: else a crash keeps the bits and loses the pair or the array that they admit.
+        // Before the bitmap: otherwise a crash keeps the bits and loses the pair or the array that they admit.
         pen.fence();
         // The commit word.
         self.roster.commit(pen, bits | 1 << at | VALID);
@@ -225,7 +225,7 @@ impl Leaf for WbTree {
         self.invalidate(pen);
         array.remove(rank);
         self.set_array(pen, array);
-        // Before the bitmap: else a crash keeps its bit for the array, and of the array what was there before.
+        // Before the bitmap: otherwise a crash keeps the array's bit and an older array.
         pen.persist(&self.array);
         // The commit word.
         self.roster.commit(pen, self.bits() & !(1 << at) | VALID);
@@ -246,8 +246,8 @@ impl Leaf for WbTree {
         let (lower, upper) = order.split_at(order.len() / 2);
         let key = |at: &usize| lens.keys.key(self.pairs[*at].slot());
         let ends = lower.last().zip(upper.first()).filter(|_| order.len() == SLOTS);
-        // There may be room by now. No key where a record is gone, which only damage could bring about: the forest
-        // reports a leaf that stays full.
+        // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
+        // then reports a leaf that stays full.
         let Some((last, first)) = ends.and_then(|(a, b)| key(a).zip(key(b))) else {
             return Split { left: own, right: None };
         };
@@ -262,7 +262,7 @@ impl Leaf for WbTree {
         let record = [bits.into(), right.number.into(), first_word, second, third, fourth];
         log.leaf.record().into_iter().zip(record).for_each(|(word, value)| pen.write(word, value));
         pen.flush(log.leaf.record()[0]);
-        // Before the log counts: else a crash finds noise to redo, or a right half of noise.
+        // Before the log counts: otherwise a crash leaves a log of noise, or a right half of noise.
         pen.fence();
         // The commit word.
         log.leaf.roster.log(pen, own);
@@ -290,7 +290,7 @@ impl Leaf for WbTree {
         Ok(Fate::Free)
     }
 
-    /// A slot array that does not count is made anew. One that counts is believed.
+    /// Rebuilds a slot array that does not count; trusts one that counts.
     fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, _: Option<&Self>) {
         if self.roster.bits() & VALID != 0 {
             return;
@@ -299,7 +299,7 @@ impl Leaf for WbTree {
         let mut order: Vec<_> = slots(bits).map(|at| (self.pairs[at].slot(), at)).collect();
         arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
         self.set_array(pen, Array::new(order.into_iter().map(|(_, at)| at)));
-        // Before it counts, as in an insert.
+        // Before the array counts, as in an insert.
         pen.persist(&self.array);
         self.roster.commit(pen, bits | VALID);
     }

@@ -1,4 +1,4 @@
-//! Every key and value against the standard library's map, rebuilds in between.
+//! Compares every key and value with the standard library's map, with rebuilds in between.
 
 #![allow(dead_code, reason = "each program of tests uses its part")]
 
@@ -7,9 +7,9 @@ use crate::names::Names;
 use holm_tree::Words;
 use std::collections::BTreeMap;
 
-/// Each order of keys with each kind of values; so many keys.
+/// Runs each order of keys with each kind of values, over `many` keys.
 pub fn words(plant: impl Fn() -> Grove<Words>, many: u64) {
-    // Zero, equal neighbours, a value equal to keys, both ends of the range: what the published code loses.
+    // Zero, equal neighbours, a value equal to its key, both ends of the range: values that the published code loses.
     let values: [fn(u64, u64) -> u64; 4] =
         [|_, _| 0, |_, turn| turn / 3, |key, _| key, |_, turn| [0, 1, u64::MAX][turn as usize % 3]];
     for (name, order) in ORDERS {
@@ -46,7 +46,7 @@ pub fn words(plant: impl Fn() -> Grove<Words>, many: u64) {
     }
 }
 
-/// Keys of bytes, most of whose heads are equal.
+/// Byte-string keys, most of which have equal heads.
 pub fn names(plant: impl FnOnce(Names) -> Grove<Names>) {
     let names = Names::default();
     let mut grove = plant(names.clone());

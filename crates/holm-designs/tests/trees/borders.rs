@@ -1,4 +1,4 @@
-//! The leaf whose borders are its bitmap: both ends of the key space, and flushes and fences by the page's table.
+//! The leaf whose borders replace a bitmap: both ends of the key space, and flushes and fences by the page's table.
 
 mod shadow;
 
@@ -44,9 +44,9 @@ fn keys_and_values_of_any_bits_agree_with_a_map() {
     }
 }
 
-/// The greatest key of all has no place in a leaf that is alone, however many pairs there are beside it.
+/// The greatest key of all has no place in a single leaf, however few pairs there are beside it.
 #[test]
-fn the_greatest_key_makes_a_leaf_and_keeps_it() {
+fn the_greatest_key_splits_a_single_leaf() {
     for beside in 0..=Borders::CAPACITY as u64 {
         let mut grove = Grove::new("borders", Words);
         (0..beside).for_each(|key| assert_eq!(grove.put(key, 9), None));
@@ -66,7 +66,7 @@ fn the_greatest_key_makes_a_leaf_and_keeps_it() {
 }
 
 #[test]
-fn a_tree_planted_or_given_up_costs_what_the_page_says() {
+fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     let grove = Grove::new("borders", Words);
     let cost = |before: holm_medium::Counts| {
         let spent = grove.counts() - before;
@@ -83,7 +83,7 @@ fn a_tree_planted_or_given_up_costs_what_the_page_says() {
     assert_eq!(cost(before), (leaves, leaves));
 }
 
-/// Nothing can be between them: reported by the first who needs room there, and nobody panics.
+/// No separator fits between equal keys. The first insert that needs room there reports it, and nothing panics.
 #[test]
 fn equal_keys_are_damage() {
     for key in [500, u64::MAX] {
@@ -99,7 +99,7 @@ fn equal_keys_are_damage() {
     }
 }
 
-/// What the design is for.
+/// The purpose of the design.
 #[test]
 fn uniform_inserts_cost_little_more_than_a_line_and_a_fence() {
     let grove = Grove::new("borders", Words);
@@ -109,7 +109,7 @@ fn uniform_inserts_cost_little_more_than_a_line_and_a_fence() {
     assert_eq!((spent.flushes, spent.fences), (118_073, 104_561));
 }
 
-/// Every operation of random traces, in blocks never used and in blocks used before.
+/// Every operation of random traces, in blocks that were never used and in blocks that were.
 #[test]
 fn flushes_and_fences_are_those_of_the_table() {
     let mut all_waited = 0;

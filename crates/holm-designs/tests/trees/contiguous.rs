@@ -1,4 +1,4 @@
-//! NV-Tree's inner nodes: one array that routes as a sorted list does, and when it is made anew.
+//! NV-Tree's inner nodes: one array that routes as a sorted list does, and when it is rebuilt.
 
 use crate::grove::mixed;
 use holm_designs::inner::Contiguous;
@@ -15,7 +15,7 @@ fn memory() -> Arc<Quill<Mapped>> {
     Arc::new(Pool::open(Mapped::heap(1 << 20, 4 << 10, options), FIRST_EPOCH).expect("memory"))
 }
 
-/// What a node says of itself, and where it leads keys: against separators and children in order.
+/// Checks a node's counts, and where it routes keys, against ordered separators and children.
 fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]) {
     let search = Search::detect();
     assert_eq!(node.len(), separators.len());
@@ -29,10 +29,10 @@ fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]
     }
 }
 
-/// Around every count at which a level or a node more is needed, eight children a node; also in memory that held
-/// another number of them.
+/// All counts around those at which one more level or node is needed, with eight children per node. Also in memory that
+/// held another number of children before.
 #[test]
-fn the_array_leads_where_a_sorted_list_does() {
+fn the_array_routes_as_a_sorted_list_does() {
     let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
     let station = Station { keyspace: 1, level: 2, first: true };
     let counts = [1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 72, 73, 511, 512, 513, 577, 40, 3];
@@ -46,7 +46,7 @@ fn the_array_leads_where_a_sorted_list_does() {
 }
 
 #[test]
-fn the_array_takes_in_and_lets_go_as_a_sorted_list_does() {
+fn the_array_inserts_and_removes_as_a_sorted_list_does() {
     let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
     let (mut separators, mut children) = (vec![], vec![7]);
     let mut pen = quill.cut_at(FIRST_EPOCH);
@@ -78,7 +78,7 @@ fn the_array_takes_in_and_lets_go_as_a_sorted_list_does() {
     routes(&right, &texts, &separators[middle + 1..], &children[middle + 1..]);
 }
 
-/// Eight children a node, on every level.
+/// Eight children per node, on every level.
 struct Narrow;
 
 impl Design for Narrow {
@@ -92,7 +92,7 @@ struct Grown {
     quill: Arc<Quill<Mapped>>,
     forest: Forest<Mapped, Narrow, Words>,
     root: Root,
-    /// Where each leaf's range starts, by twigs.
+    /// Where each leaf's range starts, by leaf parent.
     shadow: Vec<Vec<u64>>,
     renewals: u64,
 }
@@ -113,7 +113,7 @@ impl Grown {
         lows
     }
 
-    /// Half full, as evenly as can be.
+    /// Leaf parents half full, as evenly as possible.
     fn even(leaves: &[u64]) -> Vec<Vec<u64>> {
         let (mut twigs, mut rest) = (vec![], leaves);
         let nodes = leaves.len().div_ceil(4);
@@ -125,7 +125,8 @@ impl Grown {
         twigs
     }
 
-    /// Puts a key; where a leaf has split, its parent takes the upper half in, all of them anew if it has no room.
+    /// Puts a key. If a leaf splits, its leaf parent takes the upper half; if that has no room, all leaf parents are
+    /// rebuilt.
     fn put(&mut self, key: u64) {
         let mut stay = self.quill.clock().check_in().expect("sound");
         self.forest.put(&self.root, &mut stay, key, !key, None).expect("memory");
@@ -148,16 +149,16 @@ impl Grown {
     }
 }
 
-/// Every twig's fill and every renewal are those of a shadow that knows where leaves split, and nothing else.
+/// Each leaf parent's fill and the number of rebuilds equal those of a shadow that knows only where leaves split.
 #[test]
-fn twigs_are_made_anew_when_one_of_them_is_full() {
+fn leaf_parents_are_rebuilt_when_one_is_full() {
     let orders: [fn(u64) -> u64; 3] = [|i| i, |i| 5_000 - i, mixed];
     for order in orders {
         let mut grown = Grown::new();
         (0..4_000).for_each(|i| grown.put(order(i)));
         let Grown { forest, root, quill, .. } = grown;
         assert_eq!(forest.audit(&root).faults, Vec::<String>::new());
-        // Opened again, twigs are half full, too.
+        // After reopening, leaf parents are half full, too.
         let leaves: usize = forest.fills(&root).iter().sum();
         let rebuilt = forest.rebuild(Cut::Visible, quill.clock().active(), 1).expect("sound leaves");
         let root = &rebuilt.roots[0];
@@ -168,10 +169,10 @@ fn twigs_are_made_anew_when_one_of_them_is_full() {
     }
 }
 
-/// Ascending keys leave leaves of 15 pairs behind. The last twig is full at 8 leaves, and from then on whenever four
-/// more have come; keys that are spread let all twigs fill together.
+/// Ascending keys leave leaves of 15 pairs behind. The last leaf parent is full at 8 leaves, and then again after each
+/// four more. Keys that are spread fill all leaf parents together.
 #[test]
-fn ascending_keys_renew_after_half_a_twig_and_spread_keys_after_many() {
+fn ascending_keys_rebuild_after_half_a_leaf_parent_and_spread_keys_after_many() {
     let renewals = |order: fn(u64) -> u64, many: u64| {
         let mut grown = Grown::new();
         (0..many).for_each(|i| grown.put(order(i)));

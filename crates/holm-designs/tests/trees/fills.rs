@@ -1,10 +1,11 @@
-//! One leaf at every fill, one operation at every position, every crash: for leaves of 512 bytes that shift.
+//! One leaf at every fill, one operation at every position, every crash: for 512-byte leaves that shift.
 
 use crate::recorded::{BLOCKS, Words as Bits};
 use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
 use holm_tree::leaf::Leaf;
 
-/// A leaf of pairs; `worn`: what a split left behind lies after them; `shift`: a ring has moved on by so many places.
+/// A leaf of pairs. `worn`: pairs that a split left behind lie after them. `shift`: the ring has advanced by that many
+/// places.
 pub fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64, (worn, shift): (bool, usize)) -> Bits {
     if worn {
         return worn_out(stage, ranks, turn);
@@ -35,7 +36,7 @@ fn worn_out<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64)
     let passing = |rank: usize| fresh.keys.ranked(500 + rank);
     (0..L::CAPACITY).for_each(|rank| fresh.act(&Act::Put(passing(rank), stage.keys.payload(&passing(rank), turn))));
     fresh.act(&Act::Split);
-    // Its neighbour plays no part.
+    // Its neighbour is not part of the test.
     fresh.leaf(1).relink(&fresh.besides[1], fresh.lens(), &mut fresh.pen(), 0);
     fresh.recover().expect("a chain of one");
     let mut left = L::CAPACITY / 2;
@@ -54,12 +55,12 @@ fn worn_out<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64)
     image
 }
 
-/// These fills, with and without the least and the greatest key, every position, every operation.
+/// These fills, with and without the least and the greatest key; every position and every operation.
 pub fn every_operation<L: Leaf, S: Sample>(keys: &S, fills: &[usize], turn: u64, worn: bool) -> usize {
     every_operation_from::<L, S>(keys, fills, turn, (worn, 0))
 }
 
-/// The same after a ring has moved on.
+/// The same after a ring has advanced.
 pub fn every_operation_from<L: Leaf, S: Sample>(keys: &S, fills: &[usize], turn: u64, past: (bool, usize)) -> usize {
     let stage = Stage::<L, S>::new(keys);
     let mut images = 0;

@@ -1,12 +1,12 @@
-//! Counts by formula of the designs that keep pairs in the header's line: what an operation flushes depends on the line
-//! that its pair goes to.
+//! Counts by formula for the designs that keep pairs in the header's line: the line of an operation's pair determines
+//! what it flushes.
 
 use crate::grove::{Grove, ORDERS, Order, mixed};
 use holm_medium::{Area, Counts, Ground, Word};
 use holm_tree::{Toward, Words};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Where a design keeps what the formulas ask for, and what its splits cost.
+/// Where a design keeps what the formulas need, and the costs of its splits.
 struct Shape {
     design: &'static str,
     bytes: usize,
@@ -14,7 +14,7 @@ struct Shape {
     bits: fn(&[Word]) -> u64,
     /// The word of slot 0.
     first: usize,
-    /// Slots in the header's line.
+    /// The number of slots in the header's line.
     front: usize,
     /// With the pending pair, and without it.
     splits: [(u64, u64); 2],
@@ -29,7 +29,7 @@ const SHAPES: [Shape; 2] = [
         bits: |words| words[0].read(),
         first: 2,
         front: 3,
-        // Header, the lines behind it for eight pairs or seven, the old leaf's links; its header.
+        // The header, the lines behind it for eight or seven pairs, the old leaf's links, and its header.
         splits: [(6, 2), (5, 2)],
         merges: false,
     },
@@ -40,13 +40,13 @@ const SHAPES: [Shape; 2] = [
         bits: |words| words[0].read() >> 32,
         first: 6,
         front: 1,
-        // Header, the lines behind it for sixteen pairs or fifteen; the old leaf's header.
+        // The header, the lines behind it for sixteen or fifteen pairs, and the old leaf's header.
         splits: [(6, 2), (6, 2)],
         merges: true,
     },
 ];
 
-/// What a leaf holds: slots that count, each with its key.
+/// The contents of a leaf: slots that count, each with its key.
 type Slots = BTreeSet<(usize, u64)>;
 
 impl Shape {
@@ -61,13 +61,14 @@ impl Shape {
         (self.first / 2 + slot) / 4
     }
 
-    /// An insert without a split.
+    /// The cost of an insert without a split.
     fn insert(&self, slot: usize) -> (u64, u64) {
         assert_eq!(self.line(slot) == 0, slot < self.front);
         if slot < self.front { (1, 1) } else { (2, 2) }
     }
 
-    /// The left leaf takes these slots of its right neighbour's over, and its header changes.
+    /// The cost of a merge in which the left leaf takes over these slots of its right neighbour, and changes its
+    /// header.
     fn merge<'a>(&self, taken: impl Iterator<Item = &'a (usize, u64)>) -> (u64, u64) {
         let lines: BTreeSet<_> = taken.map(|(slot, _)| self.line(*slot)).filter(|line| *line > 0).collect();
         (lines.len() as u64 + 1, 1 + u64::from(!lines.is_empty()))
@@ -87,7 +88,7 @@ fn leaves(shape: &Shape, grove: &Grove<Words>) -> BTreeMap<u32, Slots> {
     }
 }
 
-/// How often it came to what.
+/// How often each case occurred.
 #[derive(Default, Debug)]
 struct Tally {
     fronts: u32,
@@ -98,7 +99,7 @@ struct Tally {
     merges: u32,
 }
 
-/// What a trace of operations costs, by formula.
+/// Checks the cost of each operation of a trace by formula.
 fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
     let grove = Grove::new(shape.design, Words);
     let mut tally = Tally::default();
@@ -158,7 +159,7 @@ fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
 }
 
 #[test]
-fn a_tree_planted_or_given_up_costs_what_the_page_says() {
+fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     for (shape, planted) in SHAPES.iter().zip([(3, 3), (1, 1)]) {
         let grove = Grove::new(shape.design, Words);
         let cost = |before: Counts| {
@@ -177,7 +178,7 @@ fn a_tree_planted_or_given_up_costs_what_the_page_says() {
     }
 }
 
-/// What the designs are for: lines and fences of 100,000 inserts, splits included.
+/// The purpose of the designs: lines and fences of 100,000 inserts, including splits.
 #[test]
 fn uniform_inserts_cost_less_than_two_lines() {
     let spent = SHAPES.map(|shape| {

@@ -1,5 +1,5 @@
-//! Trees that are given up: what they took is used again, and who still looks into one, whatever has become of its
-//! nodes, comes back.
+//! Dropped trees: their blocks and nodes are reused, and a reader that is still in such a tree terminates, whatever its
+//! nodes have become.
 
 use crate::grove::{Grove, mixed};
 use crate::names::Names;
@@ -9,7 +9,7 @@ use holm_search::Search;
 use holm_tree::{Design, Forest, Index, Keys, Root, Toward, Words};
 use std::sync::Arc;
 
-/// So many pairs that there are two levels of branches above the twigs of leaves of 512 bytes.
+/// Enough pairs for two levels of upper nodes above the leaf parents, with 512-byte leaves.
 const PAIRS: u64 = 120_000;
 
 impl<K: Keys> Grove<K> {
@@ -25,16 +25,16 @@ fn fill(grove: &Grove<Words>, root: &Root, pairs: u64) {
     }
 }
 
-/// Gives a tree up that nobody writes to; two epochs later its blocks are others'.
+/// Drops a tree that no operation writes; two epochs later its blocks are free for others.
 fn uproot<K: Keys>(quill: &Quill<Mapped>, index: &dyn Index<K>, root: &Root) {
     root.give_up();
     index.uproot(root, &mut quill.clock().check_in().expect("sound"), &mut |_| ()).expect("sound");
     (0..3).for_each(|_| _ = quill.advance().expect("sound"));
 }
 
-/// Several trees in place of one: what was a node of an upper level is one of a lower, or a leaf.
+/// Several trees replace one, so a former node of an upper level becomes one of a lower level, or a leaf.
 #[test]
-fn who_looks_into_a_tree_that_is_given_up_comes_back() {
+fn readers_of_a_dropped_tree_terminate() {
     for (design, _) in designs::CARDS.iter().filter(|(_, card)| card.keeps) {
         let grove = Grove::new(design, Words);
         fill(&grove, &grove.root, PAIRS);
@@ -56,7 +56,8 @@ fn who_looks_into_a_tree_that_is_given_up_comes_back() {
     }
 }
 
-/// Bytes above the leaves after each of some trees, of keys whose heads say little, has come and gone.
+/// The bytes above the leaves after each of several trees has been created and dropped. Their keys have heads that
+/// distinguish little.
 fn bytes_after_rounds<D: Design>() -> Vec<u64> {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
     let medium = Mapped::anonymous(options).expect("address space");
@@ -77,7 +78,7 @@ fn bytes_after_rounds<D: Design>() -> Vec<u64> {
 }
 
 #[test]
-fn nodes_and_texts_of_trees_that_are_given_up_are_used_again() {
+fn nodes_and_long_separators_of_dropped_trees_are_reused() {
     let all = [
         bytes_after_rounds::<designs::buffered>(),
         bytes_after_rounds::<designs::fast_fair>(),

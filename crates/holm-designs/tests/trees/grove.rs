@@ -1,4 +1,4 @@
-//! A tree of one design that counts its flushes, and keys in orders of their own.
+//! A tree of one design that counts its flushes, and keys in several orders.
 
 #![allow(dead_code, reason = "each program of tests uses its part")]
 
@@ -20,7 +20,7 @@ impl<K: Keys> Grove<K> {
         let index = |quill| designs::open(design, quill, keys, Search::detect()).expect("a design of that name");
         Self::over(index)
     }
-    /// Of a design from wherever.
+    /// A fixture with any index.
     pub fn over(index: impl FnOnce(Arc<Quill<Mapped>>) -> Box<dyn Index<K>>) -> Self {
         let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };
         let quill =
@@ -45,12 +45,12 @@ impl<K: Keys> Grove<K> {
         assert_eq!(audit.faults, Vec::<String>::new());
         audit.payloads
     }
-    /// As after the death of the process.
+    /// Rebuilds as after the death of the process.
     pub fn rebuild(&mut self) {
         let rebuilt = self.index.rebuild(Cut::Visible, self.quill.clock().active(), 2).expect("sound leaves");
         let mut roots = rebuilt.roots;
         assert!(roots.len() < 2);
-        // A tree of nothing but an empty leaf may be found as none at all.
+        // A tree with only an empty leaf may not be found at all.
         let mut stay = self.quill.clock().check_in().expect("a sound pool");
         self.root = roots.pop().unwrap_or_else(|| self.index.plant(&mut stay, 7).expect("memory"));
         assert_eq!(self.root.keyspace(), 7);
@@ -64,10 +64,10 @@ pub fn mixed(i: u64) -> u64 {
     i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
-/// The key of a turn.
+/// Returns the key of a turn.
 pub type Order = fn(u64) -> u64;
 
-/// Orders in which keys arrive, the least and the greatest among them.
+/// Orders in which keys arrive, including the least and the greatest key.
 pub const ORDERS: [(&str, Order); 5] = [
     ("ascending", |i| i),
     ("descending", |i| u64::MAX - i),

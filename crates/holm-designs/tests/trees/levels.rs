@@ -1,5 +1,5 @@
-//! Designs whose nodes above the leaves are durable too: what each operation flushes and fences, splits of nodes and
-//! growth included, by a shadow of the tree that knows keys alone; and that a rebuild leaves the nodes as they were.
+//! Designs with durable nodes above the leaves: a shadow of the tree that knows only keys predicts what each operation
+//! flushes and fences, including splits of nodes and growth. A rebuild leaves the nodes as they were.
 
 use crate::grove::{Grove, ORDERS, mixed};
 use holm_designs::variants;
@@ -13,28 +13,28 @@ fn sum(costs: impl IntoIterator<Item = Cost>) -> Cost {
     costs.into_iter().fold((0, 0), |all, cost| (all.0 + cost.0, all.1 + cost.1))
 }
 
-/// What a kind of block costs.
+/// The costs of one kind of block.
 trait Prices {
-    /// The most pairs or children.
+    /// The largest number of pairs or children.
     const MOST: usize;
-    /// One more, in place `at` of `count`.
+    /// Inserts one entry in place `at` of `count`.
     fn insert(count: usize, at: usize) -> Cost;
-    /// One less.
+    /// Removes one entry.
     fn remove(count: usize, at: usize) -> Cost;
-    /// The upper half into a fresh block, or both into two.
+    /// Splits: the upper half goes into a fresh block, or both halves into two.
     const SPLIT: Cost;
-    /// Of a split, what the parent does beside taking the new half in.
+    /// What the parent does in a split, except for inserting the new half.
     const INSTEAD: Cost = (0, 0);
-    /// A new top of two children.
+    /// A new root with two children.
     const TOP: Cost = (1, 1);
-    /// Two leaves of so many pairs become one, if they do.
+    /// Merges two leaves with these numbers of pairs, if they merge.
     fn merge(left: usize, right: usize) -> Option<Cost> {
         let _ = (left, right);
         None
     }
 }
 
-/// FAST and FAIR, of so many slots behind a header as long as one.
+/// FAST and FAIR, with `SLOTS` slots behind a header as long as one slot.
 struct Shifted<const SLOTS: usize>;
 
 impl<const SLOTS: usize> Prices for Shifted<SLOTS> {
@@ -70,13 +70,13 @@ impl Prices for Isle {
     }
 }
 
-/// Isle-Tree's node, of so many lines behind its header.
+/// Isle-Tree's node, with `LINES` lines behind its header.
 struct Row<const LINES: u64>;
 
 impl<const LINES: u64> Prices for Row<LINES> {
     const MOST: usize = 1 + LINES as usize * 4;
     fn insert(count: usize, at: usize) -> Cost {
-        // The first child lies in the header; the lines that are shifted, and the count.
+        // The first child lies in the header; flushed are the shifted lines, and the count.
         let lines = ((count - 1) / 4 - (at - 1) / 4 + 2) as u64;
         (lines, lines)
     }
@@ -88,13 +88,15 @@ impl<const LINES: u64> Prices for Row<LINES> {
     const TOP: Cost = (LINES + 1, 2);
 }
 
-/// A tree by its keys: of each level the nodes, of each node the least keys of its children; in level 0 the pairs.
+/// A tree by its keys: the nodes of each level, and for each node the least keys of its children. Level 0 has the
+/// pairs.
 struct Shadow {
     levels: Vec<Vec<Vec<u64>>>,
     grown: usize,
     split: usize,
     merged: usize,
-    /// Merges since the last rebuild: of the two leaves that gave way only the next one ends the other.
+    /// The number of merges since the last rebuild: a merge replaces two leaves, and only the next rebuild ends the
+    /// second.
     given_up: u64,
 }
 
@@ -103,7 +105,7 @@ impl Shadow {
         Shadow { levels: vec![vec![vec![]], vec![vec![0]]], grown: 0, split: 0, merged: 0, given_up: 0 }
     }
 
-    /// At each level from the top down, which node and which of its children a key leads to.
+    /// At each level from the root down, the node and the child to which a key leads.
     fn path(&self, key: u64) -> Vec<(usize, usize)> {
         let (mut path, mut node) = (vec![], 0);
         for level in self.levels[1..].iter().rev() {
@@ -115,7 +117,7 @@ impl Shadow {
         path
     }
 
-    /// The upper half of a node goes, and its parent is told.
+    /// Moves the upper half of a node out, and inserts it into its parent.
     fn halve<N: Prices>(&mut self, level: usize, path: &[(usize, usize)]) -> Cost {
         let index = path[path.len() - 1 - level].0;
         let node = &mut self.levels[level][index];
@@ -148,7 +150,7 @@ impl Shadow {
                 pairs.insert(at, key);
                 return sum(costs);
             }
-            // From the top down, the first full node; a leaf only below nodes with room.
+            // The first full node from the root down; the leaf only if all nodes above it have room.
             let full = (1..self.levels.len())
                 .rev()
                 .find(|level| self.levels[*level][path[path.len() - 1 - level].0].len() == N::MOST);
@@ -197,8 +199,8 @@ fn spent(grove: &Grove<Words>, operation: impl FnOnce()) -> Cost {
     (spent.flushes, spent.fences)
 }
 
-/// Flushes and fences of a trace are those of the shadow; a rebuild in its midst changes nothing, and nothing durable.
-/// Gives how many leaves have merged.
+/// Checks that the flushes and fences of a trace equal the shadow's. A rebuild within it changes nothing, and nothing
+/// durable. Returns the number of merged leaves.
 fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> usize {
     let mut merged = 0;
     for (name, order) in ORDERS {
@@ -206,7 +208,7 @@ fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> us
             || Grove::over(|quill| variants::open(design, quill, Words, Search::detect()).expect("such a variant"));
         let (mut grove, mut shadow) = (plant(), Shadow::new());
         for turn in 0..turns {
-            // It grows, and then it shrinks.
+            // The tree grows, and then it shrinks.
             let grows = turn < turns / 4 * 3;
             let key = order(if grows { turn / 2 + mixed(turn) % 50 } else { mixed(turn) % (turns / 2) });
             let (done, wanted) = if mixed(turn + 7) % 16 < if grows { 3 } else { 15 } {

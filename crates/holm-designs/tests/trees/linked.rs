@@ -1,5 +1,5 @@
-//! Rebuilds of designs whose leaves are a chain: empty leaves leave it and are free again, the first one stays, and a
-//! chain that leads astray is reported.
+//! Rebuilds of designs whose leaves form a chain: empty leaves leave the chain and become free, and the first leaf
+//! stays. The rebuild reports a chain with a wrong link.
 
 use holm_designs::{designs, variants};
 use holm_medium::{Area, FIRST_EPOCH, Ground, Mapped, MappedOptions, MediumError, Pool, Quill};
@@ -62,7 +62,7 @@ fn empty_leaves_are_free_after_a_rebuild() {
         let mut root = grove.plant(3);
         for round in 0..4 {
             grove.put(&root, 0..5_000);
-            // All but one in the middle: leaves before it, the first among them, and leaves after it are empty.
+            // All keys but one in the middle: leaves before it, including the first, and leaves after it become empty.
             grove.remove(&root, (0..5_000).filter(|key| *key != 2_500));
             for _ in 0..2 {
                 root = grove.rebuilt();
@@ -84,7 +84,7 @@ fn empty_leaves_are_free_after_a_rebuild() {
 }
 
 #[test]
-fn a_tree_given_up_stays_gone_though_its_first_leaf_was_empty() {
+fn a_dropped_tree_with_an_empty_first_leaf_does_not_come_back() {
     for grove in linked() {
         let root = grove.plant(3);
         grove.put(&root, 0..1_000);
@@ -100,16 +100,16 @@ fn a_tree_given_up_stays_gone_though_its_first_leaf_was_empty() {
 }
 
 #[test]
-fn a_chain_that_leads_astray_is_reported() {
+fn a_chain_with_a_wrong_link_is_reported() {
     for grove in linked() {
         let (one, other) = (grove.plant(3), grove.plant(4));
         grove.put(&one, 1_000..1_100);
         grove.put(&other, 1_000..1_100);
         grove.rebuild().expect("sound leaves");
-        // The first tree was planted in the first block: its chain into the second one's.
+        // The first tree was created in the first block: link its chain to the second tree's.
         let words = grove.quill.image().words(Area::Leaves.at(512), 64).expect("the first block");
         let astray = grove.index.view(&other, Toward::Holding(0)).seen.leaf();
-        // The link is the lower half of a word, or where it has versions the lower 27 bits.
+        // The link is the lower half of a word, or the lower 27 bits if links have versions.
         let bits = if grove.index.card().defers { 27 } else { 32 };
         let next = words.iter().find(|word| (3..20).contains(&(word.read() & ((1 << bits) - 1)))).expect("a link");
         grove.quill.cut_at(FIRST_EPOCH).write(next, next.read() >> bits << bits | u64::from(astray));

@@ -1,5 +1,5 @@
-//! Isle-Tree's lock array: leaves without latches of their own, whose node has one for several. The tree is the same,
-//! leaf by leaf, whatever leaves share.
+//! Isle-Tree's lock array: leaves have no latches of their own, and a latch in their node covers several leaves. The
+//! tree is the same, leaf by leaf, whatever leaves share.
 
 use crate::grove::{Grove, mixed};
 use crate::strict::readers_beside_writers;
@@ -12,7 +12,7 @@ use holm_tree::{Design, Forest, Index, Latch, Words};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Eight children a node.
+/// Eight children per node.
 struct Narrow<L>(PhantomData<L>);
 
 impl<L: Locks> Design for Narrow<L> {
@@ -26,7 +26,7 @@ fn plant<L: Locks>() -> Grove<Words> {
     Grove::over(|quill| Box::new(Forest::<_, Narrow<L>, _>::new(quill, Words, Search::detect())))
 }
 
-/// How many leaves there are after each of some steps: many puts, and then many removals.
+/// The number of leaves after each of several steps: first many puts, and then many removals.
 fn leaves(grove: &Grove<Words>) -> Vec<u64> {
     let count = || grove.index.audit(&grove.root).leaves;
     let put = (0..2_000).step_by(250).map(|from| {
@@ -41,8 +41,8 @@ fn leaves(grove: &Grove<Words>) -> Vec<u64> {
     counts
 }
 
-/// One lock for all leaves of a node: both halves of each split, and both leaves of each merge, have the same. Whoever
-/// waited for it twice would wait for ever; whoever tried it twice would never merge.
+/// One lock for all leaves of a node: both halves of each split, and both leaves of each merge, share it. A writer that
+/// waited for it twice would deadlock; one that tried it twice would never merge.
 #[test]
 fn leaves_that_share_a_lock_split_and_merge_as_others_do() {
     let apart = leaves(&plant::<InBerths>());
@@ -58,7 +58,7 @@ fn readers_beside_writers_of_the_same_lock_see_what_is_there() {
     readers_beside_writers(&plant::<LockArray<8>>());
 }
 
-/// A lock array that a node's split does not take.
+/// Known bug: a lock array that a node's split does not take.
 #[derive(Default)]
 struct Forgotten(LockArray<64>);
 
@@ -73,8 +73,8 @@ impl Locks for Forgotten {
     }
 }
 
-/// How many sightings still stand though their leaves have changed since: eight leaves under one node, the last of them
-/// splits and so does the node, and then every pair is updated.
+/// The number of lookups that still validate although their leaves have changed. Of eight leaves under one node, the
+/// last one splits, and so does the node; then every pair is updated.
 fn outlived<L: Locks>() -> usize {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
     let quill = Arc::new(Pool::open(Mapped::heap(64 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
@@ -94,7 +94,7 @@ fn outlived<L: Locks>() -> usize {
 }
 
 #[test]
-fn what_was_seen_does_not_stand_when_the_lock_has_moved() {
+fn a_lookup_does_not_validate_when_the_lock_has_moved() {
     assert_eq!(outlived::<LockArray<64>>(), 0);
     assert_eq!(outlived::<LockArray<1>>(), 0);
     assert_eq!(outlived::<InBerths>(), 0);

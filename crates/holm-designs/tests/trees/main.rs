@@ -1,4 +1,4 @@
-//! The trees, one program: every design is compiled once for all of these tests, which takes longer than to run them.
+//! All tests of trees in one program, so that every design is compiled once; compiling takes longer than running.
 
 mod agree;
 mod borders;

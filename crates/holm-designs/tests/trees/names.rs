@@ -1,5 +1,5 @@
-//! Keys of bytes over a table in memory, as a store would have them in records: heads of eight bytes, which may be
-//! equal, and payloads that lead to the whole key.
+//! Byte-string keys over a table in memory, as a store has them in records: heads of eight bytes, which may be equal,
+//! and payloads that lead to the whole key.
 
 use holm_tree::inner::Lead;
 use holm_tree::{Keys, Slot, Texts};
@@ -10,14 +10,14 @@ use std::sync::{Arc, RwLock};
 pub struct Names(Arc<RwLock<Vec<Vec<u8>>>>);
 
 impl Names {
-    /// Lays a record; no two have one payload, and none has zero.
+    /// Writes a record. No two records have one payload, and no payload is zero.
     pub fn lay(&self, key: &[u8]) -> u64 {
         let mut records = self.0.write().expect("no panic under it");
         records.push(key.to_vec());
         records.len() as u64
     }
 
-    /// What a payload leads to.
+    /// The key to which a payload leads.
     pub fn read(&self, payload: u64) -> Option<Vec<u8>> {
         let records = self.0.read().expect("no panic under it");
         records.get((payload as usize).checked_sub(1)?).cloned()
@@ -70,7 +70,7 @@ impl Keys for Names {
         vec![0]
     }
     fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
-        // The last byte in common may differ within the range, where the upper end is just beyond it.
+        // The last common byte may differ within the range if the upper end is just beyond it.
         high.map_or(0, |high| low.iter().zip(high).take_while(|(a, b)| a == b).count())
     }
     fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {

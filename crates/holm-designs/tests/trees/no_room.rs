@@ -1,4 +1,4 @@
-//! A pool without a block to be had: a split that finds only some of what it needs gives them back.
+//! A storage without free blocks: a split that gets only some of its blocks gives them back.
 
 use holm_designs::designs;
 use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool};
@@ -6,7 +6,7 @@ use holm_search::Search;
 use holm_tree::Words;
 use std::sync::Arc;
 
-/// Of either parity: a split takes two.
+/// Even and odd counts: a split takes two.
 const BLOCKS: [u64; 4] = [24, 25, 26, 27];
 
 #[test]

@@ -1,15 +1,15 @@
-//! A medium that writes down what is asked of it, and the images that a crash may leave: per line, a prefix of the
-//! stores to it that holds at least what a fence has completed.
+//! A medium that records what is asked of it, and the images that a crash may leave: per line, a prefix of the stores
+//! to it that includes at least what a fence has completed.
 
 use holm_medium::{Area, Image, LINE, Medium, Result, Word, parts};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Blocks of the images here: the pool's own, and five leaves.
+/// Blocks of the images here: the storage's own, and five leaves.
 pub const BLOCKS: usize = 6;
 const WORDS: usize = BLOCKS * 64;
 
-/// With more images than this behind one store, corners and a sample of them stand for all.
+/// If a store has more images than this, the extremes and a sample stand for all.
 const MOST_IMAGES: usize = 2000;
 
 pub type Words = [u64; WORDS];
@@ -38,7 +38,7 @@ impl Recorded {
         Recorded { image: Arc::new(Image::heap(WORDS * 8, 0)), events: Mutex::default() }
     }
 
-    /// What has been asked since the last call.
+    /// The events since the last call.
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut self.events.lock().expect("no panic under it"))
     }
@@ -79,15 +79,15 @@ impl Medium for Recorded {
     }
 }
 
-/// The stores to one line, and how many of them no crash takes back.
+/// The stores to one line, and the number of them that no crash loses.
 #[derive(Default)]
 struct Line {
     stores: Vec<(usize, u64)>,
     durable: usize,
 }
 
-/// Visits every image that a crash during `events` may leave of `start`, and says of each how many operations had
-/// returned and whether another had begun.
+/// Visits every image that a crash during `events` may leave of `start`. The visitor gets the number of operations that
+/// had returned, and whether another one had begun.
 pub fn crash(start: &Words, events: &[Event], mut visit: impl FnMut(&Words, usize, bool)) {
     let mut done = 0;
     let mut lines: BTreeMap<usize, Line> = BTreeMap::new();
@@ -113,7 +113,7 @@ pub fn crash(start: &Words, events: &[Event], mut visit: impl FnMut(&Words, usiz
     }
 }
 
-/// The product of the lines' prefixes, `whole` being taken whole.
+/// The product of the lines' prefixes; line `whole` persists completely.
 fn combine(start: &Words, lines: &BTreeMap<usize, Line>, whole: Option<usize>, visit: &mut dyn FnMut(&Words)) {
     let ranges: Vec<_> = lines
         .iter()

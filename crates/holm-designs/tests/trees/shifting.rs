@@ -1,5 +1,5 @@
-//! Leaves that shift sorted pairs, FAST and FAIR's and Circ-Tree's: flushes and fences by formula, the lines that a
-//! search depends on, bits torn at random, and every crash of every operation on one leaf at every fill.
+//! Leaves that shift sorted pairs, FAST and FAIR's and Circ-Tree's: flushes and fences by formula, the lines on which a
+//! search depends, bits torn at random, and every crash of every operation on one leaf at every fill.
 
 mod crashes;
 mod formulas;

@@ -1,5 +1,5 @@
-//! A range at one instant. A token goes from leaf to leaf, and is put down in the new place before it is taken from the
-//! old one: at every instant it is in one place at least, and in no order of single leaves need it be.
+//! A range at one instant. A token moves from leaf to leaf: it is put in the new place before it is removed from the
+//! old one. So at every instant at least one place has it. A scan that reads leaf after leaf may miss it.
 
 use crate::grove::Grove;
 use holm_medium::Ground;
@@ -7,11 +7,11 @@ use holm_tree::{Glimpse, Toward, Words};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-/// What is no token.
+/// The value of a key without the token.
 const STONE: u64 = 1;
 const TOKEN: u64 = 7;
 
-/// So many keys, with the token under the last one.
+/// The number of keys; the last one has the token.
 const KEYS: u64 = 400;
 
 const ALL: (&u64, Option<&u64>) = (&0, None);
@@ -39,7 +39,7 @@ fn carry(grove: &Grove<Words>, from: u64, to: u64) {
 }
 
 #[test]
-fn leaf_by_leaf_the_token_is_in_no_place() {
+fn a_scan_leaf_by_leaf_may_miss_the_token() {
     let grove = planted("buffered");
     let first = grove.index.view(&grove.root, Toward::Holding(0));
     carry(&grove, KEYS - 1, 0);
@@ -53,7 +53,7 @@ fn leaf_by_leaf_the_token_is_in_no_place() {
 }
 
 #[test]
-fn what_changed_meanwhile_is_looked_at_again_and_at_last_under_latches() {
+fn changed_leaves_are_read_again_and_finally_under_latches() {
     for design in ["buffered", "holm", "borders"] {
         for moves in [0, 1, 7, 8] {
             let grove = planted(design);
@@ -83,9 +83,9 @@ fn a_range_is_the_leaves_that_it_touches() {
     assert!(heads[0] <= 1_000 && heads[heads.len() - 1] >= 1_490 && heads.len() < 120, "{heads:?}");
 }
 
-/// Leaves split, unite and give way meanwhile, and epochs end.
+/// Leaves split, merge and are replaced meanwhile, and epochs end.
 #[test]
-fn beside_writers_the_token_is_always_somewhere() {
+fn a_snapshot_beside_writers_has_the_token() {
     let grove = planted("buffered");
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

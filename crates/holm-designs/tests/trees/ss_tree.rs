@@ -1,5 +1,5 @@
-//! SSTree's counts, by formula: what an operation flushes follows from the leaf's subnodes as it finds them. And its
-//! crashes with other parameters than the list's.
+//! SSTree's counts, by formula: an operation's flushes follow from the leaf's subnodes before it. Also its crashes with
+//! other parameters than the list's.
 
 use crate::grove::{Grove, ORDERS, mixed};
 use crate::names::Names;
@@ -17,14 +17,14 @@ fn line(slot: usize) -> usize {
     (slot + 1) / 4
 }
 
-/// Lines behind the first one in which these slots lie.
+/// The number of lines behind the first one in which these slots lie.
 fn lines_behind(slots: impl Iterator<Item = usize>) -> u64 {
     let mut lines: Vec<_> = slots.map(line).filter(|line| *line > 0).collect();
     lines.dedup();
     lines.len() as u64
 }
 
-/// A subnode as the bitmap has it: the key of each slot.
+/// A subnode according to the bitmap: the key of each slot.
 struct Subnode {
     keys: [Option<u64>; 15],
     last: bool,
@@ -36,7 +36,7 @@ impl Subnode {
     }
 }
 
-/// What an operation finds: the leaf's subnodes, from the head on.
+/// The leaf before an operation: its subnodes from the head on.
 struct Shape(Vec<Subnode>);
 
 impl Shape {
@@ -64,13 +64,13 @@ impl Shape {
         self.0.iter().map(|node| node.keys.iter().flatten().count()).sum()
     }
 
-    /// The last subnode has but these pairs, and so goes with them: what that costs more, by where it is.
+    /// If the last subnode has only these pairs, it is released with them: the additional cost, by its place.
     fn reclaims(&self, index: usize, gone: usize) -> Option<Cost> {
         let goes = index > 0 && index + 1 == self.0.len() && self.0[index].keys.iter().flatten().count() == gone;
         goes.then_some(if index == 1 { (1, 0) } else { (2, 1) })
     }
 
-    /// An insert, where it does not split; `None` where it does.
+    /// The cost of an insert without a split; `None` if it splits.
     fn insert(&self, most: usize) -> Option<Cost> {
         if let Some(slot) = self.0[0].free().first() {
             return Some(if line(*slot) == 0 { (1, 1) } else { (2, 2) });
@@ -98,12 +98,13 @@ impl Shape {
     }
 
     fn remove(&self, (index, _): (usize, usize)) -> Cost {
-        // The tag by itself comes before the bitmap.
+        // The tag alone comes before the bitmap.
         self.reclaims(index, 1).map_or((1, 1), |more| (1 + more.0, 2 + more.1))
     }
 }
 
-/// A split that gives so many pairs to the new leaf: their lines, its head's first line, the old leaf's bitmap.
+/// The cost of a split that moves `pairs` pairs to the new leaf: their lines, its head's first line, the old leaf's
+/// bitmap.
 fn split(pairs: usize) -> Cost {
     let fresh = if pairs > 15 { 4 + lines_behind(1..=pairs - 15) } else { lines_behind(0..pairs) };
     (fresh + 2, 3)
@@ -154,7 +155,7 @@ fn follows(design: &str, most: usize, moves: bool) {
                     seen.splits += 1;
                     let pairs = shape.pairs();
                     let after = Shape::of(&grove, key);
-                    // A fresh leaf has no more subnodes than its pairs need; the old one has all it may.
+                    // A fresh leaf has no more subnodes than its pairs need; the old leaf has the largest number.
                     if after.0.len() < most || after.0[0].keys[1].is_some() && after.pairs() == pairs / 2 + 1 {
                         seen.riders += 1;
                         return split(pairs / 2 + 1);

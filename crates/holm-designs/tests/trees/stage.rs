@@ -1,5 +1,5 @@
-//! One leaf, what comes of it, and every crash: operations on a few blocks under record, each image recovered as a
-//! rebuild does it, recovery itself crashed in its turn.
+//! One leaf, its successors, and every crash: operations on a few blocks are recorded, each image is recovered as a
+//! rebuild does it, and recovery itself is crashed in turn.
 
 #![allow(dead_code, reason = "each program of tests uses its part")]
 
@@ -12,7 +12,7 @@ use holm_tree::{Keys, Words};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Keys by rank, and payloads as mean as the kind allows.
+/// Keys by rank, and the worst payloads that the kind of keys allows.
 pub trait Sample: Keys + Clone {
     fn ranked(&self, rank: usize) -> Self::Fence;
     fn payload(&self, key: &Self::Fence, turn: u64) -> u64;
@@ -44,25 +44,25 @@ impl Sample for Names {
 pub enum Act<F> {
     Put(F, u64),
     Remove(F),
-    /// The first leaf.
+    /// Splits the first leaf.
     Split,
-    /// The first leaf and the second, if they fit.
+    /// Merges the first leaf and the second, if they fit.
     Merge,
 }
 
-/// A few leaves of a recorded medium; block 1 is planted.
+/// A few leaves of a recorded medium; the tree is created in block 1.
 pub struct Stage<L: Leaf, K: Keys> {
     pub quill: Quill<Recorded>,
     pub keys: K,
     pub besides: Vec<L::Beside>,
-    /// Where each range begins, in order, and the leaf's number: what the inner nodes would say.
+    /// Where each range begins, in order, and the leaf's number: the inner nodes' contents.
     leaves: RefCell<Vec<(K::Fence, u32)>>,
 }
 
 pub type Contents<F> = Vec<(F, u64)>;
 
 impl<L: Leaf, S: Sample> Stage<L, S> {
-    /// Blocks that are not the pool's own.
+    /// The blocks that do not belong to the storage itself.
     const NUMBERS: Range<u32> = 512_usize.div_ceil(size_of::<L>()) as u32..(size_of::<Bits>() / size_of::<L>()) as u32;
 
     pub fn new(keys: &S) -> Self {
@@ -148,7 +148,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         }
     }
 
-    /// Splits or replaces a leaf, by its place in the order of all.
+    /// Splits or replaces a leaf, by its place in the order.
     fn split(&self, index: usize) {
         let fresh: [_; 2] = self.fresh().into_iter().take(2).collect::<Vec<_>>().try_into().ok().expect("two are free");
         let mut leaves = self.leaves.borrow_mut();
@@ -180,7 +180,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         self.medium().take();
     }
 
-    /// As a rebuild does it: each block, then the chain if there is one.
+    /// Recovers as a rebuild does: each block, then the chain if there is one.
     pub fn recover(&self) -> Result<(), String> {
         let said = |error: holm_medium::MediumError| error.to_string();
         let mut pen = self.pen();
@@ -192,7 +192,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
                 live.push(number);
             }
         }
-        // As the rebuild does, each time once for all leaves.
+        // As in the rebuild, once for all leaves.
         pen.fence();
         if L::CARD.linked {
             live = self.chain(&mut pen)?;
@@ -226,7 +226,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         Ok(())
     }
 
-    /// As the rebuild does it: leaves that reach into their right neighbours.
+    /// As in the rebuild: resolves leaves that overlap with their right neighbours.
     fn divide(&self, leaves: &[(S::Fence, u32)], pen: &mut Pen<'_, Recorded>) -> Result<(), String> {
         for pair in leaves.windows(2) {
             let [left, right] = [pair[0].1, pair[1].1];
@@ -259,7 +259,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         }
     }
 
-    /// The pairs of a leaf in order; each must be found, too.
+    /// The pairs of a leaf in order; a search must find each of them, too.
     fn pairs(&self, number: u32) -> Result<Contents<S::Fence>, String> {
         let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
         let mut pairs = Pairs::default();
@@ -290,7 +290,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     }
 }
 
-/// How many images there were, and which of them recovery got wrong.
+/// The number of images, and those that recovery got wrong.
 #[derive(Default)]
 pub struct Verdict {
     pub images: usize,
@@ -299,7 +299,7 @@ pub struct Verdict {
     pub fences: usize,
 }
 
-/// What does not happen: the flush or the fence of a number.
+/// What is left out: the flush or the fence with a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeftOut {
     Nothing,
@@ -307,7 +307,7 @@ pub enum LeftOut {
     Fence(usize),
 }
 
-/// Runs operations on an image and crashes them everywhere, with something left out.
+/// Runs operations on an image and crashes them everywhere, with one thing left out.
 pub fn explore<L: Leaf, S: Sample>(
     stage: &Stage<L, S>,
     start: &Bits,
@@ -319,7 +319,7 @@ pub fn explore<L: Leaf, S: Sample>(
     let idle = [Event::Fence, Event::Fence];
     let wrote = stage.medium().take();
     if stage.leaves.borrow().is_empty() {
-        // Designs without a chain know no leaf that holds nothing.
+        // Designs without a chain do not find an empty leaf.
         stage.plant();
     } else {
         assert_eq!(wrote, idle, "recovery writes nothing to a leaf that no crash has touched");

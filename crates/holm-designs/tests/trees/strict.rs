@@ -1,5 +1,5 @@
-//! What all designs share: every key and value against the standard library's map. And what those share that are
-//! durable when an operation returns: readers beside writers, flushes and fences by a table, every crash of every
+//! What all designs share: every key and value equals the standard library's map. And what the designs share that are
+//! durable when an operation returns: readers beside writers, flushes and fences by a table, and every crash of every
 //! operation on one leaf.
 
 mod counts;
@@ -23,14 +23,14 @@ macro_rules! tests {
                 const STRICT: bool = CARD.keeps && !CARD.defers;
 
                 #[test]
-                fn words_agree_with_a_map_whatever_keys_and_values() {
+                fn words_agree_with_a_map_for_any_keys_and_values() {
                     if CARD.keeps {
                         agree::words(|| Grove::new(stringify!($name), Words), 1_500);
                     }
                 }
 
                 #[test]
-                fn names_agree_with_a_map_though_heads_are_equal() {
+                fn byte_strings_with_equal_heads_agree_with_a_map() {
                     if CARD.keeps && !CARD.needs_whole_keys {
                         agree::names(|names| Grove::new(stringify!($name), names));
                     }
@@ -51,7 +51,7 @@ macro_rules! tests {
                 }
 
                 #[test]
-                fn names_of_few_heads_survive_every_crash() {
+                fn keys_with_few_heads_survive_every_crash() {
                     if STRICT && !CARD.needs_whole_keys {
                         crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
                     }
@@ -81,7 +81,7 @@ pub fn readers_beside_writers(grove: &Grove<Words>) {
         for thread in 0..2u64 {
             let done = &done;
             scope.spawn(move || {
-                // Pairs that never go: once seen, always seen.
+                // Pairs that are never removed: once seen, always seen.
                 let mut seen = 0;
                 while !done.load(Relaxed) {
                     while grove.get(mixed(seen * 2 + thread)).is_some() {

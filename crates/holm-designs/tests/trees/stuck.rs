@@ -1,4 +1,4 @@
-//! An operation that never ends keeps its epoch from becoming durable, and nobody from reading and writing.
+//! An operation that never ends keeps its epoch from becoming durable, but does not block reads and writes.
 
 use crate::grove::Grove;
 use holm_medium::{FIRST_EPOCH, Ground, MediumError, Metronome, Pace, Phase};

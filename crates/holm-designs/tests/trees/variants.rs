@@ -1,5 +1,5 @@
-//! The variants, lightly: each agrees with the standard library's map and costs what its base does, flush by flush and
-//! fence by fence; and each guide leads to what a crash has left of one leaf.
+//! Light tests of the variants. Each agrees with the standard library's map and costs what its base costs, flush by
+//! flush and fence by fence. Each guide finds what a crash has left of one leaf.
 
 use crate::agree;
 use crate::fills::every_operation;
@@ -20,7 +20,7 @@ fn plant(variant: &str) -> Grove<Words> {
 }
 
 #[test]
-fn words_agree_with_a_map_whatever_keys_and_values() {
+fn words_agree_with_a_map_for_any_keys_and_values() {
     CARDS.iter().for_each(|(name, _)| agree::words(|| plant(name), if is_long(name) { 700 } else { 400 }));
 }
 
@@ -33,7 +33,7 @@ fn names_agree<D: Design>() {
 }
 
 #[test]
-fn names_agree_with_a_map_though_heads_are_equal() {
+fn byte_strings_with_equal_heads_agree_with_a_map() {
     names_agree::<fast_fair_sentinels_4k>();
     names_agree::<fast_fair_fingerprints_4k>();
     names_agree::<circ_sentinels>();
@@ -41,9 +41,10 @@ fn names_agree_with_a_map_though_heads_are_equal() {
     names_agree::<bd_tree_chained>();
 }
 
-/// So many pairs that a node above twigs has several lines of separators; more than one above them where it is short.
+/// Enough pairs that a node above leaf parents has several lines of separators; if it is short, more than one such
+/// node.
 #[test]
-fn upper_nodes_lead_to_every_pair_however_they_are_searched() {
+fn every_search_of_upper_nodes_finds_every_pair() {
     let ways = ["_halved", "_interpolated", "_wide"];
     for (name, _) in CARDS.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
         for (order_name, order) in ORDERS {
@@ -76,17 +77,17 @@ fn spent(grove: &Grove<Words>, order: Order) -> Vec<(u64, u64)> {
     (0..3_000).map(operation).collect()
 }
 
-/// Designs that variants differ from.
+/// The designs from which variants differ.
 const BASES: [&str; 7] = ["fast_fair", "circ", "isle", "nv_tree", "buffered", "holm", "bd_tree"];
 
-/// Which of them a variant's leaf is, and of what size.
+/// The base of a variant's leaf, and the leaf's size.
 fn kin(variant: &str) -> (&str, Option<&str>) {
     let size = variant.rsplit('_').next().filter(|last| ["1k", "2k", "4k"].contains(last));
     let base = BASES.into_iter().find(|base| variant.starts_with(base));
     (base.expect("a variant is named after its design"), size)
 }
 
-/// But where nodes above the leaves are durable too, and where there is no guide.
+/// Except where nodes above the leaves are durable too, and where there is no guide.
 #[test]
 fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
     for (order_name, order) in ORDERS {
@@ -97,15 +98,15 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
         let several = |name: &str| name.starts_with("ss_tree") || name.starts_with("holm");
         for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {
             let spent = spent(&plant(name), order);
-            // Of the longer nodes the first one in the list is the plain one.
+            // Of the longer nodes, the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
         }
         assert_eq!(bases.len(), 13, "four sizes of two, and one of the others");
     }
 }
 
-/// Signs are derived anew by every recovery: each pair is found by them, whatever the crash. What it leaves is what it
-/// leaves of the bases, so few fills will do.
+/// Every recovery derives the signs: they find each pair, whatever the crash. The crash leaves the same as in the
+/// bases, so few fills are enough.
 fn lead_to_what_survived<G: Guide>(most: usize) {
     every_operation::<FastFair<31, G>, _>(&Words, &[0, 2, most], 2, true);
     every_operation::<FastFair<31, G>, _>(&Names::default(), &[3, 9], 0, false);
@@ -114,17 +115,17 @@ fn lead_to_what_survived<G: Guide>(most: usize) {
 }
 
 #[test]
-fn searches_without_signs_lead_to_what_survived() {
+fn searches_without_signs_find_what_survived() {
     lead_to_what_survived::<Halving>(14);
     lead_to_what_survived::<Linear>(14);
 }
 
 #[test]
-fn sentinels_lead_to_what_survived() {
+fn sentinels_find_what_survived() {
     lead_to_what_survived::<Sentinels<Aside<8>, Vector>>(30);
 }
 
 #[test]
-fn fingerprints_lead_to_what_survived() {
+fn fingerprints_find_what_survived() {
     lead_to_what_survived::<Fingerprints<Aside<4>, Vector>>(30);
 }

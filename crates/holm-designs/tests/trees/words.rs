@@ -1,4 +1,4 @@
-//! A forest of words over plain memory, against the standard library's map.
+//! A tree set of words over plain memory, against the standard library's map.
 
 use holm_designs::designs;
 use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
@@ -47,10 +47,10 @@ fn mixed(i: u64) -> u64 {
     i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
-/// Keys in their order leave full leaves behind, which a split in the middle would leave half full; the same keys the
-/// other way round do not.
+/// Keys in ascending order leave full leaves behind, where a split in the middle would leave half-full ones. The same
+/// keys in descending order do not.
 #[test]
-fn keys_in_their_order_leave_full_leaves_behind() {
+fn ascending_keys_leave_full_leaves_behind() {
     let leaves = |keys: &mut dyn Iterator<Item = u64>| {
         let grove = grove();
         let mut root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 7).expect("memory");
@@ -107,7 +107,7 @@ fn agrees_with_a_map_through_splits_merges_ticks_and_a_rebuild() {
 }
 
 #[test]
-fn backwards_views_meet_every_pair() {
+fn backward_scans_visit_every_pair() {
     let grove = grove();
     let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
     (0..5_000).for_each(|key| assert_eq!(grove.put(&root, key * 3, key), None));
@@ -123,9 +123,9 @@ fn backwards_views_meet_every_pair() {
     assert_eq!(all, (0..5_000).rev().map(|key| key * 3).collect::<Vec<_>>());
 }
 
-/// A scan looks at the leaf that comes next while it copies one; what has changed since is looked at again.
+/// A scan reads the next leaf while it copies one; a leaf that changed since is read again.
 #[test]
-fn what_was_foreseen_counts_only_while_it_stands() {
+fn a_leaf_read_ahead_counts_only_while_unchanged() {
     let grove = grove();
     let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
     let mut map: BTreeMap<u64, u64> = (0..1_000).map(|key| (key * 3, key)).collect();

@@ -1,18 +1,18 @@
-//! Runs a model under many schedules, and knows how to tell a caught bug from a missed one.
+//! Runs a model under many schedules, and distinguishes a caught bug from a missed one.
 //!
-//! Half of the schedules are drawn at random, half by priorities that change at a few points (PCT), which finds bugs of
-//! small depth that a fair draw rarely meets. Seeds are fixed: a failure repeats. `HOLM_ITERATIONS` and `HOLM_SEED`
-//! ask for more or for others.
+//! Half of the schedules are drawn at random, half by priorities that change at a few points (PCT). PCT finds bugs of
+//! small depth that a fair draw rarely meets. Seeds are fixed, so a failure repeats. `HOLM_ITERATIONS` and `HOLM_SEED`
+//! select more schedules or others.
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-/// Points at which PCT changes priorities.
+/// The number of points at which PCT changes priorities.
 const DEPTH: usize = 3;
 
-/// A model that needs more steps than this goes round in circles.
+/// A model that needs more steps than this is in a livelock.
 const MOST_STEPS: usize = 400_000;
 
 fn setting(name: &str) -> Option<u64> {
@@ -44,7 +44,7 @@ pub fn caught(iterations: usize, reason: &str, model: impl Fn() + Send + Sync + 
     caught_for_any(iterations, &[reason], model);
 }
 
-/// The same of a bug that shows in more than one way.
+/// The same for a bug that shows in more than one way.
 pub fn caught_for_any(iterations: usize, reasons: &[&str], model: impl Fn() + Send + Sync + 'static) {
     let Err(failure) = catch_unwind(AssertUnwindSafe(|| explore(iterations, model))) else {
         panic!("the seeded bug was not caught: {reasons:?}");

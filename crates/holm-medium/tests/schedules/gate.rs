@@ -1,6 +1,6 @@
-//! The gate: what open epochs are asked to write stays within the limit and one operation, nobody waits for ever, and
-//! whoever is refused for want of space is told so and let in again. A lost wake-up shows as a deadlock, and a wait
-//! that ticks do not end as one that takes too many steps.
+//! The admission gate: the bytes that open epochs must write stay within the limit and one operation, and no caller
+//! waits for ever. A caller that is refused for lack of space gets an error, and is admitted later. A lost wake-up
+//! shows as a deadlock. A wait that epoch ends do not finish shows as a model that takes too many steps.
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};
@@ -9,10 +9,10 @@ use shuttle::thread;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-/// More than is counted in lots, so that each operation counts at once.
+/// More than the clock counts in batches, so that each operation counts at once.
 const LARGE: u64 = 1 << 20;
 
-/// Ends epochs when asked.
+/// Ends epochs on request.
 fn tick(clock: &Clock, drains: bool) {
     while !clock.sleep(None) {
         let ended = clock.raise();
@@ -20,7 +20,7 @@ fn tick(clock: &Clock, drains: bool) {
             clock.drain(ended, |_, _| {});
         }
         clock.publish(ended);
-        // Whoever has been let in and is not yet in an epoch goes first, or epochs end in vain.
+        // A caller that was admitted and has not yet pinned an epoch goes first, or epochs end in vain.
         thread::yield_now();
     }
 }
@@ -39,7 +39,7 @@ fn bounded(limit: u64, drains: bool) {
                     None => clock.check_in_with(LARGE),
                 };
                 let stay = stay.expect("sound");
-                // Of the lock nothing may be held when the schedule moves on.
+                // The lock must not be held when the schedule moves on.
                 *note(written).entry(stay.epoch()).or_default() += 1;
             })
         });
@@ -62,12 +62,12 @@ fn without_a_limit_epochs_grow() {
 }
 
 #[test]
-fn lines_that_nobody_takes_keep_writers_out() {
+fn undrained_lines_block_writers_forever() {
     caught(1_500, "max_steps", || bounded(LARGE, false));
 }
 
 #[test]
-fn the_refused_are_told_and_let_in_again() {
+fn refused_writers_get_an_error_and_are_admitted_later() {
     explore(1_500, || {
         let clock = clock();
         let full = MediumError::NoSpace { doing: "growing", path: "log.0".into() };

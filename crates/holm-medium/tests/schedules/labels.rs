@@ -1,5 +1,5 @@
-//! Labels: every mark is drained with its own epoch, nobody is left in an epoch that has ended, and labels rise along
-//! the order in which latches are taken.
+//! Labels: every mark is drained with its own epoch, no operation is left in an epoch that has ended, and labels rise
+//! along the order in which latches are taken.
 
 use crate::explore::{caught, explore};
 use crate::{clock, note};
@@ -23,7 +23,7 @@ enum Writer {
     LabelsAsBefore,
 }
 
-/// Where lines of different writers share masks.
+/// The area where lines of different writers share masks.
 fn records() -> u64 {
     Area::Records.at(0) / LINE
 }
@@ -78,12 +78,12 @@ fn marks(writer: Writer) {
 }
 
 #[test]
-fn every_mark_is_drained_with_its_own_epoch_and_nobody_is_left_in_it() {
+fn drain_returns_each_dirty_line_with_its_own_epoch() {
     explore(1_500, || marks(Writer::Sound));
 }
 
 #[test]
-fn a_mark_made_after_checking_out_is_caught() {
+fn a_mark_after_the_unpin_is_caught() {
     caught(1_500, "the marks of epoch", || marks(Writer::MarksAfterCheckingOut));
 }
 
@@ -92,7 +92,7 @@ fn a_mark_under_another_label_is_caught() {
     caught(1_500, "the marks of epoch", || marks(Writer::LabelsAsBefore));
 }
 
-/// Two writers of one leaf, whose lines share a mask: nothing but the latch keeps them apart. Here it is a lock.
+/// Two writers of one leaf, whose lines share a mask: only the latch keeps them apart. Here the latch is a lock.
 fn leaf(lets_go_first: bool) {
     let clock = clock();
     let latch = shuttle::sync::Mutex::new(());
@@ -116,11 +116,11 @@ fn a_leaf_is_marked_under_its_latch() {
 }
 
 #[test]
-fn a_pen_that_outlives_the_latch_is_caught() {
+fn a_write_handle_that_outlives_the_latch_is_caught() {
     caught(1_500, "the marks of a leaf", || leaf(true));
 }
 
-/// Lock, then validate: the order of the labels in which a latch was taken. Here the latch is a lock.
+/// Lock, then validate: labels must rise in the order in which a latch was taken. Here the latch is a lock.
 fn order(validates: bool) {
     let clock = clock();
     let taken = shuttle::sync::Mutex::new(Vec::new());

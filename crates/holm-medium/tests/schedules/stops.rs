@@ -1,4 +1,4 @@
-//! Stops: a batch that holds the clock sees one epoch, and a look under a pause sees no writer inside.
+//! Stops: a batch that holds the clock sees one epoch, and an observer during a pause sees no writer inside.
 
 use crate::clock;
 use crate::explore::{caught, explore};
@@ -38,7 +38,7 @@ fn a_batch_that_does_not_hold_is_caught() {
     caught(1_500, "a batch saw two epochs", || batch(false));
 }
 
-/// How somebody looks at what writers are doing.
+/// How an observer looks at what writers are doing.
 #[derive(Clone, Copy)]
 enum Look {
     Paused,
@@ -68,7 +68,7 @@ fn pauses(kind: Look) {
                     inside.fetch_add(1, Relaxed);
                     clock.mark(stay.epoch(), Marks::of(Area::Records.at(64) / LINE, 1));
                     while !stay.valid() {
-                        // Who renews has let go of everything.
+                        // A writer that repins has released everything.
                         inside.fetch_sub(1, Relaxed);
                         stay.renew().expect("an open clock");
                         inside.fetch_add(1, Relaxed);
@@ -83,7 +83,7 @@ fn pauses(kind: Look) {
 }
 
 #[test]
-fn a_look_under_a_pause_sees_no_writer() {
+fn an_observer_during_a_pause_sees_no_writer() {
     explore(1_500, || pauses(Look::Paused));
 }
 
@@ -93,13 +93,14 @@ fn a_copy_between_epochs_sees_no_writer() {
 }
 
 #[test]
-fn a_look_without_a_pause_is_caught() {
+fn an_observer_without_a_pause_is_caught() {
     caught(1_500, "a writer is inside", || pauses(Look::Boldly));
 }
 
-/// One thread ticks, another pauses, a batch holds: all of them end, and the clock has moved as often as it was raised.
+/// One thread ends epochs, another pauses, a batch holds the clock. All of them finish, and the clock has advanced once
+/// per request.
 #[test]
-fn ticks_pauses_and_batches_do_not_lock_each_other_out() {
+fn epoch_ends_pauses_and_batches_do_not_deadlock() {
     explore(1_500, || {
         let clock = clock();
         let start = clock.active();

@@ -1,5 +1,5 @@
-//! Waiters: woken by what they wait for, by the pool's failure and by its end, never too early and never not at all.
-//! A wake-up that is lost shows as a deadlock, which the scheduler reports.
+//! Waiters: the event that they wait for wakes them, and so do the storage's failure and its end; never too early, and
+//! never not at all. A lost wake-up shows as a deadlock, which the scheduler reports.
 
 use crate::clock;
 use crate::explore::{caught, explore};
@@ -7,7 +7,7 @@ use holm_medium::{Clock, MediumError};
 use shuttle::thread;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Ticks until stopped; `recorded` is what a medium would have made durable.
+/// Ends epochs until stopped; `recorded` is what a medium would have made durable.
 fn tick(clock: &Clock, recorded: &AtomicU64, early: bool) {
     while !clock.sleep(None) {
         let ended = clock.raise();
@@ -51,7 +51,7 @@ fn an_epoch_published_too_early_is_caught() {
 }
 
 #[test]
-fn poison_wakes_every_waiter_and_bars_the_door() {
+fn poison_wakes_every_waiter_and_refuses_writers() {
     explore(1_500, || {
         let clock = clock();
         thread::scope(|scope| {
@@ -69,7 +69,7 @@ fn poison_wakes_every_waiter_and_bars_the_door() {
 }
 
 #[test]
-fn a_stop_wakes_waiters_and_the_one_who_ticks() {
+fn a_stop_wakes_waiters_and_the_timer_thread() {
     explore(1_500, || {
         let clock = clock();
         thread::scope(|scope| {
@@ -90,7 +90,7 @@ fn a_stop_wakes_waiters_and_the_one_who_ticks() {
 }
 
 #[test]
-fn a_nudge_is_never_lost() {
+fn a_requested_tick_is_never_lost() {
     explore(1_500, || {
         let clock = clock();
         let start = clock.active();

@@ -1,8 +1,8 @@
-//! Explores random scripts beyond the suite, seed after seed, until the time is up; ends with 1 at the first violation.
-//! Or makes the table of coverage; ends with 1 where a cell is empty.
+//! Explores random scripts beyond the test suite, seed after seed, until the time is up; exits with 1 at the first
+//! violation. Alternatively makes the table of coverage; exits with 1 if a cell is empty.
 //!
-//! Every seed is a script, two models of persistency for the first crash and the later ones, and all that is drawn from
-//! many images: so a violation is repeated by its design, its models and its seed.
+//! Each seed determines a script, two models of persistency (for the first crash and for later ones), and every random
+//! choice among many images. So a violation's design, models and seed repeat it.
 
 #![forbid(unsafe_code)]
 
@@ -16,33 +16,33 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Crashes random scripts everywhere, recovers, judges, and crashes again.
+/// Crashes random scripts everywhere, recovers, checks, and crashes again.
 #[derive(Parser)]
 struct Arguments {
-    /// One design only; a canary may be named too.
+    /// One design only; this may also be a canary.
     #[arg(long)]
     design: Option<String>,
     /// The first seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How long to explore.
+    /// How long to explore, in seconds.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// What was looked at and found, as JSON.
+    /// Prints the counts and the violation as JSON.
     #[arg(long)]
     json: bool,
-    /// What a violation names: design:first:later:seed.
+    /// The case that a violation prints: design:first:later:seed.
     #[arg(long)]
     replay: Option<String>,
-    /// The table of coverage instead: each design, change and model, and how many images were looked at.
+    /// Makes the table of coverage instead: for each design, change and model, the number of images that were opened.
     #[arg(long)]
     table: bool,
-    /// The variants instead of the designs, in a program that is built with them.
+    /// Explores the variants instead of the designs, in a program that is built with them.
     #[arg(long)]
     variants: bool,
 }
 
-/// One seed of one design: the models are drawn from it unless they are given.
+/// One seed of one design. The seed determines the models unless they are given.
 struct Case {
     seed: u64,
     models: Option<(Persistency, Persistency)>,
@@ -70,7 +70,7 @@ fn named(name: &str) -> Result<&'static Subject, String> {
     })
 }
 
-/// Which designs this is about: one, or all of a list.
+/// The designs to explore: one, or all of a list.
 fn chosen(arguments: &Arguments) -> Result<Vec<&'static Subject>, String> {
     if let Some(name) = &arguments.design {
         return Ok(vec![named(name)?]);
@@ -88,7 +88,7 @@ fn replayed(text: &str) -> Option<(String, Case)> {
     Some((design.into(), Case { seed: seed.parse().ok()?, models, deadline: None }))
 }
 
-/// Explores until the time is up: what was looked at, how many seeds, and what was found.
+/// Explores until the time is up; returns the report, the number of seeds, and the violation if there is one.
 fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>), String> {
     let total = Report::default();
     if let Some(replay) = &arguments.replay {
@@ -103,7 +103,7 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     let subjects: Vec<_> =
         subjects.into_iter().filter(|subject| subject.card.keeps || arguments.design.is_some()).collect();
     let (begun, found) = (AtomicU64::new(0), Mutex::new((total, None)));
-    // Every design with one seed, then with the next, on all cores.
+    // All designs with one seed, then with the next, on all cores.
     let work = || {
         let found = || found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while Instant::now() < deadline && found().1.is_none() {
@@ -123,7 +123,7 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     Ok((total, begun.into_inner().div_ceil(subjects.len() as u64), violation))
 }
 
-/// Makes the table and prints it; it fails where a cell is empty, or where a design does.
+/// Makes the table and prints it; fails if a cell is empty, or if a design fails.
 fn table(arguments: &Arguments) -> ExitCode {
     let bounds = Bounds { exhaustive: 20_000, pairs: 100, random: 100 };
     let subjects = match chosen(arguments) {

@@ -1,8 +1,8 @@
-//! `kill-loop`: kills a writing child at random moments, again and again, and judges what is left each time.
+//! `kill-loop`: kills a writing child process at random moments, again and again, and checks what is left each time.
 //!
-//! With the shared image every step that had returned must be there, in every durability; with the private one a prefix
-//! that holds all that was reported durable. The first fault ends the run, says which, and leaves the folder as it was
-//! found.
+//! With the shared image, every step that had returned must be present, in every durability. With the private image, a
+//! prefix must be present that includes everything that was reported durable. The first fault ends the run, prints what
+//! it is, and leaves the folder as it was found.
 
 #![forbid(unsafe_code)]
 
@@ -18,13 +18,13 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-/// Kills after which a mode starts over in a fresh folder.
+/// The number of kills after which a mode starts again in a fresh folder.
 const LIFE: u64 = 12;
 
-/// Kills a writer, again and again, and judges what each has left.
+/// Kills a writer, again and again, and checks what each has left.
 #[derive(Parser)]
 struct Arguments {
-    /// How often.
+    /// The number of kills.
     #[arg(long, default_value_t = 100)]
     kills: u64,
     #[command(flatten)]
@@ -70,7 +70,7 @@ fn kill_once(dir: &Path, name: &str, ledger: &mut Ledger, random: &mut Pcg64Mcg)
     let mode = Mode::named(name).ok_or("no such mode")?;
     let told = |error: std::io::Error| error.to_string();
     let round = Round::start(dir, name, Some(ledger), false).map_err(told)?;
-    // Most often while it writes; sometimes while it opens, recovers or makes the database.
+    // Most kills come while the child writes; some while it opens, recovers or creates the database.
     if random.random_ratio(3, 4) {
         round.wait_until_open();
     }

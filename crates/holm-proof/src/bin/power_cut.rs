@@ -1,10 +1,10 @@
-//! `power-cut`: shuts a real file system down under a writing child, again and again, and judges what is left.
+//! `power-cut`: shuts down a real file system under a writing child process, again and again, and checks what is left.
 //!
-//! An ext4 image file is mounted through a loop device; the shut-down flushes neither journal nor cache, as a power cut
-//! would not, and what is mounted afterwards is what the device had. The kernel is the same afterwards, so the
-//! superblock's boot is given another name, unless `--same-boot` leaves the database to find out by itself. Needs root
-//! and a loop device; where they are missing it says so and does nothing. The call itself is made by a line of Python,
-//! for it has no safe form here.
+//! The program mounts an ext4 image file through a loop device. The shut-down flushes neither journal nor cache, so it
+//! loses what a power cut would lose; the next mount sees what the device had. The kernel does not restart, so the
+//! program changes the boot identifier in the superblock. With `--same-boot` the database must detect the loss itself.
+//! Root and a loop device are needed; without them the program says so and does nothing. A line of Python makes the
+//! system call, because it has no safe form here.
 
 #![forbid(unsafe_code)]
 
@@ -22,23 +22,23 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-/// Cuts after which a mode starts over in a fresh folder.
+/// The number of cuts after which a mode starts again in a fresh folder.
 const LIFE: u64 = 8;
 
 /// EXT4_IOC_SHUTDOWN, without flushing the log.
 const SHUT_DOWN: &str = "import fcntl,os,struct,sys
 fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack('I', 2))";
 
-/// Attempts at an unmount that a dying process holds up.
+/// The number of attempts at an unmount that a dying process delays.
 const ATTEMPTS: u32 = 100;
 
-/// Shuts a file system down under a writer, again and again, and judges what each has left.
+/// Shuts down a file system under a writer, again and again, and checks what each has left.
 #[derive(Parser)]
 struct Arguments {
-    /// How often.
+    /// The number of cuts.
     #[arg(long, default_value_t = 20)]
     cuts: u64,
-    /// Lets the database believe that the kernel has not restarted, as indeed it has not.
+    /// Lets the database believe that the kernel has not restarted, which is in fact true.
     #[arg(long)]
     same_boot: bool,
     #[command(flatten)]
@@ -63,7 +63,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// A file system of its own, unmounted when dropped.
+/// A separate file system, unmounted when dropped.
 struct Disk {
     image: PathBuf,
     mount: PathBuf,
@@ -165,10 +165,10 @@ fn cut_once(
     judge(dir, mode, ledger, reported, end).map(drop)
 }
 
-/// What a power cut would have changed and this kernel has not.
+/// Changes what a power cut would have changed and this kernel has not: the boot identifier.
 fn boot_anew(dir: &Path) -> Result<(), String> {
     let path = pool_path(dir);
-    // A database that was not yet made has none.
+    // A database that was not yet created has no superblock.
     let Ok(file) = RealFs.open(&path, How::WRITE) else { return Ok(()) };
     let (mut superblock, _) = Superblock::read(&*file, &path).map_err(|error| error.to_string())?;
     superblock.boot_id = Some([1; 16]);

@@ -1,20 +1,20 @@
-//! All images of a window, one of each class: those that agree in every word that opening them reads.
+//! All images of a window, one of each class: a class is the images that agree in every word that opening them reads.
 //!
-//! Cells begin with all their takes left. Where an opening reads a word, the takes of its cell that are left are parted
-//! by the word's value, and each part is gone on with alone; a cell that is never read is never parted, however many
-//! takes it has. So a leaf that nothing leads to costs one image, and not the product of its lines (Jaaru, Vinter).
+//! All cells begin with all their takes. When an opening reads a word, the value divides the remaining takes of its
+//! cell, and the walk continues with each part separately. A cell that no opening reads is never divided, however many
+//! takes it has. So a leaf to which nothing leads costs one image, instead of the product of its lines (Jaaru, Vinter).
 
 use super::known::{Known, Node, Way};
 use super::window::{Choice, Window};
 use rand::Rng;
 
-/// What the walk asks of its caller.
+/// What the walk needs from its caller.
 pub(crate) trait Opener<T> {
-    /// What stops the walk.
+    /// The error that stops the walk.
     type Stop;
-    /// Opens an image: which words that read, with the values it found, and what it came to.
+    /// Opens an image; returns the words that this read, with their values, and the outcome.
     fn open(&mut self, choice: &Choice<'_>) -> (Vec<(u64, u64)>, T);
-    /// Judges a class of so many images by one of them: the one with the most stores.
+    /// Judges a class of `images` images by one of them: the one with the most stores.
     fn judge(&mut self, choice: &Choice<'_>, came_to: &T, images: u128) -> Result<(), Self::Stop>;
 }
 
@@ -23,18 +23,18 @@ struct Walk<'a, T, O, R> {
     known: &'a mut Known<T>,
     opener: &'a mut O,
     random: &'a mut R,
-    /// For each cell the takes that what was read so far has left.
+    /// For each cell, the takes that agree with all values read so far.
     left: Vec<Vec<usize>>,
-    /// How many classes may still be judged.
+    /// The number of classes that may still be judged.
     most: usize,
 }
 
 impl Window<'_> {
-    /// Judges every class, if there are no more than `most`; tells whether it did. Images whose class is not known yet
-    /// are opened, with takes at random for what nobody reads: a second crash may start from there.
+    /// Judges every class if there are at most `most`; returns whether it did. Images whose class is not known yet are
+    /// opened, with random takes for cells that no opening reads: a second crash may start from there.
     ///
     /// # Errors
-    /// The judge's first.
+    /// The judge's first error.
     pub(crate) fn classes<T, O: Opener<T>>(
         &self,
         known: &mut Known<T>,
@@ -48,7 +48,8 @@ impl Window<'_> {
 }
 
 impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
-    /// Judges what is left, from a certain way on. Recurses where takes part, which each cell's number of takes bounds.
+    /// Judges the remaining takes, from a path on. Recurses where takes divide; each cell's number of takes bounds the
+    /// depth.
     fn from(&mut self, mut way: Way) -> Result<bool, O::Stop> {
         loop {
             match self.node(way) {
@@ -70,7 +71,7 @@ impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
         }
     }
 
-    /// Where a way leads; if nobody has gone it yet, an image that goes it is opened.
+    /// The node at the end of a path; if no opening has followed it yet, opens an image that does.
     fn node(&mut self, way: Way) -> Node {
         if let Some(node) = self.known.at(way) {
             return node;
@@ -81,7 +82,7 @@ impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
         self.known.at(way).expect("an opening that finds the same values reads the same words")
     }
 
-    /// The values that a word may have in what is left.
+    /// The values that a word may have in the remaining takes.
     fn read(&self, loc: u64) -> Read {
         let Some(cell) = self.window.cell(loc) else { return Read::One(self.window.durable.word(loc)) };
         let mut parts: Vec<(u64, Vec<usize>)> = vec![];
@@ -111,7 +112,7 @@ impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
     }
 }
 
-/// What may be found at a word.
+/// The possible values of a word.
 enum Read {
     One(u64),
     /// Different values in different takes of a cell.

@@ -1,21 +1,20 @@
 //! What is known of images without opening them: a tree whose forks are the words that openings read.
 //!
-//! An opening (recover, judge, go on) is a function of the image, so which word it reads first is always the same, and
-//! which one it reads next depends on nothing but the values it has read. Openings are thus paths of one tree, with
-//! what they came to at the end; an image whose path is in the tree need not be opened, however much else of it is
-//! new. That it is a function is not taken on trust: two openings that read the same values and then different words
-//! fail loudly.
+//! An opening (recover, judge, continue) is a function of the image. So the first word that it reads is always the
+//! same, and the next one depends only on the values read so far. Openings are thus paths of one tree, with their
+//! outcomes at the leaves. An image whose path is in the tree need not be opened, whatever else differs in it. The code
+//! checks that openings are functions: if two openings read the same values and then different words, it panics.
 
-/// Where a way leads.
+/// The node at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Node {
     /// One more word to read.
     Fork(usize),
-    /// Nothing more: what the opening came to.
+    /// Nothing more to read: the outcome of the opening.
     End(usize),
 }
 
-/// The way to a node: the first one, or by the value that was read at a fork.
+/// The path to a node: the first node, or the next one for the value that was read at a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Way {
     First,
@@ -41,7 +40,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T> Known<T> {
-    /// Where a way leads, if anybody has gone it.
+    /// The node at the end of a path, if an opening has followed it.
     pub(crate) fn at(&self, way: Way) -> Option<Node> {
         match way {
             Way::First => self.first,
@@ -56,12 +55,12 @@ impl<T> Known<T> {
         self.forks[fork].loc
     }
 
-    /// What an opening came to.
+    /// The outcome of an opening.
     pub(crate) fn end(&self, end: usize) -> &T {
         &self.ends[end]
     }
 
-    /// What opening an image would come to, if that is known.
+    /// The outcome of opening an image, if it is known.
     pub(crate) fn find(&self, word: impl Fn(u64) -> u64) -> Option<&T> {
         let mut way = Way::First;
         loop {
@@ -72,10 +71,10 @@ impl<T> Known<T> {
         }
     }
 
-    /// Takes in an opening: the words that it read with their values, in order, and what it came to.
+    /// Adds an opening: the words that it read with their values, in order, and its outcome.
     ///
     /// # Panics
-    /// If another opening has read the same values and then gone on differently.
+    /// If another opening has read the same values and then continued differently.
     pub(crate) fn learn(&mut self, reads: &[(u64, u64)], came_to: T) {
         let mut way = Way::First;
         for (loc, value) in reads {

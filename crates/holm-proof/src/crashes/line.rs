@@ -1,4 +1,4 @@
-//! Lines persist as prefixes of their stores, each line on its own: x86, whose stores to one line stay in order.
+//! Lines persist as prefixes of their stores, each line separately: x86, whose stores to one line stay in order.
 
 use holm_medium::LINE;
 

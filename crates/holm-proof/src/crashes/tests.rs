@@ -18,7 +18,7 @@ fn base() -> Snapshot {
     Snapshot::of(&holm_medium::Image::heap(256, 0))
 }
 
-/// The first words of the first two lines of each image that a crash may leave after these events.
+/// The first two words of the first two lines, for each image that a crash may leave after these events.
 fn left(persistency: Persistency, events: &[(u32, Event)]) -> BTreeSet<[u64; 4]> {
     let mut crashes = Crashes::new(persistency, base());
     for (index, (thread, event)) in events.iter().enumerate() {
@@ -75,7 +75,7 @@ fn filled_words_have_no_order() {
 }
 
 #[test]
-fn too_many_images_are_sampled_and_it_is_said() {
+fn too_many_images_are_sampled_and_reported() {
     let mut crashes = Crashes::new(Persistency::Word, Snapshot::of(&holm_medium::Image::heap(1024, 0)));
     (0..40).for_each(|word| crashes.pass(word, &entry(0, write(word as u64 * 8, 7))));
     let mut contents = BTreeSet::new();
@@ -89,7 +89,7 @@ fn too_many_images_are_sampled_and_it_is_said() {
     assert_eq!(contents.len(), 2 + 40 * 2 + 40 * 39 + 50, "extremes, singles, pairs, and random ones");
 }
 
-/// An opening that reads on by what it has read: a value leads to the next word, three times.
+/// An opening whose next word depends on the value just read, three times.
 fn wander(first: u64, word: impl Fn(u64) -> u64) -> (Vec<(u64, u64)>, u64) {
     let (mut reads, mut loc, mut sum) = (vec![], first, 0u64);
     for _ in 0..3 {
@@ -103,7 +103,7 @@ fn wander(first: u64, word: impl Fn(u64) -> u64) -> (Vec<(u64, u64)>, u64) {
     (reads, sum)
 }
 
-/// Opens by wandering, and counts the images of each outcome.
+/// Opens images with `wander`, and counts the images of each outcome.
 #[derive(Default)]
 struct Wanderer {
     opened: u64,
@@ -124,7 +124,7 @@ impl Opener<u64> for Wanderer {
     }
 }
 
-/// A trace of stores at random over three lines, some flushed, some fenced.
+/// A trace of random stores to three lines, some flushed, some fenced.
 fn noise(seed: u64) -> Vec<Entry> {
     let mut random = rand_pcg::Pcg64::seed_from_u64(seed);
     let event = |_| match random.random_range(0..12) {
@@ -137,7 +137,7 @@ fn noise(seed: u64) -> Vec<Entry> {
 }
 
 #[test]
-fn classes_are_all_images_and_each_comes_to_what_its_own_opening_would() {
+fn classes_cover_all_images_and_share_an_outcome() {
     let (mut opened, mut all) = (0, 0);
     for (seed, persistency) in (0..60).flat_map(|seed| Persistency::ALL.map(|persistency| (seed, persistency))) {
         let mut crashes = Crashes::new(persistency, base());
@@ -174,7 +174,7 @@ fn a_walk_of_too_many_classes_stops() {
 
 #[test]
 #[should_panic(expected = "like it so far, read 0x8")]
-fn an_opening_that_is_no_function_of_what_it_reads_is_told() {
+fn an_opening_that_is_no_function_of_its_reads_panics() {
     let mut known = Known::default();
     known.learn(&[(0, 1), (8, 2)], "one");
     known.learn(&[(0, 1), (16, 2)], "another");

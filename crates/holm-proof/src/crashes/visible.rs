@@ -1,11 +1,11 @@
-//! Only the process dies: the cache, or the page cache, keeps every store, so that a prefix of all of them is found.
+//! Only the process dies: the CPU cache, or the page cache, keeps every store, so a prefix of all stores is left.
 //!
-//! The same holds of the loss of power where caches are within the persistent domain. Between two events all earlier
-//! stores are kept; only the words of one fill, which have no order among themselves, are found in part.
+//! The same is true of a loss of power where caches are in the persistent domain. Between two events all earlier stores
+//! are kept. Only the words of one fill, which have no order among themselves, may be left in part.
 
 use holm_medium::LINE;
 
-/// What persists together; matters for the words of one fill only.
+/// What persists together; matters only for the words of one fill.
 pub(super) fn cell(loc: u64) -> u64 {
     loc / LINE
 }

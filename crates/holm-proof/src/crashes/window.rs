@@ -1,4 +1,4 @@
-//! One moment's images: a take for each cell. All of them are visited, if they are few, else a choice of them.
+//! The images of one moment: a take for each cell. All images are visited if they are few, otherwise a selection.
 
 use super::{Bounds, Persistency, Take};
 use crate::snapshot::Snapshot;
@@ -9,17 +9,17 @@ pub struct Window<'a> {
     pub(super) persistency: Persistency,
     pub(super) durable: &'a Snapshot,
     pub(super) content: u64,
-    /// The cells that may be found with more than what is durable, ascending, and what each may be found with.
+    /// The cells that may have more than what is durable, ascending, and the takes of each.
     pub(super) places: Vec<u64>,
     pub(super) cells: Vec<Vec<Take>>,
 }
 
-/// How an enumeration went.
+/// How complete an enumeration was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
-    /// Every image was visited, or one that stands for it.
+    /// Every image was visited, or one that represents it.
     Whole,
-    /// There were too many.
+    /// There were too many images.
     Sampled,
 }
 
@@ -53,40 +53,40 @@ impl Choice<'_> {
         }
     }
 
-    /// The first store that is not in it.
+    /// The first store that the image does not include.
     pub fn lost(&self) -> Option<usize> {
         self.takes().filter_map(|take| take.lost).min()
     }
 }
 
 impl Window<'_> {
-    /// The cell that a word lies in, where that is open.
+    /// The cell that contains a word, if the cell has several takes.
     pub(super) fn cell(&self, loc: u64) -> Option<usize> {
         self.places.binary_search(&self.persistency.cell(loc)).ok()
     }
 
-    /// A word of one take of its cell.
+    /// A word in one take of its cell.
     pub(super) fn value(&self, cell: usize, pick: usize, loc: u64) -> u64 {
         let words = &self.cells[cell][pick].words;
         let found = words.binary_search_by_key(&loc, |(loc, _)| *loc);
         found.map_or_else(|_| self.durable.word(loc), |index| words[index].1)
     }
 
-    /// The image of certain takes.
+    /// The image with these takes.
     pub(super) fn choice<'a>(&'a self, picks: &'a [usize]) -> Choice<'a> {
         let changes = self.cells.iter().zip(picks).map(|(takes, pick)| takes[*pick].change);
         Choice { window: self, picks, content: changes.fold(self.content, |sum, change| sum ^ change) }
     }
 
-    /// How many images there are.
+    /// The number of images.
     pub fn images(&self) -> u128 {
         self.cells.iter().fold(1, |product, takes| product.saturating_mul(takes.len() as u128))
     }
 
-    /// Visits the images: all, if they are few, else [`Window::sample`].
+    /// Visits the images: all if they are few, otherwise [`Window::sample`].
     ///
     /// # Errors
-    /// The visitor's first.
+    /// The visitor's first error.
     pub fn visit<E>(
         &self,
         bounds: &Bounds,
@@ -107,10 +107,10 @@ impl Window<'_> {
         }
     }
 
-    /// Visits all old, all new, and so many at random: where there are more moments than time.
+    /// Visits the oldest image, the newest, and a number of random ones: for traces with more moments than time.
     ///
     /// # Errors
-    /// The visitor's first.
+    /// The visitor's first error.
     pub fn draw<E>(
         &self,
         count: usize,
@@ -126,10 +126,11 @@ impl Window<'_> {
         Ok(())
     }
 
-    /// All old, all new, each cell alone against the rest, pairs of cells, and some at random.
+    /// Visits the oldest and the newest image, each cell alone against the rest, pairs of cells, and some random
+    /// images.
     ///
     /// # Errors
-    /// The visitor's first.
+    /// The visitor's first error.
     pub fn sample<E>(
         &self,
         bounds: &Bounds,

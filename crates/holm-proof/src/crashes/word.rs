@@ -1,5 +1,5 @@
-//! Words persist on their own: each may be found with any value it had since it was last durable. Stricter than any
-//! machine we know; a design that passes needs nothing of its lines.
+//! Words persist separately: a crash may leave in each any value that it had since it was last durable. This is
+//! stricter than any machine we know; a design that passes relies on no property of lines.
 
 /// What persists together.
 pub(super) fn cell(loc: u64) -> u64 {

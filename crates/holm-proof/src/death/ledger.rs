@@ -1,25 +1,25 @@
-//! Which steps there are, and which of them a database shows.
+//! Which steps exist, and which of them a database contains.
 //!
-//! Steps follow from their numbers, so nothing but the numbers passes between child and parent. Each thread has keys of
-//! its own, spread over two keyspaces; the last thread's steps are batches across both. A value carries the number of
-//! its step and the number of its neighbour's last step that had returned before this one began: in whatever is found,
-//! that step must be there too.
+//! A step's number determines its changes, so child and parent exchange only numbers. Each thread has keys of its own,
+//! in two keyspaces; the last thread's steps are batches across both. A value contains the number of its step. It also
+//! contains the number of the last step of the neighbouring thread that had returned before this step began. If the
+//! value is found, that other step must be present too.
 
 use holm::Database;
 
-/// Threads that write.
+/// The number of writing threads.
 pub const THREADS: usize = 3;
 
-/// Keys of each thread.
+/// The number of keys per thread.
 const KEYS: usize = 600;
 
 /// The keyspaces' names.
 pub const NAMES: [&str; 2] = ["north", "south"];
 
-/// A key of a thread, and whether the step puts or removes it.
+/// A key of a thread, and whether the step puts it or removes it.
 pub type Change = (usize, bool);
 
-/// What a number stirs up; splitmix64.
+/// A hash of the number: splitmix64.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -27,11 +27,11 @@ fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// What a thread's step does, in order.
+/// The changes of a thread's step, in order.
 pub fn changes(thread: usize, step: u64) -> Vec<Change> {
     let seed = mixed((thread as u64) << 56 ^ step);
     let count = if thread + 1 == THREADS { 2 + seed % 7 } else { 1 };
-    // In turns more is put and more is removed, so that leaves split and merge.
+    // Puts and removals predominate in turn, so that leaves split and merge.
     let put_of_eight = if step / 1500 % 3 == 2 { 2 } else { 7 };
     let change = |index| {
         let chance = mixed(seed ^ index << 32);
@@ -48,7 +48,7 @@ pub fn key(thread: usize, key: usize) -> (usize, String) {
     )
 }
 
-/// What a step puts under a key.
+/// The value that a step puts under a key.
 pub fn value(step: u64, seen: u64, key: usize) -> Vec<u8> {
     let chance = mixed(step ^ (key as u64) << 48);
     let len = if chance.is_multiple_of(64) { 4000 } else { chance % 150 };
@@ -57,7 +57,7 @@ pub fn value(step: u64, seen: u64, key: usize) -> Vec<u8> {
     value
 }
 
-/// What one thread's keys show: the step that put each, and what it had seen.
+/// The values of one thread's keys: the step that put each, and the neighbour's step that it had seen.
 type Shown = Vec<Option<(u64, u64)>>;
 
 /// What is known of each thread's steps.
@@ -76,17 +76,18 @@ impl Default for Ledger {
 }
 
 impl Ledger {
-    /// Holds a database against the steps of a round: of each thread those up to `least` must be there, those up to
-    /// `most` may. Goes on from what was found.
+    /// Compares a database with the steps of a round. Of each thread, the steps up to `least` must be present, and
+    /// those up to `most` may be. Continues from what was found.
     ///
     /// # Errors
-    /// What does not fit, in words.
+    /// A description of what does not fit.
     pub fn settle(&mut self, db: &Database, least: [u64; THREADS], most: [u64; THREADS]) -> Result<(), String> {
         let shown = shown(db)?;
         let mut lasts = [0; THREADS];
         for thread in 0..THREADS {
-            // Whatever shows that a step of this thread had returned before it began must not be there without it.
-            // Steps that change nothing show nothing, so this is asked before a prefix is sought and not after.
+            // If a value proves that a step of this thread had returned before the value's step began, this step must
+            // be present. Steps that change nothing leave no trace, so this is checked before a prefix is sought, not
+            // after.
             let before = (thread + THREADS - 1) % THREADS;
             let seen = shown[before].iter().flatten().map(|pair| pair.1).max().unwrap_or(0);
             let least = least[thread].max(seen);
@@ -98,7 +99,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The last step of a thread that is there.
+    /// The last step of a thread that is present.
     fn settle_thread(&mut self, thread: usize, shown: &Shown, least: u64, most: u64) -> Result<u64, String> {
         let state = &mut self.state[thread];
         let mut last = self.next[thread] - 1;

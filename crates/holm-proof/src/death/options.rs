@@ -1,4 +1,4 @@
-//! What both programs read from their command lines.
+//! The command-line options that both programs share.
 
 use super::Mode;
 use super::ledger::THREADS;
@@ -8,22 +8,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Where, and which random choices.
+/// The folder, and the random choices.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Where the generator starts: a failure's own seed repeats its choices, though not the moments.
+    /// The start of the generator: a failure's seed repeats its choices, though not the exact moments.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The folder in which to work; that of temporary files otherwise.
+    /// The folder in which to work; by default, that of temporary files.
     #[arg(long)]
     pub dir: Option<PathBuf>,
 }
 
 impl Options {
-    /// Makes a folder for one run. It is left behind when a fault ends the run.
+    /// Makes a folder for one run. It remains if a fault ends the run.
     ///
     /// # Errors
-    /// In words, if it cannot be made.
+    /// A description, if it cannot be made.
     pub fn folder(&self, purpose: &str) -> Result<PathBuf, String> {
         let root = self.dir.clone().unwrap_or_else(std::env::temp_dir);
         let root = root.join(format!("holm-{purpose}-{}-{}", std::process::id(), self.seed));
@@ -32,17 +32,17 @@ impl Options {
     }
 }
 
-/// What the program calls itself with, to be ended.
+/// The task with which the program starts itself as a child.
 #[derive(Subcommand, Debug)]
 pub enum Task {
-    /// Opens a database and writes on, or only holds it.
+    /// Opens a database and continues to write, or only holds it open.
     #[command(hide = true)]
     Write {
-        /// The database.
+        /// The database's folder.
         dir: PathBuf,
         /// The mode's name.
         mode: String,
-        /// The next step of each thread; none: to hold.
+        /// The next step of each thread; none to hold the database open.
         next: Vec<u64>,
     },
 }
@@ -51,10 +51,10 @@ impl Task {
     /// The subcommand's name.
     pub const WRITE: &str = "write";
 
-    /// Does what it says, until the process is ended or a call fails.
+    /// Executes the task until the process is ended or a call fails.
     ///
     /// # Errors
-    /// In words.
+    /// A description.
     pub fn run(&self) -> Result<(), String> {
         let Task::Write { dir, mode, next } = self;
         let mode = Mode::named(mode).ok_or_else(|| format!("there is no mode {mode:?}"))?;
@@ -70,12 +70,12 @@ impl Task {
     }
 }
 
-/// The end of a program: silent, or with words and 1.
+/// The exit of a program: silent, or with a message and code 1.
 pub fn end(done: Result<(), String>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            // Where nobody reads, the code is all there is to say.
+            // If nothing reads the message, the exit code is enough.
             let _ = writeln!(io::stderr(), "{why}");
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! One child's life, and what it had reported when it ended.
+//! The run of one child process, and what it had reported when it ended.
 
 use super::Mode;
 use super::ledger::{Ledger, THREADS};
@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A child under way.
+/// A running child.
 pub struct Round {
     child: Child,
     opened: Receiver<()>,
@@ -22,18 +22,18 @@ pub struct Round {
 /// What a child has reported.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reported {
-    /// Up to which step of each thread calls have returned.
+    /// For each thread, the last step whose call has returned.
     pub returned: [u64; THREADS],
-    /// Up to which step of each thread a loss of power takes nothing.
+    /// For each thread, the last step that survives a loss of power.
     pub durable: [u64; THREADS],
 }
 
 impl Round {
-    /// Starts this program again as the child: to write on from the ledger, or without one to open and do nothing.
-    /// A `quiet` one is expected to meet errors, and nobody reads of them.
+    /// Starts this program again as the child: with a ledger it continues to write, without one it opens and does
+    /// nothing. A `quiet` child is expected to fail, and its messages are discarded.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's errors.
     pub fn start(dir: &Path, mode: &str, ledger: Option<&Ledger>, quiet: bool) -> io::Result<Round> {
         let next = ledger.iter().flat_map(|ledger| ledger.next).map(|next| next.to_string());
         let stderr = if quiet { Stdio::null() } else { Stdio::inherit() };
@@ -58,15 +58,15 @@ impl Round {
         Ok(Round { child, opened, reports })
     }
 
-    /// Waits until the child has opened the database, a minute at most.
+    /// Waits until the child has opened the database, at most a minute.
     pub fn wait_until_open(&self) {
         let _ = self.opened.recv_timeout(Duration::from_secs(60));
     }
 
-    /// Kills the child; all that it had reported.
+    /// Kills the child; returns all that it had reported.
     ///
     /// # Errors
-    /// The operating system's, and if the child had ended before.
+    /// The operating system's errors, and an error if the child had ended before.
     pub fn kill(self) -> io::Result<Reported> {
         let (reported, status) = self.end()?;
         if status.code().is_some() {
@@ -75,10 +75,10 @@ impl Round {
         Ok(reported)
     }
 
-    /// The same, for a child that may have met a failure.
+    /// The same, for a child that may have failed.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system's errors.
     pub fn end(mut self) -> io::Result<(Reported, ExitStatus)> {
         self.child.kill()?;
         let status = self.child.wait()?;
@@ -90,11 +90,11 @@ impl Round {
 /// How a child has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// By a signal: what it had stored is in the page cache.
+    /// By a signal: the page cache has all that the child had stored.
     Kill,
-    /// With the power, and whoever opens next can tell.
+    /// By a loss of power that the next open can detect.
     Cut,
-    /// The page cache is gone, and nothing says so: the same kernel, the same files.
+    /// The page cache is lost, and nothing indicates it: the same kernel, the same files.
     UnnoticedCut,
 }
 
@@ -110,10 +110,10 @@ impl End {
     }
 }
 
-/// Opens the database after a child's end, verifies it, and settles the ledger.
+/// Opens the database after a child's end, verifies it, and updates the ledger.
 ///
 /// # Errors
-/// What does not fit, in words.
+/// A description of what does not fit.
 pub fn judge(dir: &Path, mode: Mode, ledger: &mut Ledger, reported: Reported, end: End) -> Result<Recovery, String> {
     let db = mode.builder().open(dir).map_err(|error| format!("opening: {error}"))?;
     let recovery = db.recovery().clone();

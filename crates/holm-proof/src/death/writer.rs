@@ -1,6 +1,6 @@
 //! The child: writes until it is ended from outside, and reports what has returned.
 //!
-//! A report is sixteen bytes, written at once and so never torn: kind, thread, number. Standard output is the pipe.
+//! A report has sixteen bytes, written at once and so never torn: kind, thread, number. Standard output is the pipe.
 
 use super::Mode;
 use super::ledger::{NAMES, THREADS, changes, key, value};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::thread;
 
-/// What a report says of its number.
+/// What a report says about its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The step has returned.
@@ -25,11 +25,11 @@ pub enum Kind {
 /// One report.
 #[derive(Clone, Copy, Debug)]
 pub struct Report {
-    /// What it says.
+    /// The kind of report.
     pub kind: Kind,
-    /// Of which thread.
+    /// The thread.
     pub thread: usize,
-    /// Of which step.
+    /// The step.
     pub step: u64,
 }
 
@@ -49,10 +49,10 @@ impl Report {
     }
 }
 
-/// Opens the database, recovering it if need be, and waits to be ended.
+/// Opens the database, recovers it if necessary, and waits to be ended.
 ///
 /// # Errors
-/// Opening's.
+/// Those of opening.
 pub fn hold(dir: &Path, mode: Mode) -> Result<(), Error> {
     let _db = mode.builder().open(dir)?;
     loop {
@@ -119,7 +119,7 @@ fn run(
     }
 }
 
-/// Reports what is durable: sometimes having asked for it, sometimes having waited for the clock alone.
+/// Reports what is durable: sometimes after a sync, sometimes after waiting for the clock alone.
 fn watch(db: &Database, returned: &[AtomicU64; THREADS], pipe: &File) {
     for turn in 0_u64.. {
         let steps = [0, 1, 2].map(|thread: usize| returned[thread].load(SeqCst));

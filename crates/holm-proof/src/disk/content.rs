@@ -1,13 +1,13 @@
-//! One file's bytes on the simulated disk: as the page cache has them, and as the platter may.
+//! One file's bytes on the simulated disk: as the page cache has them, and as the medium may have them.
 //!
-//! A sector (512 bytes) is written as a whole or not at all. Every write adds one version to each sector it touches;
-//! until a sync, a loss of power may leave any of the versions, or what was durable before, and each sector decides for
-//! itself. The length decides for itself too, so there may be length without data and data without length.
+//! A sector (512 bytes) is written completely or not at all. Every write adds one version to each sector that it
+//! touches. Until a sync, a loss of power may leave any of the versions, or what was durable before, for each sector
+//! separately. The same is true of the length, so there may be length without data and data without length.
 
 use holm_medium::vfs::PAGE;
 use std::collections::BTreeMap;
 
-/// Bytes that are written as a whole.
+/// The number of bytes that are written as a whole.
 pub const SECTOR: usize = 512;
 
 type Bytes = [u8; SECTOR];
@@ -16,7 +16,7 @@ type Bytes = [u8; SECTOR];
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
     current: Vec<u8>,
-    /// By sectors; what lies behind `durable_len` is zero or missing.
+    /// In sectors; what lies behind `durable_len` is zero or missing.
     durable: Vec<u8>,
     durable_len: usize,
     sectors: BTreeMap<usize, Pending<Bytes>>,
@@ -25,11 +25,11 @@ pub(super) struct Content {
     unreported: bool,
 }
 
-/// The versions of something since it was last durable.
+/// The versions of a sector or a length since it was last durable.
 #[derive(Clone, Debug)]
 pub(super) struct Pending<T> {
     pub(super) versions: Vec<T>,
-    /// Whether a sync would still write it. Not so after a failed sync: the kernel marks it clean all the same.
+    /// Whether a sync would still write it. False after a failed sync: the kernel marks it clean nevertheless.
     pub(super) dirty: bool,
 }
 
@@ -58,7 +58,7 @@ impl Content {
         self.remember(offset, offset + bytes.len());
     }
 
-    /// A write that the disk acknowledges and forgets: read from the cache, gone after a loss of power.
+    /// A write that the disk acknowledges and forgets: reads return it from the cache, and a loss of power removes it.
     pub(super) fn write_and_lose(&mut self, offset: usize, bytes: &[u8]) {
         self.extend_to(offset + bytes.len());
         self.current[offset..offset + bytes.len()].copy_from_slice(bytes);
@@ -75,7 +75,8 @@ impl Content {
         let old = self.current.len();
         self.extend_to(len);
         if len < old {
-            // The tail reads as zeros if the file grows again, once the cut is durable; until then as any version.
+            // If the file grows again, the tail reads as zeros once the truncation is durable, and as any version until
+            // then.
             self.current[len..].fill(0);
             self.remember(len, old);
             self.current.truncate(len);
@@ -90,12 +91,12 @@ impl Content {
         }
     }
 
-    /// Everything dirty becomes durable as the cache has it. What an earlier failed sync marked clean does not.
+    /// Makes everything dirty durable as the cache has it. This excludes what an earlier failed sync marked clean.
     pub(super) fn sync(&mut self) {
         self.sync_range(0, usize::MAX);
     }
 
-    /// The dirty sectors of a range of bytes, and the length, become durable.
+    /// Makes the dirty sectors of a range of bytes durable, and the length.
     pub(super) fn sync_range(&mut self, from: usize, to: usize) {
         if self.lengths.dirty {
             self.settle_len(self.current.len());
@@ -119,7 +120,7 @@ impl Content {
         self.lengths = Pending::default();
     }
 
-    /// The bytes come back right from the cache, but no sync will ever write them.
+    /// Reads return the bytes from the cache, but no sync will ever write them.
     pub(super) fn fail_sync(&mut self) {
         self.sectors.values_mut().for_each(|sector| sector.dirty = false);
         self.lengths.dirty = false;
@@ -195,7 +196,7 @@ pub enum Undecided {
     Sector(u64),
     /// A file's length.
     Length,
-    /// Whether a name was made, changed or removed.
+    /// Whether a name was created, changed or removed.
     Name,
 }
 

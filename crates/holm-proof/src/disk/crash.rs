@@ -6,8 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 impl SimDisk {
-    /// A new disk, as a loss of power at this moment may leave this one. `choose` is asked for everything undecided and
-    /// picks one of so many states: 0 as it was last durable, 1.. as it became since, in order. The new disk has no
+    /// A new disk, as a loss of power at this moment may leave this one. `choose` is called for each undecided thing
+    /// and picks one of its states: 0 as it was last durable, 1.. as it became since, in order. The new disk has no
     /// handles, locks or faults; this one is unchanged.
     pub fn crash(&self, mut choose: impl FnMut(Undecided, usize) -> usize) -> SimDisk {
         let state = self.state();
@@ -24,7 +24,7 @@ impl SimDisk {
         self.crash(|_, _| 0)
     }
 
-    /// The crash that keeps the newest of everything.
+    /// The crash that keeps the newest state of everything.
     pub fn crash_keeping_all(&self) -> SimDisk {
         self.crash(|_, states| states - 1)
     }
@@ -35,10 +35,10 @@ impl SimDisk {
         self.crash(|_, states| random.random_range(0..states))
     }
 
-    /// In how many ways each undecided thing may be decided, in the order in which [`SimDisk::crash`] asks.
+    /// The number of states of each undecided thing, in the order in which [`SimDisk::crash`] asks.
     pub fn undecided(&self) -> Vec<(Undecided, usize)> {
         let mut all = Vec::new();
-        // Newest of everything, so that every file has a name and is asked about.
+        // The newest state of everything, so that every file has a name and is included.
         self.crash(|what, states| {
             all.push((what, states));
             states - 1
@@ -46,9 +46,9 @@ impl SimDisk {
         all
     }
 
-    /// Shows every image that a crash may leave if there are at most `limit`; otherwise `limit` of them by seed, among
-    /// them the oldest and the newest. Returns whether these were all. Where a file's removal is undecided, its bytes
-    /// are taken as last durable.
+    /// Visits every image that a crash may leave if there are at most `limit`; otherwise `limit` of them by seed,
+    /// including the oldest and the newest. Returns whether these were all. Where a file's removal is undecided, its
+    /// bytes are taken as last durable.
     pub fn for_each_crash(&self, limit: u64, mut visit: impl FnMut(SimDisk)) -> bool {
         let radices: Vec<usize> = self.undecided().iter().map(|&(_, states)| states).collect();
         let images = radices.iter().try_fold(1_u64, |product, &states| product.checked_mul(states as u64));
@@ -72,8 +72,8 @@ impl SimDisk {
         }
     }
 
-    /// The disk as the next process finds it after this one was killed: the page cache is whole and has all that was
-    /// ever stored through a mapping, what is undecided stays so, locks and faults are gone, the power is on.
+    /// The disk as the next process finds it after this one was killed. The page cache is complete and has all stores
+    /// through mappings. What is undecided stays so. There are no locks and no faults, and the power is on.
     pub fn kill(&self) -> SimDisk {
         let mut state = self.state();
         state.write_back(&mut |_| true);

@@ -1,9 +1,9 @@
-//! What the simulated disk can be told to do wrong, and at which call. Calls are counted per kind and in all, so that a
-//! test can run a session once to learn how many there are, and then once for each of them.
+//! The faults of the simulated disk, and the calls at which they occur. Calls are counted per kind and in total. So a
+//! test can run a session once to count its calls, and then once for each of them.
 
 use std::io;
 
-/// Kinds of calls, counted apart.
+/// Kinds of calls, which are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Reading bytes.
@@ -16,40 +16,40 @@ pub enum Kind {
     Allocate,
     /// Syncing a file or a directory.
     Sync,
-    /// Opening, listing, making, renaming, removing, measuring, cutting, locking.
+    /// Opening, listing, creating, renaming, removing, measuring, truncating, locking.
     Meta,
     /// Any of them.
     Any,
 }
 
-/// Something that goes wrong in one call. Where a fault has no meaning for the call that it meets, it does nothing.
+/// A failure of one call. A fault that has no meaning for its call does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// EIO. A write leaves the first half of its sectors behind; a sync leaves everything undecided and marked clean.
     Eio,
-    /// ENOSPC, leaving behind what [`Fault::Eio`] does.
+    /// ENOSPC, which leaves behind what [`Fault::Eio`] does.
     NoSpace,
     /// EINTR, and nothing happens. For reads and writes.
     Interrupted,
     /// EAGAIN, and nothing happens. For reads and writes.
     WouldBlock,
-    /// At most so many bytes are read or written, one at least (a page at least past the page cache).
+    /// At most this many bytes are read or written, and at least one (past the page cache, at least one page).
     Short(usize),
     /// A write is acknowledged, and lost with the power even if it is synced.
     Lost,
-    /// A write lands so many sectors away, durably, and not where it should.
+    /// A write lands this many sectors away, durably, instead of at its place.
     Misdirected(i64),
-    /// The power goes in this call: a write is undecided sector by sector, anything else does not happen. All further
-    /// calls fail until the disk is seen again through one of its crashes.
+    /// The power goes off in this call: a write is undecided sector by sector, any other call does not happen. All
+    /// further calls fail until the disk is opened through one of its crashes.
     PowerCut,
-    /// The power goes in this write after so many bytes, which are durable: a write torn at any byte.
+    /// The power goes off in this write after this many bytes, which are durable: a write torn at any byte.
     TornAt(usize),
     /// The thread that makes the call panics, and nothing happens.
     Panic,
 }
 
 impl Fault {
-    /// The error that this fault is to the caller, if it is one.
+    /// The error that this fault returns to the caller, if it does.
     pub(super) fn error(self) -> Option<io::Error> {
         match self {
             Fault::Eio => Some(io::Error::other("EIO by order")),
@@ -62,20 +62,20 @@ impl Fault {
     }
 }
 
-/// How many calls there were.
+/// The numbers of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
     counts: [u64; 7],
 }
 
 impl Calls {
-    /// Of one kind.
+    /// The number of calls of one kind.
     pub fn of(&self, kind: Kind) -> u64 {
         self.counts[kind as usize]
     }
 }
 
-/// Counts calls and finds the fault ordered for each.
+/// Counts calls, and finds the fault that was set for each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
     pub(super) calls: Calls,
@@ -87,13 +87,13 @@ pub(super) struct Faults {
 pub(super) struct Order {
     pub(super) kind: Kind,
     pub(super) from: u64,
-    /// One behind the last index.
+    /// One beyond the last index.
     pub(super) to: u64,
     pub(super) fault: Fault,
 }
 
 impl Faults {
-    /// Counts a call; the fault that it meets, or an error if the power is off.
+    /// Counts a call; returns its fault, or an error if the power is off.
     pub(super) fn meet(&mut self, kind: Kind) -> io::Result<Option<Fault>> {
         if self.off {
             return Err(io::Error::other("the power is off"));

@@ -1,12 +1,12 @@
-//! The names on the simulated disk. A name made, changed or removed is durable after its directory was synced; until
-//! then a loss of power decides each change for itself, in the order in which they were made. Changing a name is one
+//! The names on the simulated disk. The creation, change or removal of a name is durable after a sync of its directory.
+//! Until then a loss of power decides each change separately, in the order in which they were made. Renaming is one
 //! change: the old and the new name are never both gone. Directories are durable at once.
 
 use super::content::Undecided;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Which file a name leads to.
+/// The file to which a name leads.
 pub(super) type Inode = u64;
 
 #[derive(Clone, Debug, Default)]
@@ -53,14 +53,14 @@ impl Names {
         self.change(Change::Made(path.to_path_buf(), inode));
     }
 
-    /// Whether there was such a name.
+    /// Renames a file; returns whether there was such a name.
     pub(super) fn rename(&mut self, from: &Path, to: &Path) -> bool {
         let Some(&inode) = self.current.get(from) else { return false };
         self.change(Change::Renamed(from.to_path_buf(), to.to_path_buf(), inode));
         true
     }
 
-    /// Whether there was such a name.
+    /// Removes a name; returns whether it existed.
     pub(super) fn remove(&mut self, path: &Path) -> bool {
         let there = self.current.contains_key(path);
         if there {

@@ -1,8 +1,8 @@
-//! Heap memory in the place of a shared mapping, and the kernel that writes its pages back when it likes.
+//! Heap memory in place of a shared mapping, and the kernel that writes its pages back at any time.
 //!
-//! What a process stores through a mapping is in the page cache at once. Here it is in the heap, so it must be carried
-//! over: page by page at any time, as write-back does, in whatever version the page then has; all of it when the
-//! process dies or closes the file. Pages beyond the file's end go nowhere.
+//! What a process stores through a mapping is in the page cache at once. Here it is in the heap, so it must be copied
+//! over: page by page at any time, as write-back does, in the page's version at that time; and completely when the
+//! process dies or closes the file. Pages beyond the file's end are not copied.
 
 use super::content::Content;
 use super::names::Inode;
@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The memory that stands for a mapping of a file.
+/// The memory that replaces a mapping of a file.
 pub(super) struct StandIn {
     pub(super) inode: Inode,
     pub(super) handle: u64,
@@ -30,7 +30,7 @@ impl fmt::Debug for StandIn {
 }
 
 impl State {
-    /// Carries pages that differ into the page cache, those that `choose` says.
+    /// Copies those changed pages that `choose` selects into the page cache.
     pub(super) fn write_back(&mut self, choose: &mut dyn FnMut(u64) -> bool) {
         for at in 0..self.stand_ins.len() {
             self.write_back_one(at, choose);
@@ -64,8 +64,8 @@ impl State {
 }
 
 impl SimDisk {
-    /// The kernel writes some pages of all mappings back, each with one chance in `of`, by seed: into the page cache,
-    /// whence the loss of power takes them sector by sector or leaves them.
+    /// The kernel writes some pages of all mappings back, each with one chance in `of`, by seed. They are then in the
+    /// page cache, from which a loss of power may keep or lose each sector.
     pub fn write_back(&self, seed: u64, of: u32) {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         self.state().write_back(&mut |_| random.random_ratio(1, of));

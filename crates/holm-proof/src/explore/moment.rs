@@ -1,5 +1,5 @@
-//! The place in a round at which a crash is tried, and what it must leave: more is promised with each operation that
-//! returns, each epoch that is declared durable, and by the recovery that has returned.
+//! The place in a round at which a crash is tried, and what the crash must leave. Each operation that returns, each
+//! epoch that is published as durable, and the recovery that has returned add to the guarantees.
 
 use super::opened::Outcome;
 use super::round::Round;
@@ -13,15 +13,15 @@ pub(super) struct Moment {
     pub(super) event: usize,
     pub(super) standing: Standing,
     pub(super) recovered: bool,
-    /// The pool has been closed in good order: whoever opens next cuts nothing, though the power was lost since.
+    /// The storage has been closed properly: the next open needs no recovery point, although power was lost since.
     pub(super) closed: bool,
-    /// What a reader has been told and nobody had stored, in words.
+    /// What a reader has seen that no operation had stored, in words.
     pub(super) unheard_of: Option<String>,
 }
 
 impl Moment {
-    /// As what the crash is taken by whoever opens next. The death of a process that was recovering from the loss of
-    /// power is not the death of one that had recovered: what it left is still of the power's making.
+    /// The kind of crash that the next open assumes. If a process dies while it recovers from a loss of power, the open
+    /// must still assume the loss of power, unlike after the death of a process that had recovered.
     pub(super) fn opening(&self, round: &Round) -> Persistency {
         if self.closed {
             return Persistency::Visible;
@@ -30,7 +30,7 @@ impl Moment {
         if still { round.opened } else { round.persistency }
     }
 
-    /// Takes a mark in, and tells whether more is promised now.
+    /// Advances past a mark; returns whether the guarantees are stronger now.
     pub(super) fn pass(&mut self, mark: Mark, round: &Round) -> bool {
         match mark {
             Mark::Begun(_) => {

@@ -1,4 +1,4 @@
-//! One image opened: recovered, inspected and gone on from, while it is noted which words that reads.
+//! Opens one image: recovers it, inspects it, continues from it, and notes the words that this reads.
 
 use super::moment::{Moment, acceptable, judge};
 use super::round::{Branch, Round, panicked};
@@ -17,23 +17,23 @@ use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-/// What opening an image showed.
+/// The outcome of opening an image.
 pub(super) enum Outcome {
     Broken(String),
     Sound { contents: Rc<Contents>, cut: Epoch, busy: bool },
 }
 
-/// What the images of a round have shown, and those to go on from.
+/// The outcomes of a round's images, and the images from which to continue.
 #[derive(Default)]
 pub(super) struct Seen {
     contents: HashMap<Contents, Rc<Contents>>,
     pub(super) branches: Vec<Branch>,
     candidates: usize,
-    /// What recoveries went through.
+    /// The sites that recoveries reached.
     pub(super) sites: BTreeSet<Site>,
 }
 
-/// Who opens and judges the images of one moment.
+/// Opens and judges the images of one moment.
 pub(super) struct Look<'a, 'p> {
     pub(super) explorer: &'a mut Explorer<'p>,
     pub(super) round: &'a Round,
@@ -55,7 +55,8 @@ impl Opener<Rc<Outcome>> for Look<'_, '_> {
         let outcome = Rc::new(outcome);
         if let Outcome::Sound { contents, busy, .. } = &*outcome
             && self.round.depth > 0
-            // A recovery that had nothing to do has nothing to be crashed in; what follows it was seen without it.
+            // A recovery that had nothing to do has nothing in which to crash it; what follows it was tested without
+            // it.
             && (*busy || self.explorer.random.random_ratio(1, 16))
         {
             let before = self.before(&outcome).into_iter().cloned().collect();
@@ -73,7 +74,7 @@ impl Opener<Rc<Outcome>> for Look<'_, '_> {
 }
 
 impl Look<'_, '_> {
-    /// Keeps so many of the images to go on from, all with the same chance.
+    /// Keeps up to `nested` of the images to continue from, all with the same chance.
     fn go_on_from(&mut self, branch: Branch) {
         self.seen.candidates += 1;
         if self.seen.branches.len() < self.explorer.plan.nested {
@@ -85,8 +86,8 @@ impl Look<'_, '_> {
         }
     }
 
-    /// What a second crash within the recovery of this image may leave. Where only the process had died and then the
-    /// power is lost, what the process left was never declared durable: history is cut where it had been before.
+    /// What a second crash within the recovery of this image may leave. If only the process had died and then power is
+    /// lost, what the process left was never published as durable: the recovery point is where it had been before.
     fn before(&self, outcome: &Outcome) -> Vec<&Contents> {
         let (round, moment) = (self.round, self.moment);
         let power = self.explorer.plan.later != Persistency::Visible;
@@ -103,7 +104,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Words that mean nothing after a crash are found with anything: in turn 0, ones, what looks like a key, noise.
+    /// Fills words that mean nothing after a crash: in turn with 0, ones, something that looks like a key, and noise.
     fn poison(&mut self, left: &mut Snapshot) {
         for loc in &self.round.scratch {
             let poison = match self.explorer.report.images % 4 {
@@ -116,7 +117,7 @@ impl Look<'_, '_> {
         }
     }
 
-    /// Opens an image and gives the words that this read of those that vary in the round, in order.
+    /// Opens an image; returns the words that this read, in order, among those that vary in the round.
     fn watched(&mut self, left: &Snapshot, opening: Persistency) -> (Outcome, Vec<u64>) {
         let Round { varying, scratch, .. } = self.round;
         let watched = varying.iter().chain(scratch).map(|loc| parts(*loc));
@@ -124,11 +125,12 @@ impl Look<'_, '_> {
         let covered = self.round.depth > 0;
         let outcome = self.opened(left, opening, watched, covered);
         let reads = Watch::end().into_iter().map(|index| Area::Leaves.at(index as u64 * 8));
-        // The other area is not watched: it is taken to be read, and before all else.
+        // The other area is not observed: its words count as read, before all else.
         let mut noted: Vec<u64> = varying.iter().copied().filter(|loc| parts(*loc).0 != Area::Leaves).collect();
         for loc in reads {
             if scratch.contains(&loc) {
-                // What it read from here on may be due to the poison, and is another image's no more: all words count.
+                // What the opening read from here on may depend on the poison, so it holds for no other image: all
+                // words count.
                 let known: BTreeSet<_> = noted.iter().copied().collect();
                 noted.extend(varying.iter().filter(|loc| !known.contains(loc)));
                 break;
@@ -151,7 +153,7 @@ impl Look<'_, '_> {
             let quill = Grove::laid(left, opening, &plan.without).map_err(|error| error.to_string())?;
             let image = quill.pool().medium_image();
             let words = image.words(Area::Leaves.at(0), left.bytes()[0] / 8);
-            // Where a second crash may lose what this recovery writes, what lies under it matters as if it were read.
+            // Where a second crash may lose what this recovery writes, the old words matter as if they were read.
             Watch::begin(words.expect("what was laid lies in the image"), watched, covered);
             let mut grove = Grove::recover(subject, quill, opening, plan.ticker).map_err(|error| error.to_string())?;
             let trace = grove.medium().take();

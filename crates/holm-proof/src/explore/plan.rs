@@ -15,13 +15,13 @@ pub struct Plan {
     pub persistency: Persistency,
     /// Which stores the crashes after it may lose.
     pub later: Persistency,
-    /// How many images of each moment.
+    /// The number of images of each moment.
     pub bounds: Bounds,
-    /// How many images of each trace are gone on from, to be crashed again.
+    /// The number of images of each trace from which to continue and crash again.
     pub nested: usize,
-    /// How often; 0 is a single crash.
+    /// The number of further crashes; 0 is a single crash.
     pub depth: usize,
-    /// For all that is drawn.
+    /// The seed of all random choices.
     pub seed: u64,
     /// The epoch in which a script's past begins.
     pub first: Epoch,
@@ -29,17 +29,17 @@ pub struct Plan {
     pub ticker: Ticker,
     /// Stores, flushes and fences that are left out.
     pub without: BTreeSet<Site>,
-    /// Whether one image stands for all that differ from it only in words that nobody reads. Where a build does not see
-    /// reads, none does.
+    /// Whether one image represents all that differ from it only in words that nothing reads. Without effect in a build
+    /// that does not observe reads.
     pub pruned: bool,
-    /// Who reads while the script runs: what he was told must not be undone.
+    /// Reads while the script runs: no crash may contradict what it has seen.
     pub reader: Option<Reader>,
-    /// When to stop, with what has been seen until then.
+    /// When to stop, with the results so far.
     pub deadline: Option<Instant>,
 }
 
 impl Plan {
-    /// For a test of a second or so.
+    /// For a test of about a second.
     pub fn suite(persistency: Persistency) -> Self {
         let bounds = Bounds { exhaustive: 1_000, pairs: 40, random: 40 };
         let without = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! One trace, from certain contents on: a script under record, or what goes on from an image that a crash left.
+//! One trace, from known contents on: a recorded script, or the continuation of an image that a crash left.
 
 use super::plan::Plan;
 use super::violation;
@@ -17,28 +17,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::thread;
 
-/// A trace, and what it was made of.
+/// A trace, and its origin.
 pub(super) struct Round {
     pub(super) title: String,
     /// Which stores a crash may lose here.
     pub(super) persistency: Persistency,
-    /// What the crash was that its recovery began with; where there was none, the same.
+    /// The kind of crash with which its recovery began; without recovery, the same.
     pub(super) opened: Persistency,
     pub(super) base: Snapshot,
     pub(super) entries: Vec<Entry>,
-    /// Every word that is stored in the trace, ascending: all others are the base's in every image.
+    /// Every word that the trace stores, ascending: in every image all other words are the base's.
     pub(super) varying: Vec<u64>,
     pub(super) scratch: BTreeSet<u64>,
     pub(super) history: History,
     pub(super) steps: Vec<Step>,
-    /// Declared durable when the trace begins, and when its recovery has returned.
+    /// The epoch published as durable when the trace begins, and when its recovery has returned.
     pub(super) published: [Epoch; 2],
-    /// What may be found as long as recovery has not returned, the cut being the base's; empty where there is none.
+    /// The contents that may be found while recovery has not returned, with the base's recovery point; empty without
+    /// recovery.
     pub(super) before: Vec<Contents>,
     pub(super) depth: usize,
 }
 
-/// An image to go on from, with what might be found in it.
+/// An image to continue from, with the contents that may be found in it.
 pub(super) struct Branch {
     pub(super) left: Snapshot,
     pub(super) opening: Persistency,
@@ -59,7 +60,7 @@ fn varying(entries: &[Entry]) -> Vec<u64> {
 }
 
 impl Round {
-    /// A script under record.
+    /// Records a script.
     pub(super) fn first(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
         let run = || {
             let (grove, mut history) = Grove::plant_in(plan.first, subject, script, plan.ticker, &plan.without)?;
@@ -91,7 +92,7 @@ impl Round {
         caught(run).map_err(|wrong| Box::new(violation(subject, plan, &script.name, wrong)))
     }
 
-    /// Recovers an image under record and does a few things more; `number` says which.
+    /// Records the recovery of an image and a few further steps, which `number` selects.
     pub(super) fn after(
         &self,
         subject: &'static Subject,
@@ -106,7 +107,8 @@ impl Round {
         let run = || {
             let grove = Grove::revive(subject, &branch.left, branch.opening, *ticker, without)?;
             let published = [branch.left.durable(), grove.published()];
-            // By a thread of its own: who recovers is not who writes, and a writer's fences complete no flush of his.
+            // On a thread of its own: recovery and writers are different threads, and a writer's fences complete no
+            // flush of the recovery.
             let worked = thread::scope(|scope| scope.spawn(|| grove.run(&steps, &mut history)).join());
             worked.unwrap_or_else(|panic| resume_unwind(panic))?;
             Ok((grove.medium().take(), grove.medium().scratch(), published))
@@ -133,7 +135,7 @@ impl Round {
     }
 }
 
-/// Runs something, a panic being one more way to go wrong.
+/// Runs a function; a panic is one more failure.
 fn caught<T>(run: impl FnOnce() -> holm_medium::Result<T>) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(done) => done.map_err(|error| error.to_string()),

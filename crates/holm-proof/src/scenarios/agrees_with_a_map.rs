@@ -1,4 +1,4 @@
-//! Without any crash: thousands of operations answer as a map does, before and after the tree is recovered.
+//! Without a crash: thousands of operations answer as a map does, before and after the tree is recovered.
 
 use super::Verdict;
 use crate::crashes::Persistency;
@@ -9,7 +9,7 @@ use crate::snapshot::Snapshot;
 use crate::subject::Subject;
 use std::collections::BTreeSet;
 
-/// A map, through splits, merges, ticks and recoveries of both kinds.
+/// Compares with a map, through splits, merges, epoch ends and recoveries of both kinds.
 ///
 /// # Errors
 /// The first answer or content that is not the map's.

@@ -1,4 +1,4 @@
-//! Every line that is written is written back, by the operation or by the end of its epoch; and none that is clean.
+//! The operation, or the end of its epoch, writes back every line that is written, and no clean line.
 
 use super::Verdict;
 use crate::crashes::Persistency;
@@ -9,12 +9,12 @@ use crate::trace::{Entry, Event, Mark};
 use holm_medium::LINE;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Lines and what became of them since the last fence that counted.
+/// Lines, and their state since the last fence that counted.
 #[derive(Default)]
 struct Lines<'a> {
-    /// Written, not flushed since: the last entry that wrote.
+    /// Written and not flushed since: the last entry that wrote.
     dirty: BTreeMap<u64, &'a Entry>,
-    /// Flushed, not fenced since.
+    /// Flushed and not fenced since.
     flying: BTreeMap<u64, &'a Entry>,
     flushes: usize,
     fences: usize,
@@ -61,10 +61,10 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Every line once, and no other.
+/// Checks that every written line is flushed once, and no other.
 ///
 /// # Errors
-/// What was not flushed, not fenced, or flushed clean.
+/// What was not flushed, not fenced, or flushed although clean.
 pub fn flushes_what_it_writes(subject: &'static Subject) -> Verdict {
     let (mut flushes, mut fences) = (0, 0);
     for script in named(subject.capacity) {
@@ -89,7 +89,7 @@ pub fn flushes_what_it_writes(subject: &'static Subject) -> Verdict {
                 }
                 Event::Mark(Mark::Published(_)) if subject.card.defers => {
                     lines.settled(&when)?;
-                    // The epoch's lines, and the clock's own, which is among those written.
+                    // The epoch's lines, and the clock's own line, which is among those written.
                     let made = (lines.flushes - epoch_from.0, lines.fences - epoch_from.1);
                     if made != (written.len(), 2) {
                         return Err(format!("{when}: {made:?} flushes and fences for {} lines", written.len()));

@@ -1,4 +1,4 @@
-//! Any bits whatever: a reader that raced, and a recovery over damaged blocks, end, and do not panic.
+//! Arbitrary bits: a racing reader, and a recovery over damaged blocks, terminate and do not panic.
 
 use super::Verdict;
 use crate::crashes::Persistency;
@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::BTreeSet;
 
-/// Damages some words of a sound image of such blocks: a bit, the whole word, or a copy of another.
+/// Damages some words of a sound image of such blocks: a bit, the whole word, or a copy of another word.
 fn damage(random: &mut Pcg64, sound: &Snapshot, block: u64) -> Snapshot {
     let mut left = sound.clone();
     let words = left.bytes()[0] as u64 / 8;
@@ -18,7 +18,7 @@ fn damage(random: &mut Pcg64, sound: &Snapshot, block: u64) -> Snapshot {
     let most = if random.random_bool(0.5) { 4 } else { 40 };
     for _ in 0..random.random_range(1..most) {
         let at = random.random_range(first..words) * 8;
-        // Metadata first: whole lines of pairs are dull, and the first line of a block is not.
+        // Metadata first: the first line of a block matters more than whole lines of pairs.
         let at = if random.random_bool(0.5) { at / block * block + at % 64 } else { at };
         let other = left.word(random.random_range(first..words) * 8);
         let value = match random.random_range(0..5) {
@@ -33,10 +33,10 @@ fn damage(random: &mut Pcg64, sound: &Snapshot, block: u64) -> Snapshot {
     left
 }
 
-/// Reads whatever is there, leaf by leaf and then as a tree. That it returns is the answer.
+/// Reads damaged images, leaf by leaf and then as a tree. The test is that this returns.
 ///
 /// # Errors
-/// Where the sound tree itself cannot be made.
+/// If the sound tree itself cannot be made.
 pub fn never_panics_on_torn_bits(subject: &'static Subject) -> Verdict {
     let mut draw = Pcg64::seed_from_u64(3);
     let mut refused = 0;

@@ -1,4 +1,4 @@
-//! Readers that race with a writer never see a payload that was not stored under the key, nor a key out of its order.
+//! Readers that race with a writer never see a payload that was not stored under the key, nor a key out of order.
 
 use super::Verdict;
 use crate::recorded::Recorded;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const KEYS: u64 = 400;
 const ROUNDS: u64 = 10_000;
-/// Passes over all keys that the writer lets the readers make at the least.
+/// The smallest number of passes over all keys that the writer lets the readers make.
 const PASSES: u64 = 40;
 
-/// One writer that puts and removes, one that ends epochs, two that read.
+/// One writer that puts and removes, one thread that ends epochs, two that read.
 ///
 /// # Errors
 /// What a reader must not have seen.

@@ -1,7 +1,7 @@
-//! Crashed, and crashed again: within the recovery, and in the epochs after it, whose numbers were in use before.
+//! Two crashes: the second comes within the recovery, or in the epochs after it, whose numbers were in use before.
 //!
-//! What the first crash took must not come back with the second; also where the one is the loss of power and the other
-//! the death of the process.
+//! What the first crash lost must not come back with the second. This includes pairs in which one crash is a loss of
+//! power and the other the death of the process.
 
 use super::{Verdict, all, all_owed};
 use crate::crashes::Persistency;

@@ -1,4 +1,4 @@
-//! Crashed anywhere, under one model of persistency, the tree holds what was promised, and works.
+//! After a crash anywhere, under one model of persistency, the tree holds what was guaranteed, and works.
 
 use super::{Verdict, all, excuse};
 use crate::crashes::Persistency;
@@ -14,7 +14,7 @@ fn survives(subject: &'static Subject, persistency: Persistency) -> Verdict {
     all(subject, &scripts, &Plan::suite(persistency)).map(|report| report.to_string())
 }
 
-/// Power is lost, and of each line a prefix of its stores is there.
+/// Power is lost, and of each line a prefix of its stores persists.
 ///
 /// # Errors
 /// The violation.
@@ -30,7 +30,7 @@ pub fn survives_every_crash_by_word(subject: &'static Subject) -> Verdict {
     survives(subject, Persistency::Word)
 }
 
-/// Only the process dies, and every store is there: a design that defers must be strict then.
+/// Only the process dies, and every store is present: a design that is durable per epoch must then lose nothing.
 ///
 /// # Errors
 /// The violation.

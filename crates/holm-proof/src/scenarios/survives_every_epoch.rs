@@ -1,5 +1,5 @@
-//! Crashed in epochs whose numbers are about to end: those of which a leaf may keep the lower bits alone, and the last
-//! ones that a label can name.
+//! Crashes in epochs whose numbers are at a limit: those of which a leaf may keep only the lower bits, and the last
+//! ones that a label can represent.
 
 use super::{Verdict, all};
 use crate::crashes::Bounds;
@@ -10,13 +10,13 @@ use crate::script::{change, merge, refresh};
 use crate::subject::Subject;
 use holm_medium::{Epoch, LAST_EPOCH};
 
-/// As many as the longest script and what follows a recovery may end, on two crashes.
+/// As many epochs as the longest script and the steps after a recovery may end, with two crashes.
 const FEW: Epoch = 20;
 
-/// The numbers with which scripts begin: their lower 8 and 16 bits wrap around, and there are just enough epochs left.
+/// The first epochs of the scripts: their lower 8 and 16 bits wrap around, and there are just enough epochs left.
 const STARTS: [Epoch; 3] = [0x1fd, 0xa_ffff, LAST_EPOCH - FEW];
 
-/// What a number makes wrong is wrong in most images.
+/// An error caused by a number shows in most images.
 const SOME: Bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
 
 /// One leaf and two, with a second crash.

@@ -1,7 +1,7 @@
-//! What a completed read has told somebody is not undone by the crash, whatever was still under way.
+//! A crash does not contradict what a completed read has returned, whatever operation was in progress.
 //!
-//! A reader asks for every key after each store, flush and fence. So a latch that is let go before the last fence of
-//! what it covers is seen here, and so is a leaf that says of a change that it is of an earlier epoch.
+//! A reader gets every key after each store, flush and fence. So the scenario detects a latch that is released before
+//! the last fence of what it covers. It also detects a leaf that reports an earlier epoch than that of its change.
 
 use super::{Verdict, all_owed};
 use crate::explore::Plan;
@@ -9,7 +9,7 @@ use crate::reader::Reader;
 use crate::script::{change, hand_left, hand_right, merge, overflow, random, regrow};
 use crate::subject::Subject;
 
-/// A reader looks on.
+/// With a reader beside the writer.
 ///
 /// # Errors
 /// The violation.

@@ -1,5 +1,5 @@
-//! Crashed while each epoch's end takes as long as the next epoch: operations run while what a crash would find is two
-//! epochs old, so that every version that a leaf keeps is one that a crash may choose.
+//! Crashes while the end of each epoch takes as long as the next epoch: operations run while what a crash would leave
+//! is two epochs old. So a crash may choose every version that a leaf keeps.
 
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
@@ -8,7 +8,7 @@ use crate::grove::lagging;
 use crate::script::{change, merge, refresh, regrow, split};
 use crate::subject::Subject;
 
-/// Little is durable at most moments, so each has many images.
+/// Little is durable at most moments, so each moment has many images.
 const FEW: Bounds = Bounds { exhaustive: 40, pairs: 4, random: 4 };
 
 fn late(persistency: Persistency) -> Plan {
@@ -19,7 +19,7 @@ fn late_twice(persistency: Persistency) -> Plan {
     Plan { ticker: lagging, nested: 3, ..Plan::twice(persistency) }
 }
 
-/// Changes of one leaf and of several, and blocks that are used again as early as they may.
+/// Changes of one leaf and of several, and blocks that are reused as early as possible.
 ///
 /// # Errors
 /// The violation.

@@ -1,5 +1,5 @@
-//! Trees come and go beside one that stays: crashed anywhere, a tree whose planting has returned holds what was put
-//! into it, one that was given up does not come back, and no block of either is another's.
+//! Trees are created and dropped beside one that stays. After a crash anywhere, a tree whose creation has returned
+//! holds what was put into it, a dropped tree does not come back, and no two trees share a block.
 
 use super::{Verdict, owed};
 use crate::crashes::{Bounds, Crashes, Persistency};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Pairs of each keyspace that has any.
 type Trees = BTreeMap<u32, Vec<(u64, u64)>>;
 
-/// What there was after each operation, and under which label it was done.
+/// The contents after each operation, and the operation's label.
 type States = Vec<(Trees, Epoch)>;
 
 const STAYS: u32 = 1;
@@ -56,7 +56,7 @@ impl Wood {
         self.operation(|wood| wood.tree.plant(&mut wood.quill.clock().check_in()?, keyspace))
     }
 
-    /// Puts, until the tree has had to split once.
+    /// Puts until the tree has split once.
     fn grow(&mut self, root: &Root) -> Result<()> {
         let keyspace = root.keyspace();
         let most = self.subject.capacity as u64 + 3;
@@ -94,7 +94,7 @@ impl Wood {
         }
     }
 
-    /// Recovers what a crash left; then one more tree is planted, which must not take a block of the others.
+    /// Recovers what a crash left, and creates one more tree, which must not take a block of the others.
     fn recovered(subject: &'static Subject, left: &Snapshot, crash: Persistency) -> Result<Trees> {
         let visible = crash == Persistency::Visible;
         let durable = left.durable();
@@ -109,7 +109,7 @@ impl Wood {
     }
 }
 
-/// Does it all, under record.
+/// Records all operations.
 fn record(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<(Snapshot, Vec<Entry>, States)> {
     let medium = Recorded::new([32 * subject.block, 64]);
     let mut wood = Wood::over(subject, Pool::open(medium, FIRST_EPOCH)?);
@@ -127,13 +127,13 @@ fn record(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<(Snapsh
     wood.uproot(GOES, &root)?;
     advance(&wood.quill)?;
     advance(&wood.quill)?;
-    // Between them they take both blocks that were given up, one of which led to the other.
+    // Together they take both released blocks, one of which linked to the other.
     let roots = [wood.plant(COMES)?, wood.plant(COMES + 1)?];
     roots.iter().try_for_each(|root| wood.grow(root))?;
     Ok((base, medium(&wood), wood.states))
 }
 
-/// A tree that is being given up goes leaf by leaf, while all others stay.
+/// A tree that is being dropped disappears leaf by leaf, while all others stay.
 fn fits(found: &Trees, right: &[&Trees]) -> bool {
     let going = matches!(right, [before, after] if before.contains_key(&GOES) && !after.contains_key(&GOES));
     let others = |trees: &Trees| {
@@ -144,10 +144,10 @@ fn fits(found: &Trees, right: &[&Trees]) -> bool {
     right.contains(&found) || going && others(found) == *right[1]
 }
 
-/// Crashes it everywhere, with some sites left out.
+/// Crashes the operations everywhere, with some sites left out.
 ///
 /// # Errors
-/// In words, what should not have been found.
+/// A description of what should not have been found.
 pub(crate) fn explore(
     subject: &'static Subject,
     crash: Persistency,
@@ -188,16 +188,16 @@ pub(crate) fn explore(
     Ok(seen.len() as u64)
 }
 
-/// The sites that this goes through.
+/// The sites that the operations reach.
 ///
 /// # Errors
-/// In words, what went wrong without any crash.
+/// A description of what went wrong without any crash.
 pub(crate) fn sites(subject: &'static Subject) -> std::result::Result<BTreeSet<Site>, String> {
     let (_, entries, _) = record(subject, &BTreeSet::new()).map_err(|error| error.to_string())?;
     Ok(crate::trace::sites(&entries))
 }
 
-/// Trees that come and go.
+/// Trees are created and dropped.
 ///
 /// # Errors
 /// What should not have been found.

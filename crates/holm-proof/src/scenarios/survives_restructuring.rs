@@ -1,5 +1,5 @@
-//! Crashed within each change of structure: a leaf splits, merges, is written anew, takes a block that was given up,
-//! and the levels above grow.
+//! Crashes within each change of structure: a leaf splits, merges, is rewritten, takes a released block, and the levels
+//! above grow.
 
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
@@ -45,7 +45,7 @@ pub fn survives_refreshes(subject: &'static Subject) -> Verdict {
     all_owed(subject, &[refresh()], Plan::suite)
 }
 
-/// Blocks are used again.
+/// Blocks are reused.
 ///
 /// # Errors
 /// The violation.
@@ -53,12 +53,12 @@ pub fn survives_reuse(subject: &'static Subject) -> Verdict {
     all_owed(subject, &[regrow(subject.capacity), inherit(subject.capacity)], Plan::suite)
 }
 
-/// More leaves than a twig has children.
+/// More leaves than a leaf parent has children.
 ///
 /// # Errors
 /// The violation.
 pub fn survives_root_growth(subject: &'static Subject) -> Verdict {
-    // Each image is two hundred leaves: few of each moment are enough for what is volatile anyway.
+    // Each image has two hundred leaves, and a few images of each moment suffice for what is volatile anyway.
     let few = |persistency: Persistency| {
         let bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
         Plan { bounds, ..Plan::suite(persistency) }

@@ -1,7 +1,7 @@
-//! Blocks that recovery has taken out of a tree are given out again: crashed there, and in the recovery before.
+//! Blocks that recovery has removed from a tree are allocated again: crashes there, and in the recovery before.
 //!
-//! Recovery is the one writer that frees what a tree at rest still leads to. If what it wrote were not durable by the
-//! time somebody else writes to such a block, the next crash would find a way from the old place into the new leaf.
+//! Only recovery frees blocks to which a tree at rest still links. If its writes were not durable before another
+//! operation writes to such a block, the next crash would leave a link from the old place into the new leaf.
 
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
@@ -9,13 +9,13 @@ use crate::explore::Plan;
 use crate::script::hollow;
 use crate::subject::Subject;
 
-/// Three crashes: of a tree with empty leaves, of its recovery or of what follows, and of what follows that.
+/// Three crashes: of a tree with empty leaves; of its recovery, or of what follows; and of what follows that.
 pub(crate) fn thrice(persistency: Persistency) -> Plan {
     let bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
     Plan { bounds, nested: 3, depth: 2, ..Plan::suite(persistency) }
 }
 
-/// Blocks that recovery freed are used again.
+/// Blocks that recovery freed are reused.
 ///
 /// # Errors
 /// The violation.

@@ -1,4 +1,4 @@
-//! A tree whose stores nobody writes down: for what is seen of the tree itself.
+//! A tree whose stores are not recorded: for what concerns the tree only.
 
 use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay};
 use holm_search::Search;
@@ -12,7 +12,7 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    /// With the pairs of the keys from 1 to so many.
+    /// A tree with the keys from 1 to `pairs`.
     pub(super) fn plant(pairs: u64) -> Self {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
         let quill = Arc::new(Pool::open(Mapped::heap(16 * 512, 64, options), FIRST_EPOCH).expect("memory"));

@@ -1,4 +1,4 @@
-//! What no single thread can show: callers that are right while they are alone, and caught beside others.
+//! What no single thread can show: callers that are correct while they are alone, and caught beside others.
 
 use super::crowd::{Crowd, Fault, Run, Shape, random};
 use super::explore::{caught, caught_for_any, explore};
@@ -8,10 +8,10 @@ use crate::subjects::canaries::canary_0;
 use crate::subjects::{buffered, wb_tree};
 use rand_pcg::Pcg64;
 
-/// Schedules within which each is caught.
+/// The number of schedules within which each is caught.
 const ENOUGH: usize = 4_000;
 
-/// A run in which the fences with which calls end are left out, and done by whom the fault says.
+/// A run without the fences with which calls end. The fault says which thread executes them instead.
 fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fault) -> Run) {
     let mut random = random();
     let sound = Crowd::plant(subject, Shape::Few).work_alone(&mut random, Fault::None);
@@ -20,16 +20,16 @@ fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, 
     judge(subject, &work(crowd, &mut random, fault), &mut random, &Tally::default());
 }
 
-/// Alone, nobody is there to see what is not durable yet.
+/// Without other threads, nothing reads what is not durable yet.
 #[test]
-fn a_latch_let_go_before_the_fence_is_caught_by_a_reader() {
+fn a_latch_released_before_the_fence_is_caught_by_a_reader() {
     explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
     caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work));
-    // Of what is not fenced there, a crash may also leave half: then the tree itself is not sound.
+    // Without the fence a crash may also keep half of the change, and then the tree itself is not sound.
     caught(ENOUGH, "crashed at event", || without_last_fences(&wb_tree, Fault::FencesLate, Crowd::work));
 }
 
-/// The same fence at the same time, by its own thread, is enough.
+/// The same fence at the same time, by the writer's own thread, is enough.
 #[test]
 fn a_fence_of_another_thread_is_caught() {
     explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
@@ -44,13 +44,13 @@ fn read(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fau
 }
 
 #[test]
-fn a_reader_that_asks_no_latch_is_caught() {
+fn a_reader_without_a_latch_is_caught() {
     explore(10, || read(&canary_0, Fault::Rash, Crowd::work_alone));
     caught(ENOUGH, "no order", || read(&canary_0, Fault::Rash, Crowd::work));
 }
 
-/// A write under an epoch that has ended, behind others of the next: the cut takes these and leaves that, or finds that
-/// the state it needs was overwritten.
+/// A write under an epoch that has ended, after other writes of the next epoch. Recovery then drops those and keeps
+/// this one, or finds that the state it needs was overwritten.
 #[test]
 fn a_writer_that_does_not_validate_its_epoch_is_caught() {
     explore(10, || read(&buffered, Fault::None, Crowd::work));

@@ -1,4 +1,4 @@
-//! A tree and the threads that work on it, each call written down in the trace with its beginning and its end.
+//! A tree and the threads that work on it. The trace has the beginning and the end of each call.
 
 use crate::grove;
 use crate::history::{Action, Call};
@@ -20,23 +20,23 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Blocks of the image.
 const BLOCKS: usize = 14;
 
-/// Pairs of the lowest leaf, where it is sparse.
+/// The number of pairs in the lowest leaf, where it is sparse.
 const LOW: u64 = 6;
 
-/// Steps that a caller takes who is late: enough for another to come and go.
+/// The number of steps that a slow caller takes: enough for another call to begin and end.
 const SLOW: usize = 50;
 
-/// A generator of a schedule's own: who replays the schedule draws the same.
+/// A generator for one schedule: a replay of the schedule draws the same numbers.
 pub(super) fn random() -> Pcg64 {
     Pcg64::seed_from_u64(shuttle::rand::thread_rng().next_u64())
 }
 
-/// What a tree holds when the threads begin.
+/// The contents of a tree when the threads begin.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Shape {
     /// A few pairs in one leaf.
     Few,
-    /// One leaf, full but for one pair: the next two split it.
+    /// One leaf, full but for one pair: the next two inserts split it.
     Full,
     /// Two leaves that have lost most of their pairs: in designs that merge, a removal from the left one merges them.
     Sparse,
@@ -62,32 +62,32 @@ impl Shape {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Fault {
     None,
-    /// Writers let go of the latch before the last fence of what it covers, and fence after it.
+    /// Writers release the latch before the last fence of what it covers, and fence after it.
     FencesLate,
-    /// Writers leave that fence to another thread, and wait until it has been there.
+    /// Writers leave that fence to another thread, and wait until it is done.
     FencesElsewhere,
-    /// Readers look into the leaf and ask no latch.
+    /// Readers read the leaf without a latch.
     Rash,
-    /// Readers believe what they see before its epoch is durable.
+    /// Readers use what they see before its epoch is durable.
     Hasty,
-    /// Writers do not ask, once they have the latch, whether the clock still shows their epoch.
+    /// Writers do not check, once they have the latch, whether the clock still shows their epoch.
     Unasking,
 }
 
-/// A call, and under which label it was done; for one that looks, the label of what it saw.
+/// A call with its label; for a read, the label of what it saw.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Labelled {
     pub(super) call: Call,
     pub(super) label: Epoch,
 }
 
-/// What there is to judge.
+/// The data to judge.
 pub(super) struct Run {
     pub(super) base: Snapshot,
     pub(super) entries: Vec<Entry>,
-    /// Instants are events of the trace, from 2 on: before them lie the puts of what was there.
+    /// Instants are events of the trace, from 2 on: before them lie the puts of the initial contents.
     pub(super) calls: Vec<Labelled>,
-    /// How many leaves there were, and how many there are.
+    /// The number of leaves before and after.
     pub(super) leaves: [usize; 2],
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Crowd {
     past: Vec<(u64, u64)>,
     base: Snapshot,
     calls: Mutex<Vec<Labelled>>,
-    /// How many fences have been asked for, and done, by the thread that does nothing else.
+    /// The numbers of fences requested from, and executed by, the thread that does nothing else.
     asked: AtomicU64,
     fenced: AtomicU64,
 }
@@ -116,7 +116,7 @@ enum Work {
 }
 
 impl Crowd {
-    /// A tree with its past done to it, all of it durable.
+    /// A tree with its past applied to it, all of it durable.
     pub(super) fn plant(subject: &'static Subject, shape: Shape) -> Self {
         let quill = Arc::new(Pool::open(Recorded::new([BLOCKS * subject.block, 64]), FIRST_EPOCH).expect("room"));
         let tree = subject.tree(quill.clone());
@@ -146,7 +146,7 @@ impl Crowd {
         self.calls.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// What each thread is to do: a few calls on few keys, of which some are there and some are not.
+    /// The work of each thread: a few calls on few keys, some present and some absent.
     fn plan(&self, random: &mut Pcg64) -> Vec<Vec<Work>> {
         let low = self.past[..self.past.len().min(LOW as usize)].choose(random).expect("some pairs").0;
         let other = self.past.choose(random).expect("some pairs").0;
@@ -167,13 +167,13 @@ impl Crowd {
         works.chain((ticks > 0).then(|| vec![Work::Tick; ticks])).collect()
     }
 
-    /// Lets the threads work, and gives what they did.
+    /// Runs the threads, and returns their calls.
     pub(super) fn work(self, random: &mut Pcg64, fault: Fault) -> Run {
         let plan = self.plan(random);
         self.follow(&plan, fault)
     }
 
-    /// The same by one thread, beside one that does nothing.
+    /// The same with one thread, beside an idle one.
     pub(super) fn work_alone(self, random: &mut Pcg64, fault: Fault) -> Run {
         let plan = [self.plan(random).concat(), vec![]];
         self.follow(&plan, fault)
@@ -245,7 +245,7 @@ impl Crowd {
         }
         let mut stay = self.quill.clock().check_in().expect("sound");
         let old = if fault == Fault::Unasking {
-            // The tree is shown a clock that stands still.
+            // The tree gets a clock that does not advance.
             let own = Clock::new(stay.epoch(), [0, 0]);
             self.write(&mut own.check_in().expect("it stands still"), key, action)
         } else {
@@ -275,7 +275,7 @@ impl Crowd {
         old.expect("room").map(|old| old.payload)
     }
 
-    /// Fences as often as anybody asks.
+    /// Executes each fence that another thread requests.
     fn fence_for_others(&self, working: &AtomicU64) {
         while working.load(SeqCst) > 0 {
             let asked = self.asked.load(SeqCst);
@@ -287,7 +287,7 @@ impl Crowd {
         }
     }
 
-    /// The fences with which calls end: those behind which a thread does nothing more to the medium.
+    /// The fences with which calls end: those after which a thread does nothing more to the medium.
     pub(super) fn last_fences(run: &Run) -> BTreeSet<crate::Site> {
         let mut last = std::collections::BTreeMap::new();
         let mut sites = BTreeSet::new();

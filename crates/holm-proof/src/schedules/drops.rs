@@ -1,5 +1,6 @@
-//! A tree that is given up beside a writer who may move on to another label: whoever gives it up says so, waits for the
-//! epoch of then, and gives its leaves to others. Nobody may be on his way into them by then.
+//! A tree is dropped beside a writer that may move on to another label. The dropping thread marks the tree as dropped,
+//! waits for the current epoch, and releases its leaves for reuse. By then no late writer may still be on its way into
+//! them.
 
 use super::bare::Bare;
 use super::explore::{caught, explore};
@@ -9,17 +10,17 @@ use holm_tree::{Design, Index, designs};
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::thread;
 
-/// One leaf with room, and one that has to be split.
+/// One leaf with room, and one that must split.
 const SHAPES: [u64; 2] = [3, <designs::buffered as Design>::Leaf::CAPACITY as u64];
 
-/// What the writer does when its label is not the active one any more.
+/// What the writer does when its label is no longer the active epoch.
 #[derive(Clone, Copy, PartialEq)]
 enum Moves {
-    /// Leaves it to the tree to move on, and to ask.
+    /// Leaves it to the tree to repin, and to check.
     WithTree,
     /// The same, and begins only then.
     WithTreeLate,
-    /// Moves on by itself, and asks nobody.
+    /// Repins by itself, and does not check.
     Alone,
 }
 
@@ -55,13 +56,13 @@ fn give_up(pairs: u64, moves: Moves) {
 }
 
 #[test]
-fn nobody_writes_to_a_tree_that_is_given_up() {
+fn no_writer_changes_a_dropped_tree() {
     for moves in [Moves::WithTree, Moves::WithTreeLate] {
         SHAPES.into_iter().for_each(|pairs| explore(400, move || give_up(pairs, moves)));
     }
 }
 
 #[test]
-fn a_writer_who_moves_on_and_asks_nobody_is_caught() {
+fn a_writer_that_repins_without_a_check_is_caught() {
     SHAPES.into_iter().for_each(|pairs| caught(400, "written to a tree", move || give_up(pairs, Moves::Alone)));
 }

@@ -1,5 +1,5 @@
-//! Crashes a run at every fence, at every return and at some moments between, and asks whether what is found there has
-//! an explanation.
+//! Crashes a run at every fence, at every return and at some moments between, and checks whether what is found there
+//! has an explanation.
 
 use super::crowd::{Run, instant};
 use crate::crashes::{Choice, Crashes, Persistency};
@@ -17,10 +17,10 @@ use rand_pcg::Pcg64;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Images of each moment that are drawn, beside the one with nothing and the one with all of what is not durable.
+/// The number of random images of each moment, beside the one with nothing and the one with all that is not durable.
 const DRAWN: usize = 2;
 
-/// How much was looked at.
+/// The amount of what was checked.
 #[derive(Default, Debug)]
 pub(super) struct Tally {
     pub(super) runs: AtomicU64,
@@ -31,13 +31,13 @@ pub(super) struct Tally {
     merges: AtomicU64,
 }
 
-/// What an image came to: its pairs, and where history is cut.
+/// The outcome of an image: its pairs, and its recovery point.
 type Found = Result<(Contents, Epoch), String>;
 
 /// Crashes a run.
 ///
 /// # Panics
-/// With what cannot be explained.
+/// If something cannot be explained; the message describes it.
 pub(super) fn judge(subject: &'static Subject, run: &Run, random: &mut Pcg64, tally: &Tally) {
     let [before, after] = run.leaves;
     tally.runs.fetch_add(1, Relaxed);
@@ -83,7 +83,7 @@ struct Moment<'a> {
     subject: &'static Subject,
     run: &'a Run,
     event: usize,
-    /// The last epoch that has been declared durable.
+    /// The last epoch published as durable.
     published: Epoch,
     tally: &'a Tally,
 }
@@ -113,8 +113,8 @@ impl Moment<'_> {
                 let published = self.published;
                 return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
             }
-            // Whoever was labelled with an epoch that is over has done what it was to do, whether or not it has
-            // returned; what was labelled later has not happened, and who saw it has seen nothing.
+            // A call labelled with an ended epoch has taken effect, whether or not it has returned. Calls with later
+            // labels have not taken effect, and reads that saw them have seen nothing.
             let kept = calls.iter().filter(|it| it.label <= cut && it.call.began < crash).map(|it| it.call);
             let ended = |call: Call| call.ended.map(|ended| ended.min(crash - 1));
             let looks = |call: &Call| call.action == Action::Get && call.ended >= Some(crash);
@@ -126,7 +126,7 @@ impl Moment<'_> {
     }
 }
 
-/// Opens an image; `deep`: and works with it.
+/// Opens an image; `deep`: and executes operations on it.
 fn found(subject: &'static Subject, choice: &Choice<'_>, persistency: Persistency, deep: bool) -> Found {
     let left = choice.snapshot();
     let grove = Grove::revive(subject, &left, persistency, advance, &BTreeSet::new());

@@ -1,5 +1,5 @@
-//! What is marked of a leaf is marked by its only writer, without a locked instruction: so a pen must not outlive the
-//! latch. What that would lose is a line that is never written back, which few schedules of a whole crowd show.
+//! A leaf's lines are marked dirty by its only writer, without a locked instruction: so a write handle must not outlive
+//! the latch. Otherwise a line might never be written back, which few schedules of many threads show.
 
 use super::bare::Bare;
 use super::explore::explore;
@@ -23,12 +23,12 @@ fn two_writers(put: bool) {
     });
     let mut lines = 0;
     quill.clock().drain(quill.clock().raise(), |_, count| lines += count);
-    // That of the bitmap, and of the fourth pair and the fifth.
+    // The bitmap's line, and those of the fourth pair and the fifth.
     assert_eq!(lines, if put { 3 } else { 1 }, "lines that were written");
 }
 
 #[test]
-fn what_two_writers_of_a_leaf_have_written_is_written_back() {
+fn lines_of_two_writers_of_a_leaf_are_written_back() {
     explore(400, || two_writers(true));
     explore(100, || two_writers(false));
 }

@@ -1,5 +1,5 @@
-//! Damage at rest: flipped bits, cut files, stale and foreign records, other versions. Reported or survived, never
-//! taken for something else, never a panic.
+//! Damage at rest: flipped bits, truncated files, stale and foreign records, other versions. Each is reported or
+//! survived, never taken for something else, and never a panic.
 
 use crate::session::{Database, UUID, boundaries, dir, log_0, log_1, logged, options, read_back, record_of};
 use crate::session::{made, recovered, superblock};
@@ -34,7 +34,7 @@ fn a_flip_in_any_record_but_the_last_is_damage() {
                 assert!(byte >= body_end, "byte {byte} of record {hit} is under its checksum");
             }
             Ok(seen) => {
-                // There pass 1 becomes pass 0, and the record looks like what an older pass left.
+                // There pass 1 becomes pass 0, and the record looks like one that an older pass left.
                 let told = (byte as u64 != bounds[3] + 24).then_some(bounds[3]);
                 assert_eq!((hit, seen.last_epoch, seen.torn), (3, Some(3), told), "byte {byte}");
             }
@@ -47,7 +47,7 @@ fn sum_of_runs(epoch: u64) -> usize {
     crate::session::runs_of(epoch).iter().map(|(_, bytes)| 16 + bytes.len()).sum()
 }
 
-/// Two epochs in the first half, two in the second, the checkpoint between them not finished.
+/// Two epochs in the first half, two in the second, with an unfinished checkpoint between them.
 fn across_halves() -> SimDisk {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
@@ -62,7 +62,7 @@ fn across_halves() -> SimDisk {
 }
 
 #[test]
-fn the_log_goes_on_in_the_other_half() {
+fn the_log_continues_in_the_other_half() {
     let disk = across_halves();
     let seen = read_back(&disk, &UUID, LogStart::FIRST, 0).expect("nothing is damaged");
     assert_eq!((seen.last_epoch, seen.next.half, seen.next.pass, seen.torn), (Some(4), 1, 2, None));
@@ -119,7 +119,7 @@ fn another_databases_records_are_not_replayed() {
 fn a_record_in_the_wrong_place_is_none() {
     let (disk, bounds) = (logged(2, true), boundaries(2));
     let bytes = disk.contents(&log_0()).expect("it was made");
-    // The second record alone, where the first should be: as a misdirected write or a bad copy leaves it.
+    // The second record alone, in the place of the first, as after a misdirected write or a bad copy.
     assert!(disk.overwrite(&log_0(), 0, &bytes[bounds[1] as usize..bounds[2] as usize]));
     let moved = LogStart { sequence: 2, ..LogStart::FIRST };
     assert_eq!(verify(&disk, &dir(), &UUID, moved).expect("it is the tail").records, 0);
@@ -146,7 +146,7 @@ fn lost_and_misdirected_writes_before_the_last_are_damage() {
 }
 
 #[test]
-fn a_log_cut_anywhere_is_a_prefix_or_damage() {
+fn a_log_truncated_anywhere_is_a_prefix_or_damage() {
     for half in [log_0(), log_1()] {
         for len in (0..=20 << 10).step_by(512) {
             let disk = across_halves();
@@ -178,7 +178,7 @@ fn a_record_of_another_pass_or_sequence_is_not_the_one_expected() {
 
 #[test]
 fn a_record_with_a_right_checksum_and_wrong_runs_is_damage() {
-    // (offset, value): a location that is no line's, more lines than there are, more runs than there are.
+    // (offset, value): a location that is not a line's, more lines than there are, more runs than there are.
     for (field, value) in [(64, 1_u32), (72, 1000), (56, 9)] {
         let disk = logged(2, true);
         let end = 64 + sum_of_runs(1);
@@ -207,7 +207,7 @@ fn a_visitors_error_ends_the_replay() {
     assert!(matches!(outcome, Err(MediumError::TooLarge { found: 2, .. })));
 }
 
-/// However much was written in an epoch, it must find its place: refused for ever, it would end the session.
+/// Any amount that an epoch has written must fit: a record that is always refused would end the session.
 #[test]
 fn a_record_over_the_bound_gets_a_half_to_itself() {
     let disk = logged(0, true);
@@ -272,7 +272,7 @@ fn read(disk: &SimDisk) -> Result<Superblock> {
 }
 
 #[test]
-fn the_superblock_comes_back_as_written() {
+fn the_superblock_round_trips() {
     let (disk, block) = with_two_states();
     assert_eq!(read_noting(&disk).expect("nothing is damaged"), (block.clone(), None));
     assert!(block.geometry.expect(&block.geometry).is_ok());
@@ -318,7 +318,7 @@ fn flips_in_both_superblocks_are_reported() {
     }
 }
 
-/// CRC32C, bit by bit, so that the format does not vouch for itself.
+/// CRC32C, bit by bit, so that the format's own code does not check itself.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc: u32, &byte| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| (crc >> 1) ^ (0x82F6_3B78 & 0_u32.wrapping_sub(crc & 1)))
@@ -326,7 +326,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn another_version_says_so_whatever_the_rest_is() {
+fn another_version_is_reported_whatever_the_rest_is() {
     for (slot, version) in [(0, VERSION + 1), (4096, 900), (0, 0)] {
         let (disk, _) = with_two_states();
         let mut preamble = [&b"HolmPool"[..], &version.to_le_bytes()].concat();
@@ -361,7 +361,7 @@ fn a_valid_superblock_with_another_meaning_is_reported() {
 }
 
 #[test]
-fn a_pool_cut_anywhere_or_of_something_else_is_reported() {
+fn a_truncated_or_foreign_superblock_file_is_reported() {
     for len in (0..8192).step_by(512) {
         let (disk, _) = with_two_states();
         disk.truncate(&pool_path(&dir()), len);

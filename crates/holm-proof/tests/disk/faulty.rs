@@ -1,4 +1,4 @@
-//! Calls that fail: every call of a session, with every kind of failure, once and for good.
+//! Calls that fail: every call of a session, with every kind of failure, once and permanently.
 
 use crate::session::{Database, UUID, dir, is_there, options, read_back, record_of, recovered};
 use holm_medium::error::{MediumError, Result};
@@ -8,7 +8,7 @@ use holm_proof::disk::{Fault, Kind, SimDisk};
 
 const FAULTS: [Fault; 5] = [Fault::Eio, Fault::NoSpace, Fault::Interrupted, Fault::WouldBlock, Fault::Short(100)];
 
-/// A session on a faulty disk; the last epoch acknowledged, the last attempted, and how it ended.
+/// A session on a faulty disk; returns the last epoch acknowledged, the last attempted, and how the session ended.
 fn session(disk: &SimDisk, direct: bool) -> (u64, u64, Result<()>) {
     match Database::create(disk, direct) {
         Ok(mut database) => {
@@ -57,7 +57,7 @@ fn every_call_may_fail_once() {
 }
 
 #[test]
-fn every_call_may_begin_to_fail_for_good() {
+fn every_call_may_fail_permanently() {
     let calm = SimDisk::new();
     assert!(session(&calm, false).2.is_ok());
     for kind in [Kind::Read, Kind::Write, Kind::Allocate, Kind::Sync, Kind::Meta] {
@@ -104,7 +104,7 @@ fn where_direct_writes_are_refused_records_are_synced() {
 }
 
 #[test]
-fn two_makers_of_one_database_exclude_each_other() {
+fn concurrent_creations_of_one_database_exclude_each_other() {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
     let other = disk.open(&dir().join("pool.new"), holm_medium::vfs::How::CREATE).expect("no faults");

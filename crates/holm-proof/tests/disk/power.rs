@@ -8,7 +8,7 @@ use holm_medium::superblock::{Superblock, pool_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
-/// A log whose last record is written at `fault`; the disk with the power off.
+/// A log whose last record is written with `fault`; returns the disk with the power off.
 fn cut(epochs: u64, direct: bool, kind: Kind, fault: Fault) -> SimDisk {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
@@ -113,7 +113,7 @@ fn session_after_session_with_power_lost_in_each_loses_nothing() {
         let mut floor = 0;
         let mut ceiling = 0;
         for round in 0..6_u64 {
-            // Sometimes within recovery itself, sometimes while the session works, sometimes not at all.
+            // Sometimes within recovery itself, sometimes during the session, sometimes not at all.
             let call = (seed * 7919 + round * 104_729) % 60;
             disk.fail(Kind::Any, call, Fault::PowerCut);
             if let Ok(mut database) = Database::open(&disk, direct) {
@@ -130,7 +130,7 @@ fn session_after_session_with_power_lost_in_each_loses_nothing() {
 }
 
 #[test]
-fn a_record_torn_right_after_a_switch_is_no_obstacle() {
+fn a_record_torn_right_after_a_switch_does_not_stop_recovery() {
     let disk = SimDisk::new();
     let mut database = Database::create(&disk, true).expect("no faults");
     database.put().expect("no faults");
@@ -140,7 +140,7 @@ fn a_record_torn_right_after_a_switch_is_no_obstacle() {
     let after = disk.crash_to_durable();
     let mut database = Database::open(&after, true).expect("power loss damages nothing");
     assert_eq!(database.acknowledged, 1);
-    // What remains of the torn record lies in the half that is written now, and is of another pass.
+    // The rest of the torn record lies in the half that is written now, and belongs to another pass.
     database.put().expect("no faults");
     assert_eq!(recovered(&after).ok(), Some(2));
 }
@@ -165,7 +165,7 @@ fn the_superblock_is_the_old_or_the_new_one() {
             let (read, _) = Superblock::read(&*pool, &pool_path(&dir())).expect("one slot is whole");
             seen[read.epoch as usize] += 1;
         });
-        // Of the second slot the older state cannot come back: the first one is durable.
+        // The second slot's older state cannot come back: the first slot is durable.
         assert!(seen[..3] == [0; 3] && (seen[3] > 0) == (slot == 0) && seen[4] > 0, "{seen:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! How far records reach: enough to find what is whole behind damage, and no more is read.
+//! How far records reach: replay reads enough to find the intact records behind damage, and no more.
 
 use crate::session::{UUID, dir, log_0, record_of};
 use holm_medium::error::MediumError;
@@ -6,7 +6,7 @@ use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, verify};
 use holm_medium::vfs::Vfs;
 use holm_proof::disk::{Kind, SimDisk};
 
-/// More than a new pass reaches to.
+/// More than the reach of a new pass.
 const LARGE: usize = 17 << 20;
 
 fn large(epoch: u64) -> RecordBuffer {
@@ -26,7 +26,7 @@ fn new_log(disk: &SimDisk) -> Log {
 fn damage_before_records_of_any_size_is_no_tail() {
     let disk = SimDisk::new();
     let mut log = new_log(&disk);
-    // Where each append began: a large one begins with the record that says how large.
+    // Where each append began: a large one begins with the record that states its size.
     let mut begun = Vec::new();
     for mut record in [record_of(1), large(2), large(3), record_of(4)] {
         begun.push(log.position().offset as usize);
@@ -60,6 +60,6 @@ fn what_older_passes_left_far_behind_is_not_read() {
     let seen = verify(&disk, &dir(), &UUID, start).expect("nothing is damaged");
     assert_eq!(seen.last_epoch, Some(9));
     let read = disk.calls().of(Kind::Read) - before;
-    // A mebibyte at once: sixteen of each half, where there are thirty-four and more.
+    // One mebibyte per read: sixteen for each half, which has thirty-four and more.
     assert!((32..40).contains(&read), "{read} reads");
 }

@@ -1,4 +1,4 @@
-//! A database without a tree: epochs whose bytes follow from their numbers, a log, a superblock, recovery.
+//! A database without a tree: epochs whose numbers determine their bytes, a log, a superblock, recovery.
 
 use holm_medium::error::{MediumError, Result};
 use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, Replayed, replay};
@@ -25,7 +25,7 @@ pub(crate) fn options(direct: bool) -> LogOptions {
     LogOptions { initial: 16 << 10, maximum: 64 << 10, direct }
 }
 
-/// The superblock's file, made.
+/// The superblock's file, created.
 pub(crate) fn made(disk: &SimDisk, superblock: &mut Superblock) -> Result<Box<dyn VfsFile>> {
     let pool = reserve(disk, &dir())?.expect("there is none");
     superblock.create(disk, &dir(), &*pool)?;
@@ -51,7 +51,7 @@ pub(crate) fn superblock() -> Superblock {
     }
 }
 
-/// Locations and bytes that an epoch logs: a few runs, now and then more than a page.
+/// Locations and bytes that an epoch logs: a few runs, sometimes more than a page.
 pub(crate) fn runs_of(epoch: u64) -> Vec<(u64, Vec<u8>)> {
     let long = if epoch.is_multiple_of(3) { 80 } else { 3 };
     let bytes = |lines: u64, salt: u64| (0..lines * 64).map(|i| (i * 7 + epoch * 31 + salt) as u8).collect();
@@ -65,7 +65,7 @@ pub(crate) fn record_of(epoch: u64) -> RecordBuffer {
     record
 }
 
-/// Replays, and holds every run against what its epoch must have logged. Epochs must follow one another from `after`.
+/// Replays, and compares every run with what its epoch must have logged. Epochs must be consecutive from `after`.
 pub(crate) fn read_back(vfs: &dyn Vfs, uuid: &[u8; 16], start: LogStart, after: u64) -> Result<Replayed> {
     let mut met: Vec<(u64, u64, Vec<u8>)> = Vec::new();
     let seen = replay(vfs, &dir(), uuid, start, |epoch, location, bytes| {
@@ -79,7 +79,7 @@ pub(crate) fn read_back(vfs: &dyn Vfs, uuid: &[u8; 16], start: LogStart, after: 
     Ok(seen)
 }
 
-/// A new directory with a log of so many epochs, none of them checkpointed.
+/// A new directory with a log of `epochs` epochs, none of them checkpointed.
 pub(crate) fn logged(epochs: u64, direct: bool) -> SimDisk {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
@@ -102,9 +102,9 @@ pub(crate) struct Database {
     pool: Box<dyn VfsFile>,
     pub(crate) superblock: Superblock,
     pub(crate) log: Log,
-    /// The last epoch whose append returned well.
+    /// The last epoch whose append succeeded.
     pub(crate) acknowledged: u64,
-    /// The last epoch that was appended at all.
+    /// The last epoch for which an append was attempted.
     pub(crate) attempted: u64,
 }
 
@@ -117,7 +117,7 @@ impl Database {
         Ok(Database { pool, superblock, log, acknowledged: 0, attempted: 0 })
     }
 
-    /// Recovery: replay, take what was replayed as durable in the data files, begin afresh.
+    /// Recovery: replays the log, assumes that the replayed data is durable in the data files, and starts a new log.
     pub(crate) fn open(disk: &SimDisk, direct: bool) -> Result<Database> {
         let path = pool_path(&dir());
         let pool = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
@@ -131,7 +131,7 @@ impl Database {
         Ok(Database { pool, superblock, log, acknowledged: epoch, attempted: epoch })
     }
 
-    /// One epoch. Tried once more if the disk was full and may not be so any longer.
+    /// One epoch. Retried once if the disk was full and may have space again.
     pub(crate) fn put(&mut self) -> Result<()> {
         let mut record = record_of(self.acknowledged + 1);
         self.attempted = self.acknowledged + 1;
@@ -151,7 +151,7 @@ impl Database {
         self.log.trim(8 << 10)
     }
 
-    /// Epochs that make the log grow, a checkpoint with an epoch between its two halves, epochs after it.
+    /// Epochs that make the log grow, a checkpoint with an epoch between its two halves, and epochs after it.
     pub(crate) fn work(&mut self) -> Result<()> {
         (0..4).try_for_each(|_| self.put())?;
         let epoch = self.acknowledged;
@@ -166,12 +166,12 @@ impl Database {
     }
 }
 
-/// What recovery finds on a disk: the last epoch, or why there is none.
+/// What recovery finds on a disk: the last epoch, or the error.
 pub(crate) fn recovered(disk: &SimDisk) -> Result<u64> {
     Database::open(disk, true).map(|database| database.acknowledged)
 }
 
-/// Whether there is a database at all: its superblock's file has its name.
+/// Whether a database exists: its superblock's file has its name.
 pub(crate) fn is_there(disk: &SimDisk) -> bool {
     disk.contents(Path::new("/d/pool")).is_some()
 }

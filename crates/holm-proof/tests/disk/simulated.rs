@@ -1,4 +1,4 @@
-//! The simulated disk itself: it must lose what real ones lose, and keep what they keep.
+//! The simulated disk itself: it must lose what real disks lose, and keep what they keep.
 
 use holm_medium::vfs::{AlignedBytes, How, Vfs, read_exact_at, write_all_at};
 use holm_proof::disk::{Fault, Kind, SECTOR, SimDisk, Undecided};
@@ -20,7 +20,7 @@ fn synced(bytes: &[u8]) -> io::Result<SimDisk> {
 }
 
 #[test]
-fn every_sector_decides_for_itself_and_so_does_the_length() -> io::Result<()> {
+fn each_sector_and_the_length_persist_separately() -> io::Result<()> {
     let disk = synced(&[1; 2 * SECTOR])?;
     let open = disk.open(file(), How::WRITE)?;
     write_all_at(&*open, &[2; 2 * SECTOR], 0)?;
@@ -39,7 +39,7 @@ fn every_sector_decides_for_itself_and_so_does_the_length() -> io::Result<()> {
 }
 
 #[test]
-fn what_a_failed_sync_left_no_later_sync_writes() -> io::Result<()> {
+fn no_later_sync_writes_what_a_failed_sync_left() -> io::Result<()> {
     let disk = synced(&[1; SECTOR])?;
     let open = disk.open(file(), How::WRITE)?;
     write_all_at(&*open, &[2; SECTOR], 0)?;

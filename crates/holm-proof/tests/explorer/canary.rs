@@ -1,8 +1,8 @@
-//! The net has no hole: each bug of the canary, re-created from published indexes, is caught by a test of its own.
+//! The tests have no hole: each bug of the canary, re-created from published indexes, is caught by a test of its own.
 //!
-//! Who had which bug, and where the others are that have been published, is told in `docs/designs/canary.md`. More are
-//! re-created elsewhere: an epoch's end done wrong in `epochs`, a reader who believes too early in `readers`, a latch
-//! let go too early in `schedules` of the crate.
+//! `docs/designs/canary.md` says which index had which bug, and where the other published bugs are. Other files
+//! re-create more of them: wrong ends of epochs in `epochs`, a reader that does not wait in `readers`, a latch that is
+//! released too early in `schedules` of the crate.
 
 use holm_proof::Subject;
 use holm_proof::scenarios::{Verdict, survives_planting_and_giving_up, survives_reuse_of_what_recovery_freed};
@@ -29,7 +29,7 @@ fn a_missing_flush_is_caught_and_the_lost_store_is_named() {
     caught(&canary_1, &change(), Persistency::Word);
 }
 
-/// Every store of it is there when only the process dies: such a bug is not for that model to see.
+/// If only the process dies, every store is present, so that model cannot show this bug.
 #[test]
 fn a_missing_flush_does_not_show_when_only_the_process_dies() {
     assert!(explore(&canary_1, &change(), &Plan::suite(Persistency::Visible)).is_ok());
@@ -77,7 +77,7 @@ fn a_link_to_a_leaf_that_is_not_durable_is_caught() {
     }
 }
 
-/// The answers already are wrong, without any crash.
+/// Answers are wrong even without a crash.
 #[test]
 fn a_key_of_zero_that_counts_as_nothing_is_caught() {
     let steps = vec![Step::Put(0, 7), Step::Put(10, 8), Step::Put(0, 9), Step::Remove(0)];
@@ -93,7 +93,7 @@ fn a_recovery_that_does_not_finish_a_split_is_caught() {
     }
 }
 
-/// The first crash cannot show it: until the power fails, the recovered tree is right.
+/// The first crash cannot show it: until power fails, the recovered tree is correct.
 #[test]
 fn a_recovery_that_is_not_durable_is_caught_by_the_second_crash() {
     for first in [Persistency::Line, Persistency::Visible] {
@@ -128,13 +128,13 @@ fn a_pair_that_is_in_neither_slot_is_caught() {
 }
 
 #[test]
-fn a_lock_that_nobody_takes_back_is_caught() {
+fn a_lock_that_is_never_released_is_caught() {
     for persistency in Persistency::ALL {
         caught(&canary_14, &inserts(), persistency);
     }
 }
 
-/// One leaf, and steps after which the answers or the contents already are wrong without any crash.
+/// One leaf, and steps after which answers or contents are wrong even without a crash.
 fn simply_caught(subject: &'static Subject, past: &[(u64, u64)], steps: &[Step]) {
     let past = past.iter().map(|(key, payload)| Step::Put(*key, *payload)).collect();
     let script = Script { name: "values".into(), past, steps: steps.to_vec(), blocks: 8 };
@@ -157,7 +157,7 @@ fn a_greatest_key_that_counts_as_nothing_is_caught() {
     caught(&canary_20, &ends(), Persistency::Visible);
 }
 
-/// Link and bitmap share a line, whose stores persist in order on x86: there the bitmap's flush makes up for it.
+/// Link and bitmap share a line, whose stores persist in order on x86: there the bitmap's flush covers the link.
 #[test]
 fn a_link_that_is_not_flushed_is_caught_where_words_persist_alone() {
     let violation = caught(&canary_21, &overflow(28), Persistency::Word);
@@ -174,9 +174,9 @@ fn a_missing_fence_between_a_pair_and_its_bitmap_is_caught() {
     assert!(explore(&canary_22, &change(), &Plan::suite(Persistency::Visible)).is_ok(), "the process alone loses none");
 }
 
-/// The crash itself leaves a tree that looks sound; the next removal of the key does not take it away.
+/// The image of the crash looks sound; the next removal of the key does not remove it.
 #[test]
-fn a_removed_key_that_comes_back_is_caught_by_going_on() {
+fn a_removed_key_that_comes_back_is_caught_by_further_operations() {
     for persistency in Persistency::ALL {
         let violation = caught(&canary_23, &updates(), persistency);
         assert!(violation.wrong.contains("Remove"), "{violation}");
@@ -196,16 +196,16 @@ fn a_capacity_that_is_off_by_one_is_caught() {
     assert!(violation.wrong.contains("it panicked"), "{violation}");
 }
 
-/// Nobody hangs: whoever finds no room after so many splits says so.
+/// No operation hangs: an operation that finds no room after that many splits reports it.
 #[test]
-fn a_leaf_that_takes_nothing_after_its_last_pair_went_is_caught() {
+fn a_leaf_that_accepts_nothing_after_it_was_empty_is_caught() {
     let keys = [10, 20, 30];
     let past: Vec<_> = keys.iter().map(|key| (*key, key + 1)).collect();
     let steps: Vec<_> = keys.into_iter().map(Step::Remove).chain([Step::Put(15, 1)]).collect();
     simply_caught(&canary_26, &past, &steps);
 }
 
-/// A scenario that the canary without bugs passes fails.
+/// A scenario that passes for the canary without bugs fails for the bug.
 fn fails(scenario: fn(&'static Subject) -> Verdict, bug: &'static Subject) {
     scenario(&canary_0).expect("without a bug there is nothing to find");
     println!("{}", scenario(bug).expect_err("a known bug"));
@@ -217,11 +217,11 @@ fn a_leaf_that_comes_back_is_caught() {
 }
 
 #[test]
-fn a_leaf_that_is_one_before_it_is_empty_is_caught() {
+fn a_leaf_that_is_found_before_it_is_empty_is_caught() {
     fails(survives_planting_and_giving_up, &canary_16);
 }
 
 #[test]
-fn a_chain_that_leads_into_blocks_given_out_again_is_caught() {
+fn a_chain_into_reused_blocks_is_caught() {
     fails(survives_reuse_of_what_recovery_freed, &canary_17);
 }

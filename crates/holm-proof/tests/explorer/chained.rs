@@ -1,5 +1,5 @@
-//! A chain whose links have versions: every scenario, the table, and scripts of its own, in which leaves have one
-//! before them.
+//! A chain whose links have versions: every scenario, the table, and scripts in which leaves have another leaf before
+//! them.
 
 use holm_proof::subjects::chained::bd_tree_chained;
 use holm_proof::{
@@ -14,7 +14,7 @@ mod scenario {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     let rows = table::rows(&bd_tree_chained, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
     println!("{}", table::Table(&rows));
     let holes: Vec<_> = rows.iter().flat_map(|row| row.holes()).collect();
@@ -26,7 +26,7 @@ fn puts(keys: impl IntoIterator<Item = u64>, payload: u64) -> impl Iterator<Item
     keys.into_iter().zip(payload..).map(|(key, payload)| Step::Put(key, payload))
 }
 
-/// Every tenth key, which in this order fills a leaf after the other: 25 pairs in the first one, 28 in the others.
+/// Every tenth key, in an order that fills one leaf after another: 25 pairs in the first one, 28 in the others.
 fn tens(range: RangeInclusive<u64>) -> impl Iterator<Item = u64> {
     range.map(|i| i * 10)
 }
@@ -35,7 +35,7 @@ fn script(name: &str, past: Vec<Step>, steps: Vec<Step>) -> Script {
     Script { name: name.into(), past, steps, blocks: 24 }
 }
 
-/// The third of four leaves splits, and in a later epoch its lower half: the one before changes its link twice.
+/// The third of four leaves splits, and in a later epoch its lower half: the leaf before changes its link twice.
 fn splits_within() -> Script {
     let past = puts(tens(1..=100), 1).collect();
     let lower = (541..=556).filter(|key| key % 10 != 0);
@@ -44,21 +44,21 @@ fn splits_within() -> Script {
     script("splits within", past, steps.collect())
 }
 
-/// The first leaf hands its pairs on, the lowest key stays, and then the leaf behind it splits.
+/// The first leaf hands its pairs on and keeps the lowest key, and then the leaf behind it splits.
 fn hands_on() -> Script {
     let past = puts([0], 1).chain(puts(tens(1..=30), 2)).chain([Step::Tick; 2]).collect();
     let steps = puts([15, 0, 25], 1_001).chain([Step::Tick]).chain(puts([0, 35, 45], 1_010)).chain([Step::Tick]);
     script("hands on", past, steps.chain(puts([0, 55], 1_020)).chain([Step::Remove(0)]).collect())
 }
 
-/// The first leaf is as full as it gets, and the lowest key comes only then, and changes in each epoch.
+/// The first leaf is as full as possible. Only then the lowest key comes, and it changes in each epoch.
 fn comes_late() -> Script {
     let past = puts(tens(1..=30), 1).chain([Step::Tick; 2]).collect();
     let steps = (0..5).flat_map(|epoch| [Step::Put(0, 1_000 + epoch), Step::Tick]).chain(puts([5], 1_100));
     script("comes late", past, steps.collect())
 }
 
-/// Old versions fill a leaf of few pairs that has one before it.
+/// Old versions fill a leaf of few pairs that has a leaf before it.
 fn refreshes_within() -> Script {
     let few = || tens(58..=69);
     let gone = tens(54..=57).chain(tens(70..=81)).map(Step::Remove);
@@ -67,7 +67,7 @@ fn refreshes_within() -> Script {
     script("refreshes within", past.collect(), steps.chain(puts(few(), 1_201)).collect())
 }
 
-/// The third of four leaves takes the fourth one's pairs over, and grows until it splits.
+/// The third of four leaves takes over the fourth one's pairs, and grows until it splits.
 fn merges_within() -> Script {
     let gone = tens(54..=75).chain(tens(90..=105)).map(Step::Remove);
     let past = puts(tens(1..=109), 1).chain([Step::Tick]).chain(gone).chain([Step::Tick; 3]);
@@ -76,7 +76,7 @@ fn merges_within() -> Script {
     script("merges within", past.collect(), steps.collect())
 }
 
-/// The third of four leaves loses its last pairs, and another one changes later.
+/// The third of four leaves loses its last pairs, and another leaf changes later.
 fn empties_within() -> Script {
     let gone = tens(54..=79).map(Step::Remove);
     let past = puts(tens(1..=100), 1).chain([Step::Tick]).chain(gone).chain([Step::Tick; 2]);
@@ -84,7 +84,7 @@ fn empties_within() -> Script {
     script("empties within", past.collect(), steps.into())
 }
 
-/// Full leaves under two nodes, of which those split that lie around the end of the first node.
+/// Full leaves under two nodes; the leaves around the end of the first node split.
 fn splits_across_nodes() -> Script {
     let leaves = 2 + bd_tree_chained.children as u64;
     let past = puts(tens(1..=leaves * 28), 1).collect();
@@ -97,7 +97,7 @@ const LINE: Persistency = Persistency::Line;
 const WORD: Persistency = Persistency::Word;
 const VISIBLE: Persistency = Persistency::Visible;
 
-/// One crash, and two, of which the second one has few images.
+/// One crash, and two, the second of which has few images.
 fn plans() -> impl Iterator<Item = Plan> {
     let late = [LINE, WORD].map(|model| Plan { ticker: lagging, nested: 2, ..Plan::twice(model) });
     let mixed =
@@ -112,7 +112,7 @@ fn survives(script: &Script, plan: &Plan) -> Report {
 }
 
 #[test]
-fn leaves_that_have_one_before_them_survive() {
+fn leaves_with_a_predecessor_survive() {
     for script in [splits_within(), hands_on(), comes_late(), refreshes_within(), merges_within(), empties_within()] {
         plans().for_each(|plan| drop(survives(&script, &plan)));
     }
@@ -128,11 +128,11 @@ fn first_leaves_of_nodes_survive() {
     }
 }
 
-/// A process dies within a change of the chain; recovery finishes it or takes it back, and the power fails before that
-/// is durable: the cut must find all as it was. Every image of the death is gone on from, for one of them alone may lie
-/// there.
+/// A process dies within a change of the chain. Recovery finishes or undoes the change, and power fails before that is
+/// durable: the recovery point must find everything as it was. The search continues from every image of the process's
+/// death, because only one of them may contain the case.
 #[test]
-fn what_recovery_did_to_the_chain_is_taken_back_whole() {
+fn changes_of_the_chain_by_recovery_are_undone_completely() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(VISIBLE, LINE) };
     let first = |script: Script, steps: usize| Script { steps: script.steps[..steps].to_vec(), ..script };
     for script in [first(splits_within(), 1), first(hands_on(), 1), first(merges_within(), 9), empties_within()] {
@@ -141,11 +141,11 @@ fn what_recovery_did_to_the_chain_is_taken_back_whole() {
     }
 }
 
-/// Each store of the design's own, in operations and in recovery, is missed if it is left out: a fresh leaf's link,
-/// those to an empty leaf behind all, from a first leaf and from the one before, a merge's and recovery's; and of a
-/// merge the two words of a pair.
+/// Every store of the design itself, in operations and in recovery, is needed: some crash reveals its absence. The
+/// stores are: a fresh leaf's link; the links to an empty leaf at the end, from a first leaf, and from the leaf before;
+/// the links of a merge and of recovery; and the two words of a merged pair.
 #[test]
-fn nothing_is_stored_in_vain() {
+fn every_store_is_needed() {
     let first = |script: Script, steps: usize| Script { steps: script.steps[..steps].to_vec(), ..script };
     let overflow = script("overflow", puts(tens(1..=25), 1).collect(), puts([260], 1_001).collect());
     let short =
@@ -166,7 +166,7 @@ fn nothing_is_stored_in_vain() {
     }
 }
 
-/// Leaves of a script's tree before its steps and at the most after one of them.
+/// The leaves of a script's tree before its steps, and the largest number after one of them.
 fn leaves(script: &Script) -> [usize; 2] {
     let (grove, mut history) = Grove::plant(&bd_tree_chained, script, advance, &BTreeSet::new()).expect("sound");
     let count = || grove.contents().expect("a sound tree").1.len();

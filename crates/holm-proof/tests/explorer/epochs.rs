@@ -1,6 +1,6 @@
-//! Ends of epochs done wrong, each caught: the net under the clock has no hole either.
+//! Wrong ends of epochs, each of which is caught: the tests below the clock have no hole either.
 //!
-//! That each flush and fence of the right one is needed is in `mutants`.
+//! That each flush and fence of the correct end is needed is tested in `mutants`.
 
 use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result, Stay};
 use holm_proof::script::{change, merge, refresh, split};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
-/// Ends the epoch in an order of its own.
+/// Publishes the epoch before the clock's word is durable.
 fn publish_first(quill: &Quill<Recorded>) -> Result<()> {
     let pool = quill.pool();
     let ended = pool.clock.raise();
@@ -31,7 +31,7 @@ fn publish_first(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
-/// The clock's word is durable before the lines are.
+/// Makes the clock's word durable before the lines are.
 fn word_first(quill: &Quill<Recorded>) -> Result<()> {
     let pool = quill.pool();
     let ended = pool.clock.raise();
@@ -47,7 +47,7 @@ fn word_first(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
-/// The lines of the epoch are taken and not written back.
+/// Drains the lines of the epoch and does not write them back.
 fn forgetful(quill: &Quill<Recorded>) -> Result<()> {
     quill.clock().drain(quill.clock().active(), |_, _| {});
     advance(quill)
@@ -76,8 +76,8 @@ fn an_epoch_whose_lines_are_forgotten_is_caught() {
     assert_eq!(caught(forgetful).wrong, "the contents");
 }
 
-/// Recovery without its scrub: the stores that blot out what belongs to lost epochs do not last, so that a second
-/// crash, after epochs of the same numbers, brings it back.
+/// Recovery without its scrub: the stores that overwrite states of lost epochs are not durable. So a second crash,
+/// after epochs with the same numbers, brings those states back.
 #[test]
 fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
     for subject in [&buffered, &bd_tree_literal] {
@@ -97,17 +97,18 @@ fn a_recovery_that_does_not_scrub_is_caught_by_the_second_crash() {
     }
 }
 
-/// A process died within a merge, when the left leaf was empty and the right one was not yet; recovery emptied that one
-/// under its own tag, long durable; then the power failed, the cut took back the merge, and the right leaf was gone.
-/// All images of the death are gone on from, for one of them alone lies there.
+/// A process died within a merge, when the left leaf was empty and the right one was not yet. Recovery emptied the
+/// right one under its own tag, which was long durable. Then power failed, the recovery point undid the merge, and the
+/// right leaf was lost. The search continues from all images of the process's death, because only one contains the
+/// case.
 #[test]
-fn a_merge_that_recovery_finished_is_taken_back_whole() {
+fn a_merge_that_recovery_finished_is_undone_completely() {
     let plan = Plan { nested: 1_000, ..Plan::mixed(Persistency::Visible, Persistency::Line) };
     let report = explore(&buffered, &merge(28), &plan).unwrap_or_else(|violation| panic!("{violation}"));
     assert!((10..1_000).contains(&report.rounds), "{report}");
 }
 
-/// What was retired in an epoch is free as soon as the next one begins, an epoch early.
+/// What was retired in an epoch is free as soon as the next one begins, an epoch too early.
 pub(crate) fn hasty(quill: &Quill<Recorded>) -> Result<()> {
     lagging(quill)?;
     let pool = quill.pool();
@@ -116,7 +117,7 @@ pub(crate) fn hasty(quill: &Quill<Recorded>) -> Result<()> {
     Ok(())
 }
 
-/// A leaf gives way in one epoch, and in the next another one does, when a crash still finds the first one whole.
+/// One leaf is replaced in one epoch, and another one in the next, while a crash still needs the first one.
 #[test]
 fn a_block_that_is_used_again_an_epoch_early_is_caught() {
     let put = |key: u64| Step::Put(key, 1_000 + key);
@@ -159,7 +160,7 @@ fn a_slot_that_is_used_again_an_epoch_early_is_caught() {
     }
 }
 
-/// The paper's fields need two stores for a rollover, in the order in which they reach their line.
+/// The paper's fields need two stores for a rollover, and the order in which these reach their line.
 #[test]
 fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
     let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Word) };
@@ -168,14 +169,14 @@ fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
     explore(&bd_tree, &change(), &plan).unwrap_or_else(|violation| panic!("{violation}"));
 }
 
-/// A tree whose clock two threads quarrel about.
+/// A tree with a clock, on which two threads interfere.
 struct Scene {
     quill: Arc<Quill<Recorded>>,
     tree: Arc<dyn Tree>,
     root: Root,
 }
 
-/// Whether a late writer asks if his label is still the clock's.
+/// Whether a late writer checks that its label is still the clock's.
 #[derive(Clone, Copy, PartialEq)]
 enum Asks {
     Yes,
@@ -196,7 +197,7 @@ impl Scene {
         scene
     }
 
-    /// Puts the next payload under a key, by a thread that checks in for that; gives the label.
+    /// Puts the next payload under a key, on a thread that pins an epoch for it; returns the label.
     fn put(&self, key: u64) -> Epoch {
         let mut stay = self.quill.clock().check_in().expect("sound");
         self.put_in(&mut stay, key)
@@ -207,8 +208,9 @@ impl Scene {
         stay.epoch()
     }
 
-    /// Somebody checks in, and puts a key after the clock has been raised and others have worked in the epoch after.
-    /// Who does not ask shows the tree the label of a clock of his own, which stands still. Gives his label.
+    /// Pins an epoch, and puts a key after the clock has advanced and others have worked in the next epoch. A writer
+    /// that does not check gives the tree the label of its own clock, which does not advance. Returns the writer's
+    /// label.
     fn late(&self, asks: Asks, key: u64, others: impl FnOnce() + Send) -> Epoch {
         let clock = self.quill.clock();
         thread::scope(|scope| {
@@ -233,7 +235,7 @@ impl Scene {
         self.tree.get(&self.root, key).payload
     }
 
-    /// What is found if the power fails now and takes nothing of what the clock does not declare lost.
+    /// The contents that recovery finds if power fails now and keeps every store.
     fn crashed(&self) -> Contents {
         let (left, nothing) = (Snapshot::of(self.quill.image()), BTreeSet::new());
         let grove = Grove::revive(&buffered, &left, Persistency::Line, advance, &nothing).expect("recovers");
@@ -251,9 +253,9 @@ impl Scene {
     }
 }
 
-/// Labels no longer rise along the order of effects: what was seen first is lost, and what came after it is kept.
+/// Labels no longer rise along the order of effects: what readers saw first is lost, and what came after it is kept.
 #[test]
-fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
+fn a_writer_that_does_not_validate_is_caught_by_a_crash() {
     let found = |asks| {
         let scene = Scene::new((1..=29).rev().map(|key| key * 10));
         let (early, late) = (5, 285);
@@ -270,9 +272,9 @@ fn a_writer_who_does_not_validate_is_caught_by_the_cut() {
     assert_eq!(found(Asks::No), (FIRST_EPOCH + 1, true, false), "no prefix of what happened");
 }
 
-/// In one leaf the newer state hides what the older label adds: it is lost at once.
+/// In one leaf, the newer state hides what the older label adds: it is lost at once.
 #[test]
-fn a_writer_who_does_not_validate_is_caught_by_the_next_reader() {
+fn a_writer_that_does_not_validate_is_caught_by_the_next_reader() {
     let seen = |asks| {
         let scene = Scene::new([10, 20].into_iter());
         scene.late(asks, 15, || {
@@ -283,9 +285,9 @@ fn a_writer_who_does_not_validate_is_caught_by_the_next_reader() {
     assert_eq!((seen(Asks::Yes), seen(Asks::No)), (Some(16), None));
 }
 
-/// Blocks that are taken before the label is validated are old enough for it; afterwards another thread, of the next
-/// epoch, may have made one free that is not. By then that block's end is durable, so no crash misses it: the rule is
-/// broken, and the next one in the row, that a clock is raised only when the epoch before is durable, still holds.
+/// Blocks that are taken before the label is validated are old enough for it. After the validation, another thread of
+/// the next epoch may have released a block that is not. By then that block's end is durable, so no crash needs it. The
+/// rule is broken, but the next rule in the row still holds: the clock advances only when the epoch before is durable.
 #[test]
 fn a_block_taken_after_validation_is_too_young_for_its_label() {
     let taken = |asks| {

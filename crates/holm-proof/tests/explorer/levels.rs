@@ -1,6 +1,5 @@
-//! Designs whose nodes above the leaves are durable too: every scenario and scripts of their own with six children
-//! a node, or five, so that few pairs make a tree high; the table, with nodes as they are used; and each site of theirs
-//! left out.
+//! Designs with durable nodes above the leaves: every scenario, and scripts with six or five children per node, so that
+//! few pairs make a high tree. Also the table, with nodes of the usual size, and each of the nodes' sites left out.
 
 use holm_medium::MediumError;
 use holm_proof::script::{empty_out, merge, random};
@@ -32,12 +31,12 @@ fn no_holes(subject: &'static Subject) {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     no_holes(&fast_fair_all);
     no_holes(&isle_all);
 }
 
-/// Ascending keys, which make so many leaves, and then so many of the lowest one's that it is full; then a few more.
+/// Ascending keys, which make this many leaves; then keys of the lowest leaf until it is full; then a few more.
 fn wedge(subject: &'static Subject, leaves: u64, more: u64) -> Script {
     let half = subject.capacity as u64 / 2;
     let keys = (1..=leaves * half + half).map(|i| i * 100);
@@ -58,17 +57,17 @@ fn ascent(subject: &'static Subject, leaves: u64) -> Script {
     }
 }
 
-/// Of few children a node: the first top splits, in the midst and at its end; a node below a top that has room; and one
-/// whose new half fills the top of two levels.
+/// With few children per node: the first root splits, in its middle and at its end; a node splits below a root that has
+/// room; and a node splits whose new half fills the root of two levels.
 fn climbs(subject: &'static Subject) -> [Script; 4] {
     let most = subject.children as u64;
-    // What the last node of a level takes before it splits again.
+    // The number of children that the last node of a level takes before it splits again.
     let step = most / 2;
     let filled = most + step * (most - 2);
     [wedge(subject, most, 2), ascent(subject, most), ascent(subject, most + step), ascent(subject, filled)]
 }
 
-/// What nodes above the leaves did in a script's steps: how many there are more, and how many levels of them.
+/// What a script's steps did above the leaves: the number of additional nodes, and of additional levels.
 fn climbed(subject: &'static Subject, script: &Script) -> (usize, u32) {
     let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
     let look = || {
@@ -89,7 +88,7 @@ fn scripts_split_nodes_as_they_say() {
     assert_eq!(climbs(&isle_all_narrow).map(|script| climbed(&isle_all_narrow, &script)), said);
 }
 
-/// Every model that is owed, one crash and two, and a reader who looks on.
+/// Every model that the design must survive, with one crash and two, and with a reader beside the writer.
 fn survives(subject: &'static Subject, scripts: &[Script]) {
     let (line, visible) = (Persistency::Line, Persistency::Visible);
     let reader = Some(Reader::Careful);
@@ -116,8 +115,8 @@ fn a_wide_node_survives() {
     survives(&isle_all, &[wedge(&isle_all, 10, 2)]);
 }
 
-/// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing. A top
-/// that is missing would be made anew, so nothing else would tell that it was not durable.
+/// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing.
+/// Recovery would make a missing root, so nothing else would show that the root was not durable.
 fn rests(subject: &'static Subject, script: &Script, without: &BTreeSet<Site>) -> Result<u64, String> {
     let (grove, mut history) = Grove::plant(subject, script, advance, without).expect("a sound design");
     let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
@@ -149,7 +148,7 @@ fn what_has_returned_needs_no_recovery() {
     all_rest(&isle_all_narrow);
 }
 
-/// What a crash left is opened, and holds these pairs.
+/// Opens what a crash left, and checks that it holds these pairs.
 fn holds(subject: &'static Subject, choice: &Choice<'_>, pairs: &Contents) -> Result<(), MediumError> {
     let opened = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new())?;
     let (what, path) = ("what is found again", "leaves".into());
@@ -157,9 +156,9 @@ fn holds(subject: &'static Subject, choice: &Choice<'_>, pairs: &Contents) -> Re
     if found == expected { Ok(()) } else { Err(MediumError::Corrupt { path, offset: 0, what, found, expected }) }
 }
 
-/// Something is done to a tree of a few levels, and the power fails: whatever nodes are left that no tree leads to,
-/// they are not taken for those of what comes after the recovery, which leaves out what is said; not even when the
-/// power fails once more. Gives how many images held no pair, and the stores of recoveries.
+/// A tree of a few levels changes, and power fails. Nodes that are left and to which no tree leads are not taken for
+/// nodes of what is created after the recovery, which omits what `without` says; not even when power fails once more.
+/// Returns the number of images without a pair, and the stores of recoveries.
 fn nothing_comes_back(
     subject: &'static Subject,
     script: &Script,
@@ -200,7 +199,7 @@ fn nothing_comes_back(
     Ok((gone, stores))
 }
 
-/// A tree is given up, and a lower one planted in the same keyspace.
+/// A tree is dropped, and a lower one is created in the same keyspace.
 fn nodes_do_not_come_back(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<BTreeSet<Site>, MediumError> {
     let uproot = |grove: &Grove| {
         let (forest, root) = grove.tree();
@@ -213,7 +212,7 @@ fn nodes_do_not_come_back(subject: &'static Subject, without: &BTreeSet<Site>) -
     Ok(stores)
 }
 
-/// A node splits, and the blocks that a crash there left behind are used again.
+/// A node splits, and the blocks that a crash there left behind are reused.
 fn nodes_are_no_leaves(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<BTreeSet<Site>, MediumError> {
     let script = ascent(subject, subject.children as u64);
     let run = |grove: &Grove| {
@@ -225,7 +224,7 @@ fn nodes_are_no_leaves(subject: &'static Subject, without: &BTreeSet<Site>) -> R
 }
 
 #[test]
-fn nodes_that_nothing_leads_to_do_not_come_back() {
+fn unlinked_nodes_do_not_come_back() {
     let none = BTreeSet::new();
     nodes_do_not_come_back(&fast_fair_all_narrow, &none).expect("sound");
     nodes_do_not_come_back(&isle_all_narrow, &none).expect("sound");
@@ -233,10 +232,10 @@ fn nodes_that_nothing_leads_to_do_not_come_back() {
     nodes_are_no_leaves(&isle_all_narrow, &none).expect("sound");
 }
 
-/// Left out of the recovery, a half that was not linked becomes somebody's leaf and is still a node; nodes of a tree
-/// that is gone are still there beside those of the next one.
+/// If recovery does not end them, an unlinked half becomes a leaf's block and is still a node. Nodes of a dropped tree
+/// are still there beside those of the next one.
 #[test]
-fn nodes_that_nothing_leads_to_have_to_be_ended() {
+fn unlinked_nodes_must_be_ended() {
     let mut all = BTreeSet::new();
     for scenario in [nodes_are_no_leaves, nodes_do_not_come_back] {
         let mut ends = scenario(&isle_all_narrow, &BTreeSet::new()).expect("sound");
@@ -251,7 +250,7 @@ fn nodes_that_nothing_leads_to_have_to_be_ended() {
     assert_eq!(all.len(), 2, "halves that were not linked, and nodes without leaves: {all:?}");
 }
 
-/// How many sites scripts go through in these files, and those of them that nothing misses.
+/// The number of sites that scripts reach in these files, and those of them that no crash needs.
 fn needless(subject: &'static Subject, scripts: &[Script], files: &[&str]) -> (usize, Vec<Site>) {
     let of_nodes = |site: &Site| files.iter().any(|file| site.place.file().ends_with(file));
     let (line, visible) = (Persistency::Line, Persistency::Visible);
@@ -277,8 +276,8 @@ fn needless(subject: &'static Subject, scripts: &[Script], files: &[&str]) -> (u
     (all, rest.into_iter().collect())
 }
 
-/// But for the fence behind a new top: the leaf on whose account it grew splits next, and fences by the same thread.
-/// And for its link of zero, which in a block that no other tree has used is there already.
+/// All but two. The fence behind a new root: the leaf that made the tree grow splits next, and the same thread fences.
+/// And the root's link of zero, which a block that no other tree has used already contains.
 #[test]
 fn nodes_of_fast_fair_need_all_they_do() {
     let scripts = &climbs(&fast_fair_all_narrow)[..2];
@@ -287,7 +286,7 @@ fn nodes_of_fast_fair_need_all_they_do() {
     assert_eq!((all, orders), (5, vec![Order::Store, Order::Fence]), "{left:#?}");
 }
 
-/// As above. And a fresh half's flush and fence...
+/// Isle-Tree's nodes need all of their sites.
 #[test]
 fn nodes_of_isle_need_all_they_do() {
     let mut scripts = climbs(&isle_all_narrow)[..2].to_vec();

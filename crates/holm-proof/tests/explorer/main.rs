@@ -1,5 +1,5 @@
-//! The explorer over the designs, one program. It knows them as subjects only, which the crate has compiled. With one
-//! design compiled (`HOLM_DESIGN`), what is asked of it by every list; else also what is asked of some.
+//! The explorer over the designs, in one program. It knows them only as subjects, which the crate has compiled. With
+//! one design compiled (`HOLM_DESIGN`), it has the tests of every list; otherwise also those of particular designs.
 
 /// A test for each scenario of a design; for [`holm_proof::for_each_scenario`].
 macro_rules! tests {

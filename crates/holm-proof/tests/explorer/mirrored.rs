@@ -1,5 +1,5 @@
-//! A copy of each block's first line beside it: what of a leaf is read where searches look at the copy, before and
-//! after a recovery; and crashes, for a recovery makes all copies anew.
+//! A copy of each block's first line beside it: which lines of a leaf are read if searches use the copy, before and
+//! after a recovery. Also crashes, because a recovery renews all copies.
 
 use holm_medium::observed::Watch;
 use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
@@ -54,7 +54,7 @@ impl Bed {
         self.root = rebuilt.roots.into_iter().next().expect("one tree");
     }
 
-    /// Lines of blocks that a look reads.
+    /// The number of lines of blocks that a lookup reads.
     fn lines(&self, look: impl FnOnce(&dyn Tree, &Root)) -> usize {
         let words = self.pool.image().words(Area::Leaves.at(0), BLOCKS * BLOCK_WORDS).expect("as long as that");
         Watch::begin(words, 0..words.len(), false);
@@ -66,13 +66,13 @@ impl Bed {
     }
 }
 
-/// How many others of these have a key's fingerprint.
+/// The number of other keys among these that have a key's fingerprint.
 fn agree(key: u64, among: &[u64]) -> usize {
     among.iter().filter(|it| **it != key && Words::print(**it) == Words::print(key)).count()
 }
 
-/// Of a key that is not there only lines are read in which a fingerprint agrees, which most often is none; of one that
-/// is there, its own as well.
+/// For an absent key, only lines are read in which a fingerprint matches, most often none; for a present key, its own
+/// line as well.
 fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
     let mut none = 0;
     for key in (1..200).step_by(3) {
@@ -112,7 +112,7 @@ fn an_absent_key_is_answered_beside_the_blocks() {
     bed.rebuild();
     none += reads_pairs_alone(&bed, &keys);
     assert!(none > 3_000, "most keys agree with no other: {none}");
-    // The first line of each block, whatever fingerprints say.
+    // The first line of each block, whatever the fingerprints are.
     let both = beside.lines(|index, root| assert_eq!(index.get(root, 1).payload, None));
     assert!(both >= 2, "{both} lines where nothing is beside the blocks");
 }

@@ -1,5 +1,5 @@
-//! One image for many is as good as the many: with and without, the same verdicts on small cases, for designs as they
-//! are and with each of their stores, flushes and fences left out.
+//! One image that represents many is as good as the many: with and without pruning, small cases have the same verdicts,
+//! for unmodified designs and with each of their stores, flushes and fences left out.
 
 use holm_proof::Subject;
 use holm_proof::script::{change, inserts, overflow, removals};
@@ -10,14 +10,15 @@ use std::collections::BTreeSet;
 
 const EVERY: Bounds = Bounds { exhaustive: 200_000, pairs: 0, random: 0 };
 
-/// Every image there is, pruned or not.
+/// Every image, pruned or not.
 fn verdict(subject: &'static Subject, script: &Script, plan: &Plan, pruned: bool) -> Result<Report, Box<Violation>> {
     let report = explore(subject, script, &Plan { bounds: EVERY, pruned, ..plan.clone() })?;
     assert_eq!(report.sampled, 0, "{} {}: too large to compare", subject.name, script.name);
     Ok(report)
 }
 
-/// Compares the verdicts, down to the moment of the crash; gives how many images each opened, if it is sound.
+/// Compares the verdicts, including the moment of the crash; if the design is sound, returns the number of images that
+/// each opened.
 fn compare(subject: &'static Subject, script: &Script, plan: &Plan) -> Option<(u64, u64)> {
     match (verdict(subject, script, plan, true), verdict(subject, script, plan, false)) {
         (Ok(pruned), Ok(every)) => {
@@ -38,7 +39,8 @@ fn left_out(site: Site) -> BTreeSet<Site> {
     BTreeSet::from([site])
 }
 
-/// Each site of a design left out in turn: how many of them a single crash misses, and what both searches opened.
+/// Leaves out each site of a design in turn; returns how many of them a single crash misses, and what both searches
+/// opened.
 fn compare_mutants(subject: &'static Subject, script: &Script, persistency: Persistency) -> (usize, u64, u64) {
     let plan = Plan::suite(persistency);
     let (mut caught, mut opened, mut all) = (0, 0, 0);
@@ -52,7 +54,7 @@ fn compare_mutants(subject: &'static Subject, script: &Script, persistency: Pers
 }
 
 #[test]
-fn every_mutant_fares_the_same() {
+fn every_mutant_has_the_same_verdict() {
     let line = Persistency::Line;
     let found = [
         compare_mutants(&canary_0, &change(), line),
@@ -78,7 +80,7 @@ fn every_known_bug_is_found_at_the_same_moment() {
     }
 }
 
-/// What it is for: a split's fresh leaf is eight lines that nothing leads to, and all of it is looked at.
+/// The purpose: a split's fresh leaf has eight lines to which nothing leads, and all images are covered.
 #[test]
 fn a_split_is_explored_whole() {
     for persistency in Persistency::ALL {

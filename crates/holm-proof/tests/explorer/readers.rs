@@ -1,4 +1,4 @@
-//! What readers were told counts: a reader who believes too early is contradicted by a crash.
+//! What readers have returned counts: a crash contradicts a reader that does not wait.
 
 use holm_proof::Subject;
 use holm_proof::script::change;
@@ -14,13 +14,13 @@ fn contradicted(subject: &'static Subject, reader: Reader, persistency: Persiste
 
 /// As in an index whose readers take no latch and see a value that is not persistent yet: CCEH's copy-on-write get.
 #[test]
-fn a_reader_that_looks_into_a_leaf_while_it_is_written_is_contradicted() {
+fn a_reader_without_a_latch_is_contradicted() {
     let violation = contradicted(&canary_0, Reader::Rash, Persistency::Line).expect("a value that is lost");
     assert_eq!(violation.wrong, "the contents", "{violation}");
     assert!(contradicted(&fast_fair, Reader::Rash, Persistency::Line).is_some());
 }
 
-/// The loss of power takes what the latch let him see, if he does not ask for its epoch as well.
+/// The loss of power removes what the latch let the reader see, unless the reader also checks the epoch.
 #[test]
 fn a_reader_that_does_not_wait_for_the_epoch_is_contradicted() {
     let violation = contradicted(&buffered, Reader::Hasty, Persistency::Line).expect("an epoch that is lost");

@@ -1,4 +1,4 @@
-//! The scripts do what their names say: else the scenarios that use them would look at nothing.
+//! The scripts do what their names say: otherwise the scenarios that use them would test nothing.
 
 use holm_proof::Subject;
 use holm_proof::script::{come_along, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
@@ -34,7 +34,7 @@ fn leaves_merge() {
 }
 
 #[test]
-fn what_came_along_is_changed_next() {
+fn a_merged_pair_is_updated_next() {
     for (subject, capacity) in [(&borders, 31), (&holm_strict, 29)] {
         let script = come_along(capacity);
         let count = |steps: usize| {
@@ -48,8 +48,8 @@ fn what_came_along_is_changed_next() {
 }
 
 #[test]
-fn a_leaf_full_of_versions_is_written_anew() {
-    // Its first epoch only: two epochs later the block that was given up comes back.
+fn a_leaf_full_of_versions_is_rewritten() {
+    // Its first epoch only: two epochs later the released block comes back.
     let mut script = refresh();
     script.steps.truncate(12);
     let (before, after) = leaves(&script);
@@ -58,7 +58,7 @@ fn a_leaf_full_of_versions_is_written_anew() {
 }
 
 #[test]
-fn blocks_are_used_again() {
+fn blocks_are_reused() {
     let (before, after) = leaves(&regrow(28));
     let greatest = before.iter().max();
     assert!(after.iter().any(|leaf| !before.contains(leaf) && Some(leaf) < greatest), "{before:?} {after:?}");
@@ -72,7 +72,7 @@ fn the_root_grows() {
 }
 
 #[test]
-fn a_leaf_inherits_and_the_block_given_up_comes_back() {
+fn a_merged_leaf_grows_and_the_released_block_is_reused() {
     let mut script = inherit(31);
     let (before, after) = leaves_of(&borders, &script);
     assert_eq!((before.len(), &before), (2, &after));
@@ -81,7 +81,7 @@ fn a_leaf_inherits_and_the_block_given_up_comes_back() {
 }
 
 #[test]
-fn a_leaf_runs_empty() {
+fn a_leaf_becomes_empty() {
     let mut script = empty(31);
     script.steps.truncate(1);
     let (before, after) = leaves_of(&borders, &script);
@@ -89,7 +89,7 @@ fn a_leaf_runs_empty() {
 }
 
 #[test]
-fn the_ends_of_the_key_space_come_and_go() {
+fn the_ends_of_the_key_space_are_inserted_and_removed() {
     let mut script = ends();
     let counts = [1, 2, 12].map(|steps| {
         script.steps = ends().steps[..steps].to_vec();

@@ -1,5 +1,5 @@
-//! BD+Tree's leaf in two blocks and more: updates that go from one into another, blocks that lose all their pairs, and
-//! leaves that hold nothing beside others that do.
+//! BD+Tree's leaf in two or more blocks: updates that move from one block into another, blocks that lose all their
+//! pairs, and empty leaves beside others that are not.
 
 use crate::epochs::hasty;
 use holm_proof::subjects::subnodes::{holm_four, holm_three};
@@ -33,7 +33,7 @@ mod four {
     }
 }
 
-/// Pairs of a block.
+/// The number of pairs in a block.
 const SLOTS: u64 = 28;
 
 fn puts(keys: impl IntoIterator<Item = u64>, payload: u64) -> impl Iterator<Item = Step> {
@@ -48,7 +48,8 @@ fn ticks(count: usize) -> impl Iterator<Item = Step> {
     std::iter::repeat_n(Step::Tick, count)
 }
 
-/// The first block is full, and its pairs are updated: each goes into the block behind, in an epoch or over its end.
+/// The first block is full, and its pairs are updated: each moves into the overflow block, within an epoch or across
+/// its end.
 fn moved_behind() -> Script {
     let past = puts(1..=SLOTS, 1_000).chain(puts([40], 1_000)).chain(ticks(1));
     let steps =
@@ -56,8 +57,8 @@ fn moved_behind() -> Script {
     script("moved behind", past, steps.chain(ticks(1)))
 }
 
-/// The last of so many blocks has one pair, and those before it room, for as many pairs have gone: updated, it is drawn
-/// into the first block, and its own is given up. Others are drawn in beside it.
+/// The last of `blocks` blocks has one pair, and the blocks before it have room, because as many pairs were removed. An
+/// update moves that pair into the first block, and releases its own block. Others move there as well.
 fn drawn_in(blocks: u64) -> Script {
     let most = (blocks - 1) * SLOTS + 1;
     let gone = (1..most).filter(|key| key % 3 == 0).map(|key| Step::Remove(key * 10));
@@ -75,8 +76,8 @@ fn emptied(place: u64, blocks: u64) -> Script {
     script(&format!("emptied, the {place}th of {blocks}"), past, steps)
 }
 
-/// A leaf that is not the lowest gets another block in an epoch that may be lost. In what comes after a recovery the
-/// lowest leaf grows, and takes that block.
+/// A leaf that is not the lowest gets another block in an epoch that may be lost. After a recovery the lowest leaf
+/// grows, and takes that block.
 fn taken_and_lost() -> Script {
     let lower = SLOTS;
     // One pair too many, and the lower half takes it.
@@ -88,11 +89,11 @@ fn taken_and_lost() -> Script {
     script("taken and lost", past, steps.chain(ticks(1)))
 }
 
-/// Of two leaves of three blocks at most, the upper one gives up its second block, and in the next epoch the lower one
-/// takes another.
+/// Two leaves have up to three blocks each. The upper one releases its second block, and in the next epoch the lower
+/// one takes another.
 fn given_up_and_wanted() -> Script {
     let half = 3 * SLOTS / 2;
-    // Divided in two of two blocks each, half full.
+    // Divided into two leaves of two blocks each, half full.
     let past = puts(1..=2 * half, 1_000).chain([Step::Put(5, 1)]).chain(ticks(3));
     let past = past.chain((half + half / 2 + 1..2 * half).map(|key| Step::Remove(key * 10))).chain(ticks(3));
     let more = (1..=2 * SLOTS - half).map(|key| Step::Put(key * 10 + 5, 3_000 + key));
@@ -100,25 +101,25 @@ fn given_up_and_wanted() -> Script {
     script("given up and wanted", past, steps)
 }
 
-/// Old versions fill all blocks: the leaf is made anew in one, or divided.
+/// Old versions fill all blocks: the leaf is rewritten into one block, or divided.
 fn made_anew(pairs: u64) -> Script {
     let past = puts(1..=pairs, 1_000).chain(ticks(1)).chain(puts(1..=pairs, 2_000)).chain(ticks(1));
     let steps = puts(1..=pairs, 3_000).chain(ticks(2)).chain(puts(1..=3, 4_000)).chain(ticks(1));
     script(&format!("made anew with {pairs}"), past, steps)
 }
 
-/// A leaf has lost all its pairs beside a neighbour that had too many for a merge, and has no longer: of the two that
-/// give way one holds nothing, and cannot be the one by whose emptying the other is told.
+/// A leaf has lost all its pairs beside a neighbour that had too many for a merge, and now has few. Of the two leaves
+/// that are merged, one is empty, so its emptying cannot be what shows that the other one was merged.
 fn hollow_neighbour(left: bool, capacity: u64) -> Script {
     let half = capacity / 2;
-    // Split in two when one more than fits has come; the halves are then 1..=half and the rest.
+    // The leaf splits when one pair more than fits has come; the halves are then 1..=half and the rest.
     let (lower, upper) = (1..=half, half + 1..=capacity + 1);
     let (hollow, other): (Vec<u64>, Vec<u64>) =
         if left { (lower.collect(), upper.collect()) } else { (upper.collect(), lower.collect()) };
     let more = |keys: &[u64]| keys.iter().map(|key| Step::Put(key * 10 + 5, key + 5_000)).take(8).collect::<Vec<_>>();
     let past = puts(1..=capacity + 1, 1_000).chain(ticks(3)).chain(more(&other)).chain(ticks(1));
     let past = past.chain(hollow.iter().map(|key| Step::Remove(key * 10))).chain(ticks(3));
-    // Until few enough are left that a merge is tried.
+    // Until few enough are left for a merge attempt.
     let past = past.chain(other.iter().map(|key| Step::Remove(key * 10))).chain(ticks(1));
     let steps = other.iter().map(|key| Step::Remove(key * 10 + 5)).take(3).chain(ticks(1));
     script(&format!("hollow neighbour, the left one: {left}"), past, steps)
@@ -140,7 +141,7 @@ fn survives(subject: &'static Subject, script: &Script) {
 }
 
 #[test]
-fn updates_that_go_into_another_block() {
+fn updates_that_move_into_another_block() {
     survives(&holm, &moved_behind());
     survives(&holm, &drawn_in(2));
     survives_once(&holm_three, &drawn_in(3));
@@ -151,7 +152,7 @@ fn updates_that_go_into_another_block() {
 fn blocks_that_lose_all_their_pairs() {
     survives(&holm, &emptied(0, 2));
     survives(&holm, &emptied(1, 2));
-    // The first, which the others name, and one in the middle.
+    // The first block, which the others name, and one in the middle.
     survives_once(&holm_three, &emptied(0, 3));
     survives_once(&holm_four, &emptied(1, 4));
 }
@@ -164,14 +165,14 @@ fn a_block_taken_in_an_epoch_that_is_lost() {
 }
 
 #[test]
-fn leaves_made_anew_of_several_blocks() {
+fn rewritten_leaves_of_several_blocks() {
     survives(&holm, &made_anew(12));
     survives(&holm, &made_anew(24));
     survives_once(&holm_three, &made_anew(30));
 }
 
 #[test]
-fn a_merge_of_two_of_which_one_holds_nothing() {
+fn a_merge_with_an_empty_leaf() {
     for left in [true, false] {
         survives(&buffered, &hollow_neighbour(left, SLOTS));
         survives(&holm, &hollow_neighbour(left, 2 * SLOTS));
@@ -179,9 +180,10 @@ fn a_merge_of_two_of_which_one_holds_nothing() {
     }
 }
 
-/// Where a crash still finds the epoch in which a block was one leaf's, it must not name another one yet.
+/// While a crash may still choose the epoch in which a block belonged to one leaf, the block must not name another
+/// leaf.
 #[test]
-fn a_block_given_up_and_used_an_epoch_early_is_caught() {
+fn a_block_released_and_reused_an_epoch_early_is_caught() {
     let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
     let script = given_up_and_wanted();
     explore(&holm_three, &script, &plan).unwrap_or_else(|found| panic!("{found}"));
@@ -189,18 +191,18 @@ fn a_block_given_up_and_used_an_epoch_early_is_caught() {
     println!("{violation}");
 }
 
-/// The block in which the leaf's last change was is gone: what a reader is told of it waits for its epoch all the same.
+/// The block with the leaf's last change is gone, but a reader's answer still waits for the epoch of that change.
 #[test]
-fn a_removal_that_gives_a_block_up_is_told_of_when_it_is_durable() {
+fn a_removal_that_releases_a_block_is_seen_only_when_durable() {
     for persistency in [Persistency::Line, Persistency::Word] {
         let plan = Plan { reader: Some(Reader::Careful), ..Plan::suite(persistency) };
         explore(&holm_three, &given_up_and_wanted(), &plan).unwrap_or_else(|found| panic!("{found}"));
     }
 }
 
-/// As a leaf by itself, or as one of another leaf, it has keys in somebody's range.
+/// As a leaf of its own, or as a block of another leaf, it would have keys in that leaf's range.
 #[test]
-fn a_block_that_does_not_say_whose_it_is_is_caught() {
+fn a_block_without_an_owner_is_caught() {
     let plan = Plan::suite(Persistency::Visible);
     let explored = |without| explore(&holm_three, &given_up_and_wanted(), &Plan { without, ..plan.clone() });
     let report = explored(BTreeSet::new()).unwrap_or_else(|found| panic!("{found}"));

@@ -1,5 +1,5 @@
-//! Leaves of several blocks: crashes where there are three, the published order of fences with two ways into one
-//! subnode, and what of a leaf is read for a key that is not there.
+//! Leaves of several blocks: crashes of leaves with three, the published order of fences with two links to one subnode,
+//! and the lines that a lookup of an absent key reads.
 
 use holm_medium::observed::Watch;
 use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
@@ -26,7 +26,7 @@ mod three {
 }
 
 #[test]
-fn every_cell_was_looked_at_or_is_excused() {
+fn every_cell_is_covered_or_excused() {
     for subject in [&ss_tree_staying, &ss_tree_three, &ss_tree_four] {
         let rows = table::rows(subject, table::quick()).unwrap_or_else(|violation| panic!("{violation}"));
         println!("{}", table::Table(&rows));
@@ -39,10 +39,10 @@ fn puts(keys: impl Iterator<Item = u64>) -> impl Iterator<Item = Step> {
     keys.map(|key| Step::Put(key * 10, key))
 }
 
-/// The last subnode of a leaf of three has one pair left, which goes; three epochs later its block is used again: by
+/// The last subnode of a leaf of three has one pair left, which is removed. Three epochs later its block is reused: by
 /// the leaf itself, or by its right neighbour.
 fn reclaimed_and_used(by_neighbour: bool) -> Script {
-    // 43 pairs fill a leaf of three subnodes; one more splits it, and the lower half keeps all of them.
+    // 43 pairs fill a leaf of three subnodes; one more splits it, and the lower half keeps all three subnodes.
     let upto = if by_neighbour { 44 } else { 30 };
     let past = puts(1..=upto).chain((2..=15).map(|key| Step::Remove(key * 10))).chain([Step::Tick]).collect();
     let ticks = [Step::Tick, Step::Tick, Step::Tick];
@@ -56,10 +56,11 @@ fn crossed(subject: &'static Subject, by_neighbour: bool) -> Option<Violation> {
     explored.inspect(|report| println!("{}: {report}", subject.name)).err().map(|violation| *violation)
 }
 
-/// The paper counts two fences where the subnode before the one that is given up is not the head. The way to that one
-/// is then flushed, and nobody waits for it: used again, it leads from one leaf into another, or in a circle.
+/// The paper counts two fences if the subnode before the released one is not the head. The link to the released subnode
+/// is then flushed, and nothing waits for it. When the subnode is reused, that link leads from one leaf into another,
+/// or in a cycle.
 #[test]
-fn a_subnode_given_up_before_the_way_to_it_is_durably_gone_is_caught() {
+fn a_subnode_released_before_its_link_is_durably_gone_is_caught() {
     for by_neighbour in [true, false] {
         assert!(crossed(&ss_tree_three, by_neighbour).is_none(), "with the fence no crash leads there");
         let violation = crossed(&ss_tree_hasty, by_neighbour).expect("a known bug");
@@ -69,15 +70,15 @@ fn a_subnode_given_up_before_the_way_to_it_is_durably_gone_is_caught() {
     }
 }
 
-/// A leaf of two subnodes, and not the lowest one, loses the last pair of its last subnode. In what comes after a
-/// recovery, the lowest leaf grows and takes that block.
+/// A leaf of two subnodes, not the lowest, loses the last pair of its last subnode. After a recovery, the lowest leaf
+/// grows and takes that block.
 fn given_up_beside_one_that_grows() -> Script {
     let past = puts(1..=31).chain((17..=30).map(|key| Step::Remove(key * 10))).chain([Step::Tick]).collect();
     Script { name: "given up beside one that grows".into(), past, steps: vec![Step::Remove(160)], blocks: 24 }
 }
 
-/// Before a block that recovery has found to be given up is used again, no way may lead to it. Two more are
-/// not missed here: the one behind every block's own recovery, for designs that write there, and the one behind splits.
+/// Before a block that recovery has found to be released is reused, no link may lead to it. Two more fences are not
+/// needed here: the one behind every block's own recovery, for designs that write there, and the one behind splits.
 #[test]
 fn the_fence_behind_all_lists_is_needed() {
     let plan = Plan { nested: 64, ..Plan::twice(Persistency::Line) };
@@ -89,15 +90,15 @@ fn the_fence_behind_all_lists_is_needed() {
     assert_eq!((fences.len(), caught.inspect(|violation| println!("{violation}")).count()), (3, 1), "{fences:?}");
 }
 
-/// Lines of a leaf's blocks that a lookup reads.
+/// The lines of a leaf's blocks that a lookup reads.
 fn lines_read(words: &[Word], look: impl FnOnce()) -> BTreeSet<usize> {
     Watch::begin(words, 0..words.len(), false);
     look();
     Watch::end().into_iter().map(|word| word / 8).collect()
 }
 
-/// A key that is not there is known not to be from DRAM, unless a fingerprint happens to agree, in a leaf of one
-/// subnode. One that is there costs one line. With two subnodes the head's first line comes first.
+/// In a leaf of one subnode, DRAM alone shows that a key is absent, unless a fingerprint happens to match. A present
+/// key costs one line. With two subnodes the head's first line is read first.
 #[test]
 fn an_absent_key_is_answered_without_persistent_memory() {
     let medium = Recorded::new([16 * 256, 64]);

@@ -1,10 +1,10 @@
-//! The table of coverage has no hole, and one would show.
+//! The table of coverage has no hole, and the test would show one.
 
 use holm_proof::table::{Table, json, quick};
 use holm_proof::{Persistency, subjects, table};
 
-/// A test for each design: they take as long as everything else of this file together, and more than one core.
-macro_rules! every_cell_was_looked_at_or_is_excused {
+/// A test for each design: together they take as long as everything else in this file, and more than one core.
+macro_rules! every_cell_is_covered_or_excused {
     ($($name:ident)*) => {
         $(
             #[cfg(any(not(one_design), $name))]
@@ -21,7 +21,7 @@ macro_rules! every_cell_was_looked_at_or_is_excused {
     };
 }
 
-holm_designs::for_each_design!(every_cell_was_looked_at_or_is_excused);
+holm_designs::for_each_design!(every_cell_is_covered_or_excused);
 
 #[cfg(not(one_design))]
 mod holes {
@@ -32,7 +32,7 @@ mod holes {
     use holm_proof::table::{Cell, Change, cell};
 
     #[test]
-    fn excuses_are_the_card_s_and_the_leaf_s_own() {
+    fn excuses_come_from_the_capabilities_and_the_leaf() {
         let plan = |persistency| Plan::suite(persistency);
         let excused = |cell: Cell| matches!(cell, Cell::Excused(_));
         let word =

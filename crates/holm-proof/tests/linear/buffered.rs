@@ -1,5 +1,5 @@
 //! The buffered tree on real threads: short histories of a few keys, in leaves that fill, split, empty and merge
-//! meanwhile, under a clock that ticks.
+//! meanwhile, under a clock whose epochs end.
 
 use holm_medium::{FIRST_EPOCH, Ground, Pool, Quill};
 use holm_proof::history::{Action, Call, Recorder, check};
@@ -43,7 +43,7 @@ impl Grove {
         old.expect("memory").map(|old| old.payload)
     }
 
-    /// One thread's part: calls to the few keys that are written down, among others that move the leaves about.
+    /// One thread's part: calls for the few recorded keys, among others that make leaves split and merge.
     fn take_part(&self, recorder: &Recorder, base: u64, thread: u64, seed: u64) -> Vec<Call> {
         let mut random = Pcg64::seed_from_u64(seed * THREADS + thread);
         let mut calls = Vec::new();
@@ -55,7 +55,7 @@ impl Grove {
                 _ => Action::Remove,
             };
             calls.push(recorder.call(key, action, || self.act(key, action)));
-            // Neighbours that nobody else touches: a first half of the time put, then removed.
+            // Neighbouring keys that no other thread uses: put in the first half of the time, then removed.
             let other = base + 1 + thread + step % (CALLS / 2) * 4;
             self.act(other, if step < CALLS / 2 { Action::Put(0) } else { Action::Remove });
         }

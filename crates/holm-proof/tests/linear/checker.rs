@@ -149,7 +149,7 @@ fn good_crashes_are_accepted() {
     }
 }
 
-/// A history made from its own explanation: calls happen in some order, and each spreads around its instant.
+/// A history made from its own explanation: calls take effect in some order, and each extends around its instant.
 fn explained(random: &mut Pcg64, calls: u64) -> Vec<Call> {
     let (mut value, mut history) = (None, Vec::new());
     for instant in 1..=calls {
@@ -158,7 +158,7 @@ fn explained(random: &mut Pcg64, calls: u64) -> Vec<Call> {
             2 => Action::Get,
             _ => Action::Remove,
         };
-        // Instants a hundred apart, so that calls of a spread up to three hundred overlap a few others.
+        // Instants are a hundred apart, so calls that extend up to three hundred overlap a few others.
         let (before, after) = (random.random_range(1..300), random.random_range(1..300));
         history.push(call(action, value, (instant * 100 + 300) - before, instant * 100 + 300 + after));
         value = match action {

@@ -1,4 +1,4 @@
-//! Damage at rest, and page caches that are not what they seem: found and named, never believed.
+//! Damage at rest, and page caches that are not what they seem: detected and reported, never trusted.
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error, RecoveredFrom};
@@ -14,7 +14,7 @@ fn put(key: u32, byte: u8) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     vec![(key as usize % 2, key.to_be_bytes().to_vec(), Some(vec![byte; 50]))]
 }
 
-/// A session of so many synced epochs, over nothing.
+/// A session of `epochs` synced epochs, from an empty database.
 fn written(disk: &SimDisk, mode: Mode, epochs: u32) -> Session {
     let db = mode.open(disk).expect("a sound disk");
     let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
@@ -29,7 +29,7 @@ fn file(name: &str) -> PathBuf {
     Path::new("/d").join(name)
 }
 
-/// Opens, and asserts a cut whose reason has such a word and which lost nothing synced.
+/// Opens, and asserts a recovery point whose reason contains `word`, and which lost nothing that was synced.
 fn expect_cut(disk: &SimDisk, mode: Mode, history: &History, word: &str) {
     let db = mode.open(disk).expect("a cut is no error");
     let RecoveredFrom::Log { reason, .. } = &db.recovery().source else { panic!("{word}: {:?}", db.recovery()) };
@@ -71,14 +71,14 @@ fn a_poisoned_mark_is_believed() {
     expect_cut(&killed, SHARED, &session.history(), "marked");
 }
 
-/// Whatever state a session has left, on the same machine or after a restart, which takes what no record says: damage
-/// to either slot of the superblock must not bring back a state whose log has been given up.
+/// Any state that a session has left, on the same machine or after a restart that loses what no record has. Damage to
+/// either slot of the superblock must not bring back a state whose log has been released.
 #[test]
 fn damage_to_one_slot_of_the_superblock_loses_nothing() {
     for mode in [SHARED, PRIVATE] {
         let disk = SimDisk::new();
         let mut session = written(&disk, mode, 2);
-        // So much that checkpoints are taken, and halves of the log used again.
+        // Enough that checkpoints are taken, and halves of the log are reused.
         for round in 0..40 {
             session.step(vec![(0, vec![round], Some(vec![round; 100_000]))]);
             session.sync();
@@ -109,7 +109,7 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
     }
 }
 
-/// A write-back that failed after the process died takes a page back in time, and no call says so.
+/// A write-back that failed after the process died sets a page back to an older version, and no call reports it.
 #[test]
 fn a_leaf_gone_back_in_time_is_noticed() {
     let disk = SimDisk::new();
@@ -132,8 +132,8 @@ fn a_leaf_gone_back_in_time_is_noticed() {
     }
 }
 
-/// The same for records that no record of the log speaks of yet: their leaves' epochs tell which those are, and a slot
-/// whose record holds another key, or none, has lost it.
+/// The same for records that no epoch record mentions yet. Their leaves' epochs show which those are. A slot whose
+/// record has another key, or none, has lost its record.
 #[test]
 fn an_unlogged_record_gone_back_in_time_is_noticed() {
     let disk = SimDisk::new();
@@ -147,7 +147,7 @@ fn an_unlogged_record_gone_back_in_time_is_noticed() {
         let at = records.windows(pair.len()).position(|bytes| bytes == pair).expect("the record is there");
         at - 8..at + pair.len()
     };
-    // Whole, with its checksum; and of another key.
+    // A whole record with its checksum, but of another key.
     assert!(killed.overwrite(&file("records"), record(3, 99).start, &records[record(8, 0)]));
     expect_cut(&killed, SHARED, &history, "lost writes");
 }
@@ -176,9 +176,9 @@ fn a_copy_of_a_dirty_database_is_no_page_cache() {
     assert_eq!(copy.check().expect("checking").faults, Vec::<String>::new());
 }
 
-/// Files cut short or overwritten with zeros: an error with a type, or a database that is right or says what is wrong.
+/// Files truncated or overwritten with zeros: a typed error, or a database that is right or reports what is wrong.
 #[test]
-fn files_cut_short_or_zeroed() {
+fn truncated_or_zeroed_files() {
     let disk = SimDisk::new();
     let session = written(&disk, SHARED, 5);
     let whole = session.history();
@@ -208,7 +208,7 @@ fn files_cut_short_or_zeroed() {
     }
 }
 
-/// Leaves carry no checksum: a database that was closed has one over all of them.
+/// Leaves have no checksum, but a closed database has one over all of them.
 #[test]
 fn a_flip_in_the_leaves_of_a_closed_database_is_damage() {
     for mode in [SHARED, PRIVATE] {
@@ -237,8 +237,8 @@ fn told(disk: &SimDisk, whole: &History, context: &str) {
     }
 }
 
-/// A scan that comes by a record that is none says so and does not pass it over. A lookup compares keys, and this one
-/// has none any more; it must find an end all the same.
+/// A scan that reads an invalid record reports it and does not skip it. A lookup compares keys, and this record has no
+/// key any more; the lookup must still terminate.
 #[test]
 fn a_record_with_impossible_lengths_is_damage() {
     let disk = SimDisk::new();
@@ -260,8 +260,8 @@ fn a_record_with_impossible_lengths_is_damage() {
     assert!(!db.check().expect("checking").faults.is_empty());
 }
 
-/// A key that is damaged where a leaf begins or ends would give the leaf a wrong range: a writer is refused. What only
-/// looks goes by the next record, gets all the others, and comes to an end.
+/// A damaged key at the beginning or end of a leaf would give the leaf a wrong range, so an open for writing is
+/// refused. A read-only open uses the next record, returns all other pairs, and terminates.
 #[test]
 fn damaged_keys_at_the_ends_of_leaves() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -285,7 +285,7 @@ fn damaged_keys_at_the_ends_of_leaves() {
             let context = format!("{name}, byte {byte}");
             let looking = holm::Database::open_read_only(&path).unwrap_or_else(|error| panic!("{context}: {error}"));
             let north = looking.existing_keyspace("north").expect("a catalog").expect("made");
-            // One more, for a scan may end with an error.
+            // One more, because a scan may end with an error.
             for pairs in [north.iter().take(601).collect::<Vec<_>>(), north.iter().rev().take(601).collect()] {
                 assert!(pairs.len() <= 600, "{context}: a scan without end");
                 let found = pairs.iter().flatten().filter(|(key, _)| **key != *name.as_bytes()).count();
@@ -303,9 +303,9 @@ fn damaged_keys_at_the_ends_of_leaves() {
     assert!(refused > 5 && accepted > 20, "{refused} refused, {accepted} accepted");
 }
 
-/// What an older pass has left in the log is needed by nobody, and damage to it says nothing.
+/// Nothing needs what an older pass has left in the log, and damage to it is not reported.
 #[test]
-fn damage_to_what_the_log_no_longer_needs_is_passed_over() {
+fn damage_in_unneeded_parts_of_the_log_is_ignored() {
     let disk = SimDisk::new();
     let mut session = written(&disk, SHARED, 2);
     session.db.clone().close().expect("a sound disk");
@@ -323,9 +323,9 @@ fn damage_to_what_the_log_no_longer_needs_is_passed_over() {
     }
 }
 
-/// The death of the process shortens no file.
+/// The death of a process truncates no file.
 #[test]
-fn files_of_a_killed_database_cut_short() {
+fn truncated_files_of_a_killed_database() {
     for mode in [SHARED, PRIVATE] {
         let disk = SimDisk::new();
         let session = written(&disk, mode, 3);
@@ -347,7 +347,7 @@ fn files_of_a_killed_database_cut_short() {
     }
 }
 
-/// A creation that fails half-way leaves nothing that passes for a closed database.
+/// A creation that fails half-way leaves nothing that looks like a closed database.
 #[test]
 fn a_creation_on_a_full_disk() {
     for mode in [SHARED, PRIVATE] {

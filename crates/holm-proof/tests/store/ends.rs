@@ -1,4 +1,4 @@
-//! Ends of sessions that once went wrong, each told as a story of its own.
+//! Ends of sessions that once went wrong, each with its own story.
 
 use crate::history::{Change, History, Mode, Session, contents};
 use holm::{Batch, Durability, Error, RecoveredFrom};
@@ -6,7 +6,7 @@ use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Epochs end where somebody waits, and for nothing else.
+/// Epochs end only when a caller waits for it.
 const RARELY: Mode = Mode { private: false, durability: Durability::Buffered { interval: Duration::from_secs(3_600) } };
 
 fn file(name: &str) -> PathBuf {
@@ -33,14 +33,14 @@ fn reopened(disk: &SimDisk, mode: Mode, history: &History) -> RecoveredFrom {
     db.recovery().source.clone()
 }
 
-/// A leaf born of a split has no older states, but its pairs are old all the same: their records may not be written
-/// over in the epoch of the split.
+/// A leaf made by a split has no older states, but its pairs are old: their records must not be overwritten in the
+/// epoch of the split.
 #[test]
-fn a_record_carried_by_a_split_is_not_young() {
+fn a_record_moved_by_a_split_is_not_overwritten_at_once() {
     let disk = SimDisk::new();
     let mut session = begin(&disk, on_sync(false));
     (0..28).for_each(|key| session.step(put(key, 16)));
-    // Closed in between: what lies in the log only would be restored.
+    // Closed in between: otherwise recovery would restore what is only in the log.
     session.db.clone().close().expect("a sound disk");
     drop(session);
     let mut session = begin(&disk, on_sync(false));
@@ -54,7 +54,7 @@ fn a_record_carried_by_a_split_is_not_young() {
     reopened(&disk.crash_keeping_all(), on_sync(false), &history);
 }
 
-/// The last epoch's record may open the other half of the log. Closing must then empty both.
+/// The last epoch's record may begin the other half of the log. Closing must then empty both halves.
 #[test]
 fn closing_when_the_log_has_just_changed_halves() {
     for private in [false, true] {
@@ -76,12 +76,12 @@ fn closing_when_the_log_has_just_changed_halves() {
     }
 }
 
-/// Power goes at each call of closing, and once after the last of them: what was synced is there in any case, and all
-/// of it when closing has returned.
+/// Power fails at each call of closing, and once after the last of them. What was synced is present in any case, and
+/// everything is present if closing has returned.
 #[test]
-fn closing_cut_at_every_call() {
+fn power_lost_at_every_call_of_closing() {
     for mode in Mode::all() {
-        // The private image's checkpoint writes each run of lines by a call of its own.
+        // The private image's checkpoint writes each run of lines with a separate call.
         for call in (0..).step_by(if mode.private { 7 } else { 1 }) {
             let disk = SimDisk::new();
             let mut session = begin(&disk, mode);
@@ -107,8 +107,8 @@ fn closing_cut_at_every_call() {
     }
 }
 
-/// What a process leaves that dies after so many operations of a batch, or none for the whole of it: everything is
-/// visible, and the intent says what is to be done. Epochs end only where somebody waits.
+/// What a process leaves that dies after this many operations of a batch: all stores are visible, and the intent
+/// describes the whole batch. Epochs end only when a caller waits for it.
 fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
     let disk = SimDisk::new();
     let mut session = begin(&disk, RARELY);
@@ -145,8 +145,8 @@ fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
     (killed, history)
 }
 
-/// A process dies in a batch; the next one does the rest; then power goes at any of its calls, or right after. Half of
-/// the batch must not be left by either.
+/// A process dies in a batch, and the next one finishes it. Then power fails at any of its calls, or right after.
+/// Neither must leave half of the batch.
 #[test]
 fn a_batch_finished_at_open_stays_whole() {
     let batch: Vec<Change> = (0..600).map(|key| put(key, 8).remove(0)).chain([(0, vec![0; 4], None)]).collect();
@@ -171,9 +171,9 @@ fn a_batch_finished_at_open_stays_whole() {
     }
 }
 
-/// Where there is no room to finish it, the database does not open, and is whole once there is some.
+/// If there is no room to finish the batch, the database does not open; once there is room, it is complete.
 #[test]
-fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
+fn a_batch_that_cannot_be_finished_is_not_visible() {
     let batch: Vec<Change> = (0..6_000).map(|key| put(key, 8).remove(0)).collect();
     let (killed, history) = died_in_a_batch(40, &batch);
     killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
@@ -185,7 +185,7 @@ fn a_batch_that_cannot_be_finished_is_seen_by_nobody() {
     reopened(&killed, on_sync(false), &history);
 }
 
-/// A full disk is found before any of a batch is done, whichever growth it is that fails.
+/// A full disk is detected before any part of a batch is executed, whichever growth fails.
 #[test]
 fn a_batch_on_a_full_disk_is_done_or_refused() {
     let mut refused = 0;

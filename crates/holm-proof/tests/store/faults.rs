@@ -1,14 +1,14 @@
-//! Every call fails once, or from then on, or is cut short: typed errors, no hanging, and nothing acknowledged on top
-//! of a failure. On a healed disk everything is found that was promised.
+//! Every call fails once, or from then on, or is short: errors are typed, nothing hangs, and nothing is acknowledged
+//! after a failure. On a healed disk, recovery finds everything that was guaranteed.
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
-/// What the session below did, as far as it came.
+/// What the session below did before it ended.
 struct Outcome {
     history: History,
-    /// The error that ended it, or that closing met.
+    /// The error that ended it, or that closing returned.
     error: Option<Error>,
 }
 
@@ -16,7 +16,7 @@ fn put(key: u32, len: usize) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     vec![(key as usize % 2, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
 }
 
-/// Opens, writes, syncs, fills half of the log so that a checkpoint is taken, writes on, closes.
+/// Opens, writes, syncs, fills half of the log so that a checkpoint is taken, writes more, closes.
 fn small_session(disk: &SimDisk, mode: Mode, before: Contents) -> Outcome {
     let begun = mode.open(disk).and_then(|db| Session::begin(db, mode, before.clone()));
     let mut session = match begun {
@@ -41,8 +41,8 @@ fn small_session(disk: &SimDisk, mode: Mode, before: Contents) -> Outcome {
     Outcome { history, error: session.failed.take().or(closed.err()) }
 }
 
-/// After a failed write or sync nothing is acknowledged any more; nor while the log has no room, however much is freed
-/// in memory.
+/// After a failed write or sync nothing is acknowledged any more. Nor is anything while the log has no room, however
+/// much memory is released.
 fn refuses_everything(session: &Session) {
     let keyspace = session.db.keyspace("north").expect("it was there before");
     let refusals = [
@@ -59,9 +59,10 @@ fn refuses_everything(session: &Session) {
     }
 }
 
-/// The thread that ends epochs, or the one that takes checkpoints: whoever waits is told, and closing comes to an end.
+/// The thread that ends epochs, or the one that takes checkpoints, dies: every waiting caller gets an error, and
+/// closing terminates.
 #[test]
-fn a_thread_that_dies_is_told_to_all_who_wait() {
+fn every_waiter_gets_an_error_when_a_thread_dies() {
     for (mode, beyond) in modes().into_iter().flat_map(|mode| (0..6).map(move |beyond| (mode, beyond))) {
         let disk = SimDisk::new();
         let db = mode.open(&disk).expect("a sound disk");
@@ -108,7 +109,7 @@ fn at_every_call(mode: Mode, kind: Kind, fault: Fault, forever: bool, stride: us
     }
 }
 
-/// The same once more over what the first session left.
+/// The same again over what the first session left.
 fn small_again(disk: &SimDisk, mode: Mode, created: &Outcome, context: &str) -> Outcome {
     let mut before = Contents::new();
     for (space, key, value) in created.history.steps.iter().flatten() {
@@ -179,7 +180,7 @@ fn short_transfers_change_nothing() {
     }
 }
 
-/// Want of space for growth is no damage: the call says so, what is there stays, and with room the call succeeds.
+/// Lack of space for growth is no damage: the call reports it, existing data stays, and with space the call succeeds.
 #[test]
 fn a_disk_too_full_to_grow() {
     for mode in modes() {

@@ -1,5 +1,5 @@
-//! A disk on which the log finds no room: what fits goes on, what does not is pending, and the callers are told.
-//! Nothing acknowledged is lost, whether space comes, the database is closed, the process dies or the power fails.
+//! A disk on which the log finds no room: what fits continues, what does not is pending, and the callers get errors.
+//! Nothing acknowledged is lost, whether space appears, the database is closed, the process dies or the power fails.
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error};
@@ -13,7 +13,7 @@ fn put(key: u32, len: usize) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     vec![(0, key.to_be_bytes().to_vec(), Some(vec![key as u8; len]))]
 }
 
-/// A database with small halves and much free space in its data files, on a disk without any more.
+/// A database with small halves and much free space in its data files, on a disk without any more space.
 fn roomy(mode: Mode) -> (SimDisk, Contents) {
     let disk = SimDisk::new();
     let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
@@ -38,7 +38,8 @@ fn modes() -> [Mode; 4] {
         .map(|(private, durability)| of(private, durability))
 }
 
-/// Puts what the log has no room for, and sees that everybody is told: neither hanging nor poisoned.
+/// Puts what does not fit into the log, and checks that every caller gets an error: none hangs, and nothing is
+/// poisoned.
 fn put_too_much(session: &mut Session) {
     let keyspace = session.db.keyspace("north").expect("it is there");
     let large = put(40, LARGE);
@@ -63,7 +64,7 @@ fn put_too_much(session: &mut Session) {
 }
 
 #[test]
-fn what_fits_goes_on() {
+fn what_fits_continues() {
     for mode in modes() {
         let (disk, before) = roomy(mode);
         let mut session = open_and_fill(&disk, mode, before);
@@ -102,7 +103,7 @@ fn what_waits_for_space_is_written_when_there_is_some() {
 }
 
 #[test]
-fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
+fn nothing_acknowledged_is_lost_while_writes_wait() {
     for mode in modes() {
         let (disk, before) = roomy(mode);
         let mut session = open_and_fill(&disk, mode, before);
@@ -111,7 +112,7 @@ fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
         put_too_much(&mut session);
         let synced: History = session.history();
         let (killed, power) = (disk.kill(), disk.crash_seeded(7));
-        // The shared image needs no log to be closed; of the private one the last epoch is in no file.
+        // Closing the shared image needs no log; of the private image, the last epoch is in no file.
         let closed = session.db.clone().close();
         match closed {
             Ok(()) => assert!(!mode.private),
@@ -129,8 +130,9 @@ fn whatever_happens_while_it_waits_nothing_acknowledged_is_lost() {
     }
 }
 
-/// Every write past the page cache may fail for want of space, on file systems that copy on write. Of that kind only:
-/// a checkpoint under way would take the fault for its own, and data that cannot be written does end a session.
+/// Every write past the page cache may fail for lack of space, on file systems that copy on write. Only writes of that
+/// kind fail here: a checkpoint in progress would take the fault as its own, and data that cannot be written ends a
+/// session.
 #[test]
 fn a_record_without_room_in_a_half_that_has_room() {
     for mode in modes() {
@@ -149,7 +151,7 @@ fn a_record_without_room_in_a_half_that_has_room() {
     }
 }
 
-/// Dropped, it is gone; what it held is freed when the disk has room, by whoever drops anything next.
+/// A dropped keyspace is gone at once. The next drop frees its records when the disk has room.
 #[test]
 fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
     for private in [false, true] {

@@ -1,6 +1,6 @@
-//! What was done, in order, and which prefixes of it a database may be found at.
+//! What was done, in order, and which prefixes of it a database may contain.
 //!
-//! Two keyspaces, seeded operations, unique values. A batch is one step: found half done, no prefix fits.
+//! Two keyspaces, seeded operations, unique values. A batch is one step: if half of it is found, no prefix fits.
 
 use holm::{Batch, Builder, Database, Durability, Error, ImageMode, Keyspace, Result};
 use holm_proof::disk::SimDisk;
@@ -19,7 +19,7 @@ const NAMES: [&str; 2] = ["north", "south"];
 /// Bytes of heap for leaves and records.
 const HEAP: [usize; 2] = [1 << 20, 16 << 20];
 
-/// How a database is run.
+/// How a database runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
     pub(crate) private: bool,
@@ -54,12 +54,12 @@ pub(crate) struct Session {
     mode: Mode,
     before: Contents,
     pub(crate) steps: Vec<Vec<Change>>,
-    /// So many steps must survive the loss of power.
+    /// The number of steps that must survive the loss of power.
     pub(crate) floor: usize,
     pub(crate) failed: Option<Error>,
 }
 
-/// What is left of a session when it has ended one way or another.
+/// What remains of a session when it has ended one way or another.
 #[derive(Default)]
 pub(crate) struct History {
     before: Contents,
@@ -68,14 +68,14 @@ pub(crate) struct History {
 }
 
 impl Session {
-    /// Goes on from known contents.
+    /// Continues from known contents.
     pub(crate) fn begin(db: Database, mode: Mode, before: Contents) -> Result<Session> {
         let spaces = [db.keyspace(NAMES[0])?, db.keyspace(NAMES[1])?];
         Ok(Session { db, spaces, mode, before, steps: Vec::new(), floor: 0, failed: None })
     }
 
-    /// Does one step. One refused for want of growth is none; the first other that fails may have
-    /// been done all the same, or not, and afterwards nothing is done.
+    /// Executes one step. A step refused for lack of growth does not count. The first step that fails otherwise may
+    /// have been executed or not, and no step follows it.
     pub(crate) fn step(&mut self, changes: Vec<Change>) {
         if self.failed.is_some() {
             return;
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Whether reads tell nothing that is not durable.
+    /// Whether reads return only what is durable.
     pub(crate) fn is_strict(&self) -> bool {
         self.mode.durability == Durability::Strict
     }
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// What is known of it once it is over.
+    /// What is known of the session once it is over.
     pub(crate) fn history(&self) -> History {
         History { before: self.before.clone(), steps: self.steps.clone(), floor: self.floor }
     }
@@ -131,7 +131,7 @@ impl History {
         History { before, ..History::default() }
     }
 
-    /// Holds what is found against every prefix that is long enough.
+    /// Compares what is found with every prefix that is long enough.
     pub(crate) fn expect(&self, found: &Contents, context: &str) {
         let mut contents = self.before.clone();
         let mut fits = self.floor == 0 && contents == *found;
@@ -195,7 +195,7 @@ pub(crate) fn contents(db: &Database, context: &str) -> Contents {
     found
 }
 
-/// A step by seed. `thin` takes away more than it adds, so that leaves merge.
+/// A step by seed. `thin` removes more than it adds, so that leaves merge.
 pub(crate) fn random_step(random: &mut Pcg64Mcg, serial: &mut u64, thin: bool) -> Vec<Change> {
     let changes = if random.random_ratio(1, 8) { random.random_range(2..12) } else { 1 };
     (0..changes).map(|_| random_change(random, serial, thin)).collect()
@@ -205,7 +205,7 @@ fn random_change(random: &mut Pcg64Mcg, serial: &mut u64, thin: bool) -> Change 
     *serial += 1;
     let space = random.random_range(0..2);
     let number = random.random_range(0..160_u32);
-    // Short keys, long keys, and keys that share a long front.
+    // Short keys, long keys, and keys that share a long prefix.
     let key = match number % 4 {
         0 => number.to_be_bytes().to_vec(),
         1 => format!("a front that many keys share/{number:05}").into_bytes(),

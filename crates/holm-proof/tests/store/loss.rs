@@ -1,5 +1,5 @@
-//! How much a loss of power takes where nobody asked for a sync: nothing from before the epoch that came before the one
-//! active at that moment. An epoch lasts an interval, so this is the promise of two intervals, told without a clock.
+//! What a loss of power takes if no caller has asked for a sync: nothing from before the epoch that precedes the active
+//! one. An epoch lasts one interval, so this is the guarantee of two intervals, tested without a clock.
 
 use crate::history::{Contents, Mode, Session, contents, random_step};
 use holm::Durability;
@@ -8,21 +8,22 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use std::time::Duration;
 
-/// Epochs that a session lives for.
+/// The number of epochs of a session.
 const EPOCHS: u64 = 12;
 
-/// Works until so many epochs have passed; the steps that must be there if the power goes now, and what is then there.
+/// Works until this many epochs have passed. Returns the steps that must be present if power fails now, after comparing
+/// them with what is then present.
 fn cut(disk: &SimDisk, mode: Mode, random: &mut Pcg64Mcg) -> usize {
     let mut session = Session::begin(mode.open(disk).expect("a sound disk"), mode, Contents::new()).expect("a new one");
     let active = |session: &Session| session.db.stats().epochs.active;
     let last = active(&session) + EPOCHS + random.random_range(0..4);
-    // Of each step an epoch that is its own or a later one: its label was drawn before this was asked.
+    // For each step, its epoch or a later one: its label was assigned before this read.
     let (mut labels, mut serial) = (Vec::new(), 0);
     while active(&session) < last {
         session.step(random_step(random, &mut serial, false));
         labels.push(active(&session));
     }
-    // The power goes after this was asked, in this epoch or a later one.
+    // Power fails after this read, in this epoch or a later one.
     let now = active(&session);
     let left = if random.random() { disk.crash_to_durable() } else { disk.crash_seeded(random.random()) };
     assert!(session.failed.is_none(), "{:?}", session.failed);

@@ -1,5 +1,5 @@
-//! Power goes at any call, with any of the unsynced sectors written and the others not; processes die in between; power
-//! goes again while the damage is mended.
+//! Power fails at any call, with any of the unsynced sectors written and the others not. Processes die in between.
+//! Power fails again while recovery repairs the damage.
 
 use crate::history::{Contents, History, Mode, Session, contents, random_step};
 use holm::RecoveredFrom;
@@ -7,10 +7,10 @@ use holm_proof::disk::{Fault, Kind, SimDisk};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Sessions of one disk's life.
+/// The number of sessions in one disk's life.
 const SESSIONS: u64 = 5;
 
-/// Lives of a disk, in each mode; `HOLM_LIVES` says otherwise.
+/// The number of lives of a disk, in each mode; `HOLM_LIVES` overrides it.
 const LIVES: u64 = 15;
 
 struct Life {
@@ -20,7 +20,7 @@ struct Life {
     serial: u64,
     /// What the last session did.
     history: History,
-    /// Whether power was lost since the last session, or the process alone died, or neither.
+    /// Whether power was lost since the last session, or only the process died, or neither.
     end: End,
     context: String,
 }
@@ -51,7 +51,7 @@ impl Life {
         self.end = End::Cut;
     }
 
-    /// Opens, losing power on the way now and then; what is there must fit.
+    /// Opens, and sometimes loses power meanwhile; the contents must fit.
     fn open(&mut self) -> (holm::Database, Contents) {
         for _ in 0..2 {
             if self.random.random_ratio(1, 2) {
@@ -129,7 +129,7 @@ impl Life {
             }
             1 if healthy => {
                 let after = self.disk.kill();
-                // Unless the power went in a call of the keeper's: then there was nobody left to kill.
+                // Unless power failed in a call of a background thread: then there is no process left to kill.
                 if session.db.sync().is_err() {
                     return self.lose_power();
                 }

@@ -1,4 +1,4 @@
-//! Real files, real processes: a few rounds of what the binaries do by the thousand.
+//! Real files and real processes: a few rounds of what the programs run by the thousand.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ fn run(program: &str, arguments: &[&str]) -> String {
     told
 }
 
-/// Two modes each, so that all six are met.
+/// Two modes each, so that all six are tested.
 #[test]
 fn processes_killed_while_they_write() {
     for seed in ["0", "2", "4"] {
@@ -18,7 +18,7 @@ fn processes_killed_while_they_write() {
     }
 }
 
-/// Skipped, with a word, where there is no root or no loop device.
+/// Skipped, with a message, where there is no root or no loop device.
 #[test]
 fn a_file_system_shut_down() {
     print!("{}", run(env!("CARGO_BIN_EXE_power-cut"), &["--cuts", "2", "--seed", "1"]));

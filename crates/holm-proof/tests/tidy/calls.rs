@@ -1,9 +1,9 @@
-//! What code may not say, or only in some rooms: `unsafe`, and calls that have a better replacement.
+//! What code may not contain, or only in some places: `unsafe`, and calls that have a better replacement.
 
 use crate::lexer::has_word;
 use crate::source::{Offence, Source};
 
-/// The rooms where `unsafe` may be said: folders end in a slash. Each is explained in the architecture's own table.
+/// The places where `unsafe` is allowed: folders end in a slash. The architecture document explains each.
 const UNSAFE_ROOMS: &[&str] = &[
     "crates/holm-map/src/area.rs",
     "crates/holm-map/src/iter/exclusive.rs",
@@ -22,8 +22,8 @@ const UNSAFE_ROOMS: &[&str] = &[
     "shells/pibench/src/door.rs",
 ];
 
-/// The only file that talks to the operating system's files; all others go through `Vfs`, so that faults can be
-/// injected between them and the disk.
+/// The only file that uses the operating system's files; all others use `Vfs`, so that tests can inject faults between
+/// them and the disk.
 const REAL_FILES: &str = "crates/holm-medium/src/vfs/real.rs";
 
 pub(crate) fn unsafe_in_its_rooms(source: &Source) -> Vec<Offence> {
@@ -38,7 +38,7 @@ pub(crate) fn unsafe_in_its_rooms(source: &Source) -> Vec<Offence> {
     source.code_lines().filter(offends).map(|(line, _)| source.offence(line, mend)).collect()
 }
 
-/// Calls that are not made, where they are not made, and what is done in their place.
+/// Banned calls, where they are banned, and what replaces them.
 struct Ban {
     calls: &'static [&'static str],
     applies: fn(&Source, usize) -> bool,

@@ -1,4 +1,4 @@
-//! Rules about the house as a whole: each design has its page, each dependency its reason.
+//! Rules about the workspace as a whole: each design has its page, each dependency its reason.
 
 use crate::source::{Offence, Source};
 
@@ -18,8 +18,8 @@ pub(crate) fn designs_have_pages(sources: &[Source]) -> Vec<Offence> {
     offences
 }
 
-/// In the workspace's table of dependencies, a comment heads each line or each run of lines. Our own crates, given
-/// by path, need no reason.
+/// In the workspace's table of dependencies, a comment precedes each line or each run of lines. The workspace's own
+/// crates, given by path, need no reason.
 pub(crate) fn dependencies_give_reasons(source: &Source) -> Vec<Offence> {
     let mut offences = Vec::new();
     if source.path != "Cargo.toml" {

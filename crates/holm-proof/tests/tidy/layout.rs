@@ -3,11 +3,11 @@
 use crate::lexer;
 use crate::source::{Offence, Source};
 
-/// Columns that rustfmt is told to keep, and that strings and comments must keep too.
+/// The columns that rustfmt keeps, and that strings and comments must keep too.
 const COLUMNS: usize = 120;
-/// The aim is 400; beyond this a file holds two nouns.
+/// The aim is 400; a longer file holds two nouns.
 const FILE_LINES: usize = 600;
-/// The aim is 60; beyond this a function fits on no screen.
+/// The aim is 60; a longer function fits on no screen.
 const FUNCTION_LINES: usize = 80;
 
 pub(crate) fn columns(source: &Source) -> Vec<Offence> {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paragraph_is_missed() {
+    fn a_missing_paragraph_is_caught() {
         assert_eq!(opens_with_a_paragraph(&rust("use a::b;\n")).len(), 1);
         assert_eq!(opens_with_a_paragraph(&rust("//!\n")).len(), 1);
         assert_eq!(opens_with_a_paragraph(&rust("")).len(), 1);

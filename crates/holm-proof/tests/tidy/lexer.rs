@@ -1,5 +1,5 @@
-//! Just enough of Rust's lexer: it tells code from comments, strings and characters, and finds where functions and
-//! test items begin and end. It promises to keep lines where they are, and to end on any text; it does not parse.
+//! Just enough of Rust's lexer: it distinguishes code from comments, strings and characters, and finds where functions
+//! and test items begin and end. It keeps lines where they are, and terminates on any text; it does not parse.
 
 use std::ops::RangeInclusive;
 
@@ -23,7 +23,7 @@ pub(crate) fn code_of(text: &str) -> String {
     code
 }
 
-/// Where the token at `at` ends, and whether it is code. Always moves on.
+/// Where the token at `at` ends, and whether it is code. Always advances.
 fn token(chars: &[char], at: usize) -> (usize, bool) {
     let second = chars.get(at + 1).copied();
     match chars[at] {
@@ -104,7 +104,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether `line` holds `needle` as a word of its own. Only an end that is itself a word character must be free.
+/// Whether `line` contains `needle` as a separate word. Only an end that is itself a word character must be free.
 pub(crate) fn has_word(line: &str, needle: &str) -> bool {
     positions(line, needle).next().is_some()
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_has_an_end() {
+    fn lexing_terminates_on_any_text() {
         for text in ["\"open", "r#\"open\"", "/* open", "'", "'\\", "\"\\", "r", "r#", "{", "fn f() {", "/", "fn"] {
             assert_eq!(code_of(text).chars().count(), text.chars().count(), "{text}");
             functions(text);

@@ -1,5 +1,5 @@
-//! A source: one file of the tree with what the rules ask of it again and again, namely its kind, its code without
-//! comments and strings, and which of its lines are tests. Also the listing of the tree, and the offence.
+//! A source: one file of the tree with what rules often need: its kind, its code without comments and strings, and
+//! which of its lines are tests. Also the listing of the tree, and the offence.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::lexer;
 
-/// Where a rule is broken, and how to mend it.
+/// Where a rule is broken, and how to repair it.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Offence {
     path: String,
@@ -51,7 +51,7 @@ impl Source {
         self.path.ends_with(".md")
     }
 
-    /// Part of a crate that others link: they own the terminal and the clock, not we.
+    /// Part of a crate that others link: they own the terminal and the clock.
     pub(crate) fn is_library(&self) -> bool {
         let mut parts = self.path.split('/');
         let in_src = parts.next() == Some("crates") && parts.nth(1) == Some("src");
@@ -69,7 +69,7 @@ impl Source {
         Offence { path: self.path.clone(), line, mend: mend.into() }
     }
 
-    /// One offence for each line of the text that `broken` says is one.
+    /// One offence for each line of the text for which `broken` is true.
     pub(crate) fn lines_where(&self, mend: &str, broken: impl Fn(&str) -> bool) -> Vec<Offence> {
         let lines = self.text.split('\n').enumerate();
         lines.filter(|(_, line)| broken(line)).map(|(index, _)| self.offence(index + 1, mend)).collect()
@@ -87,7 +87,7 @@ pub(crate) fn tracked() -> Vec<Source> {
     let paths = listed_by_git(&root).unwrap_or_else(|| walk(&root));
     let mut sources = Vec::new();
     for path in paths.iter().filter(|path| is_text(path)) {
-        // A file that is tracked but deleted in the working tree has nothing left to judge.
+        // A file that is tracked but deleted in the working tree has nothing to check.
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             sources.push(Source::new(path, &text));
         }
@@ -95,7 +95,7 @@ pub(crate) fn tracked() -> Vec<Source> {
     sources
 }
 
-/// Data, lock files and licences are not ours to format.
+/// The project does not format data, lock files and licences.
 fn is_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let known = ["rs", "toml", "md", "sh", "yml", "yaml", "txt", "c", "cpp", "h", "hpp", "py"];
@@ -106,7 +106,7 @@ fn listed_by_git(root: &Path) -> Option<Vec<String>> {
     let output = Command::new("git").arg("-C").arg(root).args(["ls-files", "-z"]).output().ok()?;
     let listing = String::from_utf8(output.stdout).ok()?;
     let paths: Vec<String> = listing.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect();
-    // An unpacked archive inside somebody else's repository: git answers, and knows none of our files.
+    // An unpacked archive inside another repository: git answers, and knows none of these files.
     (output.status.success() && !paths.is_empty()).then_some(paths)
 }
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_are_told_from_programs() {
+    fn libraries_are_distinguished_from_programs() {
         let is_library = |path| Source::new(path, "").is_library();
         assert!(is_library("crates/holm/src/lib.rs") && is_library("crates/holm-tree/src/leaf/isle.rs"));
         assert!(!is_library("crates/holm-bench/src/main.rs") && !is_library("crates/holm-proof/src/bin/crash.rs"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_are_told_from_code() {
+    fn tests_are_distinguished_from_code() {
         let source =
             Source::new("crates/x/src/a.rs", "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n");
         let tests: Vec<usize> = (1..=6).filter(|&line| source.is_test(line)).collect();

@@ -1,9 +1,9 @@
-//! What no text of the project says, in code, comments or prose: the hosts of package registries, paths of one
+//! What no text of the project contains, in code, comments or prose: the hosts of package registries, paths of one
 //! person's machine, and numbers of tickets. All three outlive their meaning.
 
 use crate::source::{Offence, Source};
 
-/// Spelled in two pieces, for this file is judged too.
+/// Spelled in two pieces, because this file is checked too.
 const REGISTRY_HOSTS: &[&str] =
     &[concat!("crates", ".io"), concat!("pypi", ".org"), concat!("npmjs", ".com"), concat!("npmjs", ".org")];
 const WORKPLACES: &[&str] = &[concat!("/", "work/"), concat!("/", "home/")];
@@ -21,7 +21,7 @@ pub(crate) fn no_workplace_paths(source: &Source) -> Vec<Offence> {
     })
 }
 
-/// `a/b` within a relative path is nobody's machine.
+/// `a/b` within a relative path is not a path of a machine.
 fn starts_a_path(before: &str) -> bool {
     !before.ends_with(|c: char| c.is_alphanumeric() || "_-.}".contains(c))
 }
@@ -35,7 +35,7 @@ pub(crate) fn no_ticket_numbers(source: &Source) -> Vec<Offence> {
     })
 }
 
-/// A word of its own, one space, perhaps a number sign, and a digit.
+/// A separate word, one space, perhaps a number sign, and a digit.
 fn is_ticket(before: &str, after: &str) -> bool {
     let number = after.strip_prefix(' ').map(|rest| rest.strip_prefix('#').unwrap_or(rest));
     !before.ends_with(|c: char| c.is_alphanumeric() || c == '_')

@@ -1,5 +1,5 @@
-//! The latch: two words written under it are never seen torn by a reader that asks whether its version still stands,
-//! and no two writers are inside at once.
+//! The latch: a reader that validates its version never sees two words torn that were written under the latch, and no
+//! two writers are inside at once.
 
 use crate::explore::{caught, explore};
 use holm_tree::Latch;
@@ -17,15 +17,15 @@ struct Guarded {
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// The reader believes what it read without asking.
+    /// The reader uses what it read without validation.
     Believes,
-    /// The writer lets go as if it had written nothing.
+    /// The writer unlocks as if it had written nothing.
     Undoes,
     /// The writer does not take the latch.
     Barges,
 }
 
-/// Raises both words by one.
+/// Increments both words.
 fn write(guarded: &Guarded, fault: Fault) {
     let held = loop {
         let held = guarded.latch.read().and_then(|seen| guarded.latch.hold(seen));
@@ -45,7 +45,7 @@ fn write(guarded: &Guarded, fault: Fault) {
     }
 }
 
-/// Both words as they were at one instant.
+/// Reads both words as they were at one instant.
 fn read(guarded: &Guarded, fault: Fault) -> [u64; 2] {
     loop {
         if let Some(seen) = guarded.latch.read() {
@@ -64,7 +64,7 @@ fn pairs(fault: Fault) {
         for _ in 0..2 {
             scope.spawn(|| (0..2).for_each(|_| write(&guarded, fault)));
         }
-        // Beside writers who barge in, a reader sees all kinds of things; the lost write is what counts.
+        // Beside writers that do not take the latch, a reader sees any values; the test counts the lost write.
         if fault == Fault::Barges {
             return;
         }
@@ -82,28 +82,28 @@ fn pairs(fault: Fault) {
 }
 
 #[test]
-fn a_reader_that_asks_sees_no_torn_pair() {
+fn a_reader_that_validates_sees_no_torn_pair() {
     explore(3_000, || pairs(Fault::None));
 }
 
 #[test]
-fn a_reader_that_does_not_ask_is_caught() {
+fn a_reader_that_does_not_validate_is_caught() {
     caught(3_000, "a torn pair", || pairs(Fault::Believes));
 }
 
 #[test]
-fn a_writer_that_denies_having_written_is_caught() {
+fn a_writer_that_unlocks_as_unchanged_is_caught() {
     caught(3_000, "a torn pair", || pairs(Fault::Undoes));
 }
 
 #[test]
-fn a_writer_that_barges_in_is_caught() {
+fn a_writer_without_the_latch_is_caught() {
     caught(3_000, "a write is lost", || pairs(Fault::Barges));
 }
 
-/// Whoever takes the latch at a version finds the state that it saw at that version.
+/// A writer that takes the latch at a version finds the state that it saw at that version.
 #[test]
-fn a_hold_at_a_version_finds_what_was_seen() {
+fn a_lock_at_a_version_finds_the_state_that_was_seen() {
     explore(3_000, || {
         let guarded = Guarded::default();
         thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! The slab: a number is with one owner at a time, and a node's place never changes, however many reach for it.
+//! The slab: a number has one owner at a time, and a node's address never changes, however many threads allocate it.
 
 use crate::explore::{caught, explore};
 use holm_tree::Slab;
@@ -12,7 +12,7 @@ struct Node {
     owner: AtomicU64,
 }
 
-/// Takes three nodes, owns each for a while, gives the first one back; twice, if it has a fault.
+/// Takes three nodes, owns each for a while, and gives the first one back; the seeded fault gives it back twice.
 fn own(slab: &Slab<Node>, places: &Mutex<BTreeMap<u32, usize>>, own: u64, twice: bool) {
     let mut taken = Vec::new();
     for round in 0..3 {

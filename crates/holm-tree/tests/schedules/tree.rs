@@ -1,5 +1,6 @@
-//! A whole forest at tiny size: writers, a reader and ticks over two to nine leaves, through splits of leaves, twigs
-//! and roots, and through merges. Whatever a finished put has put, later gets see, and the audit at the end is clean.
+//! A whole tree set at tiny size: writers, a reader and epoch ends over two to nine leaves, through splits of leaves,
+//! leaf parents and roots, and through merges. Later gets see what a finished put has put, and the audit at the end
+//! finds no errors.
 
 use crate::explore::{caught, explore};
 use holm_designs::inner::Contiguous;
@@ -14,7 +15,7 @@ use shuttle::thread;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// The default design with eight children a node.
+/// The default design with eight children per node.
 struct Tiny;
 
 impl Design for Tiny {
@@ -24,7 +25,7 @@ impl Design for Tiny {
     type Branch = Sorted<1>;
 }
 
-/// The same with its leaves' latches in the twigs: two in each, or one, so that most leaves share theirs.
+/// The same with its leaves' latches in the leaf parents: two in each, or one, so that most leaves share theirs.
 struct Locked<L>(std::marker::PhantomData<L>);
 
 impl<L: Locks> Design for Locked<L> {
@@ -34,7 +35,7 @@ impl<L: Locks> Design for Locked<L> {
     type Branch = Sorted<1>;
 }
 
-/// The same with all twigs made anew where one is full.
+/// The same, but a full leaf parent causes a rebuild of all leaf parents.
 struct Renewed;
 
 impl Design for Renewed {
@@ -50,9 +51,9 @@ struct GroveOf<D: Design> {
     quill: Arc<Quill<Mapped>>,
     forest: Forest<Mapped, D, Words>,
     root: Root,
-    /// What finished operations have left, key by key; a key that is being written is not there to be compared.
+    /// What finished operations have left, key by key. A key that is being written is absent, so it is not compared.
     settled: Mutex<BTreeMap<u64, Option<u64>>>,
-    /// Every operation with its label, written down before it checks out; of one key, in its order.
+    /// Every operation with its label, noted before it unpins its epoch; for each key in its order.
     labelled: Mutex<Vec<(Epoch, u64, Option<u64>)>>,
 }
 
@@ -78,7 +79,7 @@ fn pairs<D: Design>(forest: &Forest<Mapped, D, Words>, root: &Root) -> Pairs {
 }
 
 impl<D: Design> GroveOf<D> {
-    /// With these keys in it, each its own payload.
+    /// A fixture with these keys, each of which is its own payload.
     fn new(keys: impl Iterator<Item = u64>) -> Self {
         let (quill, forest) = bare();
         let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
@@ -117,7 +118,7 @@ impl<D: Design> GroveOf<D> {
         self.settle(key, Some(None));
     }
 
-    /// Gets a key; what it should be is known only if nobody wrote to it meanwhile.
+    /// Gets a key; its value is known only if no operation wrote it meanwhile.
     fn get(&self, key: u64) {
         let known = || self.settled.lock().expect("no panic").get(&key).copied();
         let before = known();
@@ -131,7 +132,8 @@ impl<D: Design> GroveOf<D> {
         self.quill.advance().expect("sound");
     }
 
-    /// A crash: another pool finds these words, as many of each as had reached the medium, and recovers to the cut.
+    /// A crash: another storage gets these words, as many of each as had reached the medium, and recovers to the
+    /// recovery point.
     fn recovered(words: Vec<u64>, cut: Cut, epoch: Epoch) -> Pairs {
         let (quill, forest) = bare::<D>();
         let image = quill.image().words(0, words.len()).expect("they came from an image of that size");
@@ -140,8 +142,8 @@ impl<D: Design> GroveOf<D> {
         rebuilt.roots.first().map(|root| pairs(&forest, root)).unwrap_or_default()
     }
 
-    /// The leaf area word by word, which takes a while; and the epoch that was durable all that time, if one was. Any
-    /// word may reach the medium at any time, so what was copied is what a crash at the end of it could have left.
+    /// Copies the leaf area word by word, and returns the epoch that was durable during the whole copy, if one was. Any
+    /// word may reach the medium at any time, so a crash at the end of the copy could have left exactly this.
     fn photograph(&self) -> Option<(Vec<u64>, Epoch)> {
         let durable = self.quill.clock().durable();
         let blocks = self.quill.space().block_frontier() as usize;
@@ -163,7 +165,7 @@ impl<D: Design> GroveOf<D> {
         pairs
     }
 
-    /// Power is lost while the others work.
+    /// Power is lost while the other threads work.
     fn lose_power(&self) {
         if let Some((words, durable)) = self.photograph() {
             let found = Self::recovered(words, Cut::At(durable), durable + 1);
@@ -171,7 +173,8 @@ impl<D: Design> GroveOf<D> {
         }
     }
 
-    /// Everything is there, in order, also after the death of the process and after a loss of power; and an audit.
+    /// Everything is present and in order, also after the death of the process and after a loss of power; then an
+    /// audit.
     fn end(&self) {
         let settled = self.settled.lock().expect("no panic").clone();
         let kept: Pairs = settled.into_iter().filter_map(|(key, payload)| Some((key, payload?))).collect();
@@ -184,7 +187,7 @@ impl<D: Design> GroveOf<D> {
     }
 }
 
-/// One leaf, two slots short of full: two writers and a tick meet in its split, a reader passes through.
+/// One leaf, two slots short of full: two writers and an epoch end meet in its split, and a reader passes through.
 fn split<D: Design>() {
     let grove = GroveOf::<D>::new((0..26).map(|key| key * 10));
     thread::scope(|scope| {
@@ -205,7 +208,8 @@ fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
     explore(1_500, split::<Tiny>);
 }
 
-/// Splits below a full twig. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one full.
+/// Splits below a full leaf parent. Ascending keys leave half-full leaves behind: fourteen keys each, and the last one
+/// is full.
 fn split_above<D: Design>(leaves: u64) {
     let keys = (leaves - 1) * 14 + 28;
     let grove = GroveOf::<D>::new((0..keys).map(|key| key * 10));
@@ -218,26 +222,29 @@ fn split_above<D: Design>(leaves: u64) {
     grove.end();
 }
 
-/// A full leaf of a full twig that is the root: its split needs the twig's, and that needs a new root.
+/// A full leaf below a full leaf parent that is the root: its split needs a split of the leaf parent, and that needs a
+/// new root.
 #[test]
 fn a_root_splits_among_writers_and_a_reader() {
     explore(800, || split_above::<Tiny>(8));
 }
 
-/// The same below a branch: the first twig has four leaves since the root split, the second one is full again.
+/// The same below an upper node: the first leaf parent has four leaves since the root's split, and the second is full
+/// again.
 #[test]
-fn a_twig_splits_among_writers_and_a_reader() {
+fn a_leaf_parent_splits_among_writers_and_a_reader() {
     explore(600, || split_above::<Tiny>(12));
 }
 
-/// The same where every twig is made anew: the first ones and then, beside readers who are below a branch, all again.
+/// The same, but every leaf parent is rebuilt: the first ones, and then, beside readers below an upper node, all again.
 #[test]
-fn twigs_are_made_anew_among_writers_and_a_reader() {
+fn leaf_parents_are_rebuilt_among_writers_and_a_reader() {
     explore(500, || split_above::<Renewed>(8));
     explore(400, || split_above::<Renewed>(12));
 }
 
-/// Two leaves, one about to be sparse: writers meet in the merge, one with a pair for the leaf that gives way.
+/// Two leaves, one of which is about to be sparse: writers meet in the merge, one with a pair for the leaf that is
+/// merged away.
 fn merge<D: Design>() {
     let grove = GroveOf::<D>::new((0..29).map(|key| key * 10));
     (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
@@ -332,14 +339,14 @@ fn leaves_of_one_lock_split_and_merge() {
     explore(500, merge::<Locked<LockArray<1>>>);
 }
 
-/// The upper half's leaves have their locks elsewhere afterwards.
+/// The upper half's leaves have their locks in another node afterwards.
 #[test]
-fn twigs_of_lock_arrays_split() {
+fn leaf_parents_with_lock_arrays_split() {
     explore(400, || split_above::<Locked<LockArray<2>>>(8));
     explore(300, || split_above::<Locked<LockArray<2>>>(12));
 }
 
-/// A leaf of which every slot is pinned by the two epochs before: room comes from refreshing it, not from splitting.
+/// A leaf in which the two epochs before pin every slot: refreshing it makes room, not splitting.
 #[test]
 fn versions_fill_a_leaf_among_writers_and_ticks() {
     explore(500, || {
@@ -359,8 +366,8 @@ fn versions_fill_a_leaf_among_writers_and_ticks() {
     });
 }
 
-/// A split or merge that began before a tick meets what was written to its leaves after it: it may not carry that into
-/// the epoch that ended.
+/// A split or merge began before an epoch ended, and finds pairs that were written to its leaves afterwards. It must
+/// not carry them into the epoch that ended.
 fn overtaken(grove: &Grove, first: impl Fn() + Send, second: impl Fn() + Send) {
     thread::scope(|scope| {
         scope.spawn(first);
@@ -390,9 +397,9 @@ fn a_merge_is_overtaken_by_a_tick() {
     });
 }
 
-/// A block that one epoch gave up is looked for by a cut before it: the next epoch's split may not have it yet.
+/// An epoch releases a block that a recovery point before it needs: the next epoch's split must not get it yet.
 #[test]
-fn a_block_is_not_used_again_while_a_cut_may_need_it() {
+fn a_block_is_not_reused_while_a_recovery_point_may_need_it() {
     explore(2_000, || {
         let grove = Grove::new((0..42).map(|key| key * 10).chain((0..14).map(|key| key * 10 + 5)));
         (0..2).for_each(|_| grove.tick());
@@ -408,8 +415,8 @@ fn a_block_is_not_used_again_while_a_cut_may_need_it() {
     });
 }
 
-/// Power is lost at any moment among splits, merges and ticks: what was labelled up to the durable epoch is there
-/// whole, and nothing else is.
+/// Power is lost at any moment among splits, merges and epoch ends. What was labelled up to the durable epoch is
+/// present completely, and nothing else is.
 #[test]
 fn power_is_lost_among_writers_and_ticks() {
     explore(600, || {
@@ -425,9 +432,9 @@ fn power_is_lost_among_writers_and_ticks() {
     });
 }
 
-/// A reader that follows a pointer and does not ask whether the leaf still stands: what it read may have moved.
+/// A reader that follows a pointer and does not validate its leaf: what it read may have moved.
 #[test]
-fn a_reader_that_does_not_ask_is_caught() {
+fn a_reader_that_does_not_validate_is_caught() {
     caught(200, "seen at once", || {
         let grove = Grove::new((0..4).map(|key| key * 10));
         thread::scope(|scope| {

@@ -1,18 +1,20 @@
-//! BD+Tree's leaf in a chain, as the paper's recovery has it: which blocks are leaves is known by following links from
-//! the first one.
+//! BD+Tree's leaf in a chain, as in the paper's recovery: recovery finds the leaves by following links from the first
+//! one.
 //!
-//! A link is part of what a leaf was at the end of an epoch, so it is kept as bitmaps are: three tagged words, in the
-//! place that others have for fingerprints. Nothing is flushed in a split, nothing ordered by a fence, and at every cut
-//! the chain leads through the leaves of that cut. A leaf that gives way needs one store to the leaf *before* it, which
-//! is latched with it; but the first one has none and never moves: it hands all its pairs on, and remains as the head.
+//! A link belongs to a leaf's state at the end of an epoch, so it is kept as bitmaps are: as three tagged words, in the
+//! place where other designs have fingerprints. A split flushes nothing and needs no fence. At every recovery point the
+//! chain leads through the leaves of that point. Replacing a leaf needs one store to the leaf *before* it, which is
+//! latched together with it. The first leaf has no leaf before it and is never replaced: it hands its pairs on to a
+//! fresh leaf, and remains as the chain's start.
 //!
 //! ```text
 //! bytes 24-47   three tagged links {epoch tag 36 | first leaf of its tree 1 | number of the next leaf 27}
 //!       48-55   zero
 //! ```
 //!
-//! Of a link, zero says that the block is no leaf, and 27 ones that there is no next one. A block that no link leads to
-//! does not exist, whatever it says: so what gives way needs no store, and the link to what comes in its place commits.
+//! In a link, zero means that the block is no leaf, and 27 ones that there is no next leaf. A block that no link leads
+//! to does not exist, whatever it contains. So replacing a leaf needs no store to the old leaf: the store of the link
+//! to its replacement commits.
 
 mod link;
 mod room;
@@ -31,7 +33,8 @@ use link::{FIRST, Link, NONE};
 type Block = Buffered<1, (Triple, Unprinted)>;
 type Beside = Roll<1, Unprinted>;
 
-/// Slots of a first leaf that only the lowest key may take: its versions are three at most.
+/// If the first leaf has this many free slots or fewer, only the lowest key may take one: its versions need three at
+/// most.
 const KEPT: u32 = 3;
 
 persistent! {
@@ -61,7 +64,7 @@ impl Chained {
         self.links().now().bits & FIRST != 0
     }
 
-    /// Leads elsewhere from now on. Known by its caller to who leaves it out.
+    /// Changes the link. The mutants that omit a step identify it by its caller.
     #[track_caller]
     fn lead<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
         let bits = Link { next, first: self.is_first() }.pack();
@@ -69,12 +72,12 @@ impl Chained {
         pen.defer(self.words());
     }
 
-    /// Slots that may be written.
+    /// The slots that may be written.
     fn free(&self, epoch: Epoch) -> u32 {
         !(self.block.now().bits | self.block.older(epoch)) & ALL
     }
 
-    /// Those of the slots that count whose pairs compare so with another one.
+    /// Of the slots that count, those whose pairs `suits` accepts.
     fn among(&self, suits: impl Fn(Slot) -> bool) -> u32 {
         let suiting = slots(self.block.now().bits).filter(|index| suits(self.block.slot(*index)));
         suiting.fold(0, |bits, index| bits | 1 << index)
@@ -111,7 +114,7 @@ impl Leaf for Chained {
         self.block.sparse(roll, lens)
     }
 
-    /// Of pairs or link: the clock that goes on must be beyond both.
+    /// The later epoch of pairs and link: the clock must continue beyond both.
     #[inline]
     fn stamp<K: Keys>(&self, roll: &Beside, lens: Lens<'_, K>) -> Epoch {
         self.block.stamp(roll, lens).max(self.links().now().tag)
@@ -148,7 +151,8 @@ impl Leaf for Chained {
         probe: K::Probe<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Old>, Full> {
-        // What is handed on stays pinned for two epochs: without room for the lowest key nobody could make some.
+        // The slots of pairs that were handed on stay pinned for two epochs. Without room for the lowest key, no writer
+        // could make room.
         let scarce = self.is_first() && self.free(pen.epoch()).count_ones() <= KEPT;
         if scarce && K::fence(probe) != K::Fence::default() {
             return Err(Full);
@@ -211,13 +215,13 @@ impl Leaf for Chained {
             arrived |= 1 << to;
         }
         roll.add_moved(0, arrived);
-        // After the pairs, and before the link: dying in between, a process leaves the pairs in both leaves.
+        // After the pairs, and before the link: if the process dies in between, both leaves have the pairs.
         self.block.publish(pen, now | arrived);
         self.lead(pen, right.next());
         true
     }
 
-    /// Of a tree's leaves the first one is all that is found by itself, and the first one to be given up.
+    /// Only the first leaf of a tree is found without a link. It is the first one to be released.
     fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         if self.is_first() {
             self.links().put(pen, State { tag: pen.epoch(), bits: 0 });
@@ -233,13 +237,14 @@ impl Leaf for Chained {
         cut: Cut,
         _: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<Fate> {
-        // Nothing names an origin or an heir.
+        // The block does not name an origin or an heir.
         self.block.recover(own, roll, pen, cut, &|_| None)?;
         if let Cut::At(cut) = cut {
             if let Some(tag) = self.links().beyond(cut) {
                 return Err(beyond::<Self>((own, 24), "a link's tag", tag, cut));
             }
-            // As with bitmaps: the clock goes on from the cut, and comes to the tag of a lost link again.
+            // As with bitmaps: the clock continues from the recovery point, and will reach the tag of a lost link
+            // again.
             if self.links().scrub(pen, cut) {
                 pen.flush(self.words());
             }
@@ -248,9 +253,10 @@ impl Leaf for Chained {
         Ok(self.link().map_or(Fate::Free, live))
     }
 
-    /// What the death of the process left of a first leaf's handing on, or of taking over a right neighbour, is pairs
-    /// of that one here as well. It was the leaf's last change, so it is taken back or finished in the epoch of that:
-    /// in one of its own, a power cut during this recovery could find more epochs than there are words.
+    /// If the process died while a first leaf handed pairs on, or while a leaf took over its right neighbour, the right
+    /// leaf's pairs are here as well. That was the leaf's last change, so it is undone or finished in the epoch of that
+    /// change. In an epoch of its own it would be a fourth state: a power cut during this recovery could find more
+    /// epochs than there are words.
     fn mend<M: Medium, K: Keys>(&self, _: &Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
         let theirs = right.into_iter().flat_map(|right| slots(right.block.now().bits).map(|it| right.block.slot(it)));
         let Some(low) = theirs.min_by(|a, b| lens.keys.order(*a, *b)) else { return };
@@ -262,8 +268,9 @@ impl Leaf for Chained {
         }
     }
 
-    /// In the latest epoch of all that is passed over, which is no later than any that a crash has kept: before that
-    /// one a cut may find pairs in it, from that one on it finds none.
+    /// The link changes in the latest epoch of all leaves that are passed over, which is no later than any epoch that a
+    /// crash has kept. A recovery point before that epoch may find pairs in those leaves; from that epoch on there are
+    /// none.
     fn relink<M: Medium, K: Keys>(&self, _: &Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
         let behind = |leaf: &Self| Some(leaf.next()).filter(|number| *number != 0 && *number != next);
         let passed = std::iter::successors(Some(self), |leaf| lens.block::<Self>(behind(leaf)?)).skip(1);
@@ -301,17 +308,17 @@ mod tests {
         leaf.recover(1, &Beside::default(), &mut quill.cut_at(FIRST_EPOCH + 9), cut, &|_| None)
     }
 
-    /// The first line of a block, whose words a crash keeps or loses one by one.
+    /// The first line of a block. A crash keeps or loses each of its words separately.
     fn line(leaf: &Chained) -> [&Word; 8] {
         let versions = leaf.block.versions.words();
         let (prints, home) = (&leaf.block.prints, &leaf.block.home);
         [&versions[0], &versions[1], &versions[2], &prints[0], &prints[1], &prints[2], &prints[3], home]
     }
 
-    /// A first leaf is given up, two epochs later its block is a leaf of another tree, and that is lost but for some
-    /// words: none of them brings the old tree back, nor an end of the new one.
+    /// A first leaf is released, and two epochs later its block is a leaf of another tree. A crash then loses this
+    /// reuse except for some words. No combination of words brings the old tree back, or gives the new one a wrong end.
     #[test]
-    fn a_tree_that_was_given_up_does_not_come_back_by_a_lost_reuse() {
+    fn a_dropped_tree_does_not_come_back_after_a_lost_reuse() {
         for (first, keep) in [false, true].into_iter().flat_map(|first| (0..256).map(move |keep| (first, keep))) {
             let (quill, image) = pool();
             let (leaf, roll) = (block(&image, 1), Beside::default());
@@ -332,9 +339,9 @@ mod tests {
         }
     }
 
-    /// At each cut that a crash may choose, a leaf leads to where it led at the end of that epoch.
+    /// At each recovery point that a crash may choose, a leaf leads where it led at the end of that epoch.
     #[test]
-    fn a_link_is_as_old_as_the_cut() {
+    fn a_link_is_that_of_the_recovery_point() {
         let changes = [(0, 2), (1, 3), (1, 4), (2, 5)];
         for (cut, next) in [(0, 2), (1, 4), (2, 5)] {
             let (quill, image) = pool();
@@ -352,10 +359,10 @@ mod tests {
         Lens { keys: &Words, search: Search::portable(), image: None }
     }
 
-    /// What came along is in a state of another leaf, which a crash may choose: its record must wait to be freed. And
-    /// what its block held before pins nothing.
+    /// Pairs that a merge moved here are in a state of another leaf, which a crash may choose: their replaced records
+    /// must not be freed at once. What the block held before pins nothing.
     #[test]
-    fn what_came_along_is_not_young_and_finds_all_slots() {
+    fn merged_pairs_count_as_old_and_find_all_slots() {
         let (quill, image) = pool();
         let (leaf, fresh) = (block(&image, 1), block(&image, 2));
         let rolls = <[Beside; 2]>::default();

@@ -1,12 +1,12 @@
-//! Versions with a known bug, which the proof must catch: a slot is used again an epoch early, while the state of two
-//! epochs before still names it. In no build that ships.
+//! Versions with a known bug, which the proof must catch: a slot is reused an epoch too early, while the state of two
+//! epochs before still names it. No shipped build contains them.
 
 use holm_medium::{Epoch, Medium, Pen, Word, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::{Triple, Versions};
 
 persistent! {
-    /// As three tagged bitmaps, of which one is not respected.
+    /// Three tagged bitmaps, one of which is ignored.
     pub struct Forgetful {
         triple: Triple,
     }

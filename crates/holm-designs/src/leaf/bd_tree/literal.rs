@@ -1,10 +1,10 @@
-//! The versions as the paper has them: a bitmap for the epoch of the last change, and beside it one word with the
-//! epoch's number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
+//! The versions as in the paper: a bitmap for the epoch of the last change, and beside it one word with the epoch's
+//! number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
 //!
-//! Two words cannot change in one store, so a rollover has two, and a crash may come between; and what fits beside two
-//! bitmaps of 28 slots are eight bits of the epoch. Both are made good by a whole tag beside the present's bitmap: the
-//! word behind is stored first, and one whose eight bits are not the tag's was rolled over and the present was not.
-//! This rests on the order of stores to one line, which `Triple` does without.
+//! Two words cannot change in one store. So a rollover needs two stores, and a crash may come between them. Beside two
+//! bitmaps of 28 slots, only eight bits of the epoch fit. A whole tag beside the present's bitmap resolves both: the
+//! past's word is stored first. If its eight bits differ from the tag's, the past was rolled over and the present was
+//! not. This relies on the order of stores to one line, which `Triple` does not need.
 //!
 //! ```text
 //! word 0   tag 36 | bitmap of the tag's epoch 28                          the present, stored last
@@ -18,7 +18,7 @@ use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, SLOTS};
 
 persistent! {
-    /// The present, and what the two epochs before ended with.
+    /// The present bitmap, and the bitmaps at the end of the two epochs before.
     pub struct Literal {
         words: [Word; 3],
     }
@@ -29,7 +29,7 @@ persistent! {
 struct Past {
     one_before: u32,
     two_before: u32,
-    /// The lower bits of the epoch that these are before.
+    /// The lower bits of the epoch that follows these two.
     low: u8,
 }
 
@@ -42,7 +42,7 @@ impl Past {
         u64::from(self.one_before) << (SLOTS + 8) | u64::from(self.two_before) << 8 | u64::from(self.low)
     }
 
-    /// Whether it is the past of an epoch, of those that it can be of.
+    /// Whether this is the past of `epoch`, among the epochs of which it can be the past.
     fn is_of(self, epoch: Epoch) -> bool {
         self.low == epoch as u8
     }
@@ -69,8 +69,8 @@ impl Literal {
         State { tag: cut, bits: if one { past.one_before } else { past.two_before } }
     }
 
-    /// What the past becomes when the present is about to be of a later epoch; nothing if it is that already: a process
-    /// died before it had changed the present, and what it stored may be needed still.
+    /// What the past becomes when the present is about to belong to a later epoch. `None` if it is that already: a
+    /// process died before it changed the present, and what it stored in the past may still be needed.
     fn rolled_over(&self, epoch: Epoch) -> Option<Past> {
         let (now, past) = (self.now(), self.past());
         let next = now.tag + 1 == epoch;
@@ -93,15 +93,15 @@ impl Versions for Literal {
         State::unpack(self.present_word().read())
     }
 
-    /// The past counts only if the present is of a later epoch, and then it is the past of that epoch, or of the one
-    /// behind it if the rollover was cut short. Eight bits tell these two apart, and no others can be.
+    /// The past counts only if the present belongs to a later epoch. It is then the past of that epoch, or of the next
+    /// one if a crash interrupted the rollover. Eight bits distinguish these two, and no others are possible.
     #[inline]
     fn at(&self, cut: Epoch) -> State {
         Self::at_of(self.now(), self.past(), cut)
     }
 
-    /// The commit word is the present's. The past before it: else a crash finds a new present beside an old past, and
-    /// takes the state of one epoch for that of another.
+    /// The commit word is the present's. The past is stored before it: otherwise a crash leaves a new present beside an
+    /// old past, and recovery takes the state of one epoch for that of another.
     #[inline]
     fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
         if let Some(past) = Some(state.tag).filter(|tag| *tag > self.now().tag).and_then(|tag| self.rolled_over(tag)) {
@@ -111,13 +111,14 @@ impl Versions for Literal {
         pen.write(self.present_word(), state.pack());
     }
 
-    /// Only two epochs with changes go without a record, so the past of one that does is its own or that of the next.
+    /// At most two epochs with changes lack an epoch record. So the past of a change that is beyond the recovery point
+    /// is its own, or that of the next epoch.
     fn beyond(&self, cut: Epoch) -> Option<Epoch> {
         let (tag, past) = (self.now().tag, self.past());
         Some(tag).filter(|tag| *tag > cut && !past.is_of(*tag) && !past.is_of(*tag + 1))
     }
 
-    /// In one store. The past may stay: no crash can choose what was before the cut any more.
+    /// In one store. The past may stay: no crash can choose a state from before the recovery point any more.
     fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
         let lost = self.now().tag > cut;
         if lost {
@@ -162,8 +163,8 @@ mod tests {
         slots.iter().fold(0, |bits, slot| bits | 1 << slot)
     }
 
-    /// The node of the paper's figure 1, with the epoch of its last change, after a crash in epoch 5: what is there at
-    /// the end of epoch 3, before and after recovery.
+    /// The node of the paper's figure 1 with the epoch of its last change, after a crash in epoch 5. Returns the bitmap
+    /// at the end of epoch 3, before and after recovery.
     fn figure_one<V: Versions>(last_change: Epoch) -> [u32; 2] {
         let (quill, image) = pool();
         let node = place::<V>(&image);
@@ -185,21 +186,21 @@ mod tests {
         }
     }
 
-    /// Numbers that look drawn.
+    /// Pseudorandom numbers.
     fn draw(seed: &mut u64) -> u64 {
         *seed = seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         *seed >> 33
     }
 
-    /// States by epoch, as a list tells them.
+    /// The bitmap at an epoch's end, according to a list of states.
     fn told(history: &[State], cut: Epoch) -> u32 {
         history.iter().rfind(|state| state.tag <= cut).map_or(0, |state| state.bits)
     }
 
-    /// Any change, in any later epoch, torn behind each of its stores, recovered to each cut that a crash may choose
-    /// and gone on with; also where the lower bits of the epochs come round, and at the end of them all.
+    /// Any change in any later epoch, torn after each of its stores, recovered to each epoch that a crash may choose,
+    /// and then continued. Also where the lower bits of the epochs wrap around, and at the last epochs.
     #[test]
-    fn every_change_torn_anywhere_reads_as_history_has_it() {
+    fn every_torn_change_reads_as_a_state_of_the_history() {
         for (round, start) in
             (0..60).flat_map(|round| [4, 250, (1 << 20) - 5, LAST_EPOCH - 20_000].map(|at| (round, at)))
         {
@@ -219,12 +220,13 @@ mod tests {
                     pen.write(node.past_word(), torn[1]);
                     assert_eq!(node.at(cut).bits, told(&history, cut), "round {round}, epoch {epoch}, cut {cut}");
                     assert_eq!(node.beyond(cut), None, "round {round}, epoch {epoch}, cut {cut}");
-                    // The same change by a recovery after the death of the process, before which power may fail yet.
+                    // The same change by a recovery after the process died; power may fail before that recovery is
+                    // durable.
                     node.put(&mut pen, State { tag: epoch, bits: !bits & ALL });
                     assert_eq!(node.at(cut).bits, told(&history, cut), "done again, epoch {epoch}, cut {cut}");
                     node.scrub(&mut pen, cut);
                     assert_eq!((node.now().bits, node.scrub(&mut pen, cut)), (told(&history, cut), false));
-                    // The next epoch but one in the new order of things, after the one that was lost.
+                    // The next two epochs after the recovery point, in place of the lost one.
                     for (again, tag) in (cut + 1..cut + 3).enumerate() {
                         node.put(&mut pen, State { tag, bits: again as u32 + 1 });
                     }
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_of_no_such_epoch_is_damage() {
+    fn a_past_of_an_impossible_epoch_is_damage() {
         let (quill, image) = pool();
         let node = place::<Literal>(&image);
         let mut pen = quill.cut_at(9);

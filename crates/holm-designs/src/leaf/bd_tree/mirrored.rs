@@ -1,8 +1,6 @@
-//! Fingerprints of BD+Tree's leaf, looked through in a copy beside the block, in DRAM: a key that is not there costs no
-//! line of the block.
+//! Fingerprints of BD+Tree's leaf, searched in a copy in DRAM: a lookup of an absent key reads no line of the block.
 //!
-//! The block remains what is true: the copy is made anew after each change and by every recovery, and adds no flush and
-//! no fence.
+//! The block remains authoritative. Each change and each recovery renews the copy, which adds no flush and no fence.
 
 use crate::guide::{Aside, Signs};
 use holm_medium::{Medium, Pen, Word};
@@ -11,14 +9,14 @@ use holm_tree::leaf::buffered::{Fingerprints, Line, Prints, State, Versions};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
-/// The same bytes, and a copy of them in a line of DRAM, with which slots count now: all that a search must know before
-/// it looks at a pair.
+/// The same bytes, and a copy of them in a line of DRAM together with the slots that count now. A search needs nothing
+/// else before it reads a pair.
 pub struct Mirrored;
 
-/// A line of DRAM for each block: the words for fingerprints, and the present.
+/// A line of DRAM for each block: the words of fingerprints, and the present bitmap.
 type Copied = Aside<8>;
 
-/// Where the present lies in it.
+/// The index of the present bitmap in it.
 const PRESENT: usize = 4;
 
 fn copied(beside: &<Copied as Signs>::Beside) -> &[AtomicU64] {
@@ -56,11 +54,11 @@ impl Prints for Mirrored {
     #[inline]
     fn derive<V: Versions>(line: &Line, versions: &V, beside: &Self::Beside) {
         let words = line.iter().map(Word::read).chain([versions.now().pack()]);
-        // Release, as a pen's stores are: a latch that is let go later vouches for it either way.
+        // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
         copied(beside).iter().zip(words).for_each(|(copy, word)| copy.store(word, Release));
     }
 
-    /// Nothing: which line is wanted, if any, DRAM says first.
+    /// Does nothing: DRAM says first which line is needed, if any.
     #[inline]
     fn summon<B>(_: &B) {}
 

@@ -1,9 +1,9 @@
-//! FAST and FAIR above the leaves: inner node and leaf share one layout, as in the paper, and all that is done to them.
+//! FAST and FAIR above the leaves: inner node and leaf share one layout and its operations, as in the paper.
 //!
-//! A slot is the least key of a child's range and the child's number. The key is the mark, so what is said of words in
-//! leaves holds here; slot 0 takes the place of the paper's leftmost child. In the header's second word the level is in
-//! place of the leaf's bit. The first node of a level never moves, and **the root is the first node of the highest
-//! level**: a tree grows by the word that makes a block such a node, and there is no pointer to lose.
+//! A slot is the least key of a child's range, and the child's number. The key is the mark, so the rules for words in
+//! leaves hold here. Slot 0 replaces the paper's leftmost child. In the header's second word the level replaces the
+//! leaf's bit. The first node of a level never moves, and **the root is the first node of the highest level**: a tree
+//! grows by the word that makes a block such a node, so there is no root pointer to lose.
 
 use super::{Beside, FIRST, FRONT, FastFair, LEAF, starts_line};
 use crate::guide::Linear;
@@ -14,10 +14,10 @@ use holm_tree::inner::Station;
 use holm_tree::keys::{Slot, Words};
 use holm_tree::leaf::{Fresh, Leaf, Lens};
 
-/// Where the level lies in the word that says whose the block is.
+/// Where the level lies in the word with the block's owner.
 const LEVEL: u32 = 48;
 
-/// What slots of a node stand for.
+/// How to read a node's slots.
 const LENS: Lens<'static, Words> = Lens { keys: &Words, search: Search::portable(), image: None };
 
 impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
@@ -42,9 +42,9 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
         pen.write(&self.link, 0);
         let slots = children.iter().copied().chain([Slot::default(); 2]);
         self.pairs[..3].iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
-        // The commit word, last in its line: whoever finds the node finds its children.
+        // The commit word, last in its line: a search that finds the node finds its children.
         pen.write(&self.home, u64::from(station.keyspace) | u64::from(station.level) << LEVEL | FIRST | FRONT);
-        // Before the operation returns: else a crash finds a tree without a top, and recovery has to make one.
+        // Before the operation returns: otherwise a crash leaves a tree without a root, and recovery must make one.
         pen.persist(&self.home);
         beside.count.store(children.len() as u32, super::Relaxed);
     }
@@ -60,7 +60,8 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     fn point<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32) {
         // The commit word.
         pen.write(&self.pairs[index].payload, child.into());
-        // Before the child that gives way is used again: else a crash finds the old way into somebody's block.
+        // Before the replaced child is reused: otherwise a crash leaves the old pointer to a block that another leaf
+        // uses.
         pen.persist(&self.pairs[index]);
     }
 

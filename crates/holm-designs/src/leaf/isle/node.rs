@@ -9,10 +9,10 @@
 //!       64-     lines of 4 pairs {least key of the child's range, its number}, ascending
 //! ```
 //!
-//! Next node and count share a word, so a split commits in one store: the link comes with the truncation. What it cut
-//! off stays where it is, and is told from what a shift has moved there by its key, which lies beyond the range. The
-//! key is the mark, as in the leaf: of two equal ones side by side the right one counts; the key of a vacant slot is
-//! zero, which no child but the first may have.
+//! Next node and count share a word, so a split commits in one store: link and truncation come together. The pairs that
+//! it truncates stay where they are. Their keys lie beyond the node's range, which distinguishes them from pairs that a
+//! shift moved there. The key is the mark, as in the leaf: of two equal neighbours the right one counts. The key of a
+//! vacant slot is zero, which only the first child may have.
 
 use crate::inner::durable::Node;
 use crate::lineage::Lineage;
@@ -21,14 +21,14 @@ use holm_tree::inner::Station;
 use holm_tree::keys::Slot;
 use holm_tree::pair::Pair;
 
-/// Pairs of a line.
+/// The number of pairs in a line.
 const WIDTH: usize = 4;
 const FIRST: u64 = 1 << 32;
-/// Where the level lies in the word that says whose the node is.
+/// Where the level lies in the word with the node's owner.
 const LEVEL: u32 = 48;
 
 persistent! {
-    /// A line of header and lines of pairs: seven make 512 bytes and 29 children.
+    /// A header line and lines of pairs: seven lines of pairs make 512 bytes and 29 children.
     #[repr(align(64))]
     pub struct IsleNode<const LINES: usize> {
         lineage: Lineage,
@@ -40,7 +40,7 @@ persistent! {
     }
 }
 
-/// What a crash left of the row: pairs, and of two equal keys side by side, the left one.
+/// What a crash left of the row: its pairs, and the left one of two neighbours with equal keys.
 struct Found {
     filled: usize,
     stale: Option<usize>,
@@ -51,7 +51,7 @@ impl<const LINES: usize> IsleNode<LINES> {
         self.lines.as_flattened()
     }
 
-    /// Pairs behind the first child.
+    /// The number of pairs behind the first child.
     fn used(&self) -> usize {
         (self.tally.read() >> 32).min((LINES * WIDTH) as u64) as usize
     }
@@ -60,30 +60,32 @@ impl<const LINES: usize> IsleNode<LINES> {
         pen.persist(&self.lines[at / WIDTH]);
     }
 
-    /// Next node and count, durably.
+    /// Makes next node and count durable.
     fn set_tally<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32, used: usize) {
         pen.write(&self.tally, u64::from(next) | (used as u64) << 32);
-        // Before the change is acknowledged, or the next one begins: else a crash finds a row two pairs away from it.
+        // Before the change is acknowledged, or the next one begins: otherwise a crash leaves a row two pairs away from
+        // its count.
         pen.persist(&self.tally);
     }
 
-    /// Shifts what lies behind a stale key over it, and makes the last slot vacant.
+    /// Shifts the pairs behind a stale key over it, and makes the last slot vacant.
     fn close<M: Medium>(&self, pen: &mut Pen<'_, M>, stale: usize, filled: usize) {
         let pairs = self.pairs();
         for at in stale..filled - 1 {
             pen.write(&pairs[at].payload, pairs[at + 1].payload.read());
             if (at + 1).is_multiple_of(WIDTH) {
-                // Before the next line gives the child up: else a crash keeps that line, loses this one, and the child.
+                // Before the next line gives up the child: otherwise a crash keeps that line, loses this one, and the
+                // child.
                 self.line(pen, at);
             }
-            // From here on the next one is the stale one.
+            // From here on the next slot is the stale one.
             pen.write(&pairs[at + 1].head, if at + 2 < filled { pairs[at + 2].head.read() } else { 0 });
         }
-        // Before the count: else a crash finds a child that has been let go, and counts it.
+        // Before the count: otherwise a crash leaves a removed child, and recovery counts it.
         self.line(pen, filled - 1);
     }
 
-    /// The row as it is: up to the first slot that is vacant, or whose key does not lie in order and in the range.
+    /// The row as it is: up to the first slot that is vacant, or whose key is out of order or out of range.
     fn survey(&self, right: Option<&Self>) -> Found {
         let bound = right.map(|right| right.first.head.read());
         let (mut found, mut last) = (Found { filled: 0, stale: None }, 0);
@@ -120,13 +122,13 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         let rest = children[1..].iter().copied().chain(std::iter::repeat(Slot::default()));
         self.pairs().iter().zip(rest).for_each(|(pair, slot)| pair.write(pen, slot));
         pen.flush(&self.lines);
-        // Before the header: else a crash finds a node, and what lay here as its children.
+        // Before the header: otherwise a crash leaves a node whose children are noise.
         pen.fence();
         self.first.write(pen, children[0]);
         pen.write(&self.tally, (children.len() as u64 - 1) << 32);
         // The commit word, last in its line.
         pen.write(&self.home, u64::from(station.keyspace) | FIRST | u64::from(station.level) << LEVEL);
-        // Before the operation returns: else a crash finds a tree without a top, and recovery has to make one.
+        // Before the operation returns: otherwise a crash leaves a tree without a root, and recovery must make one.
         pen.persist(&self.home);
     }
 
@@ -134,18 +136,19 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         let (pairs, used) = (self.pairs(), self.used());
         let at = pairs[..used].iter().take_while(|pair| pair.head.read() < child.head).count();
         for from in (at..used).rev() {
-            // The key last: until then the slot is vacant, or still what it was.
+            // The key last: until then the slot is vacant, or has its old pair.
             pen.write(&pairs[from + 1].payload, pairs[from].payload.read());
             pen.write(&pairs[from + 1].head, pairs[from].head.read());
             if (from + 1).is_multiple_of(WIDTH) {
-                // Before the line below gives the child up: else a crash keeps that one, loses this, and the child.
+                // Before the line below gives up the child: otherwise a crash keeps that line, loses this one, and the
+                // child.
                 self.line(pen, from + 1);
             }
         }
         pen.write(&pairs[at].payload, child.payload);
-        // The commit word: no key stands here twice any more.
+        // The commit word: no key is in two slots any more.
         pen.write(&pairs[at].head, child.head);
-        // Before the count: else a crash finds one counted that is not there.
+        // Before the count: otherwise a crash leaves a count that includes a missing child.
         self.line(pen, at);
         self.set_tally(pen, Node::next(self), used + 1);
     }
@@ -167,7 +170,8 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         let pair = index.checked_sub(1).map_or(&self.first, |at| &self.pairs()[at]);
         // The commit word.
         pen.write(&pair.payload, child.into());
-        // Before the child that gives way is used again: else a crash finds the old way into somebody's block.
+        // Before the replaced child is reused: otherwise a crash leaves the old pointer to a block that another leaf
+        // uses.
         pen.persist(pair);
     }
 
@@ -179,9 +183,9 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         pen.write(&right.tally, u64::from(Node::next(self)) | ((Self::CHILDREN - 1 - middle) as u64) << 32);
         pen.write(&right.home, self.home.read() & !FIRST);
         pen.flush(right);
-        // Before the link: else a crash keeps the link and finds noise behind it.
+        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
         pen.fence();
-        // The commit word: the upper half is the right node's.
+        // The commit word: the upper half belongs to the right node.
         self.set_tally(pen, number, middle - 1);
     }
 
@@ -201,11 +205,11 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         let (Found { filled, stale }, used) = (self.survey(right), self.used());
         let sound = filled - usize::from(stale.is_some());
         if sound.abs_diff(used) > 1 {
-            // No crash leaves that; whoever reads the children will say what is wrong.
+            // No crash leaves this; the code that reads the children reports the damage.
             return;
         }
         if let Some(stale) = stale {
-            // An insert is undone, a removal completed: either way one less than there are slots filled.
+            // This undoes an insert or completes a removal: either way, one child less than there are filled slots.
             self.close(pen, stale, filled);
         }
         if sound != used {
@@ -216,7 +220,7 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
     #[track_caller]
     fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.home, 0);
-        // Before the block is used again: else a crash finds a node where a leaf is.
+        // Before the block is reused: otherwise recovery finds a node where a leaf is.
         pen.persist(&self.home);
     }
 }

@@ -1,10 +1,10 @@
-//! Proactive compaction: pairs behind the head move into it when they are updated, and an empty subnode at the end of
-//! the list is given up by whoever takes its last pair.
+//! Proactive compaction: updates move pairs from behind the head into it. The operation that removes the last pair of
+//! the list's last subnode also releases that subnode.
 //!
-//! A subnode is given up in three steps: it is tagged free; the bitmap takes its last pair away, which commits; the one
-//! before it forgets the way. Between the first two a crash leaves a free subnode with bits in its region, and that
-//! still counts. **The last step is fenced**, where the paper only flushes it: else the subnode, or its region, could
-//! be used again while a crash may still find the old way to it.
+//! A subnode is released in three steps. It is tagged free; the bitmap drops its last pair, which commits; the
+//! preceding subnode drops the link. Between the first two steps a crash leaves a free subnode with bits in its region,
+//! and such a subnode still counts. **The last step is fenced**, where the paper only flushes. Without the fence, the
+//! subnode or its region could be reused while a crash may still leave the old link to it.
 
 use super::HASTY;
 use super::subnode::{bit, line, lines_behind, part};
@@ -15,7 +15,7 @@ use holm_tree::pair::slots;
 use holm_tree::sync::atomic::Ordering::Relaxed;
 
 impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
-    /// Updates a pair behind the head by moving it into the head, and with it those of its own line, while there is
+    /// Updates a pair behind the head by moving it into the head. Pairs of the same line move along while there is
     /// room.
     pub(super) fn draw_in<M: Medium>(
         &self,
@@ -34,33 +34,33 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             self.store(pen, to, if from == place.at { Slot { payload, ..slot } } else { slot });
             bitmap = bitmap & !bit(place.region, from) | bit(known.region(), to);
             taken |= 1 << to;
-            // Its bit is not set yet: no search asks for it.
+            // Its bit is not set yet, so no search reads it.
             beside.set_print(to, before.delegated_print(from));
         }
         lines_behind(taken).for_each(|line| self.flush(pen, line));
         let emptied = self.tag_if_empty(pen, place, bitmap);
         if emptied || lines_behind(taken).next().is_some() {
-            // Before the bitmap: else a crash keeps the bits and loses pairs, or finds an empty subnode that nothing
-            // leads to and that is no free one.
+            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs. Or it leaves an empty subnode to
+            // which nothing leads and which is not tagged free.
             pen.fence();
         }
         self.conclude(beside, pen, place, bitmap, emptied);
     }
 
-    /// Takes a pair away.
+    /// Removes a pair.
     pub(super) fn drop_from<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, place: &Place<'_, Self>) {
         let bitmap = beside.known().bitmap() & !bit(place.region, place.at);
         let emptied = self.tag_if_empty(pen, place, bitmap);
         if emptied {
-            // As above.
+            // Before the bitmap, as above.
             pen.fence();
         }
         self.conclude(beside, pen, place, bitmap, emptied);
     }
 
-    /// Tags the subnode free, if it is the last one and holds nothing by this bitmap; flushed, and not fenced.
+    /// Tags the subnode free, if it is the last one and this bitmap has none of its pairs. Flushed, and not fenced.
     fn tag_if_empty<M: Medium>(&self, pen: &mut Pen<'_, M>, place: &Place<'_, Self>, bitmap: u64) -> bool {
-        // From the end of the list only: else what comes after would be lost.
+        // Only at the end of the list: otherwise the subnodes behind it would be lost.
         let empty = place.before.is_some() && part(bitmap, place.region) == 0 && place.node.next() == 0;
         if empty {
             place.node.untag(pen);
@@ -69,7 +69,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         empty
     }
 
-    /// The bitmap, and the way to a subnode that was tagged free.
+    /// Stores the bitmap, and drops the link to a subnode that was tagged free.
     fn conclude<M: Medium>(
         &self,
         beside: &Beside,
@@ -85,10 +85,10 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         };
         beside.shed.store(before.next(), Relaxed);
         if std::ptr::eq(before, self) {
-            // The commit word; the way is in its line, and comes after it.
+            // The commit word; the link lies in its line, and is stored after it.
             pen.write(&self.words[1], bitmap);
             self.end(pen);
-            // Before the operation returns, and before the subnode or its region is used again.
+            // Before the operation returns, and before the subnode or its region is reused.
             pen.persist(&self.words[1]);
             return beside.know(bitmap, known.region(), false);
         }
@@ -98,8 +98,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         if COURSE == HASTY {
             return beside.know(bitmap, known.region(), true);
         }
-        // Before the subnode or its region is used again: else a crash finds two ways into one subnode, or takes the
-        // pairs of another for those of this one.
+        // Before the subnode or its region is reused: otherwise a crash leaves two links to one subnode, or recovery
+        // takes another subnode's pairs for this one's.
         pen.fence();
         beside.know(bitmap, known.region(), true);
     }

@@ -1,10 +1,11 @@
-//! How a leaf grows: by another subnode in front of its head while it may have more, and else by a split.
+//! How a leaf grows: by another subnode in front of its head while it may have more, and otherwise by a split.
 //!
 //! **Head replacement**: everything that makes a subnode the head of a list lies in its first line, and its first word
-//! comes last. Until then it is free, from then on the old head is behind it and the old head's bitmap means nothing.
+//! is stored last. Until then the subnode is free. Afterwards the old head is behind it, and the old head's bitmap
+//! means nothing.
 //!
-//! **Split**: the upper half goes into a leaf of one or two free subnodes, whose head's first word commits; then one
-//! store of the bitmap takes it from the old leaf. A crash in between leaves it in both: see `recovery`.
+//! **Split**: the upper half goes into a leaf of one or two free subnodes, whose head's first word commits. Then one
+//! store of the bitmap removes it from the old leaf. A crash in between leaves it in both leaves: see `recovery`.
 
 use super::subnode::{SLOTS, bit, lines_behind, part, places, spare, used};
 use super::{Beside, SsTree};
@@ -15,7 +16,7 @@ use holm_tree::pair::slots;
 use holm_tree::pairs::arrange;
 use holm_tree::sync::atomic::Ordering::Relaxed;
 
-/// A pair on its way to another leaf, with its fingerprint and the bit that it had.
+/// A pair that moves to another leaf, with its fingerprint and the bit that it had.
 #[derive(Clone, Copy)]
 struct Traveller {
     slot: Slot,
@@ -24,7 +25,7 @@ struct Traveller {
 }
 
 impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
-    /// Makes room, and puts the pending pair where that costs nothing.
+    /// Makes room, and inserts the pending pair where that costs nothing.
     pub(super) fn grow<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -54,7 +55,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         self.part(own, beside, lens, pen, fresh, pending).unwrap_or(stays)
     }
 
-    /// Head replacement: a free subnode becomes the head, with the pending pair, if there is one.
+    /// Head replacement: a free subnode becomes the head, with the pending pair if there is one.
     fn step_behind<M: Medium>(
         &self,
         own: u32,
@@ -74,16 +75,16 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         }
         head.delegate_all(pen, [0, 1].map(|word| beside.prints[word].load(Relaxed)), known.region());
         pen.write(&head.words[1], bitmap);
-        // The commit word, last in its line: this is the head, and the old one is behind it.
+        // The commit word, last in its line: this subnode is the head, and the old head is behind it.
         pen.write(&head.words[0], used(self.keyspace(), region, own));
-        // Before the operation returns, and before another pair goes into the new head.
+        // Before the operation returns, and before another pair goes into the new head: otherwise a crash loses them.
         pen.persist(&head.words[0]);
         fresh.beside.know(bitmap, region, true);
     }
 
-    /// The upper half of a full leaf to a fresh one, and with it the pending pair, if that is where it belongs. `None`:
-    /// there is room by now, or no telling where to divide, as where a record is gone: the forest reports a leaf that
-    /// stays full.
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there. `None` if there
+    /// is room by now, or if no separator exists because a record is missing: the tree set reports a leaf that stays
+    /// full.
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -99,7 +100,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             return None;
         }
         arrange(&mut order, |a, b| lens.keys.order(a.slot, b.slot));
-        // The greater part stays, so that the upper one has room for the pending pair.
+        // The greater part stays, so that the upper part has room for the pending pair.
         let (lower, upper) = order.split_at(order.len().div_ceil(2));
         let (last, first) = lens.keys.key(lower.last()?.slot).zip(lens.keys.key(upper.first()?.slot))?;
         let separator = K::separator(&last, &first);
@@ -108,14 +109,14 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let coming: Vec<_> = upper.iter().copied().chain(rider).collect();
         self.found(pen, fresh, &coming);
         let bitmap = known.bitmap() & !upper.iter().fold(0, |bits, pair| bits | pair.bit);
-        // The commit word of the split, after that of the new leaf. Durable before either leaf changes: to one that has
-        // changed since, recovery could not match the other.
+        // The commit word of the split, after that of the new leaf. Durable before either leaf changes: recovery could
+        // not match the two halves afterwards.
         self.commit(pen, bitmap);
         beside.know(bitmap, known.region(), true);
         Some((Split { left: own, right: Some((separator, fresh[0].number)) }, rider.is_some()))
     }
 
-    /// Every pair, with its fingerprint and its bit.
+    /// All pairs, each with its fingerprint and its bit.
     fn travellers<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) -> Vec<Traveller> {
         let known = beside.known();
         let traveller = |node: &Self, region: usize, at: usize, print: u8| Traveller {
@@ -133,7 +134,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         all
     }
 
-    /// Makes a leaf of free subnodes: the first one is its head, and what that has no room for is in the second.
+    /// Makes a leaf of free subnodes: the first one is its head, and the second one has the pairs that do not fit
+    /// there.
     fn found<M: Medium>(&self, pen: &mut Pen<'_, M>, fresh: &[Fresh<'_, Self>; 2], coming: &[Traveller]) {
         let [head, tail] = fresh;
         let (behind, ahead) = if coming.len() > SLOTS { coming.split_at(SLOTS) } else { (&[][..], coming) };
@@ -146,7 +148,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
                 prints[at / 8] |= u64::from(pair.print) << (at % 8 * 8);
                 bitmap |= bit(0, at);
             }
-            // As long as the head does not lead to it, it is free: else a crash would find a leaf of its own.
+            // The subnode is free until the head links it: otherwise recovery would take it for a leaf of its own.
             pen.write(&tail.leaf.words[0], spare(0));
             pen.flush(tail.leaf);
         }
@@ -159,21 +161,21 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             taken |= 1 << at;
         }
         lines_behind(taken).for_each(|line| head.leaf.flush(pen, line));
-        // Before the head is one: else a crash finds a leaf of noise.
+        // Before this subnode becomes a head: otherwise a crash leaves a leaf of noise.
         pen.fence();
         if number != 0 {
             head.leaf.delegate_all(pen, prints, 0);
         }
         pen.write(&head.leaf.words[1], bitmap);
-        // The commit word of the new leaf, and of the pair that came along; last in its line.
+        // The commit word of the new leaf and of the pending pair; last in its line.
         pen.write(&head.leaf.words[0], used(keyspace, region, number));
-        // Before the pairs are taken from the old leaf: else a crash finds them in neither.
+        // Before the pairs are removed from the old leaf: otherwise a crash leaves them in neither.
         pen.persist(&head.leaf.words[0]);
         head.beside.know(bitmap, region, number != 0);
     }
 }
 
-/// A pair that has never been in a leaf.
+/// A pair that has not been in a leaf before.
 fn new<K: Keys>(probe: K::Probe<'_>, payload: u64) -> Traveller {
     Traveller { slot: Slot { head: K::head(probe, 0), payload }, print: K::print(probe), bit: 0 }
 }

@@ -1,15 +1,16 @@
-//! What a crash may have left of a list, and how it is mended.
+//! The states of a list that a crash may leave, and how recovery repairs them.
 //!
 //! | image | recovery |
 //! |---|---|
-//! | a way to a free subnode in whose region bits are set | none: it counts, and its tag says nothing |
-//! | a way to a free subnode without such bits | it had been given up: the way is forgotten |
-//! | bits in regions of no subnode | the leaf was being given up with its keyspace: the bits are cleared |
-//! | no bit at all | the leaf is given up, its last subnode first |
-//! | pairs of a leaf that its right neighbour has, too | a split had begun: they are the neighbour's |
+//! | a link to a free subnode in whose region bits are set | none: the subnode counts, and its tag means nothing |
+//! | a link to a free subnode without such bits | the subnode had been released: the link is dropped |
+//! | bits in regions of no subnode | the leaf was being released with its keyspace: the bits are cleared |
+//! | no bit at all | the leaf is released, its last subnode first |
+//! | pairs of a leaf that its right neighbour also has | a split had begun: they belong to the neighbour |
 //!
-//! The paper finishes what had begun, for which the head needs free slots; a removal promises none. Here the tag is
-//! asked only of subnodes that nothing leads to, which it keeps from being taken for heads, so nothing need be done.
+//! The paper's recovery finishes what had begun, for which the head needs free slots. A removal does not guarantee free
+//! slots. Here the tag matters only for subnodes to which nothing leads: it prevents recovery from taking them for
+//! heads. So nothing needs to be finished.
 
 use super::subnode::{bit, part};
 use super::{Beside, SsTree};
@@ -20,7 +21,7 @@ use holm_tree::pair::slots;
 use std::cmp::Ordering;
 
 impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
-    /// Whether the subnode is part of a leaf; whether it is the head of one, no block can say by itself.
+    /// Whether the subnode is part of a leaf. A block alone cannot say whether it is the head of one.
     pub(super) fn fate(&self, own: u32) -> Result<Fate> {
         if !self.is_sound() {
             let found = format!("{:#x}, {:#x}", self.words[0].read(), self.words[1].read());
@@ -31,7 +32,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         Ok(if self.is_used() { live } else { Fate::Free })
     }
 
-    /// Mends the list of which this is the head; tells whether it still is a leaf.
+    /// Repairs the list of which this is the head; returns whether it still is a leaf.
     pub(super) fn mend_list<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -54,7 +55,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
                 ));
             };
             if !next.is_used() && part(self.bitmap(), next.region()) == 0 {
-                // Before the subnode is used again: the rebuild fences.
+                // Before the subnode is reused: the rebuild fences.
                 node.end(pen);
                 node.flush(pen, 0);
                 break;
@@ -71,15 +72,14 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             return Ok(false);
         }
         if bitmap != self.bitmap() {
-            // Before one of those regions is another subnode's: the rebuild fences.
+            // Before another subnode gets one of those regions: the rebuild fences.
             pen.write(&self.words[1], bitmap);
             self.flush(pen, 0);
         }
         Ok(true)
     }
 
-    /// Takes away what the right neighbour has, too. Anything else that overlaps is damage, and left for the rebuild to
-    /// report.
+    /// Removes the pairs that the right neighbour also has. Any other overlap is damage, and the rebuild reports it.
     pub(super) fn cut_off<M: Medium, K: Keys>(&self, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: &Self) {
         let theirs: Vec<Slot> = right.every(lens).map(|(_, slot)| slot).collect();
         let Some(lowest) = theirs.iter().copied().reduce(|a, b| if lens.keys.order(a, b).is_le() { a } else { b })
@@ -95,7 +95,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         }
     }
 
-    /// Every pair that counts, with its bit, by what is durable.
+    /// Every pair that counts, with its bit, according to what is durable.
     fn every<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (u64, Slot)> {
         let nodes = std::iter::once(self).chain(self.followers(lens).map(|(_, node)| node));
         nodes.flat_map(|node| {
@@ -104,7 +104,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         })
     }
 
-    /// What DRAM knows, from what is durable.
+    /// Derives what DRAM knows from what is durable.
     pub(super) fn derive<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) {
         let region = self.region();
         for at in slots(part(self.bitmap(), region)) {

@@ -7,11 +7,11 @@
 //!       32-255  slots 1 to 14 {head, payload}; slot s lies in line (s + 1) / 4
 //! ```
 //!
-//! The last subnode of a leaf has 15 slots, any other 14: its slot 0 is where the next one's fingerprints are delegated
-//! to. A region is a subnode's part of the bitmap, its own until it is free. **Free** is a subnode without `USED`: the
-//! paper has ones there, but fresh memory is zero, so no block has to be made free before it is first used. The region
-//! stays in the word of a subnode that is being given up: as long as the head leads to it and its bits are set, it
-//! counts.
+//! The last subnode of a leaf has 15 slots, any other has 14: its slot 0 holds the next subnode's fingerprints, which
+//! are delegated to it. A region is a subnode's part of the bitmap, which it keeps until it is free. **Free** is a
+//! subnode without `USED`. The paper uses ones there, but fresh memory is zero, so no block needs a store to be free
+//! before its first use. The region stays in the word of a subnode that is being released: while the head leads to it
+//! and its bits are set, the subnode counts.
 
 use super::SsTree;
 use holm_medium::{Medium, Pen, atomics};
@@ -20,18 +20,18 @@ use holm_tree::leaf::Lens;
 use holm_tree::pair::slots;
 use std::sync::atomic::AtomicU64;
 
-/// Slots of a region.
+/// The number of slots in a region.
 pub const SLOTS: usize = 15;
 /// The bits of one region.
 pub const ALL: u32 = (1 << SLOTS) - 1;
 
-/// In the first word: where the keyspace lies.
+/// In the first word: the position of the keyspace.
 const KEYSPACE: u32 = 32;
-/// In the first word: where the region lies.
+/// In the first word: the position of the region.
 const REGION: u32 = 56;
 /// In the first word: the subnode is part of a leaf.
 const USED: u64 = 1 << 58;
-/// In the first word: number of the next subnode.
+/// In the first word: the number of the next subnode.
 const NUMBER: u64 = 0xffff_ffff;
 
 /// The bitmap's bit of a slot.
@@ -55,13 +55,13 @@ pub fn lines_behind(taken: u32) -> impl Iterator<Item = usize> {
     (1..4).filter(move |at| slots(taken).any(|slot| line(slot) == *at))
 }
 
-/// The slots that a subnode has, by whether another one is behind it.
+/// The slots of a subnode, which depend on whether another subnode is behind it.
 #[inline]
 pub const fn places(followed: bool) -> u32 {
     if followed { ALL & !1 } else { ALL }
 }
 
-/// The first word of a subnode that is used.
+/// The first word of a used subnode.
 pub fn used(keyspace: u32, region: usize, next: u32) -> u64 {
     USED | u64::from(keyspace & 0xff_ffff) << KEYSPACE | u64::from(next) | spare(region)
 }
@@ -78,7 +78,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         self.words[0].read() as u32
     }
 
-    /// Which part of the bitmap is this subnode's.
+    /// The subnode's region of the bitmap.
     #[inline]
     pub(super) fn region(&self) -> usize {
         (self.words[0].read() >> REGION) as usize & 3
@@ -92,7 +92,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         self.words[0].read() & USED != 0
     }
 
-    /// Whether any operation can have left this first word, and this bitmap.
+    /// Whether any operation can have left this first word and this bitmap.
     pub(super) fn is_sound(&self) -> bool {
         let (word, bitmap) = (self.words[0].read(), self.words[1].read());
         if word & USED == 0 {
@@ -112,45 +112,45 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         Slot { head: self.words[2 + 2 * at].read(), payload: self.words[3 + 2 * at].read() }
     }
 
-    /// Both words of a slot, which nothing says yet that it counts.
+    /// Writes both words of a slot that does not count yet.
     pub(super) fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, slot: Slot) {
         pen.write(&self.words[2 + 2 * at], slot.head);
         pen.write(&self.words[3 + 2 * at], slot.payload);
     }
 
-    /// Flushes a line; one of the first kind is 0.
+    /// Flushes a line of the subnode; line 0 has the header.
     pub(super) fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, line: usize) {
         pen.flush(&self.words[line * 8]);
     }
 
-    /// The subnode is free; the caller flushes.
+    /// Tags the subnode free; the caller flushes.
     pub(super) fn untag<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.words[0], self.words[0].read() & !(USED | NUMBER));
     }
 
-    /// Nothing is behind the subnode any more; the caller flushes.
+    /// Drops the link to the next subnode; the caller flushes.
     pub(super) fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
         pen.write(&self.words[0], self.words[0].read() & !NUMBER);
     }
 
-    /// The fingerprints of the next subnode, and what lies behind them.
+    /// The fingerprints of the next subnode, and the words behind them.
     #[inline]
     pub(super) fn delegated(&self) -> &[AtomicU64; 4] {
         atomics(&self.words[2..6]).try_into().expect("four words")
     }
 
-    /// The region of the next subnode: a search need not go there to learn it.
+    /// The region of the next subnode: a search need not read that subnode to learn it.
     #[inline]
     pub(super) fn delegated_region(&self) -> usize {
         (self.words[3].read() >> 56) as usize & 3
     }
 
-    /// One fingerprint of the next subnode.
+    /// One of the next subnode's fingerprints.
     pub(super) fn delegated_print(&self, slot: usize) -> u8 {
         (self.words[2 + slot / 8].read() >> (slot % 8 * 8)) as u8
     }
 
-    /// Writes one of them; the caller flushes.
+    /// Writes one of the next subnode's fingerprints; the caller flushes.
     pub(super) fn delegate<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, print: u8) {
         let (word, shift) = (&self.words[2 + slot / 8], slot % 8 * 8);
         pen.write(word, word.read() & !(0xff << shift) | u64::from(print) << shift);
@@ -172,7 +172,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// The subnodes behind this one, each with the one before it.
     pub(super) fn followers<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (&'a Self, &'a Self)> {
         let step = move |(_, node): &(&'a Self, &'a Self)| node.after(lens).map(|next| (*node, next));
-        // A racing reader may meet a circle.
+        // A racing reader may see a cycle.
         std::iter::successors(self.after(lens).map(|next| (self, next)), step).take(SUBNODES - 1)
     }
 }

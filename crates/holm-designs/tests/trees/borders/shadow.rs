@@ -1,4 +1,5 @@
-//! What every slot of a tree of borders holds, by the page's words alone, and what each operation costs by its table.
+//! The contents of every slot of a tree of borders, derived only from the page's description, and each operation's cost
+//! by the page's table.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +11,18 @@ pub type Cost = (u64, u64);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
     Live(u64),
-    /// Moved away: dead for as long as the range does not grow.
+    /// The key moved away: it is dead while the range does not grow.
     Stale,
     Dead,
 }
 
 type Leaf = [Slot; SLOTS];
 
-/// Leaves by where they start, of one twig.
+/// The leaves below one leaf parent, by where they start.
 pub struct Shadow {
     leaves: BTreeMap<u64, Leaf>,
     pub splits: usize,
-    /// Splits whose pair had to wait for them.
+    /// The number of splits after which the pending pair still had to be inserted.
     pub waited: usize,
     pub merges: usize,
 }
@@ -53,7 +54,7 @@ impl Shadow {
         lives(&self.leaves[&self.start(key)]).contains(&key)
     }
 
-    /// What a put costs; where it splits, the right half's block has been used before or not.
+    /// The cost of a put. If it splits, the right half's block may have been used before.
     pub fn put(&mut self, key: u64, used: impl Fn(u64) -> bool) -> Cost {
         let (start, alone) = (self.start(key), self.leaves.len() == 1);
         let leaf = self.leaves.get_mut(&start).expect("there");

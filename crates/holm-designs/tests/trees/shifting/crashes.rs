@@ -19,7 +19,7 @@ fn words_survive_every_crash_of_every_operation() {
 }
 
 #[test]
-fn words_survive_behind_a_split_that_left_pairs_lying() {
+fn words_survive_after_a_split_that_left_old_pairs() {
     let images = every_operation::<Fast, _>(&Words, &Vec::from_iter(0..=Fast::CAPACITY), 2, true);
     assert!(images > 50_000, "{images}");
 }
@@ -31,7 +31,7 @@ fn words_of_equal_values_survive() {
 }
 
 #[test]
-fn names_of_few_heads_survive() {
+fn keys_with_few_heads_survive() {
     let images = every_operation::<Fast, _>(&Names::default(), &[0, 1, 2, 3, 4, 6, 7, 30], 0, false);
     assert!(images > 5_000, "{images}");
     let images = every_operation::<Fast, _>(&Names::default(), &[1, 15, 16, 18, 30], 0, true);
@@ -45,7 +45,7 @@ fn a_ring_survives_every_crash_of_every_operation() {
 }
 
 #[test]
-fn a_ring_survives_behind_a_split_that_left_pairs_lying() {
+fn a_ring_survives_after_a_split_that_left_old_pairs() {
     let images = every_operation::<Round, _>(&Words, &Vec::from_iter(0..=Round::CAPACITY), 2, true);
     assert!(images > 40_000, "{images}");
 }
@@ -64,17 +64,17 @@ fn a_ring_survives_wherever_it_begins() {
 }
 
 #[test]
-fn a_ring_of_names_of_few_heads_survives() {
+fn a_ring_of_keys_with_few_heads_survives() {
     let images = every_operation::<Round, _>(&Names::default(), &[0, 1, 2, 3, 4, 6, 7, 29], 0, false);
     assert!(images > 4_000, "{images}");
     let images = every_operation::<Round, _>(&Names::default(), &[1, 15, 16, 18, 29], 0, true);
     assert!(images > 4_000, "{images}");
 }
 
-/// The seeded bug, once for each flush of each operation: were one of them superfluous, or the net torn, nobody would
-/// notice that it is gone.
+/// The seeded bug, once for each flush of each operation. If a flush were superfluous, or the test too weak, no crash
+/// would reveal its absence.
 #[test]
-fn a_flush_left_out_is_missed() {
+fn a_missing_flush_is_caught() {
     let stage = Stage::<Fast, _>::new(&Words);
     let ranks = |count: usize| (0..count).map(|index| 2 * index + 1).collect::<Vec<_>>();
     let put = |rank: usize| Act::Put(Words.ranked(rank), 8);
@@ -87,23 +87,23 @@ fn a_flush_left_out_is_missed() {
             assert_ne!(missed, needless.contains(&ignored), "{acts:?} without flush {ignored} of {flushes}");
         }
     };
-    // Eighteen pairs: the one more starts a line, behind which a split has left pairs.
+    // Eighteen pairs: the next one starts a line, and behind it lie pairs that a split has left.
     for act in [put(0), put(10), put(34), put(LAST), gone(35), Act::Put(Words.ranked(1), 9)] {
         check(18, &[act], 0..0);
     }
-    // Without its last flush a removal over several lines is still recovered; but not if the pair goes that, in the
-    // line before, tells the last one that its first slot is in transit. (A third removal would miss the second one's
+    // A removal over several lines is still recovered without its last flush. But it is not if the removed pair, in the
+    // line before, is what marks the last line's first slot as in transit. (A third removal would miss the second one's
     // last flush.)
     check(18, &[gone(1), gone(31)], 6..7);
     check(18, &[gone(15), gone(31)], 4..5);
-    // So is a truncation, until the right leaf changes. The last lines of the fresh block hold no pair.
+    // So is a truncation, until the right leaf changes. The fresh block's last lines hold no pair.
     check(Fast::CAPACITY, &[Act::Split, put(58)], 5..8);
     check(Fast::CAPACITY, &[Act::Split, gone(59)], 5..8);
 }
 
-/// What the proof's mutants cannot reach, for scripts know no key zero.
+/// The proof's mutants do not reach this, because scripts have no key zero.
 #[test]
-fn a_flush_or_fence_of_the_key_zero_left_out_is_missed() {
+fn a_missing_flush_or_fence_of_the_key_zero_is_caught() {
     let stage = Stage::<Round, _>::new(&Words);
     let start = fill(&stage, &[1, 3, 5, 7, 9], 2, (true, 0));
     let acts = [Act::Put(0, 8), Act::Put(0, 9), Act::Remove(0)];

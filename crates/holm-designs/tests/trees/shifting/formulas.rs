@@ -1,4 +1,4 @@
-//! Flushes and fences, operation by operation, by the formulas of the designs' pages.
+//! Flushes and fences of each operation, by the formulas of the designs' pages.
 
 use crate::grove::{Grove, ORDERS, mixed};
 use holm_designs::designs::fast_fair;
@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 
 const CAPACITY: usize = <fast_fair as Design>::Leaf::CAPACITY;
 
-/// The line of a slot, from the page's table.
+/// The line of a slot, by the page's table.
 fn line(slot: usize) -> u64 {
     (slot as u64 + 1) / 4
 }
 
-/// Lines that an insert at `at` of `count` flushes, each with its fence.
+/// The number of lines that an insert at `at` of `count` flushes, each with its fence.
 fn shifted(count: usize, at: usize) -> u64 {
     line(count) - line(at) + 1 + u64::from((count + 2).is_multiple_of(4))
 }
@@ -46,7 +46,7 @@ fn flushes_and_fences_are_those_of_the_formulas() {
                 (false, false) if count < CAPACITY => (shifted(count, at), shifted(count, at)),
                 (false, false) => {
                     splits += 1;
-                    // A key between the halves belongs to the left one: the separator is the right one's first key.
+                    // A key between the halves belongs to the left one: the separator is the right half's first key.
                     let lines = shifted(half, if at > half { at - half } else { at });
                     (10 + lines, 3 + lines)
                 }
@@ -61,16 +61,17 @@ fn flushes_and_fences_are_those_of_the_formulas() {
     }
 }
 
-/// Slots of a ring.
+/// The number of slots in a ring.
 const PLACES: usize = 30;
 
-/// Distinct lines of indices `from..=to` in a ring that begins at `base`.
+/// The number of distinct lines of indices `from..=to` in a ring that begins at `base`.
 fn lines(base: usize, from: isize, to: isize) -> u64 {
     let place = |index: isize| (base as isize + index).rem_euclid(PLACES as isize) as u64;
     (from..=to).map(|index| (place(index) + 2) / 4).collect::<BTreeSet<_>>().len() as u64
 }
 
-/// Lines that an insert at `at` of `count` flushes, the ring's word included, which shares the last one's fence.
+/// The number of lines that an insert at `at` of `count` flushes, including the ring's word, which shares the last
+/// line's fence.
 fn opened(base: usize, count: usize, at: usize) -> u64 {
     let (count, at) = (count as isize, at as isize);
     1 + if count - at <= at { lines(base, at, count) } else { lines(base, -1, at - 1) }

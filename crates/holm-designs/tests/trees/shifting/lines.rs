@@ -1,4 +1,4 @@
-//! Lines that a search depends on: all others are filled with noise, and the answer must stand.
+//! The lines on which a search depends: the test fills all others with noise, and the answer must stay the same.
 
 use holm_designs::guide::{Aside, Fingerprints, Guide, Inlaid, Linear, Scalar, Sentinels, Vector};
 use holm_designs::leaf::circ::Circ;
@@ -9,8 +9,8 @@ use holm_tree::Words;
 use holm_tree::leaf::{Home, Leaf, Lens};
 use std::collections::BTreeSet;
 
-/// How many lines of a block the search for a key depends on: the most over keys that are there, and over such that
-/// are not. The header, of so many words, is left alone. Keys go in at both ends, so that a ring goes around.
+/// The number of lines of a block on which a search depends: the largest over present keys, and over absent ones. The
+/// first `header` words keep their contents. Keys are inserted at both ends, so that a ring wraps around.
 fn depends<L: Leaf>(header: usize) -> (usize, usize) {
     let block = size_of::<L>();
     let quill = Pool::open(Mapped::heap(2 * block, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
@@ -34,7 +34,7 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
                 let at = (line * 8).max(header)..line * 8 + 8;
                 let sound: Vec<_> = words[at.clone()].iter().map(|word| word.read()).collect();
                 words[at.clone()].iter().for_each(|word| pen.write(word, noise));
-                // A key of noise is found where a search comes by: its payload is noise, too.
+                // A search that passes over noise may find a key in it; its payload is noise, too.
                 if leaf.get(&beside, lens, key) != right {
                     needed.insert(line);
                 }
@@ -47,13 +47,13 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
     most
 }
 
-/// Lines of a guide's signs.
+/// The number of lines of a guide's signs.
 fn signs<G: Guide>() -> usize {
     size_of::<G::Beside>() / 64
 }
 
 #[test]
-fn sentinels_lead_to_the_one_line_of_a_key() {
+fn sentinels_find_the_one_line_of_a_key() {
     assert_eq!(depends::<FastFair<127, Sentinels<Aside<32>, Vector>>>(2).0, 1);
     assert_eq!(depends::<FastFair<127, Sentinels<Aside<32>, Scalar>>>(2).0, 1);
     assert_eq!(depends::<Circ<126, Sentinels<Aside<32>, Vector>>>(4).0, 1);
@@ -61,13 +61,13 @@ fn sentinels_lead_to_the_one_line_of_a_key() {
     assert!(depends::<Circ<126, Sentinels<Aside<32>, Scalar>>>(4).1 <= 2);
     assert_eq!(signs::<Sentinels<Aside<32>, Vector>>(), 4, "of 2 KiB: four lines of sentinels and one of pairs");
     assert_eq!(depends::<FastFair<127, Linear>>(2).0, 32, "the scan goes through all");
-    // The sentinels' own lines among them, where they lie in the block.
+    // This includes the sentinels' own lines if they lie in the block.
     assert_eq!(depends::<FastFair<127, Sentinels<Inlaid<32>, Vector>>>(2).0, 5);
     assert_eq!(depends::<Circ<126, Sentinels<Inlaid<32>, Vector>>>(4).0, 5);
 }
 
 #[test]
-fn fingerprints_lead_to_the_one_line_of_a_key_where_no_other_has_its_byte() {
+fn fingerprints_find_the_one_line_of_a_key_where_no_other_matches() {
     let (there, _) = depends::<FastFair<63, Fingerprints<Aside<8>, Vector>>>(2);
     assert!((1..=4).contains(&there), "{there}");
     assert_eq!(signs::<Fingerprints<Aside<8>, Vector>>(), 1);

@@ -1,4 +1,4 @@
-//! Any bits whatever: readers and recovery end, and nobody panics.
+//! Arbitrary bits: readers and recovery terminate, and nothing panics.
 
 use crate::grove::mixed;
 use crate::names::Names;
@@ -11,7 +11,7 @@ use holm_tree::leaf::{Cut, Leaf, Lens, Pairs};
 use holm_tree::{Keys, Words};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Any bits, and beside the block what `beside` makes of a number.
+/// Arbitrary bits in the block, and volatile data that `beside` makes from a number.
 fn torn<L: Leaf, K: Keys>(keys: &K, probes: &[K::Fence], rounds: usize, beside: fn(u64) -> L::Beside) {
     let block = size_of::<L>();
     let quill = Pool::open(Mapped::heap(3 * block, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
@@ -26,7 +26,7 @@ fn torn<L: Leaf, K: Keys>(keys: &K, probes: &[K::Fence], rounds: usize, beside: 
         for word in words {
             seed += 1;
             let bits = mixed(seed);
-            // Ties, zeros and records that exist are likelier than noise makes them.
+            // Ties, zeros and existing records are likelier than in pure noise.
             let value = [0, 1, bits % 4, bits % 40, bits, bits >> 29][(bits >> 61) as usize % (round % 6 + 1)];
             pen.write(word, value);
         }

@@ -1,4 +1,4 @@
-//! Flushes and fences of each operation, by a table of formulas: one row per design.
+//! Flushes and fences of each operation, by a table of formulas with one row per design.
 
 use crate::grove::{Grove, ORDERS, mixed};
 use holm_tree::{Toward, Words};
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Flushes and fences.
 type Cost = (u64, u64);
 
-/// One operation, as the table sees it.
+/// One operation, as the table distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Insert,
@@ -18,12 +18,12 @@ enum Kind {
 /// What a formula may depend on.
 struct Moment {
     kind: Kind,
-    /// Slots of the leaf that had been used since it was written: for designs that append.
+    /// The number of the leaf's slots that were used since it was written: for designs that append.
     used: usize,
 }
 
-/// What the operations cost, and what comes before one: a leaf of so many pairs replaced by so many leaves, or divided;
-/// or after one: two leaves merged.
+/// The costs of operations. Before an operation, some leaves may replace a leaf of some pairs, or divide it; after one,
+/// two leaves may merge.
 struct Row {
     design: &'static str,
     operation: fn(Moment) -> Cost,
@@ -56,7 +56,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         design: "nv_tree",
-        // Two records of an update may lie in two lines: the second one starts every fourth.
+        // The two records of an update may lie in two lines: every fourth record starts a line.
         operation: |at| if at.kind == Kind::Update && at.used % 4 == 1 { (3, 2) } else { (2, 2) },
         split: |leaves, pairs| {
             let lines = |pairs: usize| 1 + (pairs as u64).saturating_sub(2).div_ceil(4);
@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// Number and pairs of each leaf, in order.
+/// The number and the pairs of each leaf, in order.
 fn leaves(grove: &Grove<Words>) -> Vec<(u32, usize)> {
     let (mut leaves, mut edge) = (vec![], 0);
     loop {
@@ -120,7 +120,7 @@ fn follows(row: &Row) {
             } else {
                 (0, 0)
             };
-            // A leaf written anew has used as many slots as it had pairs before the operation.
+            // A rewritten leaf has used as many slots as it had pairs before the operation.
             let came = |number: u32| i64::from(number == own) * [1, 0, -1][kind as usize];
             let anew = |(number, pairs): (u32, usize)| (number, (pairs as i64 - came(number)) as usize);
             used = now.into_iter().map(|leaf| (leaf.0, *used.get(&leaf.0).unwrap_or(&anew(leaf).1))).collect();

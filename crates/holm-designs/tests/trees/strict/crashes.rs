@@ -1,11 +1,12 @@
-//! One leaf at many fills, one operation, every crash: whatever the design.
+//! One leaf at many fills, one operation, every crash: for any design.
 
 use crate::grove::mixed;
 use crate::recorded::Words as Bits;
 use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
 use holm_tree::leaf::Leaf;
 
-/// A leaf of these keys, put in no order, among others that came and went: so lines are as full as chance will have it.
+/// A leaf of these keys, put in a random order among other keys that were put and removed, so that its lines are filled
+/// at random.
 fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     let mut order: Vec<_> = (0..ranks.len()).collect();
@@ -25,8 +26,8 @@ fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> 
     fresh.medium().snapshot()
 }
 
-/// Few pairs and many, with and without the least and the greatest key, every position, every operation; then splits
-/// and merges, each with what may come next.
+/// Few pairs and many, with and without the least and the greatest key; every position and every operation. Then splits
+/// and merges, each with the operations that may follow.
 pub fn every_operation<L: Leaf, S: Sample>(keys: &S, turn: u64) {
     let stage = Stage::<L, S>::new(keys);
     let mut images = 0;
@@ -63,7 +64,7 @@ pub fn every_operation<L: Leaf, S: Sample>(keys: &S, turn: u64) {
         let start = halves(&stage, &full, turn, (low, high));
         check(&start, &[Act::Merge]);
         check(&start, &[Act::Merge, put(0, turn), put(LAST, turn)]);
-        // The left one may be empty by then.
+        // The left leaf may be empty by then.
         check(&start, &[gone(full[0]), Act::Merge, put(0, turn)]);
     }
     assert!(images > 3_000, "{images}");
@@ -78,7 +79,7 @@ fn full_leaf<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64
     fresh.medium().snapshot()
 }
 
-/// Two leaves of so many pairs.
+/// Two leaves with these numbers of pairs.
 fn halves<L: Leaf, S: Sample>(stage: &Stage<L, S>, full: &[usize], turn: u64, (low, high): (usize, usize)) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     fresh.load(&full_leaf(stage, full, turn));

@@ -1,4 +1,4 @@
-//! What one leaf says of the next, in 28 bits.
+//! The link of a leaf to the next one, in 28 bits.
 
 /// In a link: the leaf is the first one of its tree.
 pub const FIRST: u32 = 1 << 27;
@@ -15,7 +15,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// `None`: the block is no leaf.
+    /// `None` if the block is not a leaf.
     pub fn unpack(bits: u32) -> Option<Self> {
         let next = Some(bits & NONE).filter(|next| *next != NONE).unwrap_or(0);
         (bits != 0).then_some(Link { next, first: bits & FIRST != 0 })
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_come_back_as_they_were() {
+    fn links_round_trip() {
         for next in [0, 1, 77, NONE - 1] {
             for first in [false, true] {
                 let link = Link { next, first };

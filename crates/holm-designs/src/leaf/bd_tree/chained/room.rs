@@ -1,4 +1,4 @@
-//! Room in a chain: what a full leaf gives way to, and where the links lead.
+//! Splits and compaction in a chain: what replaces a full leaf, and where the links lead.
 
 use super::link::Link;
 use super::{Beside, Block, Chained};
@@ -10,21 +10,21 @@ use holm_tree::leaf::buffered::block::Moving;
 use holm_tree::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
 
 impl Chained {
-    /// Makes a fresh block a leaf of the pairs in these slots, to which nothing leads yet.
+    /// Makes a fresh block a leaf with the pairs in these slots. Nothing leads to it yet.
     pub(super) fn begin<M: Medium>(&self, roll: &Beside, pen: &mut Pen<'_, M>, slots: u32, home: Home, next: u32) {
         roll.begin();
         roll.set_moved(0, slots);
-        // Its last owner's states: no crash can ask for them any more, and slots that they name could not be written.
-        // His links stay, for one of them may be all that says that the first leaf of a tree was given up.
+        // The states of the block's last use: no crash can choose them any more, and slots that they name could not be
+        // written. The links of that use stay: one of them may be the only proof that a tree's first leaf was released.
         self.block.versions.scrub(pen, 0);
         self.block.set_home(pen, home, 0);
         self.block.publish(pen, slots);
-        // Last: the link alone says that the block is the first leaf of its keyspace.
+        // Last: only the link says that the block is the first leaf of its keyspace.
         let bits = Link { next, first: home.first }.pack();
         self.links().put(pen, State { tag: pen.epoch(), bits });
     }
 
-    /// The same with pairs of another leaf.
+    /// The same, with pairs of another leaf.
     pub(super) fn fill<M: Medium, K: Keys>(
         fresh: &Fresh<'_, Self>,
         lens: Lens<'_, K>,
@@ -53,7 +53,8 @@ impl Chained {
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| self.block.behind_all(lens, last, coming)) {
             Self::fill(&right, lens, pen, &[], home, next);
-            // After the leaf that it leads to: else a process that dies in between leaves a chain into a free block.
+            // After the leaf that it leads to: otherwise, if the process dies in between, the chain leads into a free
+            // block.
             self.lead(pen, right.number);
             return Split { right: Some((separator, right.number)), ..unchanged };
         }
@@ -68,16 +69,16 @@ impl Chained {
             Self::fill(&right, lens, pen, halves.1, home, next);
             Self::fill(&left, lens, pen, halves.0, home, right.number);
         } else {
-            // Old versions fill it.
+            // The leaf is full of old versions.
             Self::fill(&left, lens, pen, &pairs, home, next);
         }
-        // The commit word, after all that it leads to: a process that dies before it has changed nothing.
+        // The commit word, after all that it leads to: if the process dies before it, nothing has changed.
         before.lead(pen, left.number);
         Split { left: left.number, right: separator.map(|it| (it, right.number)) }
     }
 
-    /// A first leaf gives all pairs but the lowest key's to a fresh one behind it. It is found by itself and not by a
-    /// link, so nothing could take its place. Gives the separator, if there is room for one.
+    /// A first leaf moves all pairs but the lowest key's to a fresh leaf behind it. The first leaf is found without a
+    /// link, so it cannot be replaced. Returns the separator, if there is room for one.
     fn hand_on<M: Medium, K: Keys>(
         &self,
         lens: Lens<'_, K>,
@@ -91,7 +92,8 @@ impl Chained {
         let going: Vec<_> = self.block.moving().filter(|pair| !is_lowest(pair.slot)).collect();
         Self::fill(right, lens, pen, &going, home, self.next());
         self.lead(pen, right.number);
-        // After the link: else a process that dies in between loses them. Dying here, it leaves them in both leaves.
+        // After the link: otherwise, if the process dies in between, the pairs are lost. If it dies here, both leaves
+        // have them.
         self.block.publish(pen, self.among(is_lowest));
         Some(separator)
     }
