@@ -95,8 +95,11 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
             writeln!(body, "<h2 id=\"{}\">{}</h2>\n<p>{}.</p>", anchor(name), escaped(name), escaped(&upper(paper)));
         if let Some(family) = catalog::families().find(|family| family.name == name) {
             if !family.without.is_empty() {
-                let _ =
-                    writeln!(body, "<p>Not implemented, and so in none of these figures: {}.</p>", escaped(family.without));
+                let _ = writeln!(
+                    body,
+                    "<p>Not implemented, and so in none of these figures: {}.</p>",
+                    escaped(family.without)
+                );
             }
             body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
         }
