@@ -96,7 +96,7 @@ fn page(outcomes: &[Outcome], crashes: Option<&str>) -> Result<String> {
         if let Some(family) = catalog::families().find(|family| family.name == name) {
             if !family.without.is_empty() {
                 let _ =
-                    writeln!(body, "<p>Not implemented, and so in none of these figures: {}.</p>", escaped(family.without));
+                    writeln!(body, "<p>Not implemented, so in none of these figures: {}.</p>", escaped(family.without));
             }
             body.push_str(&tables::missing(&catalog::missing(family, |id| of.iter().any(|outcome| outcome.id == id))));
         }

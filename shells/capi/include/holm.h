@@ -170,8 +170,8 @@ int holm_drop_keyspace(const holm_database *database, const char *name);
 
 /*
  * Stores a value under a key and replaces the previous one. Durable as the database's mode says. Any thread.
- * Errors: TOO_LARGE; NO_SPACE and CAPACITY, after which nothing has changed (with HOLM_STRICT, the write of a NO_SPACE
- * may have happened and not be durable yet); POISONED; DROPPED.
+ * Errors: TOO_LARGE; NO_SPACE and CAPACITY, after which nothing has changed (with HOLM_STRICT, the write may have
+ * happened despite NO_SPACE, and not be durable yet); POISONED; DROPPED.
  */
 int holm_insert(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value,
                 size_t value_size);
