@@ -144,7 +144,7 @@ fn figures(verb: &str, arguments: &[String]) -> Result<()> {
     run_program(profile, "holm-figures", (None, features), &arguments)
 }
 
-/// The crates for users, each a whole package: licences, README, versions of what it depends on.
+/// The crates for users. Each is a complete package: licences, README, versions of its dependencies.
 const PACKAGES: &[&str] = &[
     "holm",
     "holm-bench",
@@ -166,7 +166,7 @@ fn check() -> Result<()> {
     cargo(&["clippy", "--package", "holm-pibench", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-figures", "--all-targets", "--", "-D", "warnings"], &[])?;
     cargo(&["clippy", "--package", "holm-fuzz", "--all-features", "--", "-D", "warnings"], &[])?;
-    // By itself: with the command line, which wants `serde`, its features are always on.
+    // On its own: together with the command line, which needs `serde`, its features are always on.
     cargo(&["clippy", "--package", "holm", "--", "-D", "warnings"], &[])?;
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
