@@ -80,7 +80,7 @@ typedef struct holm_options {
     size_t size;         /* sizeof(holm_options): which fields the caller knows */
     int32_t durability;  /* HOLM_BUFFERED, HOLM_STRICT or HOLM_ON_SYNC */
     uint32_t interval_ms; /* for HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
-    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: the disk's size */
+    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: by disk size */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
     const char *design;  /* the leaf design, the same at each open as at creation; NULL: the default */
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
