@@ -79,12 +79,12 @@ typedef struct holm_batch holm_batch;       /* operations that are atomic in any
 typedef struct holm_options {
     size_t size;         /* sizeof(holm_options): which fields the caller knows */
     int32_t durability;  /* HOLM_BUFFERED, HOLM_STRICT or HOLM_ON_SYNC */
-    uint32_t interval_ms; /* of HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
-    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: as the disk has */
+    uint32_t interval_ms; /* for HOLM_BUFFERED: milliseconds between syncs; 0: 10 */
+    uint64_t capacity;   /* the most bytes of records, and of leaves: address space, not memory; 0: by disk size */
     uint64_t log_bytes;  /* the most bytes of the log; 0: 256 MiB */
-    const char *design;  /* the leaf design, the same at each open as when it was made; NULL: the default one */
+    const char *design;  /* the leaf design, the same at each open as at creation; NULL: the default */
     int32_t memory;      /* not 0: a private image in memory of this process, not a shared mapping of the files */
-    int32_t must_exist;  /* not 0: no database is made where there is none */
+    int32_t must_exist;  /* not 0: do not create a database if there is none */
 } holm_options;
 
 #define HOLM_OPTIONS { sizeof(holm_options), HOLM_BUFFERED, 0, 0, 0, NULL, 0, 0 }
@@ -96,15 +96,15 @@ typedef struct holm_stats {
     uint64_t leaf_bytes;        /* bytes of leaves in use */
     uint64_t record_bytes;      /* bytes of records in use */
     uint64_t disk_bytes;        /* bytes on disk of all files, the log included */
-    uint64_t durable_epoch;     /* epochs up to this one are durable */
-    uint64_t active_epoch;      /* the one that operations belong to now */
-    uint64_t log_records;       /* entries of the log written, one for each epoch with writes */
+    uint64_t durable_epoch;     /* all epochs up to this one are durable */
+    uint64_t active_epoch;      /* the epoch of operations that start now */
+    uint64_t log_records;       /* log entries written, one for each epoch with writes */
     uint64_t log_bytes;         /* bytes written to the log */
     uint64_t checkpoints;       /* checkpoints finished */
-    uint64_t held_back;         /* writes that had to wait because the disk could not keep up */
-    uint64_t recovered_records; /* entries of the log that the last open read; 0 after a clean close */
-    uint64_t waiting_ns;        /* how long the end of an epoch has waited for operations at this moment; or 0 */
-    uint64_t waiting_operations; /* for how many; 0 while it is a batch */
+    uint64_t held_back;         /* writes that were throttled because the disk could not keep up */
+    uint64_t recovered_records; /* log entries that the last open read; 0 after a clean close */
+    uint64_t waiting_ns;        /* how long the end of an epoch has been waiting for operations at this moment, or 0 */
+    uint64_t waiting_operations; /* how many operations it waits for; 0 if it waits for a batch */
 } holm_stats;
 
 /* The library's version, "0.1.0". Static. Any thread. */
@@ -128,10 +128,10 @@ const char *holm_message(void);
 int holm_open(const char *path, const holm_options *options, holm_database **database);
 
 /*
- * Makes everything durable, leaves a clean database, and frees the handle, whatever is returned. Other handles to the
- * database refuse to write from then on, and keep it locked until they are closed: keyspaces, iterators and batches.
- * Alone: no other call on this handle may be under way.
- * Errors: the first failure of the session, or of closing itself; another open later recovers.
+ * Makes everything durable, leaves a clean database, and frees the handle, whatever it returns. Other handles to the
+ * database (keyspaces, iterators and batches) refuse to write from then on, and keep it locked until they are closed.
+ * Exclusive: no other call on this handle may be running.
+ * Errors: the first failure of the session, or of the close itself; a later open recovers.
  */
 int holm_close(holm_database *database);
 
@@ -170,8 +170,8 @@ int holm_drop_keyspace(const holm_database *database, const char *name);
 
 /*
  * Stores a value under a key and replaces the previous one. Durable as the database's mode says. Any thread.
- * Errors: TOO_LARGE; NO_SPACE and CAPACITY, after which nothing has changed (with HOLM_STRICT, the write of a NO_SPACE
- * may have happened and not be durable yet); POISONED; DROPPED.
+ * Errors: TOO_LARGE; NO_SPACE and CAPACITY, after which nothing has changed (with HOLM_STRICT, the write may have
+ * happened despite NO_SPACE, and not be durable yet); POISONED; DROPPED.
  */
 int holm_insert(const holm_keyspace *keyspace, const void *key, size_t key_size, const void *value,
                 size_t value_size);
@@ -205,9 +205,9 @@ int holm_contains(const holm_keyspace *keyspace, const void *key, size_t key_siz
 int holm_remove(const holm_keyspace *keyspace, const void *key, size_t key_size);
 
 /*
- * The number of pairs in `count`; exact while nobody writes; of a keyspace that was dropped, what it had. Waits, with
- * HOLM_STRICT, until all that it counts is durable. Any thread. Errors: INVALID; POISONED, NO_SPACE (HOLM_STRICT
- * alone).
+ * Stores the number of pairs in `count`. It is exact while there are no writers. For a dropped keyspace it is the last
+ * number. With HOLM_STRICT, waits until everything that it counts is durable. Any thread.
+ * Errors: INVALID; POISONED, NO_SPACE (HOLM_STRICT alone).
  */
 int holm_count(const holm_keyspace *keyspace, uint64_t *count);
 

@@ -1,8 +1,8 @@
-//! Standard input, refused where there is none.
+//! Standard input, with an error if there is none.
 //!
-//! A program that is started with its standard input closed does not see that: the runtime opens `/dev/null` in its
-//! place, which reads as empty, and an input that is not open for reading reads as empty as well. An empty value stored
-//! over a good one cannot be told from a wanted one, so all three are errors here. An empty file or pipe is none.
+//! A program that starts with its standard input closed cannot see that: the runtime opens `/dev/null` in its place,
+//! which reads as empty. An input that is not open for reading reads as empty as well. An empty value that overwrites a
+//! good one looks like an intended one, so all three cases are errors here. An empty file or pipe is no error.
 
 use std::io::{self, IsTerminal, StdinLock};
 
@@ -11,7 +11,8 @@ use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};
 
 use crate::exit::note;
 
-/// Standard input, and a note where a person is to type. `instead` says what to do where there is none.
+/// Returns standard input, and prints a note if it is a terminal. `instead` tells the user what to do if there is no
+/// input.
 pub(crate) fn standard(what: &str, instead: &str) -> anyhow::Result<StdinLock<'static>> {
     let stdin = io::stdin();
     let access = fcntl_getfl(&stdin).context("reading standard input")? & OFlags::ACCMODE;

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
         let mut tally = Tally::default();
         let loaded = load(args, &source.name, records.as_mut(), database, &mut tally);
         progress.finish();
-        // Also after a failure: it will be said that what came before is stored.
+        // Also after a failure: the error will state that the records before it are stored.
         let synced = database.sync().context("cannot make the records durable");
         ended(loaded, synced, tally.stored).map(|()| tally)
     })?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Load) -> anyhow::Result<Exit> {
     Ok(Exit::Found)
 }
 
-/// How a load ends: an error of its own says how many records are stored, and whether they are durable.
+/// Returns the result of a load. An error states how many records are stored, and whether they are durable.
 fn ended(loaded: anyhow::Result<()>, synced: anyhow::Result<()>, stored: u64) -> anyhow::Result<()> {
     let Err(error) = loaded else { return synced };
     let (error, stored) = (chain(&error), counted(stored, "record"));
@@ -68,7 +68,7 @@ fn ended(loaded: anyhow::Result<()>, synced: anyhow::Result<()>, stored: u64) ->
     }
 }
 
-/// Where the records come from.
+/// The source of the records.
 struct Source {
     name: String,
     input: Box<dyn Read>,
@@ -118,7 +118,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Stores every record up to the end or the first error; the tally counts those that are stored either way.
+/// Stores every record up to the end or the first error. In both cases the tally counts the stored records.
 fn load(
     args: &Load,
     source: &str,
@@ -151,7 +151,7 @@ fn load(
             Ok(Next::Bad { line, fault }) => anyhow!("{source}: line {line}: {fault}"),
             Err(error) => anyhow!(error).context(format!("reading {source}")),
         };
-        // What is under way when a line is bad is stored; what could not be stored is not tried again.
+        // A group that is pending when a bad line comes is stored. A record that could not be stored is not retried.
         break stored.commit().and(Err(error));
     };
     tally.stored = stored.count;
@@ -165,7 +165,7 @@ struct Stored<'a> {
     grouped: bool,
     group: Batch,
     group_bytes: usize,
-    /// Records that are stored: those of a group once it is committed.
+    /// Stored records; those of a group count once it is committed.
     count: u64,
 }
 
@@ -201,7 +201,7 @@ mod tests {
     use crate::args::{Arguments, Verb};
     use clap::Parser;
 
-    /// A capacity that is reached stands for a full disk: the record is refused, and what was stored stays.
+    /// A reached capacity stands for a full disk: the record is refused, and the records before it stay stored.
     #[test]
     fn a_load_that_is_refused_says_how_much_is_stored() {
         for durability in ["onsync", "strict"] {

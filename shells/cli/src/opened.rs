@@ -75,7 +75,7 @@ pub(crate) fn closing<T>(database: Database, work: impl FnOnce(&Database) -> any
     let worked = work(&database);
     let closed = database.close().context("cannot close the database");
     if let (Err(_), Err(error)) = (&worked, &closed) {
-        // It may take back what had been done.
+        // The failed close may undo the finished work.
         note(&chain(error));
     }
     let value = worked?;

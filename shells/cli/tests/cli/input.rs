@@ -1,4 +1,4 @@
-//! Where no input is, none is read: an empty value stored over a good one cannot be told from a wanted one.
+//! Without an input nothing is read: an empty value that overwrites a good one looks like an intended one.
 
 use crate::support::Sea;
 
@@ -26,8 +26,8 @@ fn an_empty_value_is_stored_where_it_is_said() {
     assert_eq!(sea.holm("scan db").with(0), "east\t\nnorth\t\nsouth\t\n");
 }
 
-/// A limit on the size of files is met as an error by a program that ignores the signal. The log cannot grow either, so
-/// nothing more becomes durable, and the count says so.
+/// A program that ignores the signal sees a limit on the size of files as an error. The log cannot grow either, so
+/// nothing more becomes durable, and the error message says so.
 #[test]
 fn a_load_that_cannot_be_synced_does_not_claim_its_records() {
     let sea = Sea::new();

@@ -89,7 +89,7 @@ impl Sea {
         })
     }
 
-    /// A line for the shell, in which `holm` is the binary.
+    /// Runs a line in the shell, in which `holm` is the binary.
     pub(crate) fn shell(&self, line: &str) -> Said {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("holm() {{ \"$HOLM\" \"$@\"; }}; {line}"));
