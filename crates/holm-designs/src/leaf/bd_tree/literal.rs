@@ -131,7 +131,7 @@ impl Versions for Literal {
         let (now, past) = (State::unpack(words[0]), Past::unpack(words[1]));
         let known = now.tag <= epoch || past.is_of(now.tag) || past.is_of(now.tag + 1);
         let state = known.then(|| Self::at_of(now, past, epoch))?;
-        // Of a state of the past it is not said since when it was one.
+        // A state of the past does not say since which epoch it was valid.
         Some(if now.tag > epoch { State { tag: 0, ..state } } else { state })
     }
 
