@@ -1,5 +1,5 @@
-//! The versions as in the paper: a bitmap for the epoch of the last change, and beside it one word with the epoch's
-//! number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
+//! The versions as in the paper: one word has a bitmap for the epoch of the last change. The word beside it has the
+//! epoch's number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
 //!
 //! Two words cannot change in one store. So a rollover needs two stores, and a crash may come between them. Beside two
 //! bitmaps of 28 slots, only eight bits of the epoch fit. A whole tag beside the present's bitmap resolves both: the
