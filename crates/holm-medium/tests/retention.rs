@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A directory of this test's own, gone when dropped.
+/// A directory for this test, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -46,13 +46,13 @@ fn a_floor_keeps_the_log_from_being_released() {
         pool.clock.wait_durable(label).expect("a disk");
     };
     let floor = pool.space.retention().retain(Retained::Log, pool.clock.active());
-    // Into the other half, and nearly to the end of that one.
+    // Into the other half, and nearly to its end.
     while logged() < HALF * 3 / 2 {
         write();
     }
     assert_eq!(checkpoints(), 0);
     drop(floor);
-    // And on, which needs the first half again.
+    // Further writes need the first half again.
     while checkpoints() == 0 {
         write();
     }

@@ -7,10 +7,10 @@
 //! second sync succeeds without writing it, as in kernels. [`SimDisk::flip`], [`SimDisk::overwrite`] and
 //! [`SimDisk::truncate`] damage data at rest. There are no real descriptors, so a file of this disk cannot be mapped.
 //!
-//! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
-//! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them. A write-back of
-//! its own may fail ([`SimDisk::fail_write_back`]) and be told to somebody else; the pages go back in time once they are
-//! wanted for something else ([`SimDisk::evict`]).
+//! Where a mapping is needed, heap memory replaces it, and the disk plays the kernel's part. [`SimDisk::write_back`]
+//! copies pages of it into the page cache at any time; [`SimDisk::kill`] and closing copy all of them. The kernel's own
+//! write-back may fail ([`SimDisk::fail_write_back`]), and another program may get the error. Such pages return to an
+//! older version once the kernel reclaims their memory ([`SimDisk::evict`]).
 //!
 //! Not simulated: permissions, holes (a file occupies its length), renaming across directories.
 

@@ -1,7 +1,7 @@
 //! Histories of concurrent calls, and whether some order explains them.
 //!
-//! A history is linearizable if each call can be given an instant between its beginning and its end such that, in the
-//! order of these instants, each call saw what a map would have shown it (Herlihy and Wing). Keys of a map do not
+//! A history is linearizable if each call can be given an instant between its beginning and its end. In the order of
+//! these instants, each call must have seen what a map would have shown it (Herlihy and Wing). Keys of a map do not
 //! influence each other, so each key is checked separately, which keeps the search short. The search is Wing and
 //! Gong's: choose a call that no unexplained call precedes, let the register answer it, and continue. Lowe's memory of
 //! earlier attempts bounds the search.

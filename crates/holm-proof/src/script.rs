@@ -181,13 +181,14 @@ pub fn empty(capacity: usize) -> Script {
     script("empty", past, steps().remove(last * 10).put(last * 10 - 5).put(last * 10 + 5).tick().put(5), SMALL)
 }
 
-/// Three leaves that ascending keys have filled, and then these keys gone, each a tenth of what it is in the tree.
+/// Three leaves that ascending keys have filled, without the keys in `gone`, each of which is a tenth of the tree's
+/// key.
 fn thinned(capacity: usize, gone: impl IntoIterator<Item = u64>) -> Writer {
     let keys = (1..=3 * capacity as u64).map(|i| i * 10);
     past().puts(keys).tick().removes(gone.into_iter().map(|i| i * 10)).tick()
 }
 
-/// A leaf becomes sparse whose right neighbour is full: it merges with the left one, and then pairs of either change.
+/// A leaf whose right neighbour is full becomes sparse: it merges with the left one, and then pairs of both change.
 pub fn merge_left(capacity: usize) -> Script {
     let full = capacity as u64;
     let past = thinned(capacity, (1..=full - 3).chain(full + 1..=2 * full - 7));
@@ -195,8 +196,8 @@ pub fn merge_left(capacity: usize) -> Script {
     script("merge_left", past, steps.remove(full * 10).tick().put(25), SMALL)
 }
 
-/// The last pair of a leaf goes, whose left neighbour is full: the right one, which has room, has both ranges from then
-/// on, and a key of the leaf that is gone is put there.
+/// The last pair of a leaf is removed, whose left neighbour is full. The right one has room and takes the range over.
+/// Then a key of the removed leaf is put there.
 pub fn hand_right(capacity: usize) -> Script {
     let full = capacity as u64;
     let past = thinned(capacity, (full + 1..2 * full).chain(2 * full + 1..=2 * full + 9));

@@ -1,4 +1,4 @@
-//! Leaves that removals have emptied go, and the nodes above them follow. Everything is counted, nothing is timed.
+//! Leaves that removals have emptied disappear, and the nodes above them follow. The tests count and measure no time.
 
 use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
 use holm_search::Search;
@@ -62,7 +62,7 @@ impl<D: Design> Tree<D> {
         audit.leaves
     }
 
-    /// Leaves, twigs and levels.
+    /// The numbers of leaves, leaf parents and levels.
     fn shape(&self) -> (u64, usize, u32) {
         (self.leaves(), self.forest.fills(&self.root).len(), self.forest.height(&self.root))
     }
@@ -72,7 +72,7 @@ impl<D: Design> Tree<D> {
         u64::from(space.block_frontier() - space.first_block()) - space.free_blocks()
     }
 
-    /// The first key, and how many leaves are looked at to find it.
+    /// The first key, and the number of leaves read to find it.
     fn first(&self) -> (Option<u64>, u64) {
         let (mut edge, mut visited) = (0, 0);
         loop {
@@ -102,7 +102,7 @@ fn mixed(key: u64) -> u64 {
     key.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ key.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
 }
 
-/// The orders in which so many keys are removed.
+/// The orders in which `count` keys are removed.
 fn orders(count: u64) -> [(&'static str, Vec<u64>); 4] {
     let mut shuffled: Vec<u64> = (0..count).collect();
     shuffled.sort_by_key(|key| mixed(*key));
@@ -126,8 +126,8 @@ fn is_drained_to_one_leaf<D: Design>(count: u64) {
     }
 }
 
-/// Once, a removal merged with the right neighbour under the same twig alone: removed in ascending order, 100,000 keys
-/// left 2,796 empty leaves behind, and in descending order one for each twig.
+/// Regression: a removal used to merge only with the right neighbour under the same leaf parent. 100,000 keys removed
+/// in ascending order left 2,796 empty leaves behind; removed in descending order, they left one per leaf parent.
 #[test]
 fn a_drained_tree_is_one_leaf_whatever_the_order() {
     is_drained_to_one_leaf::<designs::buffered>(100_000);
@@ -152,7 +152,7 @@ fn the_first_pair_is_few_leaves_away_after_any_number_of_removals() {
     finds_the_first_soon::<designs::holm>(60_000);
 }
 
-/// A queue: whatever has passed through it, it takes the leaves and nodes of what it holds.
+/// A queue: however many pairs have passed through it, it uses the leaves and nodes that its present pairs need.
 #[test]
 fn a_queue_has_as_many_leaves_as_its_pairs_need() {
     let tree = Tree::<designs::buffered>::with(2_000);
@@ -173,9 +173,10 @@ fn a_queue_has_as_many_leaves_as_its_pairs_need() {
     assert!(tree.blocks_in_use() <= blocks + 3);
 }
 
-/// Every leaf but each tenth is emptied: one empty leaf is left beside each, and one more where a twig ends between.
+/// Nine of ten leaves are emptied: one empty leaf is left beside each full one, and one more where a leaf parent ends
+/// between.
 #[test]
-fn what_is_emptied_between_full_leaves_is_one_leaf() {
+fn leaves_emptied_between_full_leaves_become_one() {
     let tree = Tree::<designs::buffered>::with(50_000);
     tree.drain((0..50_000).filter(|key| key / 28 % 10 != 0));
     let filled = 50_000 / 280 + 1;
@@ -185,7 +186,7 @@ fn what_is_emptied_between_full_leaves_is_one_leaf() {
     assert!(tree.keys().into_iter().eq((0..50_000).filter(|key| key / 28 % 10 == 0)));
 }
 
-/// A leaf that is filled and emptied in turns, between full ones: no block is taken and none is given up.
+/// A leaf between full ones is filled and emptied in turn: no block is allocated and none is released.
 #[test]
 fn a_leaf_that_is_filled_and_emptied_in_turns_stays() {
     let tree = Tree::<designs::buffered>::with(28 * 3);
@@ -203,13 +204,13 @@ fn a_leaf_that_is_filled_and_emptied_in_turns_stays() {
     assert!(frontier(&tree) <= before + 3, "a block or two go to versions of one epoch");
 }
 
-/// A key put into the range of a leaf that was given up lies in the leaf that has taken the range over, and is there
-/// after each kind of crash.
+/// A key put into the range of a released leaf goes to the leaf that has taken the range over, and is there after each
+/// kind of crash.
 #[test]
-fn a_range_that_was_handed_over_is_written_to_and_recovered() {
+fn a_range_taken_over_is_written_and_recovered() {
     for cut in [Cut::Visible, Cut::At(FIRST_EPOCH + 1)] {
         let tree = Tree::<designs::buffered>::with(28 * 3);
-        // The right neighbour has room by then, the left one has none.
+        // Now the right neighbour has room, and the left one has none.
         tree.drain((60..70).chain(28..56));
         assert_eq!(tree.leaves(), 2);
         [30, 61].into_iter().for_each(|key| tree.put(key));
@@ -223,10 +224,10 @@ fn a_range_that_was_handed_over_is_written_to_and_recovered() {
     }
 }
 
-/// The neighbour that takes a range over may have changed epochs ago. Its answer about a key of that range must wait
-/// for the epoch of the removal: a crash can bring the key back until then.
+/// The neighbour that takes a range over may have last changed epochs ago. Its answer about a key of that range must
+/// wait for the epoch of the removal: until then a crash can bring the key back.
 #[test]
-fn an_answer_about_a_range_that_was_handed_over_is_as_late_as_the_removal() {
+fn an_answer_about_a_range_taken_over_waits_for_the_removal() {
     for roomy in [0..10, 60..70] {
         let tree = Tree::<designs::buffered>::with(28 * 3);
         tree.drain(roomy.chain(28..55));
@@ -238,14 +239,14 @@ fn an_answer_about_a_range_that_was_handed_over_is_as_late_as_the_removal() {
     }
 }
 
-/// Two threads pop the front and one pushes to the back, one scans and one ends epochs, in a tree whose leaves and
-/// twigs merge all the time. What a scan sees is in order, never a key that was gone before it began, and all that
-/// stays.
+/// Two threads pop the front, one pushes to the back, one scans and one ends epochs, in a tree whose leaves and leaf
+/// parents merge all the time. A scan sees keys in order, no key that was removed before it began, and all keys that
+/// stay.
 #[test]
 fn scans_beside_a_queue_see_what_is_there() {
     const JOBS: u64 = 8_000;
     let tree = Tree::<designs::buffered>::with(JOBS);
-    // Of each thread that pops: the least key that it has not begun to remove, and the least that it has not removed.
+    // For each popping thread: the least key whose removal has not begun, and the least that is not removed.
     let [begun, ended] = [(); 2].map(|()| [0, 1].map(AtomicU64::new));
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -285,7 +286,7 @@ fn scans_beside_a_queue_see_what_is_there() {
     assert!(leaves <= 60 && twigs <= 6, "{leaves} leaves and {twigs} twigs of 1,000 pairs");
 }
 
-/// Threads fill and drain ranges of their own in one tree, each in its order, and compare with their own maps.
+/// Threads fill and drain separate ranges of one tree, each in its own order, and compare with their own maps.
 #[test]
 fn threads_that_fill_and_drain_agree_with_their_maps() {
     let tree = Tree::<designs::holm>::new();
@@ -295,7 +296,7 @@ fn threads_that_fill_and_drain_agree_with_their_maps() {
             .map(|thread| {
                 let tree = &tree;
                 scope.spawn(move || {
-                    // Interleaved: neighbours in the tree are of different threads.
+                    // Interleaved: neighbouring keys in the tree belong to different threads.
                     let key = |index: u64| index * 3 + thread;
                     let mut map = BTreeMap::new();
                     let mut queue = VecDeque::new();

@@ -269,7 +269,7 @@ impl Borders {
         let separator = lens.keys.key(Slot { head: low, payload: 0 });
         let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
         right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], upper);
-        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.fence();
         // The commit word: this leaf's upper border is now the right leaf's lower one.
         pen.write(&self.link, self.link_to(right.number));

@@ -360,7 +360,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let lines = if BUG == HOLLOW { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
         pen.flush(&right.leaf.bitmap);
         right.leaf.pairs.chunks(4).take(lines).for_each(|line| pen.flush(&line[0]));
-        // Before the link: otherwise a crash keeps a link to a leaf of noise.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.fence();
         let truncated = lower.iter().fold(0, |bits, (index, _)| bits | 1 << index);
         if BUG == LOST {

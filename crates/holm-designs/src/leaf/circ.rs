@@ -460,7 +460,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         pen.write(&right.leaf.home, self.home.read() & !(FIRST | ZERO));
         let half = Ring { next: ring.next, base: 0, count: ring.count - middle };
         pen.write(&right.leaf.ring, half.bits());
-        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.persist(&right.leaf.pairs);
         // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
         pen.write(&self.ring, Ring { next: right.number, count: middle, ..ring }.bits());

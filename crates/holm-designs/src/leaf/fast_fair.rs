@@ -260,7 +260,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         }
         pen.write(&right.leaf.home, self.home.read() & !FIRST);
         pen.write(&right.leaf.link, self.next().into());
-        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.persist(&right.leaf.pairs);
         // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
         pen.write(&self.link, right.number.into());

@@ -147,7 +147,7 @@ impl HolmStrict {
         });
         let coming = upper.iter().map(|(slot, at)| (*slot, self.printed.print(*at))).chain(rider);
         right.leaf.begin(pen, self, coming);
-        // Before the link: otherwise a crash leaves a link to a leaf of noise.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
         // The commit word: the fresh leaf is next, and its pairs no longer count here.

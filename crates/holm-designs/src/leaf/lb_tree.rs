@@ -178,7 +178,7 @@ impl LbTree {
         right.leaf.begin(pen, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
         pen.write(&self.links[1 - header.side()], self.link(right.number));
         pen.flush(&self.links);
-        // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to a leaf of noise.
+        // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to lost pairs.
         pen.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
         let Header([word, prints]) = header.dismiss(moved);

@@ -262,7 +262,7 @@ impl Leaf for WbTree {
         let record = [bits.into(), right.number.into(), first_word, second, third, fourth];
         log.leaf.record().into_iter().zip(record).for_each(|(word, value)| pen.write(word, value));
         pen.flush(log.leaf.record()[0]);
-        // Before the log counts: otherwise a crash leaves a log of noise, or a right half of noise.
+        // Before the log counts: otherwise a crash keeps the log and loses words of it, or of the right half.
         pen.fence();
         // The commit word.
         log.leaf.roster.log(pen, own);

@@ -1,4 +1,5 @@
-//! Leaves that removals have emptied: they go, whichever the order, and so do the nodes above them. Counted, not timed.
+//! Removals that empty leaves: in any order the leaves disappear, and so do the nodes above them. The tests count and
+//! measure no time.
 
 use crate::grove::{Grove, mixed};
 use holm_designs::variants;
@@ -6,7 +7,7 @@ use holm_medium::Ground;
 use holm_tree::{Toward, Words};
 use std::collections::BTreeSet;
 
-/// Pairs of a tree of several twigs; with the largest leaves, of one or two.
+/// Pairs of a tree with several leaf parents; with the largest leaves, one or two.
 const MANY: u64 = 8_000;
 
 /// Every design with a leaf that can merge.
@@ -42,7 +43,7 @@ fn audited_leaves(grove: &Grove<Words>) -> u64 {
     audit.leaves
 }
 
-/// Leaves that a search for the first pair looks at.
+/// The number of leaves that a search for the first pair reads.
 fn visited_by_first(grove: &Grove<Words>) -> u64 {
     let (mut edge, mut visited) = (0, 0);
     loop {
@@ -55,7 +56,7 @@ fn visited_by_first(grove: &Grove<Words>) -> u64 {
     }
 }
 
-/// The orders in which so many keys are removed.
+/// The orders in which `count` keys are removed.
 fn orders(count: u64) -> [(&'static str, Vec<u64>); 4] {
     let shuffled: BTreeSet<_> = (0..count).map(|key| (mixed(key), key)).collect();
     let from_both_ends = (0..count).map(|turn| if turn % 2 == 0 { turn / 2 } else { count - 1 - turn / 2 });

@@ -174,7 +174,7 @@ impl Shadow {
         if !sparse || children < 2 {
             return cost;
         }
-        // With the right neighbour under the same parent, or else with the left one.
+        // With the right neighbour under the same parent, or otherwise with the left one.
         let places = [Some(at), at.checked_sub(1)].into_iter().flatten().filter(|place| place + 1 < children);
         let merges = places.map(|place| {
             let left = leaf - at + place;

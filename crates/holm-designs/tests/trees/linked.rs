@@ -67,7 +67,7 @@ fn empty_leaves_are_free_after_a_rebuild() {
             for _ in 0..2 {
                 root = grove.rebuilt();
                 grove.sound(&root, 1);
-                // Designs that merge may have made one leaf of the two.
+                // Designs that merge may have merged the two leaves.
                 assert!(grove.index.audit(&root).leaves <= 2, "the first leaf and the one with a pair");
                 assert!(grove.quill.space().block_frontier() < 600, "round {round}: blocks are used again");
             }

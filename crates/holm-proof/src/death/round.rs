@@ -99,7 +99,7 @@ pub enum End {
 }
 
 impl End {
-    /// Whether recovery may take the end for what it says that it found.
+    /// Whether this end may lead recovery to the source that it reports.
     fn may_leave(self, found: &RecoveredFrom, mode: Mode) -> bool {
         match found {
             RecoveredFrom::PageCache => !mode.private && self != End::Cut,

@@ -21,7 +21,7 @@ pub(super) struct Content {
     durable_len: usize,
     sectors: BTreeMap<usize, Pending<Bytes>>,
     lengths: Pending<usize>,
-    /// A write-back has failed, and no sync has said so yet.
+    /// A write-back has failed, and no sync has reported it yet.
     unreported: bool,
 }
 
@@ -126,8 +126,8 @@ impl Content {
         self.lengths.dirty = false;
     }
 
-    /// The kernel's own write-back of everything dirty fails, and the next sync says so, whoever's it is. The length is
-    /// no matter of pages.
+    /// The kernel's own write-back of everything dirty fails, and the next sync reports it to its caller. The length
+    /// does not depend on pages.
     pub(super) fn fail_write_back(&mut self) {
         for sector in self.sectors.values_mut() {
             self.unreported |= sector.dirty;
@@ -135,13 +135,13 @@ impl Content {
         }
     }
 
-    /// Whether a write-back has failed that nobody was told of; told now.
+    /// Returns whether a write-back has failed that was not reported; it counts as reported now.
     pub(super) fn report(&mut self) -> bool {
         std::mem::take(&mut self.unreported)
     }
 
-    /// Memory is wanted: pages that are clean are dropped, those that `drops` says, and read from the disk again. Those
-    /// whose write-back has failed are what `choose` picks, and durable so.
+    /// The kernel reclaims memory: it drops the clean pages that `drops` selects, and reads them from the disk again.
+    /// For pages whose write-back has failed, `choose` picks the state, which is then durable.
     pub(super) fn evict(
         &mut self,
         drops: &mut dyn FnMut(u64) -> bool,
@@ -167,7 +167,8 @@ impl Content {
         }
     }
 
-    /// A loss of power: `choose` is told what is undecided and among how many states (0: as last durable) it may pick.
+    /// A loss of power: `choose` gets each undecided thing and the number of its possible states, and picks one (0: as
+    /// last durable).
     pub(super) fn crash(&self, choose: &mut dyn FnMut(Undecided, usize) -> usize) -> Content {
         let len = match choose_of(Undecided::Length, &self.lengths, choose) {
             Some(&len) => len,

@@ -70,14 +70,15 @@ impl SimDisk {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         self.state().write_back(&mut |_| random.random_ratio(1, of));
     }
-    /// The kernel's own write-back of everything dirty in a file fails. Its pages are clean from then on and not on the
-    /// disk, and the next sync of the file fails once, whoever's it is. Whether there is such a file.
+    /// The kernel's own write-back of everything dirty in a file fails. Its pages are then clean and not on the disk,
+    /// and the file's next sync fails once, whichever program calls it. Returns whether there is such a file.
     pub fn fail_write_back(&self, path: &Path) -> bool {
         self.with_content(path, Content::fail_write_back)
     }
 
-    /// Clean pages of a file go from memory, each with one chance in `of`, by seed: those whose write-back has failed
-    /// come back as an earlier state of the disk. Nobody may have the file mapped. Whether there is such a file.
+    /// The kernel drops clean pages of a file, each with one chance in `of`, by seed. Pages whose write-back has failed
+    /// come back as an earlier state of the disk. No process may have the file mapped. Returns whether there is such a
+    /// file.
     pub fn evict(&self, path: &Path, seed: u64, of: u32) -> bool {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut versions = Pcg64Mcg::seed_from_u64(!seed);
@@ -86,7 +87,7 @@ impl SimDisk {
         })
     }
 
-    /// The same of all clean pages, which are as they last were durable.
+    /// The same for all clean pages, which come back as they last were durable.
     pub fn evict_all(&self, path: &Path) -> bool {
         self.with_content(path, |content| content.evict(&mut |_| true, &mut |_, _| 0))
     }

@@ -20,8 +20,8 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// The kind of crash that the next open assumes. If a process dies while it recovers from a loss of power, the open
-    /// must still assume the loss of power, unlike after the death of a process that had recovered.
+    /// The kind of crash that the next open assumes. A process that dies while it recovers from a loss of power leaves
+    /// a state of that loss, so the open still assumes it. After a complete recovery, it assumes this round's crash.
     pub(super) fn opening(&self, round: &Round) -> Persistency {
         if self.closed {
             return Persistency::Visible;

@@ -28,7 +28,7 @@ pub fn survives_merges(subject: &'static Subject) -> Verdict {
     all_owed(subject, &[merge(capacity), come_along(capacity), empty(capacity)], Plan::suite)
 }
 
-/// A leaf merges with the one to its left, and an empty one goes, whose range a neighbour has from then on.
+/// A leaf merges with its left neighbour, and an empty leaf is removed, whose range a neighbour takes over.
 ///
 /// # Errors
 /// The violation.

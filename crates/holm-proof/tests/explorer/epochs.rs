@@ -132,8 +132,8 @@ fn a_block_that_is_used_again_an_epoch_early_is_caught() {
     assert!(explore(&buffered, &script, &known).is_ok(), "the process alone loses no version");
 }
 
-/// An emptied leaf is given up without a store, its range being its neighbour's; in the next epoch a split takes its
-/// block, when a crash still finds its last pair there.
+/// An emptied leaf is released without a store, and a neighbour takes its range over. In the next epoch a split takes
+/// its block, while a crash may still need its last pair there.
 #[test]
 fn an_emptied_leaf_whose_block_is_used_again_an_epoch_early_is_caught() {
     let put = |key: u64| Step::Put(key * 10, 1_000 + key);
@@ -148,7 +148,7 @@ fn an_emptied_leaf_whose_block_is_used_again_an_epoch_early_is_caught() {
     assert!(violation.wrong.contains("key 560"), "{violation}");
 }
 
-/// Only while each end takes as long as the next epoch: else a crash chooses no state that is two epochs old.
+/// Only if each end takes as long as the next epoch: otherwise no crash chooses a state that is two epochs old.
 #[test]
 fn a_slot_that_is_used_again_an_epoch_early_is_caught() {
     let late = |persistency| Plan { ticker: lagging, ..Plan::suite(persistency) };

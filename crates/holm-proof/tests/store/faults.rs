@@ -126,7 +126,7 @@ fn small_again(disk: &SimDisk, mode: Mode, created: &Outcome, context: &str) -> 
 fn expect_typed(outcome: &Outcome, context: &str) {
     let typed = match &outcome.error {
         None | Some(Error::Io { .. } | Error::NoSpace { .. } | Error::Poisoned { .. }) => true,
-        // The fault may also meet the question whether there is a database.
+        // The fault may also hit the check whether a database exists.
         Some(Error::Foreign { .. } | Error::Corrupt { .. }) => false,
         Some(_) => false,
     };

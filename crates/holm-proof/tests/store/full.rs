@@ -18,7 +18,8 @@ fn roomy(mode: Mode) -> (SimDisk, Contents) {
     let disk = SimDisk::new();
     let mut session = Session::begin(mode.open(&disk).expect("no faults"), mode, Contents::new()).expect("no faults");
     (0..12).for_each(|key| session.step(put(key, 150_000)));
-    // Longer than what the first records left of their piece: it lies last, or closing would cut the free space off.
+    // Longer than the rest of the first records' piece, so it lies last: otherwise closing would truncate the free
+    // space.
     session.step(put(12, 3000));
     (0..12).for_each(|key: u32| session.step(vec![(0, key.to_be_bytes().to_vec(), None)]));
     session.db.clone().close().expect("no faults");
@@ -58,7 +59,7 @@ fn put_too_much(session: &mut Session) {
     }
     match keyspace.get("more") {
         Ok(found) => assert_eq!(found, None),
-        // Its leaf has changed in the epoch that waits.
+        // Its leaf has changed in the waiting epoch.
         Err(error) => assert!(session.is_strict() && matches!(error, Error::NoSpace { .. }), "{error:?}"),
     }
 }

@@ -89,7 +89,7 @@ impl Session {
         match result {
             Ok(()) if self.mode.durability == Durability::Strict => self.floor = self.steps.len(),
             Ok(()) => {}
-            // Growth was refused: nothing has been done, and nothing is wrong.
+            // Growth was refused: nothing has been executed, and nothing is wrong.
             Err(Error::NoSpace { .. } | Error::Io { .. }) if self.db.sync().is_ok() => {
                 self.steps.pop();
                 self.floor = self.steps.len();

@@ -71,7 +71,7 @@ impl Life {
     fn look(&mut self, db: holm::Database) -> (holm::Database, Contents) {
         let found = contents(&db, &self.context);
         if db.recovery().source == RecoveredFrom::PageCache {
-            // The process alone had died, between two calls.
+            // Only the process had died, between two calls.
             self.history.floor = self.history.steps.len();
         }
         self.history.expect(&found, &format!("{} {:?}", self.context, db.recovery()));

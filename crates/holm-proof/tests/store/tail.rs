@@ -1,4 +1,5 @@
-//! The end of the log: what is not whole there is told, and what had been whole is told from what never was.
+//! The end of the log: recovery reports an incomplete record there, and distinguishes records that were once complete
+//! from those that never were.
 
 use crate::history::{Contents, Mode, Session, contents};
 use crate::write_back::mark;
@@ -8,7 +9,7 @@ use std::path::Path;
 
 const MODE: Mode = Mode { private: false, durability: Durability::OnSync };
 
-/// A session over many leaves, of which each later epoch changes another one.
+/// A session over many leaves, in which each later epoch changes another leaf.
 fn written(disk: &SimDisk) -> Session {
     let db = MODE.open(disk).expect("a sound disk");
     let mut session = Session::begin(db, MODE, Contents::new()).expect("a sound disk");
@@ -22,7 +23,7 @@ fn written(disk: &SimDisk) -> Session {
     session
 }
 
-/// Flips a bit in the body of each of the last so many records.
+/// Flips a bit in the body of each of the last `count` records.
 fn damage(disk: &SimDisk, count: usize) {
     let path = Path::new("/d/log.0");
     let log = disk.contents(path).expect("it is there");
@@ -48,9 +49,9 @@ fn a_log_that_ends_as_it_should() {
     drop(session);
 }
 
-/// One record that is not whole is what a crash leaves: told, and no fault. What the page cache has is all there.
+/// A crash leaves at most one incomplete record: this is reported, and is no fault. The page cache has everything.
 #[test]
-fn a_torn_end_is_told() {
+fn a_torn_end_is_reported() {
     let disk = SimDisk::new();
     let session = written(&disk);
     let last = session.db.stats().epochs.durable;
@@ -68,9 +69,10 @@ fn a_torn_end_is_told() {
     }
 }
 
-/// Of more epochs than two the first had its record, or the last could not have begun: the leaves say so.
+/// The leaves have changes of more than two epochs without a complete record. The first of these epochs once had its
+/// record: otherwise the last one could not have begun.
 #[test]
-fn records_that_had_been_whole_are_damage() {
+fn records_that_were_once_complete_are_damage() {
     let disk = SimDisk::new();
     let session = written(&disk);
     let killed = disk.kill();
@@ -83,7 +85,7 @@ fn records_that_had_been_whole_are_damage() {
     let (tail, report) = told(&db);
     assert!(matches!(tail, LogTail::Damaged { .. }), "{tail:?}");
     assert!(report.faults.is_empty() && report.recovery.contains("damaged"), "{report:?}");
-    // Where history is cut, what had been durable is lost.
+    // Where recovery restores from the log, it loses what had been durable.
     match MODE.open(&cut) {
         Ok(db) => {
             let (tail, report) = told(&db);

@@ -1,6 +1,6 @@
-//! A process dies, and then the kernel cannot write its pages: they are clean in the page cache and not on the disk, and
-//! another program that has the files open may have been told in our place. Whatever the page cache still holds, or has
-//! lost since, nothing acknowledged is lost.
+//! A process dies, and then the kernel fails to write its pages: they are clean in the page cache and not on the disk.
+//! The kernel may have reported the failure to another program that has the files open. Nothing acknowledged is lost,
+//! whatever the page cache still holds or has lost since.
 
 use crate::history::{Contents, History, Mode, Session, contents, random_step};
 use holm::{Durability, Error, RecoveredFrom};
@@ -21,7 +21,7 @@ fn data() -> [PathBuf; 2] {
     ["leaves", "records"].map(file)
 }
 
-/// A session that was killed: the disk, and what had been done.
+/// A session that was killed: the disk, and the history.
 fn killed(mode: Mode, seed: u64, steps: u32) -> (SimDisk, History) {
     let disk = SimDisk::new();
     let db = mode.open(&disk).expect("a sound disk");
@@ -38,13 +38,13 @@ fn killed(mode: Mode, seed: u64, steps: u32) -> (SimDisk, History) {
     (disk.kill(), history)
 }
 
-/// Another program that has a file open syncs it, and is told.
+/// Another program that has a file open syncs it, and gets the error.
 fn somebody_else_is_told(disk: &SimDisk, path: &Path) {
     let other = disk.open(path, How::WRITE).expect("it is there");
     assert!(other.sync_data().is_err() && other.sync_data().is_ok(), "told once");
 }
 
-/// What the page cache alone has is kept, and durable by the time that the log is given up.
+/// Recovery keeps what only the page cache has, and makes it durable before it releases the log.
 #[test]
 fn pages_that_are_clean_and_on_no_disk_are_written_again() {
     for (mode, seed) in [STRICT, ON_SYNC].into_iter().flat_map(|mode| (0..4).map(move |seed| (mode, seed))) {
@@ -72,15 +72,15 @@ fn pages_that_are_clean_and_on_no_disk_are_written_again() {
     }
 }
 
-/// The same where the image is not kept: what is put back reaches the disk though the page cache has it already.
+/// The same if the image is not kept: what recovery restores reaches the disk, although the page cache already has it.
 #[test]
-fn what_a_cut_puts_back_is_written_again() {
+fn what_recovery_restores_is_written_again() {
     for seed in 0..4 {
         let (disk, history) = killed(STRICT, seed, 150);
         for path in data() {
             assert!(disk.fail_write_back(&path));
         }
-        // One is told, so the image is not believed.
+        // Recovery gets one of the errors, so it does not trust the image.
         somebody_else_is_told(&disk, &file("records"));
         let context = format!("seed {seed}");
         let db = STRICT.open(&disk).expect("nothing fails now");
@@ -94,9 +94,9 @@ fn what_a_cut_puts_back_is_written_again() {
     }
 }
 
-/// The kernel reports a failed write-back once for each file: the open that meets both goes on all the same.
+/// The kernel reports a failed write-back once for each file: an open that gets both reports continues nevertheless.
 #[test]
-fn a_failed_write_back_of_both_files_is_met_by_one_open() {
+fn one_open_gets_the_failed_write_backs_of_both_files() {
     for mode in [STRICT, ON_SYNC] {
         for marked in [false, true] {
             let (disk, history) = killed(mode, 7, 100);
@@ -124,7 +124,8 @@ pub(crate) fn mark(disk: &SimDisk) {
     superblock.write(&*pool, &path).expect("a sound disk");
 }
 
-/// Pages have gone back already: seen in whatever the log has of them, leaves and records alike, each page by itself.
+/// Pages have already gone back to older versions: recovery detects it wherever the log has part of them, in leaves and
+/// records alike, for each page separately.
 #[test]
 fn pages_that_have_gone_back_are_noticed() {
     let (mut cut, mut kept) = (0, 0);
@@ -145,15 +146,15 @@ fn pages_that_have_gone_back_are_noticed() {
     assert!(cut > 20, "{cut} cut, {kept} kept");
 }
 
-/// A sync that fails while opening is noted for good: whoever opens next does not believe the page cache either, though
-/// the kernel has told all that it had to tell. One that fails at the end of opening is noted as well.
+/// A sync that fails during an open is recorded permanently: the next open does not trust the page cache either, even
+/// though the kernel has no further error to report. A sync that fails at the end of an open is recorded as well.
 #[test]
-fn a_sync_that_fails_at_opening_is_remembered() {
+fn a_sync_that_fails_during_an_open_is_recorded() {
     let (left, history) = killed(STRICT, 3, 60);
     assert_eq!(left.calls().of(Kind::Sync), 0);
     let first = left.calls().of(Kind::Sync);
-    // Those of the files before they are compared, of the mark in both slots, of the files once all is restored; and
-    // without a mark the last two come at once.
+    // The syncs of the files before they are compared, of the mark in both slots, and of the files once everything is
+    // restored. Without a mark, the last two come at once.
     for (fails, also) in [(0, Some(4)), (1, Some(4)), (2, None), (3, None)] {
         let disk = left.kill();
         for sync in [Some(fails), also].into_iter().flatten() {
@@ -172,7 +173,7 @@ fn a_sync_that_fails_at_opening_is_remembered() {
     }
 }
 
-/// A session that has met a failure says so to whoever opens next, with the process killed or not.
+/// A session that has met a failure reports it to the next open, with the process killed or not.
 #[test]
 fn a_failure_is_told_to_the_next_session() {
     for kind in [Kind::Direct, Kind::Sync] {
@@ -184,7 +185,7 @@ fn a_failure_is_told_to_the_next_session() {
         disk.fail(kind, disk.calls().of(kind), Fault::Eio);
         session.step(vec![(0, b"last".to_vec(), Some(b"one".to_vec()))]);
         assert!(session.failed.is_some(), "{kind:?}");
-        // The mark is written by the thread that met the failure, before it ends.
+        // The thread that met the failure writes the mark before it ends.
         assert!(session.db.clone().close().is_err());
         let db = STRICT.open(&disk.kill()).expect("a cut is no error");
         let RecoveredFrom::Log { reason: why, .. } = &db.recovery().source else {

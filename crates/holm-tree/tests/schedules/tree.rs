@@ -265,9 +265,9 @@ fn leaves_merge_among_writers_a_reader_and_a_tick() {
     explore(1_500, merge::<Tiny>);
 }
 
-/// A twig of three leaves, of which the first is empty, the second holds seven pairs and the third six, and one of
-/// four: with the next pair of the second leaf that goes, two leaves become one, then the two twigs, and the root one
-/// level less.
+/// A leaf parent of three leaves, and one of four. Of the three leaves, the first is empty, the second holds seven
+/// pairs and the third six. When the second leaf loses one more pair, two leaves merge, then the two leaf parents, and
+/// the tree loses a level.
 fn shrunk<D: Design>() -> GroveOf<D> {
     let grove = GroveOf::<D>::new((0..28 * 9).map(|key| key * 10));
     let gone = (0..49).chain(28 * 3..28 * 4).chain(56..78).chain(28 * 7..28 * 9 - 6);
@@ -276,8 +276,8 @@ fn shrunk<D: Design>() -> GroveOf<D> {
     grove
 }
 
-/// The last removal of the merges meets writers to the leaves that give way and to the twig that does, a reader of
-/// these, and a scan.
+/// The last removal before the merges meets writers to the leaves and the leaf parent that are merged away, a reader of
+/// them, and a scan.
 fn shrink<D: Design>() {
     let grove = shrunk::<D>();
     thread::scope(|scope| {
@@ -313,9 +313,10 @@ fn twigs_of_lock_arrays_merge() {
     explore(200, shrink::<Locked<LockArray<2>>>);
 }
 
-/// A block of an emptied leaf, whose range its neighbour has by then, is needed by a cut before its last removal.
+/// A neighbour has taken over an emptied leaf's range. A recovery point before the last removal still needs the leaf's
+/// block.
 #[test]
-fn power_is_lost_while_leaves_and_twigs_merge() {
+fn power_is_lost_while_leaves_and_leaf_parents_merge() {
     explore(200, || {
         let grove = shrunk::<Tiny>();
         thread::scope(|scope| {
@@ -330,8 +331,8 @@ fn power_is_lost_while_leaves_and_twigs_merge() {
     });
 }
 
-/// With two latches for the leaves of a twig, and with one: both halves of a split and both leaves of a merge may have
-/// the same.
+/// With two latches for the leaves of a leaf parent, and with one: both halves of a split, and both leaves of a merge,
+/// may share one.
 #[test]
 fn leaves_of_one_lock_split_and_merge() {
     explore(500, split::<Locked<LockArray<2>>>);

@@ -1,5 +1,5 @@
-//! The versions as in the paper: a bitmap for the epoch of the last change, and beside it one word with the epoch's
-//! number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
+//! The versions as in the paper: one word has a bitmap for the epoch of the last change. The word beside it has the
+//! epoch's number and the bitmaps of the two epochs before (Du and Scott, HOPC'25, figure 1).
 //!
 //! Two words cannot change in one store. So a rollover needs two stores, and a crash may come between them. Beside two
 //! bitmaps of 28 slots, only eight bits of the epoch fit. A whole tag beside the present's bitmap resolves both: the
@@ -131,7 +131,7 @@ impl Versions for Literal {
         let (now, past) = (State::unpack(words[0]), Past::unpack(words[1]));
         let known = now.tag <= epoch || past.is_of(now.tag) || past.is_of(now.tag + 1);
         let state = known.then(|| Self::at_of(now, past, epoch))?;
-        // Of a state of the past it is not said since when it was one.
+        // A state of the past does not say since which epoch it was valid.
         Some(if now.tag > epoch { State { tag: 0, ..state } } else { state })
     }
 

@@ -122,7 +122,7 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         let rest = children[1..].iter().copied().chain(std::iter::repeat(Slot::default()));
         self.pairs().iter().zip(rest).for_each(|(pair, slot)| pair.write(pen, slot));
         pen.flush(&self.lines);
-        // Before the header: otherwise a crash leaves a node whose children are noise.
+        // Before the header: otherwise a crash leaves a node with the block's old contents as children.
         pen.fence();
         self.first.write(pen, children[0]);
         pen.write(&self.tally, (children.len() as u64 - 1) << 32);
@@ -183,7 +183,7 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         pen.write(&right.tally, u64::from(Node::next(self)) | ((Self::CHILDREN - 1 - middle) as u64) << 32);
         pen.write(&right.home, self.home.read() & !FIRST);
         pen.flush(right);
-        // Before the link: otherwise a crash keeps the link, and recovery finds noise behind it.
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         pen.fence();
         // The commit word: the upper half belongs to the right node.
         self.set_tally(pen, number, middle - 1);

@@ -161,7 +161,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             taken |= 1 << at;
         }
         lines_behind(taken).for_each(|line| head.leaf.flush(pen, line));
-        // Before this subnode becomes a head: otherwise a crash leaves a leaf of noise.
+        // Before this subnode becomes a head: otherwise a crash keeps the head and loses the pairs of its leaf.
         pen.fence();
         if number != 0 {
             head.leaf.delegate_all(pen, prints, 0);

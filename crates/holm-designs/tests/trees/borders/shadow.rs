@@ -95,7 +95,7 @@ impl Shadow {
         (1 + merge.0, 1 + merge.1)
     }
 
-    /// With the right neighbour, or else with the left one.
+    /// Merges a leaf with its right neighbour, or otherwise with its left one.
     fn merge(&mut self, start: u64) -> Cost {
         let starts: Vec<_> = self.leaves.keys().copied().collect();
         let place = starts.iter().position(|it| *it == start).expect("there");
@@ -119,7 +119,7 @@ impl Shadow {
         (u64::from(lines.count_ones()) + 1, u64::from(lines != 0) + 1)
     }
 
-    /// Whether the first two of these leaves, of so many in all, can become one.
+    /// Whether the first two of these leaves can merge, in a tree of `leaves` leaves.
     fn fit(&self, starts: &[u64], leaves: usize) -> bool {
         let [own, coming] = [0, 1].map(|at| lives(&self.leaves[&starts[at]]));
         let homeless = leaves == 2 && coming.contains(&u64::MAX);
