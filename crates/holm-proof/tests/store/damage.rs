@@ -147,6 +147,10 @@ fn an_unlogged_record_gone_back_in_time_is_noticed() {
         let at = records.windows(pair.len()).position(|bytes| bytes == pair).expect("the record is there");
         at - 8..at + pair.len()
     };
+    // A record of its own key and of the right length, with a value that was never written.
+    let torn = killed.kill();
+    assert!(torn.overwrite(&file("records"), record(3, 99).end - 8, &[0; 8]));
+    expect_cut(&torn, SHARED, &history, "lost writes");
     // A whole record with its checksum, but of another key.
     assert!(killed.overwrite(&file("records"), record(3, 99).start, &records[record(8, 0)]));
     expect_cut(&killed, SHARED, &history, "lost writes");
