@@ -9,8 +9,8 @@
 //!
 //! Where a mapping is wanted, heap memory stands in for it, and the disk plays the kernel: [`SimDisk::write_back`]
 //! brings pages of it into the page cache at any time, [`SimDisk::kill`] and closing bring all of them. A write-back of
-//! its own may fail ([`SimDisk::fail_write_back`]) and be told to somebody else; the pages go back in time once they are
-//! wanted for something else ([`SimDisk::evict`]).
+//! its own can fail ([`SimDisk::fail_write_back`]), and another program can consume the error. Eviction then takes the
+//! pages back in time ([`SimDisk::evict`]).
 //!
 //! Not simulated: permissions, holes (a file occupies its length), renaming across directories.
 

@@ -147,7 +147,11 @@ fn an_unlogged_record_gone_back_in_time_is_noticed() {
         let at = records.windows(pair.len()).position(|bytes| bytes == pair).expect("the record is there");
         at - 8..at + pair.len()
     };
-    // A whole record with its checksum, but of another key.
+    // Of its own key, and of the right length, but of no value that was ever written.
+    let torn = killed.kill();
+    assert!(torn.overwrite(&file("records"), record(3, 99).end - 8, &[0; 8]));
+    expect_cut(&torn, SHARED, &history, "lost writes");
+    // Whole, with its checksum; and of another key.
     assert!(killed.overwrite(&file("records"), record(3, 99).start, &records[record(8, 0)]));
     expect_cut(&killed, SHARED, &history, "lost writes");
 }
