@@ -6,8 +6,8 @@
 //! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
 //! data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! The folder: `open.rs` and `settle.rs` decide what a crash has left, `ticker.rs` writes the log, `checkpoint.rs` empties it
-//! when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
+//! The folder: `open.rs` and `settle.rs` decide what a crash has left, `ticker.rs` writes the log, `checkpoint.rs`
+//! empties it when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
 
 mod checkpoint;
 mod due;

@@ -246,8 +246,8 @@ pub trait Index<K: Keys>: Send + Sync {
         self.rebuild_when(cut, epoch, threads, None, &mut || Ok(()))
     }
     /// The same; `ready` is asked once everything found has been seen to be sound, before the first store into a
-    /// database that had been closed. What the death of a process left is held against what was `logged` up to the epoch
-    /// before this one; what was not is written to the files again, and verified.
+    /// database that had been closed. What the death of a process left is compared with what was `logged` up to the
+    /// epoch before this one; what was not logged is written to the files again, and verified.
     ///
     /// # Errors
     /// As [`Index::rebuild`], and what `ready` returns; `Corrupt` where the image disagrees with the log.

@@ -131,8 +131,7 @@ impl Engine {
         let opening = |error| Error::opening(path, builder.create, error);
         let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, design.agrees));
         let mut opened = opened.map_err(opening)?;
-        let (cut, mut recovery) = (cut_of(&opened), opened.recovery.clone());
-        let logged = opened.logged.take();
+        let (cut, mut recovery, logged) = (cut_of(&opened), opened.recovery.clone(), opened.logged.take());
         if let (Found::Cut { why }, Some(reason)) = (&mut recovery.found, distrusted) {
             *why = format!("the page cache has lost writes: {reason}");
         }
@@ -145,8 +144,7 @@ impl Engine {
         let index = (design.open)(quill.clone(), keys.clone(), search);
         let defers = design.card.defers;
         if recovery.found == Found::Kept {
-            let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
-            pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
+            withhold_all(&pool);
         }
         let mut ready = || remains.begin(&pool.medium);
         let rebuilt = match index.rebuild_when(cut, active, builder.threads, logged.as_ref(), &mut ready) {
@@ -313,6 +311,12 @@ fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), M
     let pool = open_pool(vfs, path, How::READ)?;
     let (superblock, _) = Superblock::read(&*pool, &pool_path(path))?;
     Ok((superblock.geometry.design, pool))
+}
+
+/// Until what is found is durable, a cut may still go back behind it: nothing that the files have is free.
+fn withhold_all(pool: &Pool<Journaled>) {
+    let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
+    pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
 }
 
 fn cut_of(opened: &holm_medium::Opened) -> Cut {

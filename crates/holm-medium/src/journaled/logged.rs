@@ -4,8 +4,8 @@
 //! to it, and its space is used again no earlier than two epochs after it was freed. So whatever the leaves led to at
 //! the end of the last logged epoch must lie in the image word for word as the log has it, whatever was stored since.
 //!
-//! Memory: while it is read, the log's lines and 16 bytes for each. Most lines of the image are as they were logged, and
-//! are forgotten at once ([`Logged::compare`]): nobody who asks about them would learn anything.
+//! Memory: while it is read, the log's lines and 16 bytes for each. Most lines of the image are as they were logged;
+//! [`Logged::compare`] drops these.
 
 #![forbid(unsafe_code)]
 

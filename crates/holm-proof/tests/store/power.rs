@@ -58,7 +58,14 @@ impl Life {
                 self.order_power_cut(60);
             }
             match self.mode.open(&self.disk) {
-                Ok(db) => return self.look(db),
+                Ok(db) => {
+                    self.disk.heal();
+                    match db.sync() {
+                        Ok(()) => return self.look(db),
+                        // What was ordered has met the threads that had just begun.
+                        Err(error) => self.context = format!("{}, cut after open ({error})", self.context),
+                    }
+                }
                 Err(error) => self.context = format!("{}, cut in open ({error})", self.context),
             }
             self.lose_power();

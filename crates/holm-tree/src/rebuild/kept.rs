@@ -1,9 +1,9 @@
-//! What the death of a process left, held against the log before anything of it is believed.
+//! Compares what the death of a process left with the log, before recovery believes any of it.
 //!
-//! What the leaves led to at the end of the last logged epoch must lie in the image as it was logged, whether they still
-//! lead there or not: a page that went back in time shows in whatever lies on it. What changed in later epochs is in no
-//! log. Its blocks and records are written to the files again, for their pages may be clean and on no disk, and then
-//! verified by what they say themselves.
+//! What the leaves led to at the end of the last logged epoch must lie in the image as it was logged, whether they
+//! still lead there or not: a page that went back in time shows in whatever lies on it. What changed in later epochs is
+//! in no log. Its blocks and records are written to the files again, because their pages may be clean and on no disk.
+//! Then they are verified by their own checksums and keys.
 
 use crate::design::Design;
 use crate::forest::Forest;

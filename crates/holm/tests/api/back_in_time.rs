@@ -83,9 +83,7 @@ fn a_copy_of_one_file() {
         std::fs::copy(&path, &copy).expect("room");
         std::fs::rename(&copy, &path).expect("a name");
         let found = opened(folder.path(), name);
-        assert!(
-            matches!(&found, RecoveredFrom::Log { reason: why, .. } if why.contains("copies") || why.contains("not known")),
-            "{found:?}"
-        );
+        let RecoveredFrom::Log { reason, .. } = &found else { panic!("{name}: {found:?}") };
+        assert!(reason.contains("copies") || reason.contains("not known"), "{name}: {reason}");
     }
 }
