@@ -9,8 +9,7 @@
 mod catalog;
 mod claim;
 mod families;
-mod garden;
-mod grove;
+mod measured_tree;
 mod outcome;
 mod plot;
 mod reads;
@@ -21,6 +20,7 @@ mod setting;
 mod strings;
 mod study;
 mod threads;
+mod traced_tree;
 mod traces;
 
 use anyhow::Result;

@@ -5,7 +5,7 @@
 //! and volatile state of leaves lie elsewhere and are not counted.
 
 use anyhow::{Result, ensure};
-use holm_bench::grove::Grove;
+use holm_bench::tree_bench::TreeBench;
 use holm_tree::Design;
 
 /// Whether this build counts reads. Times measured in such a build mean nothing.
@@ -16,25 +16,26 @@ const TAKEN: u32 = 16;
 
 /// Returns the lines read by the work of each key, on average.
 pub(crate) fn lines_read<D: Design>(
-    grove: &Grove<D>,
+    tree: &TreeBench<D>,
     keys: &[u64],
     mut work: impl FnMut(u64) -> Result<()>,
 ) -> Result<f64> {
     ensure!(!keys.is_empty() && (SEES || cfg!(test)), "reads are counted only in a build with `--reads`");
     let mut lines = 0;
     for key in keys {
-        lines += watched(grove, || work(*key))?;
+        lines += watched(tree, || work(*key))?;
     }
     Ok(lines as f64 / keys.len() as f64)
 }
 
 #[cfg(any(test, feature = "reads"))]
-fn watched<D: Design>(grove: &Grove<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
-    use holm_medium::{LINE, Word, observed::Watch};
-    let words = grove.words(TAKEN);
-    Watch::begin(words, 0..words.len(), false);
+fn watched<D: Design>(tree: &TreeBench<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+    use holm_medium::{LINE, Word, observed::ReadObserver};
+    let words = tree.words(TAKEN);
+    ReadObserver::begin(words, 0..words.len(), false);
     let done = work();
-    let mut lines: Vec<_> = Watch::end().into_iter().map(|word| word * size_of::<Word>() / LINE as usize).collect();
+    let mut lines: Vec<_> =
+        ReadObserver::end().into_iter().map(|word| word * size_of::<Word>() / LINE as usize).collect();
     done?;
     lines.sort_unstable();
     lines.dedup();
@@ -42,7 +43,7 @@ fn watched<D: Design>(grove: &Grove<D>, work: impl FnOnce() -> Result<()>) -> Re
 }
 
 #[cfg(not(any(test, feature = "reads")))]
-fn watched<D: Design>(grove: &Grove<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
-    let _ = grove.words(TAKEN);
+fn watched<D: Design>(tree: &TreeBench<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+    let _ = tree.words(TAKEN);
     work().map(|()| 0)
 }

@@ -5,17 +5,17 @@ use anyhow::{Context, Result, anyhow};
 use holm::{Database, Durability};
 use holm_bench::{Engine, Plan, Store, Workload, run};
 use holm_lab::store::over_mapped;
-use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Pool};
+use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage};
 use std::sync::Arc;
 
 /// Returns 99th percentiles, in nanoseconds: inserts of the load, then reads and updates of YCSB's A.
 pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: u64, seconds: f64) -> Result<Vec<f64>> {
     let options = MappedOptions { flush_ns, ..MappedOptions::default() };
-    let quill = Arc::new(Pool::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
+    let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
     // Designs that are durable on return wait for no epoch, and no epoch ends.
     let entry = over_mapped().into_iter().find(|entry| entry.name == design);
     let entry = entry.with_context(|| format!("there is no design named {design:?}"))?;
-    let database = Database::over(quill, &entry, Durability::OnSync)?;
+    let database = Database::over(writer, &entry, Durability::OnSync)?;
     let store = Store::new("holm", database, "figures")?;
     let plan = Plan { records, value_bytes: 1_000, threads, seconds, ..Plan::default() };
     let ran = |workload| run(&store as &dyn Engine, &plan, workload).map_err(|error| anyhow!("{workload}: {error}"));

@@ -4,7 +4,7 @@
 //! leave as JSON lines.
 
 use crate::engines::{Durability, entry};
-use crate::memory::{Memory, Space, Watch, disk_bytes};
+use crate::memory::{Memory, MemorySampler, Space, disk_bytes};
 use crate::prefixes::Source;
 use anyhow::{Context, Result, anyhow};
 use holm_bench::{BoxError, Engine, Keys, Outcome, Plan, Values, Workload, fill, key, run};
@@ -113,7 +113,7 @@ fn open(order: &Order) -> Result<Box<dyn Engine>> {
 }
 
 fn measure(order: &Order, steps: &[(Workload, usize)]) -> Result<()> {
-    let (before, watch) = (Memory::now()?, Watch::start());
+    let (before, watch) = (Memory::now()?, MemorySampler::start());
     let engine = open(order)?;
     let mut loaded = false;
     for (number, &(workload, threads)) in steps.iter().enumerate() {

@@ -59,7 +59,7 @@ impl Space {
 }
 
 /// Samples memory, and records the maximum of each kind.
-pub(crate) struct Watch {
+pub(crate) struct MemorySampler {
     peaks: Arc<Peaks>,
     thread: JoinHandle<()>,
 }
@@ -80,7 +80,7 @@ impl Peaks {
     }
 }
 
-impl Watch {
+impl MemorySampler {
     pub(crate) fn start() -> Self {
         let peaks = Arc::new(Peaks::default());
         let watched = peaks.clone();
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_watch_sees_memory_that_was_given_back() {
         let before = Memory::now().unwrap();
-        let watch = Watch::start();
+        let watch = MemorySampler::start();
         let block = vec![1_u8; 256 << 20];
         // Until the sampler has seen it, however long that takes.
         while watch.peaks.anonymous.load(Relaxed) < before.anonymous + (200 << 20) {

@@ -122,7 +122,7 @@ fn main() -> Result<()> {
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),
-        Verb::NewLeaf { name } => new_leaf::plant(root(), &name),
+        Verb::NewLeaf { name } => new_leaf::create(root(), &name),
     }
 }
 

@@ -19,7 +19,7 @@ const DESIGNS: &str = "crates/holm-designs/src/designs.rs";
 ///
 /// # Errors
 /// The name is not snake case or is taken, or a list has lost its shape. The message says what to do.
-pub(crate) fn plant(root: &Path, name: &str) -> Result<()> {
+pub(crate) fn create(root: &Path, name: &str) -> Result<()> {
     check_name(name)?;
     let leaf = root.join(format!("crates/holm-designs/src/leaf/{name}.rs"));
     let page = root.join(format!("docs/designs/{name}.md"));
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn designs_take_the_last_line_as_their_model() {
-        let text = "x::designs! { $ each:\n    /// Sorted: shifts.\n    fast_fair: leaf FastFair<7>, twig T;\n}\n";
+        let text = "x::designs! { $ each:\n    /// Sorted: shifts.\n    fast_fair: leaf FastFair<7>, parent T;\n}\n";
         let planted = add_design(text, "coral_reef").unwrap();
-        let row = "    coral_reef: leaf crate::leaf::coral_reef::CoralReef<7>, twig T;\n}\n";
+        let row = "    coral_reef: leaf crate::leaf::coral_reef::CoralReef<7>, parent T;\n}\n";
         assert!(planted.ends_with(row), "{planted}");
-        assert!(planted.contains("    fast_fair: leaf FastFair<7>, twig T;\n    /// CoralReef: see its page.\n"));
+        assert!(planted.contains("    fast_fair: leaf FastFair<7>, parent T;\n    /// CoralReef: see its page.\n"));
         assert!(add_design(&planted, "coral_reef").is_err());
         let again = add_design(&planted, "atoll").unwrap();
-        assert!(again.ends_with("    atoll: leaf crate::leaf::atoll::Atoll<7>, twig T;\n}\n"), "{again}");
+        assert!(again.ends_with("    atoll: leaf crate::leaf::atoll::Atoll<7>, parent T;\n}\n"), "{again}");
         assert!(add_design("x::designs! { $ each:\n}\n", "reef").is_err());
     }
 

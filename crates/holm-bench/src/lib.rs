@@ -37,8 +37,6 @@
 
 mod driver;
 mod engine;
-#[cfg(feature = "designs")]
-pub mod grove;
 mod key;
 mod list;
 pub mod machine;
@@ -49,6 +47,8 @@ mod steps;
 #[cfg(feature = "store")]
 mod store;
 mod table;
+#[cfg(feature = "designs")]
+pub mod tree_bench;
 mod value;
 mod workload;
 mod zipf;

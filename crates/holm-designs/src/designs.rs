@@ -7,39 +7,39 @@ use crate::leaf::bd_tree::Literal;
 use crate::leaf::ss_tree::{MOVING, SsTree};
 use crate::leaf::{self, blackhole::Blackhole, circ::Circ, fast_fair::FastFair};
 use holm_tree::inner::Sorted;
-use holm_tree::leaf::buffered::{Buffered, Triple, Unprinted};
+use holm_tree::leaf::buffered::{Buffered, NoFingerprints, Triple};
 
 holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm}:
     /// BD+Tree without fingerprints, as in the paper.
-    bd_tree: leaf Buffered<1, (Triple, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
+    bd_tree: leaf Buffered<1, (Triple, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree without fingerprints, with the paper's own fields for the versions.
-    bd_tree_literal: leaf Buffered<1, (Literal, Unprinted)>, twig Sorted<8>, branch Sorted<8>;
+    bd_tree_literal: leaf Buffered<1, (Literal, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR: a sorted array, shifted word by word. Durable when an operation returns.
-    fast_fair: leaf FastFair<31, Linear>, twig Sorted<8>, branch Sorted<8>;
+    fast_fair: leaf FastFair<31, Linear>, parent Sorted<8>, upper Sorted<8>;
     /// FAST and FAIR with sentinels beside the block, searched with vector instructions.
-    fast_fair_sentinels: leaf FastFair<31, Sentinels<Aside<8>, Vector>>, twig Sorted<8>, branch Sorted<8>;
+    fast_fair_sentinels: leaf FastFair<31, Sentinels<Aside<8>, Vector>>, parent Sorted<8>, upper Sorted<8>;
     /// Circ-Tree: a sorted ring, shifted on its shorter side. Searched by segments. Durable when an operation returns.
-    circ: leaf Circ<30, Segments>, twig Sorted<8>, branch Sorted<8>;
+    circ: leaf Circ<30, Segments>, parent Sorted<8>, upper Sorted<8>;
     /// Borders: a pair counts if its key lies within the leaf's borders. Durable when an operation returns.
-    borders: leaf leaf::borders::Borders, twig Sorted<8>, branch Sorted<8>;
+    borders: leaf leaf::borders::Borders, parent Sorted<8>, upper Sorted<8>;
     /// Isle-Tree: each line is sorted on its own and has a counter. Durable when an operation returns.
-    isle: leaf leaf::isle::Isle, twig Sorted<8>, branch Sorted<8>;
+    isle: leaf leaf::isle::Isle, parent Sorted<8>, upper Sorted<8>;
     /// wB+-Tree: a bitmap, and an array of slots in key order. Durable when an operation returns.
-    wb_tree: leaf leaf::wb_tree::WbTree, twig Sorted<8>, branch Sorted<8>;
+    wb_tree: leaf leaf::wb_tree::WbTree, parent Sorted<8>, upper Sorted<8>;
     /// FPTree: a bitmap and fingerprints. Durable when an operation returns.
-    fp_tree: leaf leaf::fp_tree::FpTree, twig Sorted<8>, branch Sorted<8>;
+    fp_tree: leaf leaf::fp_tree::FpTree, parent Sorted<8>, upper Sorted<8>;
     /// NV-Tree: an append-only leaf in which the last record of a key decides. Its inner nodes lie in one array, which
     /// is rebuilt when a leaf parent is full. Durable when an operation returns.
-    nv_tree: leaf leaf::nv_tree::NvTree, twig Sorted<4>, branch Contiguous<8>;
+    nv_tree: leaf leaf::nv_tree::NvTree, parent Sorted<4>, upper Contiguous<8>;
     /// LB+-Tree: fingerprints, and inserts into the header's line. Durable when an operation returns.
-    lb_tree: leaf leaf::lb_tree::LbTree, twig Sorted<8>, branch Sorted<8>;
+    lb_tree: leaf leaf::lb_tree::LbTree, parent Sorted<8>, upper Sorted<8>;
     /// The strict leaf for byte strings: FPTree's fingerprints, LB+-Tree's inserts, and one word for bitmap and link.
     /// Durable when an operation returns.
-    holm_strict: leaf leaf::holm_strict::HolmStrict, twig Sorted<8>, branch Sorted<8>;
+    holm_strict: leaf leaf::holm_strict::HolmStrict, parent Sorted<8>, upper Sorted<8>;
     /// SSTree: a leaf is a list of at most two subnodes. Durable when an operation returns.
-    ss_tree: leaf SsTree<2, MOVING>, twig Sorted<8>, branch Sorted<8>;
+    ss_tree: leaf SsTree<2, MOVING>, parent Sorted<8>, upper Sorted<8>;
     /// Accepts everything and stores nothing: it measures the cost of the rest of the tree.
-    blackhole: leaf Blackhole, twig Sorted<8>, branch Sorted<8>;
+    blackhole: leaf Blackhole, parent Sorted<8>, upper Sorted<8>;
 }
 
 /// Designs with known bugs that the proof must catch, and one without a bug. They are in no list.
@@ -49,7 +49,7 @@ pub mod canaries {
     use crate::leaf::ss_tree::{HASTY, SsTree};
     use holm_tree::Design;
     use holm_tree::inner::Sorted;
-    use holm_tree::leaf::buffered::{Buffered, Unprinted};
+    use holm_tree::leaf::buffered::{Buffered, NoFingerprints};
 
     macro_rules! canaries {
         ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
@@ -60,8 +60,8 @@ pub mod canaries {
                 impl Design for $name {
                     const NAME: &'static str = stringify!($name);
                     type Leaf = Canary<$bug>;
-                    type Twig = Sorted<8>;
-                    type Branch = Sorted<8>;
+                    type LeafParent = Sorted<8>;
+                    type Upper = Sorted<8>;
                 }
             )*
         };
@@ -74,8 +74,8 @@ pub mod canaries {
     impl Design for ss_tree_hasty {
         const NAME: &'static str = "ss_tree_hasty";
         type Leaf = SsTree<3, HASTY>;
-        type Twig = Sorted<8>;
-        type Branch = Sorted<8>;
+        type LeafParent = Sorted<8>;
+        type Upper = Sorted<8>;
     }
 
     /// Known bug: a slot of BD+Tree is reused while the state of two epochs before still names it.
@@ -83,9 +83,9 @@ pub mod canaries {
     pub struct bd_tree_forgetful;
     impl Design for bd_tree_forgetful {
         const NAME: &'static str = "bd_tree_forgetful";
-        type Leaf = Buffered<1, (Forgetful, Unprinted)>;
-        type Twig = Sorted<8>;
-        type Branch = Sorted<8>;
+        type Leaf = Buffered<1, (Forgetful, NoFingerprints)>;
+        type LeafParent = Sorted<8>;
+        type Upper = Sorted<8>;
     }
 
     canaries! {

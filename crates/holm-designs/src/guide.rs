@@ -28,10 +28,10 @@ pub use signs::{Aside, Inlaid, Signs};
 pub use sweep::{Scalar, Sweep, Vector};
 
 use crate::row::Row;
-use holm_medium::{Medium, Pen, Persistent};
+use holm_medium::{Medium, Persistent, WriteHandle};
 use holm_search::Search;
 use holm_tree::keys::{Keys, Role};
-use holm_tree::leaf::Lens;
+use holm_tree::leaf::ReadContext;
 use holm_tree::pair::Pair;
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ pub struct Board<'a, G: Guide + ?Sized> {
     /// Data in the block, behind the pairs.
     pub inlaid: &'a G::Inlaid,
     /// Data outside the block, in DRAM.
-    pub beside: &'a G::Beside,
+    pub volatile: &'a G::Volatile,
 }
 
 impl<G: Guide + ?Sized> Clone for Board<'_, G> {
@@ -55,7 +55,7 @@ pub trait Guide: Send + Sync + 'static {
     /// The data in the block, behind the pairs: scratch words, or nothing.
     type Inlaid: Persistent;
     /// The data outside the block.
-    type Beside: Default + Send + Sync + 'static;
+    type Volatile: Default + Send + Sync + 'static;
     /// The largest number of slots for which the guide can keep signs.
     const MOST_SLOTS: usize = usize::MAX;
 
@@ -67,13 +67,13 @@ pub trait Guide: Send + Sync + 'static {
     fn find<K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        lens: Lens<'_, K>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
     ) -> Result<usize, usize> {
-        let (mut low, mut high) = Self::ties::<K>(board, row, lens.search, K::head(probe, 0));
+        let (mut low, mut high) = Self::ties::<K>(board, row, context.search, K::head(search_key, 0));
         while low < high {
             let middle = low.midpoint(high);
-            match lens.keys.compare(row.slot(middle), 0, probe) {
+            match context.keys.compare(row.slot(middle), 0, search_key) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return Ok(middle),
                 Ordering::Greater => high = middle,
@@ -94,49 +94,70 @@ pub trait Guide: Send + Sync + 'static {
 
     /// The index of a key that is present.
     #[inline]
-    fn seek<K: Keys>(board: Board<'_, Self>, row: Row<'_>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<usize> {
-        Self::find(board, row, lens, probe).ok()
+    fn seek<K: Keys>(
+        board: Board<'_, Self>,
+        row: Row<'_>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<usize> {
+        Self::find(board, row, context, search_key).ok()
     }
 
     /// The index that [`Guide::seek`] will probably read, found without reading any record. The caller prefetches its
     /// record.
     #[inline]
-    fn glance<K: Keys>(board: Board<'_, Self>, row: Row<'_>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<usize> {
-        let (low, high) = Self::ties::<K>(board, row, lens.search, K::head(probe, 0));
+    fn candidate<K: Keys>(
+        board: Board<'_, Self>,
+        row: Row<'_>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<usize> {
+        let (low, high) = Self::ties::<K>(board, row, context.search, K::head(search_key, 0));
         (low < high).then(|| low.midpoint(high))
     }
 
     /// Notes that the pair at place `from` has been copied to place `to`.
     #[inline]
-    fn moved<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, from: usize, to: usize) {
-        let _ = (board, pen, row, from, to);
+    fn moved<M: Medium>(board: Board<'_, Self>, handle: &mut WriteHandle<'_, M>, row: Row<'_>, from: usize, to: usize) {
+        let _ = (board, handle, row, from, to);
     }
 
     /// Notes that a pair with this fingerprint has been stored at a place.
     #[inline]
-    fn placed<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize, print: u8) {
-        let _ = (board, pen, row, at, print);
+    fn placed<M: Medium>(
+        board: Board<'_, Self>,
+        handle: &mut WriteHandle<'_, M>,
+        row: Row<'_>,
+        at: usize,
+        fingerprint: u8,
+    ) {
+        let _ = (board, handle, row, at, fingerprint);
     }
 
     /// Notes that a place no longer has a pair.
     #[inline]
-    fn vacated<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize) {
-        let _ = (board, pen, row, at);
+    fn vacated<M: Medium>(board: Board<'_, Self>, handle: &mut WriteHandle<'_, M>, row: Row<'_>, at: usize) {
+        let _ = (board, handle, row, at);
     }
 
     /// The fingerprint of the pair at a place, if the guide keeps fingerprints.
-    fn print(board: Board<'_, Self>, at: usize) -> u8 {
+    fn fingerprint(board: Board<'_, Self>, at: usize) -> u8 {
         let _ = (board, at);
         0
     }
 
-    /// Derives all signs from the pairs; `print` returns the fingerprint of the pair at an index.
-    fn derive<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, print: impl Fn(usize) -> u8) {
-        let _ = (board, pen, row, print);
+    /// Derives all signs from the pairs; `fingerprint` returns the fingerprint of the pair at an index.
+    fn derive<M: Medium>(
+        board: Board<'_, Self>,
+        handle: &mut WriteHandle<'_, M>,
+        row: Row<'_>,
+        fingerprint: impl Fn(usize) -> u8,
+    ) {
+        let _ = (board, handle, row, fingerprint);
     }
 }
 
 /// Computes the fingerprint of the pair at an index from its key; 0 if its record does not exist.
-pub(crate) fn print_of<K: Keys>(lens: Lens<'_, K>, row: Row<'_>, index: usize) -> u8 {
-    lens.keys.key(row.slot(index)).map_or(0, |key| K::print(K::probe(&key)))
+pub(crate) fn fingerprint_of<K: Keys>(context: ReadContext<'_, K>, row: Row<'_>, index: usize) -> u8 {
+    context.keys.key(row.slot(index)).map_or(0, |key| K::fingerprint(K::search_key(&key)))
 }

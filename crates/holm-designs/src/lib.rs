@@ -7,11 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod designs;
+mod fingerprinted_pairs;
 pub mod guide;
 pub mod inner;
 pub mod leaf;
 mod lineage;
-mod printed;
 mod roster;
 mod row;
 pub mod variants;

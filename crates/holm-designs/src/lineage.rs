@@ -16,8 +16,8 @@
 //! store. Therefore the right leaf is first *tied*: it lives as long as the left one does. Tying takes more than one
 //! store, and is safe only where the stores to a line persist in order.
 
-use holm_medium::{Medium, Pen, Word, persistent};
-use holm_tree::leaf::{Fate, Home};
+use holm_medium::{Medium, Word, WriteHandle, persistent};
+use holm_tree::leaf::{BlockState, Home};
 
 /// In `origin`: the named leaf must exist, instead of being gone.
 const TIED: u32 = 1 << 31;
@@ -49,35 +49,35 @@ impl Lineage {
 
     /// Begins the block's next life, with the leaf of that number as origin, or with none. The caller flushes this
     /// together with the leaf's contents: before the origin ends if there is one, and after all else if there is none.
-    pub fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, origin: Option<(u32, &Self)>) {
+    pub fn begin<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home, origin: Option<(u32, &Self)>) {
         let words = [&self.home, &self.origin, &self.since];
         // Never zero, whatever the block contains.
         let next = words.map(|word| life(word.read())).into_iter().max().unwrap_or(0).wrapping_add(1).max(1);
         let (number, since) = origin.map_or((0, 0), |(number, leaf)| (number, life(leaf.home.read())));
         // The home first. Where stores to a line persist in order, a leaf that ended while tied stays dead at each
         // step. It would come back if its tie were cleared under its old life.
-        pen.write(&self.home, pack(next, home.keyspace & 0xff_ffff | u32::from(home.skip) << 24));
-        pen.write(&self.origin, pack(next, number));
-        pen.write(&self.since, pack(next, since));
+        handle.write(&self.home, pack(next, home.keyspace & 0xff_ffff | u32::from(home.skip) << 24));
+        handle.write(&self.origin, pack(next, number));
+        handle.write(&self.since, pack(next, since));
     }
 
     /// Ends this life durably: the commit word of any replacement of the leaf.
-    pub fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
+    pub fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
         // Before the operation returns, and before the block is reused: otherwise a crash brings the leaf back, and all
         // changes to its replacements are lost.
-        pen.persist(&self.home);
+        handle.persist(&self.home);
     }
 
     /// Ties this leaf to its left neighbour, the leaf of that number. The caller flushes this before the left leaf's
     /// life ends.
-    pub fn tie<M: Medium>(&self, pen: &mut Pen<'_, M>, number: u32, left: &Self) {
+    pub fn tie<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, number: u32, left: &Self) {
         let own = life(self.home.read());
         // The leaf counts at each step: first because it has no origin, and then because of the leaf to which it is
         // tied.
-        pen.write(&self.origin, pack(own, 0));
-        pen.write(&self.since, pack(own, life(left.home.read())));
-        pen.write(&self.origin, pack(own, TIED | number));
+        handle.write(&self.origin, pack(own, 0));
+        handle.write(&self.since, pack(own, life(left.home.read())));
+        handle.write(&self.origin, pack(own, TIED | number));
     }
 
     /// Whether the leaf of that life still exists.
@@ -87,17 +87,21 @@ impl Lineage {
     }
 
     /// Ends the life of an empty leaf while recovery runs alone. Recovery fences.
-    pub fn give_up<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
-        pen.flush(&self.home);
+    pub fn give_up<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
+        handle.flush(&self.home);
     }
 
     /// What a crash left of the block. Recovery scrubs what does not count: a fresh leaf whose origin still exists
     /// would begin to count when that origin is replaced or released. So recovery fences before it releases any leaf.
-    pub fn settle<'a, M: Medium>(&'a self, pen: &mut Pen<'_, M>, peer: impl Fn(u32) -> Option<&'a Self>) -> Fate {
+    pub fn settle<'a, M: Medium>(
+        &'a self,
+        handle: &mut WriteHandle<'_, M>,
+        peer: impl Fn(u32) -> Option<&'a Self>,
+    ) -> BlockState {
         let [home, origin, since] = [&self.home, &self.origin, &self.since].map(Word::read);
         if home == 0 {
-            return Fate::Free;
+            return BlockState::Free;
         }
         let whole = life(origin) == life(home) && life(since) == life(home);
         let (tied, number) = (origin as u32 & TIED != 0, origin as u32 & !TIED);
@@ -105,14 +109,14 @@ impl Lineage {
         // If tied, the merge was committed when the left leaf is gone. Otherwise, the replacement was not committed
         // while the origin still exists.
         if !whole || number != 0 && there != tied {
-            self.give_up(pen);
-            return Fate::Free;
+            self.give_up(handle);
+            return BlockState::Free;
         }
         if tied {
             // The merge was not committed. Without this store, the leaf would end with its neighbour's next split.
-            pen.write(&self.origin, pack(life(home), 0));
-            pen.flush(&self.origin);
+            handle.write(&self.origin, pack(life(home), 0));
+            handle.flush(&self.origin);
         }
-        Fate::Live { keyspace: home as u32 & 0xff_ffff, first: false }
+        BlockState::Live { keyspace: home as u32 & 0xff_ffff, first: false }
     }
 }

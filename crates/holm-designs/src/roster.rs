@@ -9,8 +9,8 @@
 //! next      number of the next leaf 32 | zero 32
 //! ```
 
-use holm_medium::{Medium, Pen, Result, Word, persistent};
-use holm_tree::leaf::{Fate, Home, damaged};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
+use holm_tree::leaf::{BlockState, Home, damaged};
 
 /// The block is a leaf.
 const LEAF: u64 = 1 << 56;
@@ -35,15 +35,15 @@ impl Roster {
     }
 
     /// Changes the bits in one store, which may therefore commit; the caller flushes.
-    pub fn set<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
-        pen.write(&self.state, self.state.read() & !0xffff_ffff | u64::from(bits));
+    pub fn set<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u32) {
+        handle.write(&self.state, self.state.read() & !0xffff_ffff | u64::from(bits));
     }
 
     /// Changes the bits durably: the commit word of most operations.
-    pub fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
-        self.set(pen, bits);
+    pub fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u32) {
+        self.set(handle, bits);
         // Before the operation returns, or takes its next step: otherwise a crash undoes it.
-        pen.persist(&self.state);
+        handle.persist(&self.state);
     }
 
     /// The next leaf; 0 is none.
@@ -52,30 +52,30 @@ impl Roster {
     }
 
     /// Makes `next` the next leaf; the caller flushes.
-    pub fn link<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.next, next.into());
+    pub fn link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, next: u32) {
+        handle.write(&self.next, next.into());
     }
 
     /// Makes the block an empty leaf. Everything else of the leaf must already be durable.
-    pub fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, bits: u32) {
+    pub fn begin<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home, bits: u32) {
         let first = if home.first { FIRST } else { 0 };
         // The commit word: when recovery finds the block as a leaf, the leaf is empty.
-        pen.write(&self.state, LEAF | first | u64::from(home.keyspace & 0xff_ffff) << 32 | u64::from(bits));
+        handle.write(&self.state, LEAF | first | u64::from(home.keyspace & 0xff_ffff) << 32 | u64::from(bits));
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
-        pen.persist(&self.state);
+        handle.persist(&self.state);
     }
 
     /// Makes an unreachable block a leaf like another one, with its own bits and the same next leaf. The caller
     /// flushes.
-    pub fn follow<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self, bits: u32) {
-        pen.write(&self.state, other.state.read() & !(FIRST | 0xffff_ffff) | u64::from(bits));
-        pen.write(&self.next, other.next.read());
+    pub fn follow<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, other: &Self, bits: u32) {
+        handle.write(&self.state, other.state.read() & !(FIRST | 0xffff_ffff) | u64::from(bits));
+        handle.write(&self.next, other.next.read());
     }
 
     /// Makes the block a log of 32 bits, durably.
-    pub fn log<M: Medium>(&self, pen: &mut Pen<'_, M>, entry: u32) {
-        pen.write(&self.state, LOG | u64::from(entry));
-        pen.persist(&self.state);
+    pub fn log<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, entry: u32) {
+        handle.write(&self.state, LOG | u64::from(entry));
+        handle.persist(&self.state);
     }
 
     /// The block's 32 bits if it is a log.
@@ -94,32 +94,33 @@ impl Roster {
         peer: &dyn Fn(u32) -> Option<&'a L>,
         roster: fn(&L) -> &Self,
     ) -> Result<&'a L> {
-        let leaf = peer(number).filter(|leaf| matches!(roster(leaf).fate::<L>(number), Ok(Fate::Live { .. })));
+        let leaf =
+            peer(number).filter(|leaf| matches!(roster(leaf).block_state::<L>(number), Ok(BlockState::Live { .. })));
         let found = || format!("the log of block {number}");
         leaf.ok_or_else(|| damaged::<L>((own, 0), "a leaf's header", found(), "that of a leaf"))
     }
 
     /// Makes the block neither leaf nor log, durably.
-    pub fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.state, 0);
+    pub fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.state, 0);
         // Before the block is reused, and before the leaf that a log describes changes again: otherwise recovery finds
         // the first leaf of a dropped keyspace, or repeats a split that was finished long ago.
-        pen.persist(&self.state);
+        handle.persist(&self.state);
     }
 
     /// What a crash left of the block, if it is no log.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
-    pub fn fate<L>(&self, own: u32) -> Result<Fate> {
+    pub fn block_state<L>(&self, own: u32) -> Result<BlockState> {
         let (state, next) = (self.state.read(), self.next.read());
         if state == 0 {
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         if state & LEAF == 0 || state >= LOG || next > u64::from(u32::MAX) {
             let expected = "a keyspace with one or two marks, of which one says leaf; a block's number";
             return Err(damaged::<L>((own, 0), "a leaf's header", format!("{state:#x}, {next:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: (state >> 32) as u32 & 0xff_ffff, first: state & FIRST != 0 })
+        Ok(BlockState::Live { keyspace: (state >> 32) as u32 & 0xff_ffff, first: state & FIRST != 0 })
     }
 }

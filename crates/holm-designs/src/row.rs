@@ -110,7 +110,7 @@ impl<'a> Row<'a> {
 
     /// Checks that a payload that is a mark for index `at` differs from all others and from none: otherwise a shift
     /// would lose a pair without any crash.
-    pub fn check_mark<K: Keys>(self, at: usize, payload: u64) {
+    pub fn check_unique<K: Keys>(self, at: usize, payload: u64) {
         if K::UNIQUE == Role::Payload {
             assert!(payload != 0, "a payload of zero leads to no record");
             let differs = |index: usize| self.slot(index).payload != payload;

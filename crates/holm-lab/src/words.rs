@@ -1,13 +1,13 @@
 //! Trees with keys and payloads of eight bytes, over media that flush.
 
 use holm_designs::designs;
-use holm_medium::{Mapped, Quill};
+use holm_medium::{Mapped, Writer};
 use holm_search::Search;
 use holm_tree::{Index, Words};
 use std::sync::Arc;
 
 /// Returns the tree of a design of the list; `None` if no design has that name. The tree is empty until it is rebuilt
 /// from the leaves of its storage.
-pub fn design(name: &str, quill: Arc<Quill<Mapped>>, search: Search) -> Option<Box<dyn Index<Words>>> {
-    designs::open(name, quill, Words, search)
+pub fn design(name: &str, writer: Arc<Writer<Mapped>>, search: Search) -> Option<Box<dyn Index<Words>>> {
+    designs::open(name, writer, Words, search)
 }

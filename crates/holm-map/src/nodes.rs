@@ -64,13 +64,13 @@ fn in_two_halves<L: Lane, const MANY: usize>(
 }
 
 /// The nodes of a level, and how full they are.
-pub struct Roll {
+pub struct OverflowBlocks {
     /// Separators in each node: one less than its children.
     used: Area<u32>,
     free: Vec<u32>,
 }
 
-impl Roll {
+impl OverflowBlocks {
     fn new(pages: Pages) -> Self {
         Self { used: Area::new(pages), free: Vec::new() }
     }
@@ -99,8 +99,8 @@ pub trait Nodes<K: Key>: Sized {
     /// Bytes of all areas.
     fn bytes(&self) -> usize;
 
-    fn roll(&self) -> &Roll;
-    fn roll_mut(&mut self) -> &mut Roll;
+    fn roll(&self) -> &OverflowBlocks;
+    fn roll_mut(&mut self) -> &mut OverflowBlocks;
 
     /// Creates a node filled with greatest lanes, with room for `children` children. All nodes but the first have full
     /// size.

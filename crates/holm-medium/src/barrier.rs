@@ -1,5 +1,5 @@
-//! A barrier between two sides that each store one thing and then look at the other's: whoever checks in, and whoever
-//! raises the clock. At least one of them has to see the other's store.
+//! A barrier between two sides that each store one thing and then look at the other's: whoever pins an epoch, and
+//! whoever advances the clock. At least one of them has to see the other's store.
 //!
 //! Fences on both sides say so, and make every operation wait for the stores of the one before it. Linux can have all
 //! threads of a process pass a fence at once (`membarrier`), so that the side of which there are millions needs none,

@@ -7,7 +7,7 @@ use thread_local::ThreadLocal;
 /// Sums over all threads since the medium was opened.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Durable words stored by pens.
+    /// Durable words stored by write handles.
     pub writes: u64,
     /// Lines whose write-back was started.
     pub flushes: u64,

@@ -120,7 +120,7 @@ impl Dirty {
         }
     }
 
-    /// Marks lines. Any thread that has checked in to the epoch may mark; a leaf or a node, only with its latch in
+    /// Marks lines. Any thread that has pinned the epoch may mark; a leaf or a node, only with its latch in
     /// hand, or alone: of two marks at once, one would be forgotten, and its lines lost with the power.
     #[inline]
     pub fn mark(&self, Marks { block, lines }: Marks) {
@@ -149,7 +149,7 @@ impl Dirty {
     }
 
     /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all
-    /// of the epoch's operations have checked out, which is what makes the relaxed marks visible here.
+    /// of the epoch's operations have unpinned, which is what makes the relaxed marks visible here.
     pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
         for area in Area::ALL {
             let upto = self.upto[area as usize].load(Relaxed);

@@ -1,26 +1,26 @@
 //! The clock: which epoch operations belong to, and up to which epoch everything is durable.
 //!
-//! Buffered durability (Du and Scott, HOPC'25, section 2): operations check in to the active epoch `e`, and out again.
-//! When the clock is raised, those of `e` may finish while new ones start in `e + 1`; once all are out and what they
+//! Buffered durability (Du and Scott, HOPC'25, section 2): operations pin the active epoch `e`, and unpin it again.
+//! When the clock is advanced, those of `e` may finish while new ones start in `e + 1`; once all are out and what they
 //! wrote is durable, `e` is durable too. The next raise waits for that, so an operation labelled `e` can rely on every
 //! epoch up to `e - 2` being durable: three versions suffice.
 //!
-//! *Lock, then validate*: a writer that has latched all it needs asks its [`Stay`] whether the clock still shows its
+//! *Lock, then validate*: a writer that has latched all it needs asks its [`Guard`] whether the clock still shows its
 //! label. Readers cannot see a latched leaf, so labels rise along the order of linearization, and what survives a crash
 //! is a prefix of that order.
 //!
 //! Epochs run out: behind the last one there is no label, so its end is the clock's. All of it becomes durable, and
-//! whoever checks in afterwards is told.
+//! whoever pins an epoch afterwards is told.
 
-mod stay;
+mod guard;
 
-pub use stay::{Hold, Stay};
+pub use guard::{Guard, Hold};
 
+use crate::backpressure::{Backpressure, LEAF_LINES, LOT};
 use crate::barrier::Barrier;
-use crate::burden::{Burden, LEAF_LINES, LOT};
 use crate::dirty::{Dirty, Marks};
 use crate::error::{MediumError, Result};
-use crate::stuck::{Stuck, Watch};
+use crate::stuck::{Stuck, WaitMonitor};
 use crate::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use crate::sync::{Condvar, Mutex, MutexGuard, PerThread, RwLock, sleep, spin_loop, yield_now};
 use crossbeam_utils::CachePadded;
@@ -34,7 +34,7 @@ pub type Epoch = u64;
 /// The greatest epoch: what is beyond cannot be written into a tag.
 pub const LAST_EPOCH: Epoch = (1 << 36) - 1;
 
-/// The first epoch of a new pool: greater than 2, so that "two epochs ago" never wraps.
+/// The first epoch of a new storage: greater than 2, so that "two epochs ago" never wraps.
 pub const FIRST_EPOCH: Epoch = 4;
 
 const IDLE: u64 = 0;
@@ -44,9 +44,9 @@ const CLOSED: Epoch = 0;
 
 /// Where a thread announces the epoch of the operation it is in, and saves up what small ones dirty.
 #[derive(Default)]
-struct Seat(CachePadded<(AtomicU64, Count)>);
+struct ThreadSlot(CachePadded<(AtomicU64, Count)>);
 
-impl Seat {
+impl ThreadSlot {
     fn epoch(&self) -> &AtomicU64 {
         &self.0.0
     }
@@ -59,7 +59,7 @@ impl Seat {
 
 /// What waiters and the one who ticks tell each other.
 #[derive(Default)]
-struct Bell {
+struct Requests {
     /// The greatest epoch that somebody waits for.
     wanted: Epoch,
     stop: bool,
@@ -68,36 +68,36 @@ struct Bell {
     refusals: u64,
 }
 
-/// The clock of a pool.
+/// The clock of a storage.
 pub struct Clock {
     active: CachePadded<AtomicU64>,
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
-    seats: PerThread<Seat>,
-    /// Between an announcement and a look at the clock, and between the clock's raise and a look at the seats.
+    slots: PerThread<ThreadSlot>,
+    /// Between an announcement and a look at the clock, and between the clock's advance and a look at the thread slots.
     barrier: Barrier,
     dirty: [Dirty; 2],
     /// Held shared by batches, which must not see a tick from their first operation to their last.
     hold: RwLock<()>,
-    bell: Mutex<Bell>,
-    rung: Condvar,
-    ticked: Condvar,
+    requests: Mutex<Requests>,
+    requested: Condvar,
+    epoch_ended: Condvar,
     /// No bit: open. Looked at by every operation that writes.
     gate: CachePadded<AtomicU8>,
-    burden: Burden,
-    held_back: Count,
+    backpressure: Backpressure,
+    throttled_writes: Count,
     /// Whom the end of an epoch waits for.
-    watch: Watch,
+    wait_monitor: WaitMonitor,
     /// The first failure.
     poison: OnceLock<MediumError>,
-    /// Why nobody may check in any more, though nothing has failed.
+    /// Why nobody may pin an epoch any more, though nothing has failed.
     closed: OnceLock<MediumError>,
 }
 
 const OPEN: u8 = 0;
 /// Until an epoch's lines are taken.
-const HELD_BACK: u8 = 1;
+const THROTTLED: u8 = 1;
 /// Until there is room for the log.
 const FULL: u8 = 2;
 /// For good.
@@ -113,17 +113,17 @@ impl Clock {
             active: CachePadded::new(AtomicU64::new(active)),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
-            seats: PerThread::new(),
+            slots: PerThread::new(),
             barrier: Barrier::detect(),
             dirty: [Dirty::new(reserved), Dirty::new(reserved)],
             hold: RwLock::new(()),
-            bell: Mutex::default(),
-            rung: Condvar::new(),
-            ticked: Condvar::new(),
+            requests: Mutex::default(),
+            requested: Condvar::new(),
+            epoch_ended: Condvar::new(),
             gate: CachePadded::new(AtomicU8::new(OPEN)),
-            burden: Burden::unlimited(),
-            held_back: Count::new(0),
-            watch: Watch::default(),
+            backpressure: Backpressure::unlimited(),
+            throttled_writes: Count::new(0),
+            wait_monitor: WaitMonitor::default(),
             poison: OnceLock::new(),
             closed: OnceLock::new(),
         };
@@ -158,97 +158,97 @@ impl Clock {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Checks in an operation that writes a leaf and little else. Waits only while the disk cannot keep up with what is
-    /// written.
+    /// Pins the epoch for an operation that writes a leaf and little else. Waits only while the disk cannot keep up
+    /// with what is written.
     ///
     /// # Errors
-    /// As [`Clock::check_in_with`].
+    /// As [`Clock::pin_with_bytes`].
     #[inline]
-    pub fn check_in(&self) -> Result<Stay<'_>> {
-        self.check_in_with(0)
+    pub fn pin(&self) -> Result<Guard<'_>> {
+        self.pin_with_bytes(0)
     }
 
-    /// Checks in an operation that writes so many bytes beside a leaf.
+    /// Pins the epoch for an operation that writes so many bytes beside a leaf.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged. What
     /// [`Clock::refuse`] was told, while that lasts.
     #[inline]
-    pub fn check_in_with(&self, bytes: u64) -> Result<Stay<'_>> {
-        let seat = self.seats.get().unwrap_or_else(|| self.sit());
-        let saved = seat.saved().load(Ordering::Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
+    pub fn pin_with_bytes(&self, bytes: u64) -> Result<Guard<'_>> {
+        let slot = self.slots.get().unwrap_or_else(|| self.register_thread());
+        let saved = slot.saved().load(Ordering::Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
         let epoch = if saved >= LOT || self.gate.load(Ordering::Relaxed) != OPEN {
-            self.announce_counted(seat, saved)?
+            self.announce_counted(slot, saved)?
         } else {
-            seat.saved().store(saved, Ordering::Relaxed);
-            self.announce(seat)?
+            slot.saved().store(saved, Ordering::Relaxed);
+            self.announce(slot)?
         };
         // Made at one place: what two of them gave would be copied, and the copy wait for its own stores.
-        Ok(Stay::new(self, seat, epoch))
+        Ok(Guard::new(self, slot, epoch))
     }
 
     #[cold]
-    fn announce_counted(&self, seat: &Seat, bytes: u64) -> Result<Epoch> {
-        self.enter(bytes)?;
-        seat.saved().store(0, Ordering::Relaxed);
-        let epoch = self.announce(seat).inspect_err(|_| self.burden.take_back(bytes))?;
-        self.burden.label(epoch, bytes);
+    fn announce_counted(&self, slot: &ThreadSlot, bytes: u64) -> Result<Epoch> {
+        self.pass_gate(bytes)?;
+        slot.saved().store(0, Ordering::Relaxed);
+        let epoch = self.announce(slot).inspect_err(|_| self.backpressure.cancel(bytes))?;
+        self.backpressure.assign(epoch, bytes);
         Ok(epoch)
     }
 
-    /// The most bytes that the open epochs may be asked to write before writers are held back. Exceeded by one
+    /// The most bytes that the open epochs may be asked to write before writers are throttled. Exceeded by one
     /// operation at most, and by 64 KiB of each thread.
     pub fn limit(&self, bytes: u64) {
-        self.burden.limit(bytes);
+        self.backpressure.limit(bytes);
     }
 
-    /// Times that somebody was held back at the limit.
-    pub fn held_back(&self) -> u64 {
-        self.held_back.load(Ordering::Relaxed)
+    /// Times that somebody was throttled at the limit.
+    pub fn throttled_writes(&self) -> u64 {
+        self.throttled_writes.load(Ordering::Relaxed)
     }
 
-    /// A seat for a thread that has none yet.
+    /// A thread slot for a thread that has none yet.
     #[cold]
-    fn sit(&self) -> &Seat {
-        let seat = self.seats.get_or_default();
-        // Against the fence of `wait_for_seats`: either whoever raises the clock meets this seat, or this thread sees
-        // the clock raised. The seat's own stores don't order the list that it is found in, and a cut could miss the
-        // first operation of a thread.
+    fn register_thread(&self) -> &ThreadSlot {
+        let slot = self.slots.get_or_default();
+        // Against the fence of `wait_for_slots`: either whoever advances the clock meets this thread slot, or this
+        // thread sees the clock advanced. The thread slot's own stores don't order the list that it is found in, and a
+        // cut could miss the first operation of a thread.
         fence(Ordering::SeqCst);
-        seat
+        slot
     }
 
     /// Counts what is going to be written, once it may be.
-    fn enter(&self, bytes: u64) -> Result<()> {
-        if self.gate.load(Ordering::Relaxed) == OPEN && self.burden.take_on(bytes) {
+    fn pass_gate(&self, bytes: u64) -> Result<()> {
+        if self.gate.load(Ordering::Relaxed) == OPEN && self.backpressure.try_reserve(bytes) {
             return Ok(());
         }
-        let mut bell = self.lock_bell();
-        let refusals = bell.refusals;
+        let mut requests = self.lock_requests();
+        let refusals = requests.refusals;
         let mut held = false;
         loop {
-            self.refused(&bell, refusals)?;
+            self.refused(&requests, refusals)?;
             let full = self.gate.load(Ordering::Relaxed) & FULL != 0;
-            if bell.stop || (!full && self.burden.take_on(bytes)) {
+            if requests.stop || (!full && self.backpressure.try_reserve(bytes)) {
                 return Ok(());
             }
             if !full {
-                // Set under the bell, as it is cleared: whoever takes the lines next sees it and wakes us.
-                self.gate.fetch_or(HELD_BACK, Ordering::Relaxed);
-                self.held_back.fetch_add(u64::from(!held), Ordering::Relaxed);
+                // Set under the mutex, as it is cleared: whoever takes the lines next sees it and wakes us.
+                self.gate.fetch_or(THROTTLED, Ordering::Relaxed);
+                self.throttled_writes.fetch_add(u64::from(!held), Ordering::Relaxed);
                 held = true;
-                bell.wanted = bell.wanted.max(self.active());
-                self.rung.notify_all();
+                requests.wanted = requests.wanted.max(self.active());
+                self.requested.notify_all();
             }
-            bell = self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner());
+            requests = self.epoch_ended.wait(requests).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
 
     /// The error for whoever began to wait when there had been so many refusals, if it is time to be told.
-    fn refused(&self, bell: &Bell, refusals: u64) -> Result<()> {
+    fn refused(&self, requests: &Requests, refusals: u64) -> Result<()> {
         self.refuse_if_ended()?;
-        match &bell.refusal {
-            Some(error) if bell.refusals >= refusals + ATTEMPTS => Err(error.clone()),
+        match &requests.refusal {
+            Some(error) if requests.refusals >= refusals + ATTEMPTS => Err(error.clone()),
             _ => Ok(()),
         }
     }
@@ -256,38 +256,38 @@ impl Clock {
     /// Nothing can be written for now, for want of space: whoever would begin to write, or waits for an epoch, is told
     /// why when this has been said twice while he waited. Nothing is lost, and [`Clock::accept`] ends it.
     pub fn refuse(&self, why: &MediumError) {
-        let mut bell = self.lock_bell();
-        bell.refusal = Some(why.clone());
-        bell.refusals += 1;
+        let mut requests = self.lock_requests();
+        requests.refusal = Some(why.clone());
+        requests.refusals += 1;
         self.gate.fetch_or(FULL, Ordering::Relaxed);
-        drop(bell);
-        self.ticked.notify_all();
+        drop(requests);
+        self.epoch_ended.notify_all();
     }
 
     /// Things can be written again.
     pub fn accept(&self) {
         if self.gate.load(Ordering::Relaxed) & FULL != 0 {
-            let mut bell = self.lock_bell();
-            bell.refusal = None;
+            let mut requests = self.lock_requests();
+            requests.refusal = None;
             self.gate.fetch_and(!FULL, Ordering::Relaxed);
-            drop(bell);
-            self.ticked.notify_all();
+            drop(requests);
+            self.epoch_ended.notify_all();
         }
     }
 
-    fn announce(&self, seat: &Seat) -> Result<Epoch> {
+    fn announce(&self, slot: &ThreadSlot) -> Result<Epoch> {
         loop {
             let epoch = self.active.load(Ordering::SeqCst);
             if epoch == CLOSED {
-                seat.epoch().store(IDLE, Ordering::SeqCst);
+                slot.epoch().store(IDLE, Ordering::SeqCst);
                 self.refuse_if_ended()?;
                 yield_now();
                 continue;
             }
-            // Either whoever raises the clock sees this seat taken, or this thread sees the clock raised and announces
-            // again. With less, a cut could miss an operation that writes. Release, for a stay that is renewed has
-            // stores and marks of the epoch before, which this ends.
-            seat.epoch().store(epoch, Ordering::Release);
+            // Either whoever advances the clock sees this thread slot taken, or this thread sees the clock advanced and
+            // announces again. With less, a cut could miss an operation that writes. Release, for a guard that is
+            // repinned has stores and marks of the epoch before, which this ends.
+            slot.epoch().store(epoch, Ordering::Release);
             self.barrier.light();
             if self.active.load(Ordering::SeqCst) == epoch {
                 return Ok(epoch);
@@ -296,20 +296,20 @@ impl Clock {
     }
 
     /// Keeps the clock from ticking while the guard lives: a batch, of so many operations that write so many bytes
-    /// beside leaves, is all of one epoch, hence all or nothing. Waits, as [`Clock::check_in_with`] does, *before* it
+    /// beside leaves, is all of one epoch, hence all or nothing. Waits, as [`Clock::pin_with_bytes`] does, *before* it
     /// holds: what lets writers go on again is an epoch's end, which waits for all who hold.
     ///
     /// # Errors
-    /// As [`Clock::check_in_with`].
+    /// As [`Clock::pin_with_bytes`].
     pub fn hold(&self, bytes: u64, operations: u64) -> Result<Hold<'_>> {
         let bytes = bytes.saturating_add(operations.saturating_mul(LEAF_LINES));
-        self.enter(bytes)?;
+        self.pass_gate(bytes)?;
         let kept = self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.burden.label(self.active(), bytes);
+        self.backpressure.assign(self.active(), bytes);
         Ok(Hold::new(self, kept))
     }
 
-    /// Marks lines as written in an epoch; the caller has checked in to it.
+    /// Marks lines as written in an epoch; the caller has pinned it.
     #[inline]
     pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
         marks.into_iter().for_each(|marks| self.dirty[(epoch & 1) as usize].mark(marks));
@@ -323,34 +323,34 @@ impl Clock {
     /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.
     /// Only one thread may do so at a time, and only after the epoch before has been published as durable. Behind the
     /// last epoch of all there is none: nobody is let in, and told why when that one is published.
-    pub fn raise(&self) -> Epoch {
+    pub fn advance(&self) -> Epoch {
         let ended = self.active();
         if ended >= LAST_EPOCH {
-            return self.raise_stopped(|_| {});
+            return self.advance_stopped(|_| {});
         }
-        debug_assert!(self.durable() + 1 == ended, "an epoch is raised before the last one is durable");
-        let _waiting = self.watch.wait_for(ended);
+        debug_assert!(self.durable() + 1 == ended, "an epoch is ended before the last one is durable");
+        let _waiting = self.wait_monitor.wait_for(ended);
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.active.store(ended + 1, Ordering::SeqCst);
         drop(hold);
-        self.wait_for_seats(ended);
+        self.wait_for_slots(ended);
         ended
     }
 
     /// Ends the active epoch with the writers stopped: `copy` runs when none is in. For designs without versions.
-    pub fn raise_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
+    pub fn advance_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
         self.paused_until(|ended, _| {
             copy(ended);
             (ended, Some(ended + 1).filter(|next| *next <= LAST_EPOCH))
         })
     }
 
-    /// Ends the active epoch for good: nobody checks in any more, and when this returns nobody is in.
+    /// Ends the active epoch for good: nobody pins an epoch any more, and when this returns nobody is in.
     pub fn shut(&self, why: &str) -> Epoch {
         let _ = self.closed.set(MediumError::Poisoned { why: why.into() });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
-        drop(self.lock_bell());
-        self.ticked.notify_all();
+        drop(self.lock_requests());
+        self.epoch_ended.notify_all();
         self.paused_until(|ended, _| (ended, None))
     }
 
@@ -362,19 +362,19 @@ impl Clock {
 
     /// Whom the end of an epoch waits for at this moment, if it does.
     pub fn stuck(&self) -> Option<Stuck> {
-        let (epoch, waited) = self.watch.now()?;
-        let inside = |seat: &&Seat| (IDLE + 1..=epoch).contains(&seat.epoch().load(Ordering::Relaxed));
-        Some(Stuck { epoch, operations: self.seats.iter().filter(inside).count(), waited })
+        let (epoch, waited) = self.wait_monitor.now()?;
+        let inside = |slot: &&ThreadSlot| (IDLE + 1..=epoch).contains(&slot.epoch().load(Ordering::Relaxed));
+        Some(Stuck { epoch, operations: self.slots.iter().filter(inside).count(), waited })
     }
 
     /// `work` is told the epoch, and whether the clock goes: behind its last epoch it stands.
     fn paused_until<T>(&self, work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>)) -> T {
-        let _waiting = self.watch.wait_for(self.active());
+        let _waiting = self.wait_monitor.wait_for(self.active());
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (active, goes) = (self.active(), self.active.load(Ordering::SeqCst) != CLOSED);
         self.resume.store(active, Ordering::SeqCst);
         self.active.store(CLOSED, Ordering::SeqCst);
-        self.wait_for_seats(LAST_EPOCH);
+        self.wait_for_slots(LAST_EPOCH);
         let (done, next) = work(active, goes);
         if let Some(next) = next {
             self.active.store(next, Ordering::SeqCst);
@@ -389,13 +389,14 @@ impl Clock {
         self.paused_until(|active, goes| (look(), (goes && !shut).then_some(active)))
     }
 
-    fn wait_for_seats(&self, ended: Epoch) {
-        // After the clock has been raised and before the seats are listed: see `announce`, and `sit`.
+    fn wait_for_slots(&self, ended: Epoch) {
+        // After the clock has been advanced and before the thread slots are listed: see `announce`, and
+        // `register_thread`.
         self.barrier.heavy(|why| self.poison(&MediumError::Poisoned { why: why.into() }));
-        for seat in self.seats.iter() {
+        for slot in self.slots.iter() {
             let mut turns = 0;
             loop {
-                let announced = seat.epoch().load(Ordering::SeqCst);
+                let announced = slot.epoch().load(Ordering::SeqCst);
                 if announced == IDLE || announced > ended {
                     break;
                 }
@@ -405,7 +406,7 @@ impl Clock {
                     spin_loop();
                 } else {
                     sleep(Duration::from_micros(50));
-                    self.watch.complain(|| self.stuck());
+                    self.wait_monitor.complain(|| self.stuck());
                 }
             }
         }
@@ -414,24 +415,24 @@ impl Clock {
     /// Takes the runs of lines that an ended epoch dirtied.
     pub fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
         self.dirty[(ended & 1) as usize].drain(visit);
-        self.burden.relieve(ended);
-        let bell = self.lock_bell();
-        if self.gate.fetch_and(!HELD_BACK, Ordering::Relaxed) & HELD_BACK != 0 {
-            drop(bell);
-            self.ticked.notify_all();
+        self.backpressure.release(ended);
+        let requests = self.lock_requests();
+        if self.gate.fetch_and(!THROTTLED, Ordering::Relaxed) & THROTTLED != 0 {
+            drop(requests);
+            self.epoch_ended.notify_all();
         }
     }
 
     /// Declares an ended epoch durable and wakes whoever waits for it. The record that makes it so must be on the
     /// medium *before*: published first, a crash could take back what a waiter has acknowledged.
     pub fn publish(&self, ended: Epoch) {
-        let bell = self.lock_bell();
+        let requests = self.lock_requests();
         self.durable.store(ended, Ordering::Release);
         if ended >= LAST_EPOCH {
             self.run_out();
         }
-        drop(bell);
-        self.ticked.notify_all();
+        drop(requests);
+        self.epoch_ended.notify_all();
     }
 
     /// Waits until an epoch is durable, asking for a tick at once.
@@ -455,29 +456,29 @@ impl Clock {
         if self.durable() >= epoch {
             return Ok(());
         }
-        let mut bell = self.lock_bell();
-        let refusals = bell.refusals;
+        let mut requests = self.lock_requests();
+        let refusals = requests.refusals;
         loop {
             if self.durable() >= epoch {
                 return Ok(());
             }
-            self.refused(&bell, refusals)?;
-            if bell.stop {
+            self.refused(&requests, refusals)?;
+            if requests.stop {
                 return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
             }
-            if bell.wanted < epoch {
-                bell.wanted = epoch;
-                self.rung.notify_all();
+            if requests.wanted < epoch {
+                requests.wanted = epoch;
+                self.requested.notify_all();
             }
-            bell = match deadline.map(|(at, at_most)| (at.saturating_duration_since(Instant::now()), at_most)) {
+            requests = match deadline.map(|(at, at_most)| (at.saturating_duration_since(Instant::now()), at_most)) {
                 Some((Duration::ZERO, waited)) => {
                     let why = self.stuck().map_or_else(|| "it is being written".into(), |stuck| stuck.to_string());
                     return Err(MediumError::Late { epoch, waited, why });
                 }
                 Some((left, _)) => {
-                    self.ticked.wait_timeout(bell, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                    self.epoch_ended.wait_timeout(requests, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
                 }
-                None => self.ticked.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                None => self.epoch_ended.wait(requests).unwrap_or_else(|poisoned| poisoned.into_inner()),
             };
         }
     }
@@ -485,50 +486,52 @@ impl Clock {
     /// For the one who ticks: sleeps until somebody wants the active epoch durable, until `deadline`, or until the
     /// clock is stopped. Tells whether it was stopped.
     pub fn sleep(&self, deadline: Option<Instant>) -> bool {
-        let mut bell = self.lock_bell();
+        let mut requests = self.lock_requests();
         loop {
             let active = self.active();
             // The last epoch of all stays active when it is durable.
-            if bell.stop || bell.wanted >= active && self.durable() < active {
-                return bell.stop;
+            if requests.stop || requests.wanted >= active && self.durable() < active {
+                return requests.stop;
             }
-            bell = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
+            requests = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
                 Some(Duration::ZERO) => return false,
-                Some(left) => self.rung.wait_timeout(bell, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0,
-                None => self.rung.wait(bell).unwrap_or_else(|poisoned| poisoned.into_inner()),
+                Some(left) => {
+                    self.requested.wait_timeout(requests, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+                None => self.requested.wait(requests).unwrap_or_else(|poisoned| poisoned.into_inner()),
             };
         }
     }
 
     /// Asks the one who ticks for a tick now, without waiting for it.
-    pub fn nudge(&self) {
-        let mut bell = self.lock_bell();
-        bell.wanted = bell.wanted.max(self.active());
-        self.rung.notify_all();
+    pub fn request_tick(&self) {
+        let mut requests = self.lock_requests();
+        requests.wanted = requests.wanted.max(self.active());
+        self.requested.notify_all();
     }
 
     /// Whether the one who ticks has been told to leave.
     pub fn is_stopped(&self) -> bool {
-        self.lock_bell().stop
+        self.lock_requests().stop
     }
 
     /// Tells the one who ticks to leave.
     pub fn stop(&self) {
-        self.lock_bell().stop = true;
-        self.rung.notify_all();
-        self.ticked.notify_all();
+        self.lock_requests().stop = true;
+        self.requested.notify_all();
+        self.epoch_ended.notify_all();
     }
 
     /// After a failed write or sync nothing more is acknowledged.
     pub fn poison(&self, why: &MediumError) {
         let _ = self.poison.set(MediumError::Poisoned { why: why.to_string() });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
-        // Through the bell, so that no waiter can check before and sleep after.
-        drop(self.lock_bell());
-        self.ticked.notify_all();
+        // Through the mutex, so that no waiter can check before and sleep after.
+        drop(self.lock_requests());
+        self.epoch_ended.notify_all();
     }
 
-    /// The failure that stopped this pool, if one did.
+    /// The failure that stopped this storage, if one did.
     pub fn poisoned(&self) -> Option<&MediumError> {
         self.poison.get()
     }
@@ -537,7 +540,7 @@ impl Clock {
         self.poison.get().or_else(|| self.closed.get()).map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    fn lock_bell(&self) -> MutexGuard<'_, Bell> {
-        self.bell.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn lock_requests(&self) -> MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }

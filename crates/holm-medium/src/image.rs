@@ -35,7 +35,7 @@ impl Image {
     /// kernel does not tell. Walks the page tables of the process.
     pub fn mapping(&self) -> Option<Mapping> {
         let ranges: Vec<_> = self.areas.iter().filter_map(Region::addresses).collect();
-        if ranges.is_empty() { None } else { smaps::look(&ranges) }
+        if ranges.is_empty() { None } else { smaps::read(&ranges) }
     }
 
     /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery

@@ -2,24 +2,25 @@
 //!
 //! *Shared* (the default): the image is a shared mapping. A store is in the page cache at once, so the death of the
 //! process loses nothing; the kernel may write any page back at any time and evict cold ones, so data may exceed
-//! memory. That is the model of persistent memory, and asks for a design that defers. *Private*: anonymous memory of
-//! which nothing reaches the files but through the log and the checkpoint, so every design is crash-consistent on it;
-//! data must fit into memory, and the death of the process costs what the loss of power costs.
+//! memory. That is the model of persistent memory, and asks for a design that is durable per epoch. *Private*:
+//! anonymous memory of which nothing reaches the files but through the log and the checkpoint, so every design is
+//! crash-consistent on it; data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
-//! The folder: `open.rs` and `settle.rs` decide what a crash has left, `ticker.rs` writes the log, `checkpoint.rs`
-//! empties it when `due.rs` says so, `keeper.rs` runs the threads. Here: the medium itself, and how it grows.
+//! The folder: `open.rs` and `settle.rs` decide what a crash has left, `group_commit.rs` writes the log,
+//! `checkpoint.rs` empties it when `due.rs` says so, `background.rs` runs the threads. Here: the medium itself, and how
+//! it grows.
 
+mod background;
 mod checkpoint;
 mod due;
-mod keeper;
+mod group_commit;
 mod logged;
 mod open;
 mod reserve;
 mod settle;
-mod ticker;
 mod touched;
 
-pub use keeper::{Keeper, Pace, Remains};
+pub use background::{Background, OpenedState, Pace};
 pub use logged::Logged;
 pub use open::{Agrees, Found, JournaledOptions, Opened, Recovery, Tail, open, open_read_only};
 
@@ -36,8 +37,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use touched::Touched;
 
-/// Beyond this a leaf area is born in small pages: one dirty line of a large page writes 2 MiB, and leaves are written
-/// at random. About three million records' leaves.
+/// Beyond this a leaf area is allocated in small pages: one dirty line of a large page writes 2 MiB, and leaves are
+/// written at random. About three million records' leaves.
 const LARGE_LEAVES: u64 = 64 << 20;
 
 /// Bytes behind the frontier of the records in which threads are still at work with their pieces of it.
@@ -46,25 +47,25 @@ const STILL_FILLED: u64 = 4 << 20;
 /// Pages of the smallest extent; a small database is small.
 const SMALL_EXTENT: u64 = 64 << 10;
 
-/// What keeping house has cost so far.
+/// What the background threads have done so far.
 #[derive(Debug, Default)]
-pub struct Housekeeping {
-    /// Times a writer met the end of what was born ahead, and grew the file itself.
-    pub births_waited: AtomicU64,
+pub struct JournalCounters {
+    /// Times a writer met the end of what was preallocated, and grew the file itself.
+    pub grow_stalls: AtomicU64,
     /// Bytes of extents allocated since open.
     pub bytes_grown: AtomicU64,
     /// Epoch records written.
-    pub records: AtomicU64,
+    pub log_records: AtomicU64,
     /// Bytes written to the log, padding included.
     pub log_bytes: AtomicU64,
     /// Bytes of the largest epoch record.
-    pub largest_record: AtomicU64,
+    pub largest_log_record: AtomicU64,
     /// Checkpoints finished.
     pub checkpoints: AtomicU64,
     /// Bytes of distinct pages that hold lines logged since the checkpoint before, over all checkpoints.
     pub write_back_bytes: AtomicU64,
-    /// The longest wait for an epoch's operations to check out, in nanoseconds.
-    pub longest_cut_ns: AtomicU64,
+    /// The longest wait for an epoch's operations to unpin, in nanoseconds.
+    pub longest_pin_wait_ns: AtomicU64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: AtomicU64,
 }
@@ -76,42 +77,42 @@ pub struct Journaled {
     pub(crate) image: Arc<Image>,
     pub(crate) files: [Box<dyn VfsFile>; 2],
     pub(crate) kind: ImageKind,
-    pub(crate) house: Arc<Housekeeping>,
+    pub(crate) counters: Arc<JournalCounters>,
     /// Serialises growth; what it guards is the length of each file.
     growth: Mutex<[u64; 2]>,
     /// The most bytes that each area may have.
     limits: [u64; 2],
-    /// How far each area is in use, for births ahead of it.
+    /// How far each area is in use, for preallocation ahead of it.
     used: [AtomicU64; 2],
     /// How far the write-back of records has been started.
     behind: AtomicU64,
-    bell: Arc<Bell>,
+    wakeup: Arc<Wakeup>,
 }
 
 /// Wakes a thread that looks after something.
 #[derive(Default)]
-pub(crate) struct Bell {
-    rung: Mutex<bool>,
-    heard: Condvar,
+pub(crate) struct Wakeup {
+    notified: Mutex<bool>,
+    condvar: Condvar,
 }
 
-impl Bell {
-    pub(crate) fn ring(&self) {
+impl Wakeup {
+    pub(crate) fn notify(&self) {
         *self.lock() = true;
-        self.heard.notify_all();
+        self.condvar.notify_all();
     }
 
     /// Sleeps until somebody rings, or for so long.
     pub(crate) fn wait(&self, at_most: Duration) {
-        let mut rung = self.lock();
-        if !*rung {
-            rung = self.heard.wait_timeout(rung, at_most).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        let mut notified = self.lock();
+        if !*notified {
+            notified = self.condvar.wait_timeout(notified, at_most).unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
-        *rung = false;
+        *notified = false;
     }
 
     fn lock(&self) -> MutexGuard<'_, bool> {
-        self.rung.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.notified.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -135,7 +136,7 @@ impl Journaled {
         for (len, (file, area)) in lens.iter_mut().zip(files.iter().zip(Area::ALL)) {
             *len = file.len().map_err(|error| MediumError::io("measuring", &area_path(dir, area), error))?;
             if kind == ImageKind::Shared && file.fd().is_none() {
-                file.stand_in(&image, area);
+                file.attach_image(&image, area);
             }
         }
         Ok(Journaled {
@@ -144,22 +145,22 @@ impl Journaled {
             image,
             files,
             kind,
-            house: Arc::default(),
+            counters: Arc::default(),
             growth: Mutex::new(lens),
             limits: limits.map(|bytes| (bytes as u64).next_multiple_of(PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
             behind: AtomicU64::new(lens[Area::Records as usize]),
-            bell: Arc::default(),
+            wakeup: Arc::default(),
         })
     }
 
-    pub(crate) fn bell(&self) -> &Arc<Bell> {
-        &self.bell
+    pub(crate) fn wakeup(&self) -> &Arc<Wakeup> {
+        &self.wakeup
     }
 
-    /// What keeping house has cost so far.
-    pub fn housekeeping(&self) -> &Arc<Housekeeping> {
-        &self.house
+    /// What the background threads have done so far.
+    pub fn counters(&self) -> &Arc<JournalCounters> {
+        &self.counters
     }
 
     /// Bytes that the data files occupy on the disk.
@@ -208,7 +209,7 @@ impl Journaled {
         if lens[area as usize] < len {
             file.allocate(old.min(lens[area as usize]), len - old.min(lens[area as usize])).map_err(io)?;
             lens[area as usize] = len;
-            self.house.bytes_grown.fetch_add(len - old, Relaxed);
+            self.counters.bytes_grown.fetch_add(len - old, Relaxed);
         }
         let fd = file.fd();
         if self.kind == ImageKind::Shared
@@ -218,8 +219,8 @@ impl Journaled {
             let from = old.next_multiple_of(LARGE_PAGE as u64);
             let upto = len / LARGE_PAGE as u64 * LARGE_PAGE as u64;
             if large && from < upto {
-                // Refused, the pages are born small below; that costs time and nothing else.
-                let _ = region.birth_large(from as usize, (upto - from) as usize, fd);
+                // Refused, the pages are allocated small below; that costs time and nothing else.
+                let _ = region.prefault_large(from as usize, (upto - from) as usize, fd);
             }
             region.open_up(len as usize, Some(fd)).map_err(io)?;
         }
@@ -227,8 +228,8 @@ impl Journaled {
         region.grow(len as usize, fd).map_err(io)
     }
 
-    /// Births ahead of the frontiers: called by the housekeeper.
-    pub(crate) fn grow_ahead(&self) -> Result<()> {
+    /// Preallocates ahead of the frontiers: called by the preallocator.
+    pub(crate) fn preallocate(&self) -> Result<()> {
         for area in Area::ALL {
             let used = self.used[area as usize].load(Relaxed);
             let len = self.image.area(area).len() as u64;
@@ -253,14 +254,14 @@ impl Journaled {
         Ok(())
     }
 
-    /// How much is kept ready: what writers use while an extent is born, and not more, for it lies idle once they
+    /// How much is kept ready: what writers use while an extent is allocated, and not more, for it lies idle once they
     /// stop. An eighth of a small area; 2 MiB; a 32nd of a large one, up to 16 MiB.
     fn lookahead(used: u64) -> u64 {
         let most = (used / 32).clamp(LARGE_PAGE as u64, 16 << 20);
         (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
-    /// Gives back what was born ahead and never used: once closed, when nobody stores or reads any more, for a load
+    /// Gives back what was preallocated and never used: once closed, when nobody stores or reads any more, for a load
     /// behind the end of a mapped file is a fault. No further than the superblock says, for a file shorter than that is
     /// damaged. Where it fails, or the process dies before, whoever opens next does it.
     pub(crate) fn shrink(&self, lengths: [u64; 2]) {
@@ -351,7 +352,7 @@ impl Journaled {
 }
 
 impl Medium for Journaled {
-    const DEFERS: bool = true;
+    const PER_EPOCH: bool = true;
 
     #[inline]
     fn image(&self) -> &Arc<Image> {
@@ -363,7 +364,7 @@ impl Medium for Journaled {
     fn fence(&self) {}
 
     fn grow(&self, area: Area, len: u64) -> Result<()> {
-        self.house.births_waited.fetch_add(1, Relaxed);
+        self.counters.grow_stalls.fetch_add(1, Relaxed);
         self.grow_to(area, len)
     }
 
@@ -384,7 +385,7 @@ impl Medium for Journaled {
         let len = self.image.area(area).len() as u64;
         let short = |used: u64| len - used.min(len) < Self::lookahead(used);
         if used > before && short(used) && !short(before) {
-            self.bell.ring();
+            self.wakeup.notify();
         }
     }
 }

@@ -14,7 +14,7 @@ const AREA_BIT: u32 = 46;
 /// The two areas of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Area {
-    /// Leaf blocks; the first line of block 0 belongs to the pool.
+    /// Leaf blocks; the first line of block 0 belongs to the storage.
     Leaves,
     /// Keys and values out of line.
     Records,

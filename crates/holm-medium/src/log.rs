@@ -17,14 +17,14 @@
 
 #![forbid(unsafe_code)]
 
+pub mod epoch_record;
 mod half;
-pub mod record;
 pub mod replay;
 
+pub use epoch_record::EpochRecord;
 pub use half::half_path;
 use half::{Half, make_half};
-pub use record::RecordBuffer;
-pub use replay::{Replayed, look, replay, replay_until, verify};
+pub use replay::{Replayed, check_halves, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, read_exact_at, write_all_at, zero_fill};
@@ -172,16 +172,16 @@ impl Log {
         let path = &self.active().path;
         // Through a handle of its own: the one for writing may ask for aligned memory.
         let file = vfs.open(path, How::READ).map_err(|e| MediumError::io("opening a log half", path, e))?;
-        let mut raw = [0; record::HEADER];
+        let mut raw = [0; epoch_record::HEADER];
         read_exact_at(&*file, &mut raw, 0).map_err(|e| MediumError::io("reading a log half", path, e))?;
-        let header = record::Header::parse(raw);
+        let header = epoch_record::Header::parse(raw);
         if !header.belongs(&self.uuid, self.at.half, 0) || header.pass < self.at.pass {
             return Ok(());
         }
         // Damage to what an older pass has left says nothing: a record is one only if it is whole.
         let len = file.len().map_err(|e| MediumError::io("measuring a log half", path, e))?;
-        let mut body = vec![0; u64::from(header.body).min(len - record::HEADER as u64) as usize];
-        read_exact_at(&*file, &mut body, record::HEADER as u64)
+        let mut body = vec![0; u64::from(header.body).min(len - epoch_record::HEADER as u64) as usize];
+        read_exact_at(&*file, &mut body, epoch_record::HEADER as u64)
             .map_err(|e| MediumError::io("reading a log half", path, e))?;
         match body.len() == header.body as usize && header.crc == header.checksum(&body) {
             true => Err(MediumError::NotClean { path: path.clone() }),
@@ -198,9 +198,9 @@ impl Log {
     /// [`MediumError::TooLarge`] for a record of 4 GiB. [`MediumError::NoSpace`] if the disk is full. The log is
     /// unharmed by these three unless [`Log::is_poisoned`] says otherwise, and the record may be appended again. After
     /// any other error, and after any failed sync, all further calls return [`MediumError::Poisoned`].
-    pub fn append(&mut self, record: &mut RecordBuffer) -> Result<()> {
+    pub fn append(&mut self, epoch_record: &mut EpochRecord) -> Result<()> {
         self.refuse_if_poisoned()?;
-        let bytes = record.padded_len();
+        let bytes = epoch_record.padded_len();
         let limit = u64::from(u32::MAX) / PAGE * PAGE;
         if bytes > limit {
             return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
@@ -218,17 +218,17 @@ impl Log {
         }
         if is_far {
             // Crash before it is durable: the large record would lie where nobody looks behind damage.
-            self.put(&mut RecordBuffer::new(), end + FIRST_REACH)?;
+            self.put(&mut EpochRecord::new(), end + FIRST_REACH)?;
         }
         let end = self.at.offset + bytes;
         let reach = if end + LEAST_REACH > self.reach { end + FIRST_REACH } else { self.reach };
-        self.put(record, reach)
+        self.put(epoch_record, reach)
     }
 
     /// Writes a record for which there is room, and returns when it is durable.
-    fn put(&mut self, record: &mut RecordBuffer, reach: u64) -> Result<()> {
+    fn put(&mut self, epoch_record: &mut EpochRecord, reach: u64) -> Result<()> {
         let half = &self.halves[usize::from(self.at.half)];
-        let image = record.finish(&self.uuid, &self.at, reach);
+        let image = epoch_record.finish(&self.uuid, &self.at, reach);
         let bytes = image.len() as u64;
         if let Err(error) = write_all_at(&*half.file, image, self.at.offset) {
             let error = self.fail_writing("writing a log record", error);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub trait Medium: Send + Sync + 'static {
     /// Whether lines become durable only when their epoch ends: `flush` then marks the line for its epoch's record, and
     /// `fence` has nothing to wait for. A constant, so that neither side pays for the other's branch.
-    const DEFERS: bool = false;
+    const PER_EPOCH: bool = false;
 
     /// The cache's view, shared with whoever reads it.
     fn image(&self) -> &Arc<Image>;

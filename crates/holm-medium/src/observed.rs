@@ -15,12 +15,12 @@ use std::sync::atomic::AtomicU64;
 pub const SEES: bool = cfg!(debug_assertions);
 
 thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
+    static OBSERVING: Cell<bool> = const { Cell::new(false) };
+    static OBSERVER: RefCell<Option<ReadObserver>> = const { RefCell::new(None) };
 }
 
 /// Some words of a run of words, and which of them were read.
-pub struct Watch {
+pub struct ReadObserver {
     base: usize,
     /// Of each word whether its first access is still to come, and is of interest.
     fresh: Vec<bool>,
@@ -29,21 +29,21 @@ pub struct Watch {
     reads: Vec<usize>,
 }
 
-impl Watch {
+impl ReadObserver {
     /// Watches those of the words whose indices are given, by this thread, from now on; `covered`: those that it writes
     /// before it reads them, too.
     pub fn begin(words: &[Word], indices: impl Iterator<Item = usize>, covered: bool) {
         let mut fresh = vec![false; words.len()];
         indices.for_each(|index| fresh[index] = true);
-        let watch = Watch { base: words.as_ptr() as usize, fresh, covered, reads: vec![] };
-        WATCH.with(|it| *it.borrow_mut() = Some(watch));
-        WATCHED.set(SEES);
+        let observer = ReadObserver { base: words.as_ptr() as usize, fresh, covered, reads: vec![] };
+        OBSERVER.with(|it| *it.borrow_mut() = Some(observer));
+        OBSERVING.set(SEES);
     }
 
     /// Ends it: the indices of the words that were read, in the order of their first reads.
     pub fn end() -> Vec<usize> {
-        WATCHED.set(false);
-        WATCH.with(|it| it.take()).map_or(vec![], |watch| watch.reads)
+        OBSERVING.set(false);
+        OBSERVER.with(|it| it.take()).map_or(vec![], |observer| observer.reads)
     }
 
     fn take(&mut self, address: usize) -> Option<usize> {
@@ -54,28 +54,28 @@ impl Watch {
 }
 
 /// A thread that ends may still read: then there is nothing to note it in.
-fn with(note: impl FnOnce(&mut Watch)) {
-    let _ = WATCH.try_with(|it| it.borrow_mut().as_mut().map(note));
+fn with(note: impl FnOnce(&mut ReadObserver)) {
+    let _ = OBSERVER.try_with(|it| it.borrow_mut().as_mut().map(note));
 }
 
 #[inline]
 pub(crate) fn read(word: &AtomicU64) {
-    if SEES && WATCHED.get() {
+    if SEES && OBSERVING.get() {
         let address = std::ptr::from_ref(word) as usize;
-        with(|watch| {
-            let index = watch.take(address);
-            watch.reads.extend(index);
+        with(|observer| {
+            let index = observer.take(address);
+            observer.reads.extend(index);
         });
     }
 }
 
 #[inline]
 pub(crate) fn wrote(word: &AtomicU64) {
-    if SEES && WATCHED.get() {
+    if SEES && OBSERVING.get() {
         let address = std::ptr::from_ref(word) as usize;
-        with(|watch| {
-            let index = watch.take(address).filter(|_| watch.covered);
-            watch.reads.extend(index);
+        with(|observer| {
+            let index = observer.take(address).filter(|_| observer.covered);
+            observer.reads.extend(index);
         });
     }
 }
@@ -92,7 +92,7 @@ mod tests {
         let words = image.words(Area::Leaves.at(0), 16).expect("words");
         let beside = image.words(Area::Records.at(0), 8).expect("words");
         let _ = words[1].read();
-        Watch::begin(words, [1, 2, 3, 5, 6].into_iter(), false);
+        ReadObserver::begin(words, [1, 2, 3, 5, 6].into_iter(), false);
         words[2].set(1);
         for index in [3, 2, 1, 3, 4] {
             let _ = words[index].read();
@@ -100,11 +100,11 @@ mod tests {
         words[1].set(7);
         let _ = (beside[0].read(), crate::word::atomics(&words[5..7]));
         std::thread::scope(|scope| scope.spawn(|| words[7].read()).join()).expect("a read");
-        assert_eq!(Watch::end(), [3, 1, 5, 6]);
-        assert_eq!(Watch::end(), [0; 0]);
-        Watch::begin(words, [1, 2, 3].into_iter(), true);
+        assert_eq!(ReadObserver::end(), [3, 1, 5, 6]);
+        assert_eq!(ReadObserver::end(), [0; 0]);
+        ReadObserver::begin(words, [1, 2, 3].into_iter(), true);
         words[2].set(1);
         let _ = (words[1].read(), words[2].read());
-        assert_eq!(Watch::end(), [2, 1]);
+        assert_eq!(ReadObserver::end(), [2, 1]);
     }
 }

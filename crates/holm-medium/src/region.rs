@@ -1,7 +1,7 @@
 //! One area's memory: address space reserved once, never moved, made accessible from its start as the area grows.
 //!
 //! One of the rooms where `unsafe` may stand: it maps memory. A region hands out nothing but words, and words are
-//! atomics, so that any number of threads may look at it while pens write.
+//! atomics, so that any number of threads may look at it while write handles write.
 
 use crate::word::Word;
 use rustix::fd::BorrowedFd;
@@ -35,7 +35,8 @@ pub struct Region {
     base: NonNull<u64>,
     reserved: usize,
     len: AtomicUsize,
-    /// Bytes of the file that are mapped; at least `len`, for pages are mapped and born before anybody may store there.
+    /// Bytes of the file that are mapped; at least `len`, for pages are mapped and prefaulted before anybody may store
+    /// there.
     mapped: AtomicUsize,
     backing: Backing,
     /// The whole allocation, owned. Not a box: to move one is to claim that nobody else points into it.
@@ -189,7 +190,7 @@ impl Region {
 
     /// Faults the pages in, writable, ahead of the writers: a first touch costs a page table walk, an allocation and
     /// perhaps a wait for the file system, none of which belongs into a put. Errors are not reported: the pages are
-    /// then born by the writer's own fault, which is slower and just as right.
+    /// then faulted in by the writer, which is slower and just as right.
     pub fn populate(&self, offset: usize, len: usize) {
         if self.backing != Backing::Heap {
             self.advise(offset, len, Advice::LinuxPopulateWrite);
@@ -203,10 +204,10 @@ impl Region {
         }
     }
 
-    /// Gives birth to the file's pages through a second, 2 MiB aligned window that asks for large pages, which this
+    /// Prefaults the file's pages through a second, 2 MiB aligned window that asks for large pages, which this
     /// mapping, being advised for random access, would never get by itself; a kernel without large folios gives small
     /// ones.
-    pub fn birth_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+    pub fn prefault_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let window = Region::reserve(len, Backing::File)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let protection = ProtFlags::READ | ProtFlags::WRITE;

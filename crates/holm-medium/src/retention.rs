@@ -32,7 +32,7 @@ pub enum Retained {
     Log,
 }
 
-/// The floors of a pool.
+/// The floors of a storage.
 pub struct Retention {
     /// The least floor of each kind; without one, no epoch is as great.
     lowest: [AtomicU64; 2],
@@ -74,7 +74,7 @@ impl Retention {
         until < self.lowest[Retained::Log as usize].load(Ordering::Acquire)
     }
 
-    /// Retains the state of `epoch` and everything later. The caller has checked in to `epoch` or holds the clock in
+    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in
     /// it: an operation that begins two epochs later then sees the floor.
     pub fn retain(self: &Arc<Self>, kind: Retained, epoch: Epoch) -> Floor {
         let mut floors = self.lock();

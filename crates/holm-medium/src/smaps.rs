@@ -18,7 +18,7 @@ pub struct Mapping {
 }
 
 /// Sums what lies in some ranges of addresses; `None` where the kernel does not tell.
-pub(crate) fn look(ranges: &[Range<usize>]) -> Option<Mapping> {
+pub(crate) fn read(ranges: &[Range<usize>]) -> Option<Mapping> {
     smaps().map(|text| sum(&text, ranges))
 }
 

@@ -13,7 +13,7 @@ mod life;
 mod local;
 mod runs;
 
-use crate::epoch::{Epoch, Stay};
+use crate::epoch::{Epoch, Guard};
 use crate::error::Result;
 use crate::loc::LINE;
 use crate::medium::Medium;
@@ -22,16 +22,16 @@ use crate::retention::Retention;
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
 use heap::Heap;
-use local::{CLASSES, LONG, Nib, Own};
+use local::{CLASSES, LONG, Own, ThreadCache};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
-/// Bytes of a leaf block, unless the design says otherwise; of the pool's own always.
+/// Bytes of a leaf block, unless the design says otherwise; of the storage's own always.
 pub const BLOCK: u64 = 512;
 
-/// The first large page of an area. A small database is born in small pages, and they stay small: each of them faults
-/// once after every checkpoint, as often as all large pages of a million records do together.
+/// The first large page of an area. A small database is allocated in small pages, and they stay small: each of them
+/// faults once after every checkpoint, as often as all large pages of a million records do together.
 const FIRST: u64 = LARGE_PAGE as u64;
 
 /// Once an area is so large, what becomes free in its first large page is left alone.
@@ -96,14 +96,14 @@ impl Space {
     /// Says how long leaf blocks are: before any is taken.
     ///
     /// # Panics
-    /// If that is no whole number of lines, or does not divide the pool's own block and is shorter.
+    /// If that is no whole number of lines, or does not divide the storage's own block and is shorter.
     pub fn measure(&self, bytes: u64) {
         let fits = bytes >= BLOCK || BLOCK.is_multiple_of(bytes);
         assert!(fits && bytes.is_multiple_of(LINE), "{bytes} bytes are no leaf block");
         lock(&self.blocks).measure(bytes);
     }
 
-    /// The number of the first leaf block: those before it are the pool's own.
+    /// The number of the first leaf block: those before it are the storage's own.
     pub fn first_block(&self) -> u32 {
         lock(&self.blocks).first()
     }
@@ -153,8 +153,8 @@ impl Space {
     ///
     /// # Errors
     /// The medium's, where it cannot grow.
-    pub fn take_block<M: Medium>(&self, medium: &M, stay: &Stay<'_>) -> Result<u32> {
-        lock(&self.blocks).take(medium, stay.epoch(), stay.is_held())
+    pub fn take_block<M: Medium>(&self, medium: &M, guard: &Guard<'_>) -> Result<u32> {
+        lock(&self.blocks).take(medium, guard.epoch(), guard.is_held())
     }
 
     /// A leaf block while nobody else is at work, free since `label`.
@@ -165,18 +165,18 @@ impl Space {
         lock(&self.blocks).take(medium, label, false)
     }
 
-    /// Sees that so many leaf blocks can be had without growing, and keeps them, until [`Space::let_go`], for those who
-    /// hold the clock: operations that must not fail half-way.
+    /// Sees that so many leaf blocks can be had without growing, and keeps them, until [`Space::release_reserved`], for
+    /// those who hold the clock: operations that must not fail half-way.
     ///
     /// # Errors
     /// The medium's, where it cannot grow: nothing is set aside.
-    pub fn set_aside<M: Medium>(&self, medium: &M, label: Epoch, blocks: u64) -> Result<()> {
-        lock(&self.blocks).set_aside(medium, label, blocks)
+    pub fn reserve_blocks<M: Medium>(&self, medium: &M, label: Epoch, blocks: u64) -> Result<()> {
+        lock(&self.blocks).reserve(medium, label, blocks)
     }
 
-    /// Gives up what [`Space::set_aside`] has kept.
-    pub fn let_go(&self, blocks: u64) {
-        lock(&self.blocks).let_go(blocks);
+    /// Gives up what [`Space::reserve_blocks`] has kept.
+    pub fn release_reserved(&self, blocks: u64) {
+        lock(&self.blocks).release_reserved(blocks);
     }
 
     /// Gives back a block that was taken and not used.
@@ -225,25 +225,25 @@ impl Space {
     /// The medium's, where it cannot grow.
     pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
         let own = self.own();
-        let mut nib = own.lock();
-        let taken = match nib.pop(words) {
+        let mut cache = own.lock();
+        let taken = match cache.pop(words) {
             Some(offset) => offset,
-            None => self.take_other(medium, &mut nib, label, words)?,
+            None => self.take_other(medium, &mut cache, label, words)?,
         };
         own.count(i64::from(words) * 8);
         Ok(taken)
     }
 
     /// Without a freed record of this size: reclaims some, then takes from the bump region or the heap.
-    fn take_other<M: Medium>(&self, medium: &M, nib: &mut Nib, label: Epoch, words: u32) -> Result<u64> {
-        if self.ripen(nib, label, RECLAIM_SOME)
-            && let Some(offset) = nib.pop(words)
+    fn take_other<M: Medium>(&self, medium: &M, cache: &mut ThreadCache, label: Epoch, words: u32) -> Result<u64> {
+        if self.reclaim_retired(cache, label, RECLAIM_SOME)
+            && let Some(offset) = cache.pop(words)
         {
             return Ok(offset);
         }
-        match nib.cut(u64::from(words) * 8) {
+        match cache.cut(u64::from(words) * 8) {
             Some(offset) => Ok(offset),
-            None => self.refill(medium, nib, label, words),
+            None => self.refill(medium, cache, label, words),
         }
     }
 
@@ -251,10 +251,10 @@ impl Space {
     pub fn retire_record(&self, epoch: Epoch, offset: u64, words: u32) {
         let own = self.own();
         own.count(-i64::from(words) * 8);
-        let mut nib = own.lock();
-        nib.retire(epoch, offset, words);
+        let mut cache = own.lock();
+        cache.retire(epoch, offset, words);
         // Here too, and not only when this thread takes: one that does nothing but remove would keep all of it.
-        self.ripen(&mut nib, epoch, 1);
+        self.reclaim_retired(&mut cache, epoch, 1);
     }
 
     /// Frees the space of a record that was stored in epoch `epoch` and gave way in it: at once, unless a snapshot of
@@ -278,44 +278,44 @@ impl Space {
     /// live record.
     pub fn settle(&self) {
         for own in self.own.iter() {
-            let mut nib = own.lock();
-            while self.ripen(&mut nib, Epoch::MAX, RECLAIM_MORE) {}
-            nib.give_all_back(&mut lock(&self.heap));
+            let mut cache = own.lock();
+            while self.reclaim_retired(&mut cache, Epoch::MAX, RECLAIM_MORE) {}
+            cache.give_all_back(&mut lock(&self.heap));
         }
         lock(&self.heap).lower();
     }
 
     /// Reclaims up to `most` retired records that an operation labelled `label` may reuse; whether there was one.
-    fn ripen(&self, nib: &mut Nib, label: Epoch, most: usize) -> bool {
+    fn reclaim_retired(&self, cache: &mut ThreadCache, label: Epoch, most: usize) -> bool {
         for count in 0..most {
-            let Some((offset, words)) = nib.pop_reclaimable(label, &self.retention) else { return count > 0 };
-            self.keep(nib, offset, words);
+            let Some((offset, words)) = cache.pop_reclaimable(label, &self.retention) else { return count > 0 };
+            self.keep(cache, offset, words);
         }
         true
     }
 
-    fn keep(&self, nib: &mut Nib, offset: u64, words: u32) {
-        let cold = offset < self.warm.load(Relaxed);
-        if cold || !nib.keep(offset, words) {
+    fn keep(&self, cache: &mut ThreadCache, offset: u64, words: u32) {
+        let cold_free = offset < self.warm.load(Relaxed);
+        if cold_free || !cache.keep(offset, words) {
             let mut heap = lock(&self.heap);
             heap.free(offset, u64::from(words) * 8);
-            if !cold && (words as usize) < CLASSES {
-                nib.give_back(&mut heap);
+            if !cold_free && (words as usize) < CLASSES {
+                cache.give_back(&mut heap);
             }
         }
     }
 
     /// Takes from the heap: the first fit, else at the frontier.
-    fn refill<M: Medium>(&self, medium: &M, nib: &mut Nib, label: Epoch, words: u32) -> Result<u64> {
+    fn refill<M: Medium>(&self, medium: &M, cache: &mut ThreadCache, label: Epoch, words: u32) -> Result<u64> {
         let bytes = u64::from(words) * 8;
         for turn in 0..TURNS {
             let mut heap = lock(&self.heap);
             let share = share(&heap, bytes);
-            if let Some(offset) = claim(&mut heap, nib, words, share) {
+            if let Some(offset) = claim(&mut heap, cache, words, share) {
                 return Ok(offset);
             }
             drop(heap);
-            if turn + 1 == TURNS || !self.reclaim(nib, label) {
+            if turn + 1 == TURNS || !self.reclaim(cache, label) {
                 break;
             }
         }
@@ -329,21 +329,21 @@ impl Space {
             self.warm.store(FIRST, Relaxed);
         }
         if len > bytes {
-            nib.go_on(&mut heap, offset + bytes, offset + len);
+            cache.go_on(&mut heap, offset + bytes, offset + len);
         }
         Ok(offset)
     }
 
     /// Before the area grows: reclaims more of this thread's retired records, and what idle threads keep. Whether there
     /// was anything.
-    fn reclaim(&self, nib: &mut Nib, label: Epoch) -> bool {
-        let mut found = self.ripen(nib, label, RECLAIM_MORE);
+    fn reclaim(&self, cache: &mut ThreadCache, label: Epoch) -> bool {
+        let mut found = self.reclaim_retired(cache, label, RECLAIM_MORE);
         for own in self.own.iter() {
             // The lock fails for this thread's own share, and for one in use.
             if let Some(mut idle) = own.try_lock()
                 && idle.last_retired().is_some_and(|epoch| epoch + IDLE <= label)
             {
-                found |= self.ripen(&mut idle, label, RECLAIM_MORE);
+                found |= self.reclaim_retired(&mut idle, label, RECLAIM_MORE);
                 idle.give_all_back(&mut lock(&self.heap));
             }
         }
@@ -359,7 +359,7 @@ fn share(heap: &Heap, bytes: u64) -> u64 {
 }
 
 /// Takes a long free run as the next bump region, or several short ones in whole records; gives the first record.
-fn claim(heap: &mut Heap, nib: &mut Nib, words: u32, share: u64) -> Option<u64> {
+fn claim(heap: &mut Heap, cache: &mut ThreadCache, words: u32, share: u64) -> Option<u64> {
     let bytes = u64::from(words) * 8;
     let mut first = None;
     let mut claimed = 0;
@@ -374,9 +374,9 @@ fn claim(heap: &mut Heap, nib: &mut Nib, words: u32, share: u64) -> Option<u64> 
             break;
         }
         if len >= LONG * bytes {
-            nib.go_on(heap, rest, offset + len);
+            cache.go_on(heap, rest, offset + len);
         } else {
-            nib.keep_run(rest, offset + len - rest, words);
+            cache.keep_run(rest, offset + len - rest, words);
         }
     }
     first

@@ -1,6 +1,6 @@
 //! Whom the end of an epoch waits for: a status for whoever asks, and words in the log for whoever does not.
 //!
-//! An operation that never checks out keeps its epoch, and all after it, from becoming durable. Nothing is lost by that
+//! An operation that never unpins keeps its epoch, and all after it, from becoming durable. Nothing is lost by that
 //! and others go on reading and writing, so nobody may be thrown out; but it must not go unnoticed.
 
 use crate::epoch::Epoch;
@@ -41,10 +41,10 @@ struct Waiting {
 
 /// What is waited for. The lock is std's, also where schedules are explored: nobody keeps it across a step.
 #[derive(Default)]
-pub(crate) struct Watch(Mutex<Option<Waiting>>);
+pub(crate) struct WaitMonitor(Mutex<Option<Waiting>>);
 
 /// The wait; over when this is dropped.
-pub(crate) struct Wait<'a>(&'a Watch);
+pub(crate) struct Wait<'a>(&'a WaitMonitor);
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
@@ -52,7 +52,7 @@ impl Drop for Wait<'_> {
     }
 }
 
-impl Watch {
+impl WaitMonitor {
     fn lock(&self) -> MutexGuard<'_, Option<Waiting>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

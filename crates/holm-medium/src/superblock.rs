@@ -1,9 +1,9 @@
 //! The superblock: what must be known of a database before any of its other files can be believed.
 //!
-//! Two slots of a page each, in the file `pool`. Both say the same, whenever no write is under way: one that is torn
-//! spoils one of them, and so does damage at rest, and neither loses anything. The valid slot with the greater sequence
-//! counts. A slot's number is the lowest bit of its sequence, so a write goes first to the slot that is not in force,
-//! and one that landed in the wrong slot is noticed.
+//! Two slots of a page each, in the file `superblock`. Both say the same, whenever no write is under way: one that is
+//! torn spoils one of them, and so does damage at rest, and neither loses anything. The valid slot with the greater
+//! sequence counts. A slot's number is the lowest bit of its sequence, so a write goes first to the slot that is not in
+//! force, and one that landed in the wrong slot is noticed.
 //!
 //! ```text
 //!   0  magic "HolmPool"                    8 bytes     all numbers little-endian
@@ -139,8 +139,8 @@ pub struct Superblock {
 }
 
 /// The file of the superblock.
-pub fn pool_path(dir: &Path) -> PathBuf {
-    dir.join("pool")
+pub fn superblock_path(dir: &Path) -> PathBuf {
+    dir.join("superblock")
 }
 
 /// Opens the file of the superblock, locked: to write for this handle alone, to look at with others who only look.
@@ -149,17 +149,17 @@ pub fn pool_path(dir: &Path) -> PathBuf {
 ///
 /// [`MediumError::Locked`]; [`MediumError::ReadOnly`]; [`MediumError::Corrupt`] if there are data and no superblock;
 /// [`MediumError::Io`], of kind `NotFound` if there is nothing.
-pub fn open_pool(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>> {
-    let path = pool_path(dir);
+pub fn open_superblock(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>> {
+    let path = superblock_path(dir);
     let opened = vfs.open(&path, how);
     if opened.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
         refuse_orphans(vfs, dir)?;
     }
-    let pool = opened.map_err(|error| MediumError::opening(&path, how.write, error))?;
-    if !lock(&*pool, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
-        return Err(MediumError::Locked { path, holder: pool.lock_holder() });
+    let superblock_file = opened.map_err(|error| MediumError::opening(&path, how.write, error))?;
+    if !lock(&*superblock_file, how.write).map_err(|error| MediumError::io("locking", &path, error))? {
+        return Err(MediumError::Locked { path, holder: superblock_file.lock_holder() });
     }
-    Ok(pool)
+    Ok(superblock_file)
 }
 
 /// Locks a file, with a little patience: a process that is dying holds its lock until it is gone, and so does a child
@@ -195,15 +195,15 @@ pub fn refuse_orphans(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file that is to be `pool`, locked: whoever holds it may make a database in the folder. `None` if there is one by
-/// now.
+/// The file that is to be `superblock`, locked: whoever holds it may make a database in the folder. `None` if there is
+/// one by now.
 ///
 /// # Errors
 ///
 /// [`MediumError::Locked`] if somebody else is making one; [`MediumError::NoSpace`], [`MediumError::ReadOnly`],
 /// [`MediumError::Io`].
 pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
-    let (path, fresh) = (pool_path(dir), fresh_path(dir));
+    let (path, fresh) = (superblock_path(dir), fresh_path(dir));
     let io = |e: io::Error| MediumError::io(CREATING, &fresh, e);
     let file = vfs.open(&fresh, How::CREATE).map_err(|e| MediumError::opening_to_write(CREATING, &fresh, e))?;
     if !lock(&*file, true).map_err(io)? {
@@ -223,12 +223,12 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
 const CREATING: &str = "creating the superblock";
 
 fn fresh_path(dir: &Path) -> PathBuf {
-    dir.join("pool.new")
+    dir.join("superblock.new")
 }
 
 impl Superblock {
-    /// Makes the file `pool` in `dir` of one that was [reserved](reserve), durably with its name. Its appearance is
-    /// what makes the directory a database, so every other file must be durable before.
+    /// Makes the file `superblock` in `dir` of one that was [reserved](reserve), durably with its name. Its appearance
+    /// is what makes the directory a database, so every other file must be durable before.
     ///
     /// # Errors
     ///
@@ -244,7 +244,7 @@ impl Superblock {
         write_all_at(reserved, &both, 0).map_err(io)?;
         // Crash before this sync and after the renaming: a name that leads to an empty superblock.
         reserved.sync_all().map_err(io)?;
-        vfs.rename(&fresh, &pool_path(dir)).map_err(io)?;
+        vfs.rename(&fresh, &superblock_path(dir)).map_err(io)?;
         vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))
     }
 

@@ -1,4 +1,4 @@
-//! Where the clock's atomics, locks and seats come from: std, or a scheduler that explores interleavings
+//! Where the clock's atomics, locks and thread slots come from: std, or a scheduler that explores interleavings
 //! (`--cfg shuttle`).
 //!
 //! The scheduler runs one thread at a time and changes threads only at these operations, so it explores orders and

@@ -138,7 +138,7 @@ pub trait VfsFile: Send + Sync {
     fn fd(&self) -> Option<BorrowedFd<'_>>;
     /// Where there is no descriptor: tells the file which memory stands for its shared mapping, so that a simulated
     /// kernel can write pages of it back whenever it likes.
-    fn stand_in(&self, _image: &Arc<Image>, _area: Area) {}
+    fn attach_image(&self, _image: &Arc<Image>, _area: Area) {}
 }
 
 /// Fills `buf` from `offset`. The end of the file before that is [`io::ErrorKind::UnexpectedEof`].

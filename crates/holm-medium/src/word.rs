@@ -1,7 +1,7 @@
 //! Eight durable bytes, and eight bytes that only look durable.
 //!
-//! Anyone may read a word at any time; only a pen may change one. There is no way to change a word in here that is
-//! visible outside this crate, so "readers have nothing in their hands to write with" is a matter of types.
+//! Anyone may read a word at any time; only a write handle may change one. There is no way to change a word in here
+//! that is visible outside this crate, so "readers have nothing in their hands to write with" is a matter of types.
 
 use crate::sync::step;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -16,16 +16,16 @@ fn a_new_thread_slot_is_seen_by_an_advance() {
         let (ended, left) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let stay = clock.check_in().expect("sound");
+                let guard = clock.pin().expect("sound");
                 // Long enough for the other thread to end this epoch, if it does not wait as it should.
                 let still_in = (0..100).map(|_| ended.load(Relaxed)).inspect(|_| thread::yield_now()).max();
                 let still_in = still_in.unwrap_or_default();
-                assert!(still_in < stay.epoch(), "epoch {still_in} ended with somebody in it");
+                assert!(still_in < guard.epoch(), "epoch {still_in} ended with somebody in it");
                 left.store(true, Relaxed);
-                drop(stay);
+                drop(guard);
             });
             scope.spawn(|| {
-                let raised = clock.raise();
+                let raised = clock.advance();
                 // Each operation of the ended epoch has unpinned it, and that is visible.
                 ended.store(raised, Relaxed);
                 clock.publish(raised);
@@ -46,18 +46,18 @@ fn marks_are_visible_after_the_unpin() {
             let (clock, marked) = (&clock, &marked);
             scope.spawn(move || {
                 while clock.active() < FIRST_EPOCH + ticks {
-                    let stay = clock.check_in().expect("sound");
+                    let guard = clock.pin().expect("sound");
                     // In the area where lines of different writers share a mask.
-                    clock.mark(stay.epoch(), Marks::of(records + thread * 2, 1));
-                    marked[stay.epoch() as usize].fetch_or(1 << thread, Relaxed);
-                    drop(stay);
+                    clock.mark(guard.epoch(), Marks::of(records + thread * 2, 1));
+                    marked[guard.epoch() as usize].fetch_or(1 << thread, Relaxed);
+                    drop(guard);
                     thread::yield_now();
                 }
             });
         }
         scope.spawn(|| {
             for _ in 0..ticks {
-                let ended = clock.raise();
+                let ended = clock.advance();
                 let mut drained = 0;
                 clock.drain(ended, |first, _| drained |= 1 << ((first - records) / 2));
                 assert_eq!(drained, marked[ended as usize].load(Relaxed), "the marks of epoch {ended}");
@@ -73,11 +73,11 @@ fn waiters_wake() {
     thread::scope(|scope| {
         let ticker = scope.spawn(|| {
             while !clock.sleep(None) {
-                clock.publish(clock.raise());
+                clock.publish(clock.advance());
             }
         });
         for _ in 0..3 {
-            let epoch = clock.check_in().expect("sound").epoch();
+            let epoch = clock.pin().expect("sound").epoch();
             clock.wait_durable(epoch).expect("sound");
             clock.paused(|| ());
         }

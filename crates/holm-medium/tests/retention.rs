@@ -2,7 +2,9 @@
 
 use holm_medium::superblock::Geometry;
 use holm_medium::vfs::RealFs;
-use holm_medium::{FIRST_EPOCH, Ground, JournaledOptions, Keeper, Lay, Pace, Pool, Retained, log::LogOptions, open};
+use holm_medium::{
+    Background, FIRST_EPOCH, JournaledOptions, Pace, Persistence, Retained, Storage, StorageOps, log::LogOptions, open,
+};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,20 +34,21 @@ fn a_floor_keeps_the_log_from_being_released() {
         agrees: |_, _, _| true,
     };
     let opened = open(Arc::new(RealFs), &dir.0, &geometry, &options).expect("a new database");
-    let (medium, remains) = opened.part();
-    let quill = Pool::open(medium, FIRST_EPOCH + 1).expect("a pool");
-    let pool = quill.pool().clone();
-    let mut keeper = Keeper::start(pool.clone(), remains, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
-    let checkpoints = || keeper.housekeeping().expect("it is kept").checkpoints.load(Relaxed);
-    let logged = || keeper.housekeeping().expect("it is kept").log_bytes.load(Relaxed);
+    let (medium, opened_state) = opened.into_parts();
+    let writer = Storage::open(medium, FIRST_EPOCH + 1).expect("a storage");
+    let storage = writer.storage().clone();
+    let mut background =
+        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+    let checkpoints = || background.counters().expect("it is kept").checkpoints.load(Relaxed);
+    let logged = || background.counters().expect("it is kept").log_bytes.load(Relaxed);
     let write = || {
-        let stay = pool.clock.check_in().expect("an open clock");
-        quill.lay(&stay, &[7; 4096], Lay::Deferred).expect("room");
-        let label = stay.epoch();
-        drop(stay);
-        pool.clock.wait_durable(label).expect("a disk");
+        let guard = storage.clock.pin().expect("an open clock");
+        writer.write_record(&guard, &[7; 4096], Persistence::PerEpoch).expect("room");
+        let label = guard.epoch();
+        drop(guard);
+        storage.clock.wait_durable(label).expect("a disk");
     };
-    let floor = pool.space.retention().retain(Retained::Log, pool.clock.active());
+    let floor = storage.space.retention().retain(Retained::Log, storage.clock.active());
     // Into the other half, and nearly to its end.
     while logged() < HALF * 3 / 2 {
         write();
@@ -56,5 +59,5 @@ fn a_floor_keeps_the_log_from_being_released() {
     while checkpoints() == 0 {
         write();
     }
-    keeper.close().expect("a sound close");
+    background.close().expect("a sound close");
 }

@@ -14,21 +14,21 @@
 //!
 //! Not simulated: permissions, holes (a file occupies its length), renaming across directories.
 
+mod attached_image;
 pub mod content;
 mod crash;
 pub mod faults;
 mod names;
-mod stand_in;
 
 pub use content::{SECTOR, Undecided};
 pub use faults::{Calls, Fault, Kind};
 
+use attached_image::AttachedImage;
 use content::Content;
 use faults::{Faults, Order};
 use holm_medium::vfs::{How, Identity, PAGE, Vfs, VfsFile};
 use holm_medium::{Area, Image};
 use names::{Inode, Names};
-use stand_in::StandIn;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -47,7 +47,7 @@ struct State {
     names: Names,
     faults: Faults,
     locks: Vec<Lock>,
-    stand_ins: Vec<StandIn>,
+    attached_images: Vec<AttachedImage>,
     /// The number of times that the power has come back.
     boots: u128,
     /// The next number of a file or a handle.
@@ -424,9 +424,9 @@ impl VfsFile for SimFile {
         None
     }
 
-    fn stand_in(&self, image: &Arc<Image>, area: Area) {
-        let stand_in = StandIn { inode: self.inode, handle: self.handle, image: image.clone(), area };
-        self.disk.state().stand_ins.push(stand_in);
+    fn attach_image(&self, image: &Arc<Image>, area: Area) {
+        let attached = AttachedImage { inode: self.inode, handle: self.handle, image: image.clone(), area };
+        self.disk.state().attached_images.push(attached);
     }
 }
 

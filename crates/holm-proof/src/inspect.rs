@@ -1,7 +1,7 @@
 //! What must be true of every recovered tree, whatever the crash: checked by inspection, and by further operations.
 
 use crate::crashes::Persistency;
-use crate::grove::Grove;
+use crate::fixture::TreeFixture;
 use crate::model::{Contents, History, Step};
 use crate::trace::Event;
 use holm_medium::Result;
@@ -14,20 +14,20 @@ const LATER: u64 = 1 << 48;
 ///
 /// # Errors
 /// A description of the first thing that is wrong.
-pub fn inspect(grove: &mut Grove, crash: Persistency) -> std::result::Result<Contents, String> {
-    let (found, leaves) = said(grove.contents())?;
-    sound(grove)?;
-    let (tree, root) = grove.tree();
+pub fn inspect(fixture: &mut TreeFixture, crash: Persistency) -> std::result::Result<Contents, String> {
+    let (found, leaves) = said(fixture.contents())?;
+    sound(fixture)?;
+    let (tree, root) = fixture.tree();
     let nodes = tree.nodes(root);
     let blocks: BTreeSet<_> = leaves.iter().flat_map(|leaf| tree.blocks_of(*leaf)).collect();
-    for block in said(grove.free_blocks())? {
+    for block in said(fixture.free_blocks())? {
         if blocks.contains(&block) || nodes.contains(&block) {
             return Err(format!("block {block} is a leaf's or a node of the tree, and free"));
         }
     }
-    again(grove, crash, &found)?;
-    if grove.subject().card.keeps {
-        go_on(grove, &found)?;
+    again(fixture, crash, &found)?;
+    if fixture.subject().capabilities.stores_pairs {
+        go_on(fixture, &found)?;
     }
     Ok(found)
 }
@@ -37,24 +37,24 @@ fn said<T>(result: Result<T>) -> std::result::Result<T, String> {
 }
 
 /// The tree's own audit: get finds every key, each key lies in its leaf's range, and each occurs once.
-fn sound(grove: &Grove) -> std::result::Result<(), String> {
-    let (tree, root) = grove.tree();
+fn sound(fixture: &TreeFixture) -> std::result::Result<(), String> {
+    let (tree, root) = fixture.tree();
     let faults = tree.audit(root).faults;
     if faults.is_empty() { Ok(()) } else { Err(format!("the audit says: {}", faults.join("; "))) }
 }
 
 /// Recovers again: it has nothing left to do, and finds the same.
-fn again(grove: &mut Grove, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
-    let trace = grove.medium().take();
-    said(grove.recover_again(crash))?;
-    let wrote = grove.medium().take();
+fn again(fixture: &mut TreeFixture, crash: Persistency, found: &Contents) -> std::result::Result<(), String> {
+    let trace = fixture.medium().take();
+    said(fixture.recover_again(crash))?;
+    let wrote = fixture.medium().take();
     let planted = found.is_empty();
     if let Some(entry) = wrote.iter().find(|entry| matches!(entry.event, Event::Write { .. } | Event::Fill { .. }))
         && !planted
     {
         return Err(format!("a second recovery still had to write: {entry}; the first made {} events", trace.len()));
     }
-    let (anew, _) = said(grove.contents())?;
+    let (anew, _) = said(fixture.contents())?;
     if anew != *found {
         return Err(format!("a second recovery found other contents: {anew:?} after {found:?}"));
     }
@@ -62,7 +62,7 @@ fn again(grove: &mut Grove, crash: Persistency, found: &Contents) -> std::result
 }
 
 /// One more operation of each kind.
-fn go_on(grove: &Grove, found: &Contents) -> std::result::Result<(), String> {
+fn go_on(fixture: &TreeFixture, found: &Contents) -> std::result::Result<(), String> {
     let mut history = History::from(found);
     let last = found.last().map_or(10, |pair| pair.0);
     let middle = found.get(found.len() / 2).map_or(10, |pair| pair.0);
@@ -73,11 +73,11 @@ fn go_on(grove: &Grove, found: &Contents) -> std::result::Result<(), String> {
         Step::Put(4, LATER + 2),
     ];
     for step in steps {
-        said(grove.step(step, &mut history))?;
+        said(fixture.step(step, &mut history))?;
     }
-    let (now, _) = said(grove.contents())?;
+    let (now, _) = said(fixture.contents())?;
     if now != *history.now() {
         return Err(format!("after {steps:?} the tree holds {now:?}, expected {:?}", history.now()));
     }
-    sound(grove)
+    sound(fixture)
 }

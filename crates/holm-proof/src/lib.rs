@@ -9,7 +9,7 @@ mod crashes;
 pub mod death;
 pub mod disk;
 mod explore;
-mod grove;
+mod fixture;
 pub mod history;
 mod inspect;
 mod model;
@@ -32,7 +32,7 @@ mod verdict;
 
 pub use crashes::{Bounds, Choice, Crashes, Extent, Persistency, Window};
 pub use explore::{Plan, explore, trace};
-pub use grove::{Grove, Ticker, advance, lagging};
+pub use fixture::{EndEpoch, TreeFixture, advance, lagging};
 pub use inspect::inspect;
 pub use model::{Contents, History, Standing, Step};
 pub use reader::Reader;

@@ -5,7 +5,7 @@
 
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
-use crate::scenarios::{owed, survives_planting_and_giving_up, thrice};
+use crate::scenarios::{owed, survives_creating_and_dropping_trees, thrice};
 use crate::script::{Script, change, come_along, descent, empty_out, hollow, merge, named, overflow, random};
 use crate::subject::Subject;
 use crate::trace::Site;
@@ -99,9 +99,9 @@ impl Hunt {
     /// A description, if the unmodified design is not sound.
     pub fn comings_and_goings(&self) -> Result<Vec<(Site, Option<String>)>, String> {
         let losses = || owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
-        let explore = |loss, site| survives_planting_and_giving_up::explore(self.subject, loss, &[site].into());
+        let explore = |loss, site| survives_creating_and_dropping_trees::explore(self.subject, loss, &[site].into());
         let missed = |site| losses().find_map(|loss| explore(loss, site).err());
         let fate = |site| (site, missed(site));
-        Ok(survives_planting_and_giving_up::sites(self.subject)?.into_iter().map(fate).collect())
+        Ok(survives_creating_and_dropping_trees::sites(self.subject)?.into_iter().map(fate).collect())
     }
 }

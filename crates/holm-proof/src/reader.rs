@@ -5,11 +5,11 @@
 //! leaf whose latch is held, the reader gets no answer.
 
 use crate::crashes::Persistency;
-use crate::grove::Grove;
+use crate::fixture::TreeFixture;
 use crate::model::Step;
 use crate::script::Script;
 use crate::trace::Mark;
-use holm_medium::{Ground, Result};
+use holm_medium::{Result, StorageOps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
@@ -26,23 +26,23 @@ pub enum Reader {
 
 impl Reader {
     /// Reads from now on, until the medium's witness is removed.
-    pub(crate) fn look_on(self, grove: &Grove, script: &Script, crash: Persistency) -> Result<()> {
+    pub(crate) fn look_on(self, fixture: &TreeFixture, script: &Script, crash: Persistency) -> Result<()> {
         let keys: BTreeSet<u64> = script.past.iter().chain(&script.steps).filter_map(Step::key).collect();
-        let leaves = grove.contents()?.1;
-        let quill = grove.shared_quill();
-        let (subject, (tree, root)) = (grove.subject(), grove.shared_tree());
-        let medium = quill.pool().clone();
+        let leaves = fixture.contents()?.1;
+        let writer = fixture.shared_writer();
+        let (subject, (tree, root)) = (fixture.subject(), fixture.shared_tree());
+        let medium = writer.storage().clone();
         let told = Mutex::new(BTreeMap::new());
         let ask = move |key: u64| -> Option<Option<u64>> {
             if self == Reader::Rash {
-                return Some(leaves.iter().find_map(|number| subject.bare(quill.image(), *number, key)));
+                return Some(leaves.iter().find_map(|number| subject.bare(writer.image(), *number, key)));
             }
-            let sighting = tree.try_get(&root, key)?;
-            let waits = subject.card.defers && crash != Persistency::Visible && self == Reader::Careful;
-            let believed = !waits || sighting.stamp <= quill.clock().durable();
-            believed.then_some(sighting.payload)
+            let lookup = tree.try_get(&root, key)?;
+            let waits = subject.capabilities.per_epoch && crash != Persistency::Visible && self == Reader::Careful;
+            let believed = !waits || lookup.stamp <= writer.clock().durable();
+            believed.then_some(lookup.payload)
         };
-        grove.medium().show(Some(Arc::new(move || {
+        fixture.medium().show(Some(Arc::new(move || {
             let mut told = told.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             for key in &keys {
                 let Some(payload) = ask(*key) else { continue };

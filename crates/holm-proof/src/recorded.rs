@@ -7,7 +7,7 @@
 use crate::snapshot::Snapshot;
 use crate::threads;
 use crate::trace::{Entry, Event, Mark, Place, Site};
-use holm_medium::{Area, Epoch, Image, Medium, MediumError, Pool, Quill, Result, Scratch, Word};
+use holm_medium::{Area, Epoch, Image, Medium, MediumError, Result, Scratch, Storage, Word, Writer};
 use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -44,10 +44,10 @@ impl Recorded {
     ///
     /// # Errors
     /// `NoSpace` if not even the storage's own block fits.
-    pub fn from_image(left: &Snapshot, active: Epoch) -> Result<Quill<Recorded>> {
-        let quill = Pool::open(Recorded::new(left.bytes()), active)?;
-        left.lay(&mut quill.cut_at(active), quill.pool().medium.image());
-        Ok(quill)
+    pub fn from_image(left: &Snapshot, active: Epoch) -> Result<Writer<Recorded>> {
+        let writer = Storage::open(Recorded::new(left.bytes()), active)?;
+        left.restore(&mut writer.begin_write_at(active), writer.storage().medium.image());
+        Ok(writer)
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {

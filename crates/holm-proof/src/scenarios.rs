@@ -8,11 +8,11 @@ mod flushes_what_it_writes;
 mod never_panics_on_torn_bits;
 mod readers_beside_a_writer;
 mod survives_a_crash_in_recovery;
+pub(crate) mod survives_creating_and_dropping_trees;
 mod survives_every_crash;
 mod survives_every_epoch;
 mod survives_its_readers;
 mod survives_late_ends;
-pub(crate) mod survives_planting_and_giving_up;
 mod survives_restructuring;
 mod survives_reuse_of_what_recovery_freed;
 
@@ -21,13 +21,13 @@ pub use flushes_what_it_writes::flushes_what_it_writes;
 pub use never_panics_on_torn_bits::never_panics_on_torn_bits;
 pub use readers_beside_a_writer::readers_beside_a_writer;
 pub use survives_a_crash_in_recovery::survives_a_crash_in_recovery;
+pub use survives_creating_and_dropping_trees::survives_creating_and_dropping_trees;
 pub use survives_every_crash::{
     survives_every_crash_by_line, survives_every_crash_by_word, survives_every_death_of_the_process,
 };
 pub use survives_every_epoch::survives_every_epoch;
 pub use survives_its_readers::survives_its_readers;
 pub use survives_late_ends::survives_late_ends;
-pub use survives_planting_and_giving_up::survives_planting_and_giving_up;
 pub use survives_restructuring::{
     survives_emptied_leaves, survives_merges, survives_refreshes, survives_reuse, survives_root_growth, survives_splits,
 };
@@ -62,7 +62,7 @@ macro_rules! for_each_scenario {
             survives_its_readers
             survives_late_ends
             survives_merges
-            survives_planting_and_giving_up
+            survives_creating_and_dropping_trees
             survives_refreshes
             survives_reuse
             survives_reuse_of_what_recovery_freed
@@ -79,8 +79,8 @@ pub fn owed(subject: &'static Subject) -> impl Iterator<Item = Persistency> {
 
 /// Why a design need not survive a model.
 pub fn excuse(subject: &'static Subject, persistency: Persistency) -> Option<&'static str> {
-    (persistency == Persistency::Word && subject.card.needs_line_order)
-        .then_some("excused: the card says that the stores to a line must persist in order")
+    (persistency == Persistency::Word && subject.capabilities.needs_line_order)
+        .then_some("excused: the capabilities say that the stores to a line must persist in order")
 }
 
 /// Explores scripts under each model that a design owes.

@@ -32,7 +32,7 @@ const FEW: usize = 30;
 /// One schedule: draws a tree and its operations, executes them, and crashes them.
 fn crash(subject: &'static Subject, tally: &Tally) {
     let mut random = crowd::random();
-    let crowd = Crowd::plant(subject, Shape::draw(&mut random));
+    let crowd = Crowd::create(subject, Shape::draw(&mut random));
     let run = crowd.work(&mut random, Fault::None);
     judge::judge(subject, &run, &mut random, tally);
 }

@@ -1,6 +1,6 @@
 //! A copy of an image's words: what a crash leaves, before any open.
 
-use holm_medium::{Area, Epoch, Image, Medium, Pen, parts};
+use holm_medium::{Area, Epoch, Image, Medium, WriteHandle, parts};
 
 /// Both areas, word by word.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -43,11 +43,11 @@ impl Snapshot {
     }
 
     /// Writes all words into an image at least as large.
-    pub fn lay<M: Medium>(&self, pen: &mut Pen<'_, M>, image: &Image) {
+    pub fn restore<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, image: &Image) {
         for area in Area::ALL {
             let words = &self.areas[area as usize];
             if let Some(place) = image.words(area.at(0), words.len()) {
-                pen.fill(place, words.iter().copied());
+                handle.fill(place, words.iter().copied());
             }
         }
     }

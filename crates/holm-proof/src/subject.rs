@@ -4,40 +4,40 @@
 //! adds only its own trees, once in this crate (`subjects.rs`).
 
 use crate::recorded::Recorded;
-use holm_medium::{Area, Image, Loc, Quill};
+use holm_medium::{Area, Image, Loc, Writer};
 use holm_search::Search;
 use holm_tree::inner::Inner;
-use holm_tree::leaf::{Card, Leaf, Lens, MOST_PAIRS, Pairs};
-use holm_tree::{Design, Forest, Index, Root, Sighting, Words};
+use holm_tree::leaf::{Capabilities, Leaf, MOST_PAIRS, Pairs, ReadContext};
+use holm_tree::{Design, Index, Lookup, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
 
 /// A tree as the proof sees it: what a store uses, and what only the proof needs.
 pub trait Tree: Index<Words> {
     /// As [`TreeSet::try_get`].
-    fn try_get(&self, root: &Root, key: u64) -> Option<Sighting>;
+    fn try_get(&self, root: &TreeRoot, key: u64) -> Option<Lookup>;
     /// As [`TreeSet::nodes`].
-    fn nodes(&self, root: &Root) -> Vec<u32>;
+    fn nodes(&self, root: &TreeRoot) -> Vec<u32>;
     /// As [`TreeSet::height`].
-    fn height(&self, root: &Root) -> u32;
+    fn height(&self, root: &TreeRoot) -> u32;
     /// As [`TreeSet::blocks_of`].
     fn blocks_of(&self, leaf: u32) -> Vec<u32>;
 }
 
-impl<D: Design> Tree for Forest<Recorded, D, Words> {
-    fn try_get(&self, root: &Root, key: u64) -> Option<Sighting> {
-        Forest::try_get(self, root, key)
+impl<D: Design> Tree for TreeSet<Recorded, D, Words> {
+    fn try_get(&self, root: &TreeRoot, key: u64) -> Option<Lookup> {
+        TreeSet::try_get(self, root, key)
     }
 
-    fn nodes(&self, root: &Root) -> Vec<u32> {
-        Forest::nodes(self, root)
+    fn nodes(&self, root: &TreeRoot) -> Vec<u32> {
+        TreeSet::nodes(self, root)
     }
 
-    fn height(&self, root: &Root) -> u32 {
-        Forest::height(self, root)
+    fn height(&self, root: &TreeRoot) -> u32 {
+        TreeSet::height(self, root)
     }
 
     fn blocks_of(&self, leaf: u32) -> Vec<u32> {
-        Forest::blocks_of(self, leaf).collect()
+        TreeSet::blocks_of(self, leaf).collect()
     }
 }
 
@@ -46,14 +46,14 @@ pub struct Subject {
     /// Its name.
     pub name: &'static str,
     /// What its leaf assumes and offers.
-    pub card: Card,
+    pub capabilities: Capabilities,
     /// The largest number of pairs in one leaf, for scripts.
     pub capacity: usize,
     /// Bytes of a leaf's block.
     pub block: usize,
     /// The largest number of leaves below one leaf parent.
     pub children: usize,
-    tree: fn(Arc<Quill<Recorded>>) -> Arc<dyn Tree>,
+    tree: fn(Arc<Writer<Recorded>>) -> Arc<dyn Tree>,
     bare: fn(&Image, u32, u64) -> Option<u64>,
     read_all: fn(&Image, u32, &[u64]),
     merges: fn() -> bool,
@@ -64,11 +64,11 @@ impl Subject {
     pub const fn of<D: Design>() -> Subject {
         Subject {
             name: D::NAME,
-            card: D::Leaf::CARD,
+            capabilities: D::Leaf::CAPABILITIES,
             capacity: if D::Leaf::CAPACITY < MOST_PAIRS { D::Leaf::CAPACITY } else { MOST_PAIRS },
             block: size_of::<D::Leaf>(),
-            children: D::Twig::CHILDREN,
-            tree: |quill| Arc::new(Forest::<_, D, _>::new(quill, Words, Search::detect())),
+            children: D::LeafParent::CHILDREN,
+            tree: |writer| Arc::new(TreeSet::<_, D, _>::new(writer, Words, Search::detect())),
             bare: bare::<D::Leaf>,
             read_all: read_all::<D::Leaf>,
             merges: merges::<D::Leaf>,
@@ -76,8 +76,8 @@ impl Subject {
     }
 
     /// An empty tree over a recorded storage.
-    pub fn tree(&self, quill: Arc<Quill<Recorded>>) -> Arc<dyn Tree> {
-        (self.tree)(quill)
+    pub fn tree(&self, writer: Arc<Writer<Recorded>>) -> Arc<dyn Tree> {
+        (self.tree)(writer)
     }
 
     /// The payload of a key in a leaf, without any latch.
@@ -86,8 +86,8 @@ impl Subject {
     }
 
     /// Calls all read functions of a leaf, whatever bits it has. The test is that this returns.
-    pub(crate) fn read_all(&self, image: &Image, number: u32, probes: &[u64]) {
-        (self.read_all)(image, number, probes);
+    pub(crate) fn read_all(&self, image: &Image, number: u32, search_keys: &[u64]) {
+        (self.read_all)(image, number, search_keys);
     }
 
     /// Whether the design ever merges: an empty leaf is then worth an attempt.
@@ -100,33 +100,37 @@ fn leaf_of<L: Leaf>(image: &Image, number: u32) -> Option<&L> {
     image.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
 }
 
-fn lens(image: &Image) -> Lens<'_, Words> {
-    Lens { keys: &Words, search: Search::detect(), image: Some(image) }
+fn context(image: &Image) -> ReadContext<'_, Words> {
+    ReadContext { keys: &Words, search: Search::detect(), image: Some(image) }
 }
 
 fn bare<L: Leaf>(image: &Image, number: u32, key: u64) -> Option<u64> {
     let leaf = leaf_of::<L>(image, number)?;
-    let beside = L::Beside::default();
-    leaf.rederive(&beside, lens(image));
-    leaf.get(&beside, lens(image), key)
+    let volatile = L::Volatile::default();
+    leaf.rebuild_volatile(&volatile, context(image));
+    leaf.get(&volatile, context(image), key)
 }
 
-fn read_all<L: Leaf>(image: &Image, number: u32, probes: &[u64]) {
+fn read_all<L: Leaf>(image: &Image, number: u32, search_keys: &[u64]) {
     let Some(leaf) = leaf_of::<L>(image, number) else { return };
-    let beside = L::Beside::default();
-    let lens = lens(image);
-    leaf.rederive(&beside, lens);
-    leaf.live(&beside, &mut Pairs::default());
-    leaf.gather(&beside, lens, &mut Pairs::default());
-    for probe in probes {
-        let _ = (leaf.get(&beside, lens, *probe), leaf.glance(&beside, lens, *probe));
+    let volatile = L::Volatile::default();
+    let context = context(image);
+    leaf.rebuild_volatile(&volatile, context);
+    leaf.block_pairs(&volatile, &mut Pairs::default());
+    leaf.leaf_pairs(&volatile, context, &mut Pairs::default());
+    for search_key in search_keys {
+        let _ = (leaf.get(&volatile, context, *search_key), leaf.candidate_payload(&volatile, context, *search_key));
     }
-    let _ = leaf.join(&beside, (leaf, &beside), lens);
-    let _ = (leaf.sparse(&beside, lens), leaf.skip(), leaf.stamp(&beside, lens), leaf.next());
-    let _ = (leaf.behind(&beside, lens, 1), leaf.behind(&beside, lens, L::BLOCKS), leaf.shed(&beside));
+    let _ = leaf.join(&volatile, (leaf, &volatile), context);
+    let _ = (leaf.sparse(&volatile, context), leaf.skip(), leaf.stamp(&volatile, context), leaf.next());
+    let _ = (
+        leaf.overflow_block(&volatile, context, 1),
+        leaf.overflow_block(&volatile, context, L::BLOCKS),
+        leaf.take_detached(&volatile),
+    );
 }
 
 fn merges<L: Leaf>() -> bool {
     let image = Image::heap(size_of::<L>(), 0);
-    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default(), lens(&image)))
+    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default(), context(&image)))
 }

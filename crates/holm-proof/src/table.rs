@@ -7,7 +7,7 @@
 
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
-use crate::grove::{Grove, advance};
+use crate::fixture::{TreeFixture, advance};
 use crate::model::{Contents, History, Step};
 use crate::scenarios::excuse;
 use crate::script::{Script, change, empty_out, inserts, merge, overflow, removals, updates};
@@ -134,7 +134,7 @@ pub fn quick() -> Bounds {
 /// # Errors
 /// The first violation.
 pub fn rows(subject: &'static Subject, bounds: Bounds) -> Result<Vec<Row>, Box<Violation>> {
-    let durable = if subject.card.defers { "epoch" } else { "return" };
+    let durable = if subject.capabilities.per_epoch { "epoch" } else { "return" };
     let row = |persistency: Persistency| {
         let cell = |change: Change| {
             Ok((change, cell(subject, change, &change.scripts(subject), &change.plan(persistency, bounds))?))
@@ -155,7 +155,7 @@ pub fn cell(
     scripts: &[Script],
     plan: &Plan,
 ) -> Result<Cell, Box<Violation>> {
-    if !subject.card.keeps {
+    if !subject.capabilities.stores_pairs {
         return Ok(Cell::Excused("keeps nothing"));
     }
     if excuse(subject, plan.persistency).is_some() {
@@ -181,10 +181,10 @@ pub fn cell(
 
 /// Pairs and leaves before and after a script's steps, without any crash; `None` if the script fails.
 fn done(subject: &'static Subject, script: &Script) -> Option<[(Contents, usize); 2]> {
-    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).ok()?;
-    let now = || grove.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
+    let (fixture, _) = TreeFixture::create(subject, script, advance, &BTreeSet::new()).ok()?;
+    let now = || fixture.contents().ok().map(|(pairs, leaves)| (pairs, leaves.len()));
     let before = now()?;
-    grove.run(&script.steps, &mut History::from(&before.0)).ok()?;
+    fixture.run(&script.steps, &mut History::from(&before.0)).ok()?;
     Some([before, now()?])
 }
 
@@ -207,7 +207,7 @@ fn happens(subject: &'static Subject, change: Change, script: &Script) -> bool {
 /// Ascending keys, of which the last few need more leaves than a leaf parent has children; the design determines how
 /// many.
 fn growth(subject: &'static Subject) -> Option<Script> {
-    if !subject.card.keeps {
+    if !subject.capabilities.stores_pairs {
         return None;
     }
     let most = subject.children;

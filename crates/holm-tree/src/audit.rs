@@ -1,6 +1,6 @@
 //! Every invariant of a tree, checked: the order of keys within and across leaves, ranges, routing, counts.
 
-use crate::index::{Index, Root, Toward};
+use crate::index::{Index, SeekTarget, TreeRoot};
 use crate::keys::Keys;
 
 /// What an audit looked at, and what it found wrong.
@@ -17,36 +17,36 @@ pub struct Audit {
 }
 
 /// Of a tree of any design: compiled once for all of them.
-pub(crate) fn audit<K: Keys>(tree: &dyn Index<K>, keys_of: &K, root: &Root) -> Audit {
+pub(crate) fn audit<K: Keys>(tree: &dyn Index<K>, keys_of: &K, root: &TreeRoot) -> Audit {
     let mut audit = Audit::default();
-    let mut edge = K::Fence::default();
+    let mut edge = K::Separator::default();
     loop {
-        let view = tree.view(root, Toward::Holding(K::probe(&edge)));
+        let cursor = tree.cursor_at(root, SeekTarget::Holding(K::search_key(&edge)));
         audit.leaves += 1;
-        audit.pairs += view.pairs.len() as u64;
-        let number = view.seen.leaf;
-        let keys: Vec<_> = view.pairs.iter().map(|slot| keys_of.key(*slot)).collect();
-        for (slot, key) in view.pairs.iter().zip(&keys) {
+        audit.pairs += cursor.pairs.len() as u64;
+        let number = cursor.leaf_version.leaf;
+        let keys: Vec<_> = cursor.pairs.iter().map(|slot| keys_of.key(*slot)).collect();
+        for (slot, key) in cursor.pairs.iter().zip(&keys) {
             audit.payloads.push(slot.payload);
             let Some(key) = key else {
                 audit.faults.push(format!("leaf {number}: payload {:#x} leads to no record", slot.payload));
                 continue;
             };
-            if *key < edge || view.edge.as_ref().is_some_and(|high| key >= high) {
-                let range = (&edge, &view.edge);
+            if *key < edge || cursor.edge.as_ref().is_some_and(|high| key >= high) {
+                let range = (&edge, &cursor.edge);
                 audit.faults.push(format!("leaf {number}: key {key:?} lies outside its range {range:?}"));
             }
-            if tree.get(root, K::probe(key)).payload != Some(slot.payload) {
+            if tree.get(root, K::search_key(key)).payload != Some(slot.payload) {
                 audit.faults.push(format!("leaf {number}: key {key:?} is there and cannot be got"));
             }
-            if K::head(K::probe(key), view.skip) != slot.head {
+            if K::head(K::search_key(key), cursor.skip) != slot.head {
                 audit.faults.push(format!("leaf {number}: the head of key {key:?} is {:#x}", slot.head));
             }
         }
         if !keys.is_sorted_by(|a, b| a < b) {
             audit.faults.push(format!("leaf {number}: keys are out of order or twice there"));
         }
-        match view.edge {
+        match cursor.edge {
             Some(high) if high > edge => edge = high,
             Some(high) => {
                 audit.faults.push(format!("leaf {number}: its range ends at {high:?}, before it starts"));

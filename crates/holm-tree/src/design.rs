@@ -1,13 +1,13 @@
-//! A design: one choice of leaf, twig (level 1) and branch (levels 2 and up). A row in every report.
+//! A design: one choice of leaf, leaf parent (level 1) and upper node (levels 2 and up). A row in every report.
 
-use crate::berth::Berth;
-use crate::forest::Forest;
+use crate::descriptor::LeafDescriptor;
 use crate::index::Index;
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::leaf::{Card, Leaf};
+use crate::leaf::{Capabilities, Leaf};
 use crate::locks::Locks;
-use holm_medium::{Agrees, Medium, Quill};
+use crate::tree_set::TreeSet;
+use holm_medium::{Agrees, Medium, Writer};
 use holm_search::Search;
 use std::sync::Arc;
 
@@ -16,39 +16,39 @@ pub trait Design: Send + Sync + 'static {
     /// The name in reports and on command lines.
     const NAME: &'static str;
     /// Levels 2 and up: read most.
-    type Branch: Inner;
+    type Upper: Inner;
     /// Level 1.
-    type Twig: Inner;
-    /// Level 0: written most. The only durable one, unless twig and branch say that they are, too.
+    type LeafParent: Inner;
+    /// Level 0: written most. The only durable one, unless leaf parent and upper node say that they are, too.
     type Leaf: Leaf;
-    /// What it assumes and offers: the leaf's card, and whole keys where durable nodes have no room for others.
-    const CARD: Card = {
-        assert!(Self::Twig::DURABLE == Self::Branch::DURABLE);
-        let needs_whole_keys = Self::Leaf::CARD.needs_whole_keys || Self::Twig::DURABLE;
-        Card { needs_whole_keys, ..Self::Leaf::CARD }
+    /// What it assumes and offers: the leaf's capabilities, and whole keys where durable nodes have no room for others.
+    const CAPABILITIES: Capabilities = {
+        assert!(Self::LeafParent::DURABLE == Self::Upper::DURABLE);
+        let needs_whole_keys = Self::Leaf::CAPABILITIES.needs_whole_keys || Self::LeafParent::DURABLE;
+        Capabilities { needs_whole_keys, ..Self::Leaf::CAPABILITIES }
     };
 }
 
-/// Where a design's leaves have their latches: its twigs say.
-pub(crate) type LocksOf<D> = <<D as Design>::Twig as Inner>::Locks;
+/// Where a design's leaves have their latches: its leaf parents say.
+pub(crate) type LocksOf<D> = <<D as Design>::LeafParent as Inner>::Locks;
 
 /// The volatile side of a design's leaf.
-pub(crate) type BerthOf<D> = Berth<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
+pub(crate) type DescriptorOf<D> = LeafDescriptor<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
 
 /// Makes a design's tree over a medium, empty until it is rebuilt.
-pub type Open<M, K> = fn(Arc<Quill<M>>, K, Search) -> Box<dyn Index<K>>;
+pub type Open<M, K> = fn(Arc<Writer<M>>, K, Search) -> Box<dyn Index<K>>;
 
 /// A design over a medium and for a kind of keys, without its type: a row of the table that a store is given.
 pub struct Entry<M: Medium, K: Keys> {
     /// The name in reports, on command lines and in superblocks.
     pub name: &'static str,
     /// What it assumes and offers.
-    pub card: Card,
+    pub capabilities: Capabilities,
     /// Bytes of a leaf block.
     pub block_bytes: u32,
     /// Whether a block agrees with what the log has of it: see [`Leaf::agrees`].
     pub agrees: Agrees,
-    /// Opens a tree, empty until it is rebuilt. Only for keys that the card suits.
+    /// Opens a tree, empty until it is rebuilt. Only for keys that the capabilities support.
     pub open: Open<M, K>,
 }
 
@@ -57,10 +57,10 @@ impl<M: Medium, K: Keys> Entry<M, K> {
     pub fn of<D: Design>() -> Self {
         Entry {
             name: D::NAME,
-            card: D::CARD,
+            capabilities: D::CAPABILITIES,
             block_bytes: size_of::<D::Leaf>() as u32,
             agrees: D::Leaf::agrees,
-            open: |quill, keys, search| Box::new(Forest::<M, D, K>::new(quill, keys, search)),
+            open: |writer, keys, search| Box::new(TreeSet::<M, D, K>::new(writer, keys, search)),
         }
     }
 }

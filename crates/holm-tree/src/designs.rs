@@ -10,7 +10,7 @@ use crate::leaf::buffered::{Buffered, Fingerprints, Triple};
 macro_rules! designs {
     (
         $d:tt $each:ident $(after $($from:ident)::+ {$($other:ident),*})?:
-        $($(#[$doc:meta])* $name:ident: leaf $leaf:ty, twig $twig:ty, branch $branch:ty;)*
+        $($(#[$doc:meta])* $name:ident: leaf $leaf:ty, parent $parent:ty, upper $upper:ty;)*
     ) => {
         $(pub use $($from)::+::{$($other),*};)?
         $(
@@ -20,15 +20,15 @@ macro_rules! designs {
             impl $crate::Design for $name {
                 const NAME: &'static str = stringify!($name);
                 type Leaf = $leaf;
-                type Twig = $twig;
-                type Branch = $branch;
+                type LeafParent = $parent;
+                type Upper = $upper;
             }
         )*
 
-        /// Every design of the list, by name, with its card.
-        pub const CARDS: &[(&str, $crate::leaf::Card)] = &[
-            $($((stringify!($other), <$other as $crate::Design>::CARD),)*)?
-            $((stringify!($name), <$name as $crate::Design>::CARD)),*
+        /// Every design of the list, by name, with its capabilities.
+        pub const CAPABILITIES: &[(&str, $crate::leaf::Capabilities)] = &[
+            $($((stringify!($other), <$other as $crate::Design>::CAPABILITIES),)*)?
+            $((stringify!($name), <$name as $crate::Design>::CAPABILITIES)),*
         ];
 
         /// Every design of the list over a medium and for a kind of keys, in the order of the list.
@@ -40,12 +40,12 @@ macro_rules! designs {
         /// name, or the one that has does not suit the keys.
         pub fn open<M: holm_medium::Medium, K: $crate::Keys>(
             name: &str,
-            quill: std::sync::Arc<holm_medium::Quill<M>>,
+            writer: std::sync::Arc<holm_medium::Writer<M>>,
             keys: K,
             search: holm_search::Search,
         ) -> Option<Box<dyn $crate::Index<K>>> {
             let entry = entries::<M, K>().into_iter().find(|entry| entry.name == name)?;
-            entry.card.suits::<K>().then(|| (entry.open)(quill, keys, search))
+            entry.capabilities.supports::<K>().then(|| (entry.open)(writer, keys, search))
         }
 
         /// Bytes of a design's leaf block; `None` where no design has that name.
@@ -67,7 +67,7 @@ macro_rules! designs {
 
 designs! { $ for_each_shipped_design:
     /// BD+Tree: durability by epochs. The default of the store.
-    buffered: leaf Buffered<1, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
+    buffered: leaf Buffered<1, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
     /// BD+Tree's leaf with another block behind it before it is split: what the papers' leaves are together.
-    holm: leaf Buffered<2, (Triple, Fingerprints)>, twig Sorted<8>, branch Sorted<8>;
+    holm: leaf Buffered<2, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
 }

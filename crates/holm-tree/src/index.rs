@@ -6,33 +6,33 @@
 use crate::audit::Audit;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
-use crate::leaf::{Card, Cut, Old, Pairs};
+use crate::leaf::{Capabilities, Pairs, RecoveryPoint, Replaced};
+use crate::sharded_counter::ShardedCounter;
 use crate::snapshot::Snapshot;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::tally::Tally;
-use holm_medium::{Epoch, Logged, MediumError, Result, Stay};
+use holm_medium::{Epoch, Guard, Logged, MediumError, Result};
 
 /// The top of one keyspace's tree.
-pub struct Root {
+pub struct TreeRoot {
     keyspace: u32,
     pub(crate) latch: Latch,
     /// Level in the upper half, node number in the lower.
     pub(crate) top: AtomicU64,
-    pub(crate) pairs: Tally,
+    pub(crate) pairs: ShardedCounter,
     /// How often the levels above the leaves have been made anew.
-    pub(crate) renewals: AtomicU64,
-    given_up: AtomicBool,
+    pub(crate) level_rebuilds: AtomicU64,
+    dropped: AtomicBool,
 }
 
-impl Root {
+impl TreeRoot {
     pub(crate) fn new(keyspace: u32, level: u32, number: u32, pairs: u64) -> Self {
-        Root {
+        TreeRoot {
             keyspace,
             latch: Latch::default(),
             top: AtomicU64::new(u64::from(level) << 32 | u64::from(number)),
-            pairs: Tally::of(pairs),
-            renewals: AtomicU64::new(0),
-            given_up: AtomicBool::new(false),
+            pairs: ShardedCounter::of(pairs),
+            level_rebuilds: AtomicU64::new(0),
+            dropped: AtomicBool::new(false),
         }
     }
 
@@ -42,24 +42,24 @@ impl Root {
     }
 
     /// Says that the tree is going to be given up: before the wait for the epoch in which somebody may not know it yet.
-    pub fn give_up(&self) {
-        self.given_up.store(true, Ordering::SeqCst);
+    pub fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether that was said. A writer asks once it has checked in, and again each time that it has renewed its stay:
+    /// Whether that was said. A writer asks once it has pinned an epoch, and again each time that it has repinned it:
     /// else the epoch that is waited for ends, and he is on his way still, into blocks that are somebody else's. A
     /// reader asks once it knows its answer, and wherever it would look again: what it finds may be of other trees, and
     /// in no order.
     #[inline]
-    pub fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::SeqCst)
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::SeqCst)
     }
 
     /// For a writer who goes on under another label.
-    pub(crate) fn renew(&self, stay: &mut Stay<'_>) -> Result<()> {
-        stay.renew()?;
+    pub(crate) fn repin(&self, guard: &mut Guard<'_>) -> Result<()> {
+        guard.repin()?;
         let what = "writing to a tree that is given up";
-        if self.is_given_up() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
+        if self.is_dropped() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
     }
 
     /// Pairs now. O(threads that ever wrote to it); exact while nobody writes.
@@ -68,21 +68,21 @@ impl Root {
     }
 
     /// How often the levels above the leaves have been made anew since they were first made, in designs that do so.
-    pub fn renewals(&self) -> u64 {
-        self.renewals.load(Ordering::Relaxed)
+    pub fn level_rebuilds(&self) -> u64 {
+        self.level_rebuilds.load(Ordering::Relaxed)
     }
 }
 
 /// When something was seen: enough to ask later whether it still stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct LeafVersion {
     pub(crate) leaf: u32,
-    /// The twig whose lock array the version is of; zero where leaves have latches of their own.
-    pub(crate) twig: u32,
+    /// The leaf parent whose lock array the version is of; zero where leaves have latches of their own.
+    pub(crate) leaf_parent: u32,
     pub(crate) version: Version,
 }
 
-impl Seen {
+impl LeafVersion {
     /// The number of the leaf that was looked at.
     pub fn leaf(self) -> u32 {
         self.leaf
@@ -91,78 +91,79 @@ impl Seen {
 
 /// The answer of a leaf, and when it gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sighting {
+pub struct Lookup {
     /// The payload, if the key is there.
     pub payload: Option<u64>,
     /// When it was seen.
-    pub seen: Seen,
+    pub leaf_version: LeafVersion,
     /// The latest epoch in which the leaf had changed: what was seen survives once that epoch is durable.
     pub stamp: Epoch,
 }
 
 /// Which leaf to look at.
-pub enum Toward<'a, K: Keys> {
-    /// The one whose range holds the probe.
-    Holding(K::Probe<'a>),
-    /// The one that holds the greatest keys below the probe.
-    Below(K::Probe<'a>),
+pub enum SeekTarget<'a, K: Keys> {
+    /// The one whose range holds the search key.
+    Holding(K::SearchKey<'a>),
+    /// The one that holds the greatest keys below the search key.
+    Below(K::SearchKey<'a>),
     /// The last one.
     Last,
 }
 
 /// The pairs of one leaf, copied out whole at one instant.
 #[derive(Default)]
-pub struct Glimpse {
+pub struct LeafCopy {
     /// In order.
     pub pairs: Pairs,
     /// Bytes that the pairs' heads leave out.
     pub skip: usize,
     /// When they were seen.
-    pub seen: Seen,
-    /// As in [`Sighting`].
+    pub leaf_version: LeafVersion,
+    /// As in [`Lookup`].
     pub stamp: Epoch,
 }
 
 /// One leaf, and where it lies.
-pub struct View<K: Keys> {
-    pub(crate) here: Glimpse,
+pub struct LeafCursor<K: Keys> {
+    pub(crate) current: LeafCopy,
     /// Where a scan goes on: the end of the leaf's range or, going backwards, its start; `None`: that was the last
     /// leaf.
-    pub edge: Option<K::Fence>,
+    pub edge: Option<K::Separator>,
     /// The leaf that comes next, where it was looked at already: what to fetch meanwhile. Without pairs otherwise.
-    pub ahead: Glimpse,
-    /// Whether this leaf was the one ahead, when the view before was taken.
-    pub foreseen: bool,
+    pub ahead: LeafCopy,
+    /// Whether this leaf was the one ahead, when the cursor before was taken.
+    pub was_ahead: bool,
 }
 
-impl<K: Keys> Default for View<K> {
+impl<K: Keys> Default for LeafCursor<K> {
     fn default() -> Self {
-        View { here: Glimpse::default(), edge: None, ahead: Glimpse::default(), foreseen: false }
+        LeafCursor { current: LeafCopy::default(), edge: None, ahead: LeafCopy::default(), was_ahead: false }
     }
 }
 
-impl<K: Keys> View<K> {
-    /// Forgets what was seen and keeps the room: before a view of another tree, whose leaves have the same numbers.
-    pub fn forget(&mut self) {
-        (self.here.seen, self.ahead.seen, self.edge) = (Seen::default(), Seen::default(), None);
+impl<K: Keys> LeafCursor<K> {
+    /// Forgets what was seen and keeps the room: before a cursor of another tree, whose leaves have the same numbers.
+    pub fn reset(&mut self) {
+        (self.current.leaf_version, self.ahead.leaf_version, self.edge) =
+            (LeafVersion::default(), LeafVersion::default(), None);
     }
 }
 
-impl<K: Keys> std::ops::Deref for View<K> {
-    type Target = Glimpse;
-    fn deref(&self) -> &Glimpse {
-        &self.here
+impl<K: Keys> std::ops::Deref for LeafCursor<K> {
+    type Target = LeafCopy;
+    fn deref(&self) -> &LeafCopy {
+        &self.current
     }
 }
 
 /// A word to be stored under the leaf's latch, after the commit word: how far a batch has come.
-pub type Seal = Option<(u64, u64)>;
+pub type BatchProgress = Option<(u64, u64)>;
 
 /// What a rebuild found.
 #[derive(Default)]
 pub struct Rebuilt {
     /// A root for each keyspace that has a leaf, in ascending order of keyspace.
-    pub roots: Vec<Root>,
+    pub roots: Vec<TreeRoot>,
     /// The latest epoch that any leaf carries.
     pub latest: Epoch,
     /// Leaves that are in use.
@@ -170,23 +171,23 @@ pub struct Rebuilt {
     /// Bytes of records that are reached.
     pub record_bytes: u64,
     /// Of the epochs from the one that the rebuild is of on, the first and the last in which leaves were found to have
-    /// changed, before any cut, for designs that know.
+    /// changed, before any recovery point, for designs that know.
     pub after: Option<(Epoch, Epoch)>,
 }
 
-/// An ordered tree from probes to payloads, over some medium, of some design.
+/// An ordered tree from search keys to payloads, over some medium, of some design.
 pub trait Index<K: Keys>: Send + Sync {
     /// The design's name.
     fn design(&self) -> &'static str;
     /// What it assumes and offers.
-    fn card(&self) -> Card;
+    fn capabilities(&self) -> Capabilities;
 
     /// The payload of a key. Never waits for a writer longer than one leaf's change.
-    fn get(&self, root: &Root, probe: K::Probe<'_>) -> Sighting;
+    fn get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup;
     /// The same for many: their misses overlap.
-    fn get_many(&self, root: &Root, probes: &[K::Probe<'_>], out: &mut Vec<Sighting>);
+    fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>);
     /// Whether what was seen still stands: asked after following a payload.
-    fn still(&self, seen: Seen) -> bool;
+    fn validate(&self, leaf_version: LeafVersion) -> bool;
     /// Puts a payload under a key, and tells what was there.
     ///
     /// # Errors
@@ -194,56 +195,63 @@ pub trait Index<K: Keys>: Send + Sync {
     /// stays full however often it is split.
     fn put(
         &self,
-        root: &Root,
-        stay: &mut Stay<'_>,
-        probe: K::Probe<'_>,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-        seal: Seal,
-    ) -> Result<Option<Old>>;
+        progress: BatchProgress,
+    ) -> Result<Option<Replaced>>;
     /// Takes a key away, and tells what was there.
     ///
     /// # Errors
     /// As for [`Index::put`].
-    fn remove(&self, root: &Root, stay: &mut Stay<'_>, probe: K::Probe<'_>, seal: Seal) -> Result<Option<Old>>;
-    /// Copies a leaf out into `view`, whose room is used again. Of a scan that wants `wanted` pairs, the leaves that
+    fn remove(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        progress: BatchProgress,
+    ) -> Result<Option<Replaced>>;
+    /// Copies a leaf out into `cursor`, whose room is used again. Of a scan that wants `wanted` pairs, the leaves that
     /// come next are asked for while this one is copied.
-    fn look(&self, root: &Root, toward: Toward<'_, K>, wanted: usize, view: &mut View<K>);
+    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);
 
     /// Copies one leaf out.
-    fn view(&self, root: &Root, toward: Toward<'_, K>) -> View<K> {
-        let mut view = View::default();
-        self.look(root, toward, 0, &mut view);
-        view
+    fn cursor_at(&self, root: &TreeRoot, target: SeekTarget<'_, K>) -> LeafCursor<K> {
+        let mut cursor = LeafCursor::default();
+        self.copy_leaf(root, target, 0, &mut cursor);
+        cursor
     }
 
-    /// Copies out every leaf of a range, from one fence up to another, as they were at one instant. Of what is copied
-    /// `follow` may read whatever the payloads lead to: it is called before the copies are vouched for, and again each
-    /// time that they were not, so only its last call counts. It writes to no tree: it may be called under latches.
+    /// Copies out every leaf of a range, from one separator up to another, as they were at one instant. Of what is
+    /// copied `follow` may read whatever the payloads lead to: it is called before the copies are vouched for, and
+    /// again each time that they were not, so only its last call counts. It writes to no tree: it may be called under
+    /// latches.
     fn snapshot(
         &self,
-        root: &Root,
-        range: (&K::Fence, Option<&K::Fence>),
-        follow: &mut dyn FnMut(&[Glimpse]),
+        root: &TreeRoot,
+        range: (&K::Separator, Option<&K::Separator>),
+        follow: &mut dyn FnMut(&[LeafCopy]),
     ) -> Snapshot;
 
-    /// Plants an empty tree.
+    /// Creates an empty tree.
     ///
     /// # Errors
     /// `NoSpace`.
-    fn plant(&self, stay: &mut Stay<'_>, keyspace: u32) -> Result<Root>;
+    fn create_tree(&self, guard: &mut Guard<'_>, keyspace: u32) -> Result<TreeRoot>;
     /// Gives up every leaf of a tree that nobody uses any more; `freed` is told each payload.
     ///
     /// # Errors
     /// `Poisoned`.
-    fn uproot(&self, root: &Root, stay: &mut Stay<'_>, freed: &mut dyn FnMut(u64)) -> Result<()>;
+    fn drop_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()>;
 
-    /// At open: recovers every leaf to the cut, frees what is not reached, and rebuilds all that is volatile. Parallel
-    /// over `threads`. Alone in the world.
+    /// At open: recovers every leaf to the recovery point, frees what is not reached, and rebuilds all that is
+    /// volatile. Parallel over `threads`. Alone in the world.
     ///
     /// # Errors
     /// `Corrupt`, saying where and what; nothing volatile is to be used then.
-    fn rebuild(&self, cut: Cut, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
-        self.rebuild_when(cut, epoch, threads, None, &mut || Ok(()))
+    fn rebuild(&self, recovery_point: RecoveryPoint, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
+        self.rebuild_when(recovery_point, epoch, threads, None, &mut || Ok(()))
     }
     /// The same; `ready` is asked once everything found has been seen to be sound, before the first store into a
     /// database that had been closed. What the death of a process left is compared with what was `logged` up to the
@@ -253,12 +261,12 @@ pub trait Index<K: Keys>: Send + Sync {
     /// As [`Index::rebuild`], and what `ready` returns; `Corrupt` where the image disagrees with the log.
     fn rebuild_when(
         &self,
-        cut: Cut,
+        recovery_point: RecoveryPoint,
         epoch: Epoch,
         threads: usize,
         logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt>;
     /// Checks every invariant of a tree that nobody writes to meanwhile.
-    fn audit(&self, root: &Root) -> Audit;
+    fn audit(&self, root: &TreeRoot) -> Audit;
 }

@@ -1,67 +1,68 @@
 //! A node: levels 1 and up. Volatile and rebuilt at every open, or, where a design says so, durable in a block of its
 //! own.
 //!
-//! A node is an array of separators' heads, the texts of those whose heads do not say all, and one child more than
-//! separators. Heads are taken after what all separators of the node begin with, its *lead*: what its range shares,
-//! which whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long common
-//! prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all through:
-//! readers race with the one who holds the latch.
+//! A node is an array of separators' heads, the long separators of those whose heads do not say all, and one child more
+//! than separators. Heads are taken after what all separators of the node begin with, its *prefix*: what its range
+//! shares, which whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long
+//! common prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all
+//! through: readers race with the one who holds the latch.
 
 pub mod lined;
+pub mod node_search;
 pub mod sorted;
-pub mod way;
 
+pub use node_search::{Compared, Halved, Interpolated, NodeSearch};
 pub use sorted::Sorted;
-pub use way::{Compared, Halved, Interpolated, Way};
 
 use crate::head::masked;
 use crate::keys::Keys;
 use crate::latch::Latch;
 use crate::locks::Locks;
+use crate::long_separators::LongSeparators;
 use crate::slab::Slab;
-use crate::texts::Texts;
-use holm_medium::{Image, Medium, MediumError, Pen, Pool, Result};
+use holm_medium::{Image, Medium, MediumError, Result, Storage, WriteHandle};
 use holm_search::Search;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// A separator as a node keeps it.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct SeparatorEntry {
     /// Eight bytes after the node's skip.
     pub head: u64,
-    /// The whole text, or 0 where the head says all.
-    pub text: u32,
+    /// The long separator, or 0 where the head says all.
+    pub long: u32,
 }
 
-/// Words of a lead that are compared.
-pub const LEAD_WORDS: usize = 4;
+/// Words of a prefix that are compared.
+pub const PREFIX_WORDS: usize = 4;
 
 /// What all the separators of a node begin with.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Lead {
+pub struct NodePrefix {
     /// Bytes that every key of the node's range begins with.
     pub assured: usize,
     /// Bytes after them that its separators begin with, and not every key need.
     pub extra: usize,
     /// Those bytes, in words that order as they do, zeros after them.
-    pub words: [u64; LEAD_WORDS],
+    pub words: [u64; PREFIX_WORDS],
 }
 
-impl Lead {
-    /// The lead of separators in order, of a node with this range. Where heads say all without it there is nothing
+impl NodePrefix {
+    /// The prefix of separators in order, of a node with this range. Where heads say all without it there is nothing
     /// extra to compare.
-    pub fn of<K: Keys>(range: (&K::Fence, Option<&K::Fence>), fences: &[K::Fence]) -> Self {
+    pub fn of<K: Keys>(range: (&K::Separator, Option<&K::Separator>), separators: &[K::Separator]) -> Self {
         let assured = K::common(range.0, range.1);
-        let extra = match fences {
-            [first, .., last] if fences.iter().any(|fence| K::text(fence, assured).is_some()) => {
-                K::common(first, Some(last)).saturating_sub(assured).min(LEAD_WORDS * 8)
+        let extra = match separators {
+            [first, .., last] if separators.iter().any(|separator| K::as_long(separator, assured).is_some()) => {
+                K::common(first, Some(last)).saturating_sub(assured).min(PREFIX_WORDS * 8)
             }
             _ => 0,
         };
-        let word = |at: usize| masked(K::head(K::probe(&fences[0]), assured + at * 8), extra.saturating_sub(at * 8));
+        let word =
+            |at: usize| masked(K::head(K::search_key(&separators[0]), assured + at * 8), extra.saturating_sub(at * 8));
         let words = std::array::from_fn(|at| if at * 8 < extra { word(at) } else { 0 });
-        Lead { assured, extra, words }
+        NodePrefix { assured, extra, words }
     }
 
     /// Bytes that heads leave out.
@@ -80,12 +81,12 @@ impl Lead {
 pub struct Shape {
     /// Separators; never more than there is room for, whatever a writer is doing.
     pub len: usize,
-    /// [`Lead::assured`].
+    /// [`NodePrefix::assured`].
     pub assured: usize,
-    /// [`Lead::extra`].
+    /// [`NodePrefix::extra`].
     pub extra: usize,
-    /// Whether any separator may have a text.
-    pub texts: bool,
+    /// Whether any separator may be long.
+    pub long: bool,
 }
 
 impl Shape {
@@ -98,13 +99,13 @@ impl Shape {
     /// Whether heads say all of every separator but what the whole range shares.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.extra == 0 && !self.texts
+        self.extra == 0 && !self.long
     }
 }
 
 /// In whose tree a node stands, and how high: leaves are level 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Station {
+pub struct NodeHeader {
     /// The keyspace.
     pub keyspace: u32,
     /// The level; at least 1.
@@ -114,7 +115,7 @@ pub struct Station {
 }
 
 /// A separator, its place among those of a node, and the child to its right.
-pub type Arrival<'a, F> = (usize, &'a F, u32);
+pub type NewChild<'a, F> = (usize, &'a F, u32);
 
 /// A node: storage and search over it; the routing is the same for all.
 pub trait Inner: Default + Send + Sync + 'static {
@@ -122,9 +123,10 @@ pub trait Inner: Default + Send + Sync + 'static {
     const CHILDREN: usize;
     /// Whether nodes lie in blocks of the leaf area, whose numbers are theirs, and outlive the process.
     const DURABLE: bool = false;
-    /// Whether it takes no twig in: where one is full, all twigs are made anew, and this one branch above them.
-    const RENEWED: bool = false;
-    /// Where the latches of its leaves lie, if it is a twig.
+    /// Whether it takes no leaf parent in: where one is full, all leaf parents are made anew, and this one upper node
+    /// above them.
+    const REBUILT_WHEN_FULL: bool = false;
+    /// Where the latches of its leaves lie, if it is a leaf parent.
     type Locks: Locks;
 
     /// The node's latch.
@@ -143,14 +145,14 @@ pub trait Inner: Default + Send + Sync + 'static {
         self.len() == 0
     }
     /// Asks the CPU for what [`Inner::child`] will read, before it is known which child that is.
-    fn approach(&self) {}
+    fn prefetch_children(&self) {}
     /// A word of what the separators share beyond the range.
-    fn lead_word(&self, index: usize) -> u64 {
+    fn prefix_word(&self, index: usize) -> u64 {
         let _ = index;
         0
     }
     /// A separator.
-    fn mark(&self, index: usize) -> Mark;
+    fn entry(&self, index: usize) -> SeparatorEntry;
     /// A child, `0..=len`.
     fn child(&self, index: usize) -> u32;
     /// How many of the first `len` heads are at most `head`.
@@ -165,43 +167,43 @@ pub trait Inner: Default + Send + Sync + 'static {
     /// first of its level, has two children at most, and is there as soon as it is whole.
     fn fill<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        texts: &Texts,
-        station: Station,
-        range: (&K::Fence, Option<&K::Fence>),
-        fences: &[K::Fence],
+        handle: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
+        node_header: NodeHeader,
+        range: (&K::Separator, Option<&K::Separator>),
+        separators: &[K::Separator],
         children: &[u32],
     );
     /// Points `child` elsewhere.
-    fn set_child<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32);
+    fn set_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32);
     /// Takes a separator and the child to its right in, where there is room, in a node of this range.
-    fn adopt<M: Medium, K: Keys>(
+    fn insert_child<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        texts: &Texts,
+        handle: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
         range: &Range<K>,
-        arrival: Arrival<'_, K::Fence>,
-        probe: K::Probe<'_>,
+        new_child: NewChild<'_, K::Separator>,
+        search_key: K::SearchKey<'_>,
     );
     /// Lets go of separator `index` and of the child to its right.
-    fn disown<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize);
+    fn remove_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize);
     /// Gives the upper half of a full node's children to a fresh node of that number; the separator between the two.
     fn split<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        texts: &Texts,
+        handle: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
         range: &Range<K>,
         fresh: (u32, &Self),
-        probe: K::Probe<'_>,
-    ) -> K::Fence;
+        search_key: K::SearchKey<'_>,
+    ) -> K::Separator;
 
     /// What a block says of itself: a durable node, and which; `None` for all else.
-    fn station(image: &Image, offset: u64) -> Option<Station> {
+    fn header(image: &Image, offset: u64) -> Option<NodeHeader> {
         let _ = (image, offset);
         None
     }
     /// Tells a durable node where its block lies: before all else, and always the same. Whether that is in the image.
-    fn stand(&self, image: &Arc<Image>, offset: u64) -> bool {
+    fn attach_block(&self, image: &Arc<Image>, offset: u64) -> bool {
         let _ = (image, offset);
         true
     }
@@ -214,29 +216,30 @@ pub trait Inner: Default + Send + Sync + 'static {
         0
     }
     /// After a crash: finishes or undoes what was under way in a durable node and between it and its right neighbour,
-    /// and derives what is volatile. It is durable once the pen has fenced.
-    fn mend<M: Medium>(&self, pen: &mut Pen<'_, M>, right: Option<&Self>) {
-        let _ = (pen, right);
+    /// and derives what is volatile. It is durable once the write handle has fenced.
+    fn repair_link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
+        let _ = (handle, right);
     }
     /// Gives a durable node up: the tree is gone, or there was none. Known by its caller to who leaves it out.
     #[track_caller]
-    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        let _ = pen;
+    fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        let _ = handle;
     }
 
     /// What all separators begin with.
-    fn lead(&self) -> Lead {
+    fn prefix(&self) -> NodePrefix {
         let Shape { assured, extra, .. } = self.shape();
-        Lead { assured, extra, words: std::array::from_fn(|index| self.lead_word(index)) }
+        NodePrefix { assured, extra, words: std::array::from_fn(|index| self.prefix_word(index)) }
     }
 
-    /// The first or the last child, where the probe lies below or above all that begins as the separators do.
+    /// The first or the last child, where the search key lies below or above all that begins as the separators do.
     #[inline]
-    fn outermost<K: Keys>(&self, shape: Shape, probe: K::Probe<'_>) -> Option<usize> {
+    fn outermost<K: Keys>(&self, shape: Shape, search_key: K::SearchKey<'_>) -> Option<usize> {
         let Shape { len, assured, extra, .. } = shape;
-        for index in 0..extra.div_ceil(8).min(LEAD_WORDS) {
-            // A probe that ends here reads as zeros: if those are equal, separators end here too or have texts.
-            match masked(K::head(probe, assured + index * 8), extra - index * 8).cmp(&self.lead_word(index)) {
+        for index in 0..extra.div_ceil(8).min(PREFIX_WORDS) {
+            // A search key that ends here reads as zeros: if those are equal, separators end here too or have long
+            // separators.
+            match masked(K::head(search_key, assured + index * 8), extra - index * 8).cmp(&self.prefix_word(index)) {
                 Ordering::Less => return Some(0),
                 Ordering::Greater => return Some(len),
                 Ordering::Equal => {}
@@ -245,47 +248,58 @@ pub trait Inner: Default + Send + Sync + 'static {
         None
     }
 
-    /// The child whose range holds the probe.
+    /// The child whose range holds the search key.
     #[inline]
-    fn route<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+    fn route<K: Keys>(&self, search: Search, long_separators: &LongSeparators, search_key: K::SearchKey<'_>) -> usize {
         let shape = self.shape();
         if shape.is_plain() {
-            return self.rank(search, shape.len, K::head(probe, shape.assured));
+            return self.rank(search, shape.len, K::head(search_key, shape.assured));
         }
-        self.route_by_more::<K>(search, texts, probe)
+        self.route_by_more::<K>(search, long_separators, search_key)
     }
 
     /// The same where heads are not all that separators are told apart by.
     #[inline(never)]
-    fn route_by_more<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+    fn route_by_more<K: Keys>(
+        &self,
+        search: Search,
+        long_separators: &LongSeparators,
+        search_key: K::SearchKey<'_>,
+    ) -> usize {
         // Asked again: handed on, it would be written to memory on the way that needs no more.
         let shape = self.shape();
-        if let Some(outermost) = self.outermost::<K>(shape, probe) {
+        if let Some(outermost) = self.outermost::<K>(shape, search_key) {
             return outermost;
         }
-        let head = K::head(probe, shape.skip());
+        let head = K::head(search_key, shape.skip());
         let index = self.rank(search, shape.len, head);
-        if !shape.texts {
+        if !shape.long {
             // The usual case, and a line that need not be looked at.
             return index;
         }
-        match index.checked_sub(1).map(|last| self.mark(last)) {
-            Some(last) if last.text != 0 && last.head == head => {
+        match index.checked_sub(1).map(|last| self.entry(last)) {
+            Some(last) if last.long != 0 && last.head == head => {
                 let below = self.rank_below(search, shape.len, head);
-                self.route_among::<K>(texts, probe, below, index)
+                self.route_among::<K>(long_separators, search_key, below, index)
             }
             _ => index,
         }
     }
 
-    /// The same among marks whose heads are the probe's and some of which have more to say: under a long common prefix
-    /// they may be all. A head that says all stands before its equals.
+    /// The same among entries whose heads are the search key's and some of which have more to say: under a long common
+    /// prefix they may be all. A head that says all stands before its equals.
     #[cold]
-    fn route_among<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>, mut below: usize, mut above: usize) -> usize {
+    fn route_among<K: Keys>(
+        &self,
+        long_separators: &LongSeparators,
+        search_key: K::SearchKey<'_>,
+        mut below: usize,
+        mut above: usize,
+    ) -> usize {
         while below < above {
             let middle = below + (above - below) / 2;
-            let mark = self.mark(middle);
-            if mark.text != 0 && K::compare_text(texts, mark.text, probe) == Ordering::Greater {
+            let entry = self.entry(middle);
+            if entry.long != 0 && K::compare_long(long_separators, entry.long, search_key) == Ordering::Greater {
                 above = middle;
             } else {
                 below = middle + 1;
@@ -294,18 +308,23 @@ pub trait Inner: Default + Send + Sync + 'static {
         below
     }
 
-    /// The child whose range holds the greatest key below the probe.
-    fn route_below<K: Keys>(&self, search: Search, texts: &Texts, probe: K::Probe<'_>) -> usize {
+    /// The child whose range holds the greatest key below the search key.
+    fn route_below<K: Keys>(
+        &self,
+        search: Search,
+        long_separators: &LongSeparators,
+        search_key: K::SearchKey<'_>,
+    ) -> usize {
         let shape = self.shape();
-        if let Some(outermost) = self.outermost::<K>(shape, probe) {
+        if let Some(outermost) = self.outermost::<K>(shape, search_key) {
             return outermost;
         }
-        let head = K::head(probe, shape.skip());
-        let fence = K::fence(probe);
+        let head = K::head(search_key, shape.skip());
+        let separator = K::to_separator(search_key);
         let (mut below, mut above) = (self.rank_below(search, shape.len, head), self.rank(search, shape.len, head));
         while below < above {
             let middle = below + (above - below) / 2;
-            if self.fence::<K>(texts, middle, probe) < fence {
+            if self.separator::<K>(long_separators, middle, search_key) < separator {
                 below = middle + 1;
             } else {
                 above = middle;
@@ -314,57 +333,66 @@ pub trait Inner: Default + Send + Sync + 'static {
         below
     }
 
-    /// The separators and children of a node that is going to be written anew; its texts are forgotten.
-    fn take_apart<K: Keys>(&self, texts: &Texts, probe: K::Probe<'_>) -> (Vec<K::Fence>, Vec<u32>) {
+    /// The separators and children of a node that is going to be written anew; its long separators are forgotten.
+    fn unpack<K: Keys>(
+        &self,
+        long_separators: &LongSeparators,
+        search_key: K::SearchKey<'_>,
+    ) -> (Vec<K::Separator>, Vec<u32>) {
         let len = self.len();
-        let fences = (0..len).map(|index| self.fence::<K>(texts, index, probe)).collect();
+        let separators = (0..len).map(|index| self.separator::<K>(long_separators, index, search_key)).collect();
         let children = (0..=len).map(|index| self.child(index)).collect();
-        self.forget_texts(texts);
-        (fences, children)
+        self.forget_long_separators(long_separators);
+        (separators, children)
     }
 
     /// Of a node that others are going to use, or that is written anew.
-    fn forget_texts(&self, texts: &Texts) {
-        (0..self.len()).for_each(|index| texts.forget(self.mark(index).text));
+    fn forget_long_separators(&self, long_separators: &LongSeparators) {
+        (0..self.len()).for_each(|index| long_separators.forget(self.entry(index).long));
     }
 
-    /// A separator as a fence; the probe was routed here, so its first bytes are the separator's.
-    fn fence<K: Keys>(&self, texts: &Texts, index: usize, probe: K::Probe<'_>) -> K::Fence {
-        let mark = self.mark(index);
-        if mark.text == 0 {
-            return K::from_head(probe, &self.lead(), mark.head);
+    /// A separator, owned; the search key was routed here, so its first bytes are the separator's.
+    fn separator<K: Keys>(
+        &self,
+        long_separators: &LongSeparators,
+        index: usize,
+        search_key: K::SearchKey<'_>,
+    ) -> K::Separator {
+        let entry = self.entry(index);
+        if entry.long == 0 {
+            return K::from_head(search_key, &self.prefix(), entry.head);
         }
-        let mut text = Vec::new();
-        texts.read(mark.text, &mut text);
-        K::from_text(&text)
+        let mut long = Vec::new();
+        long_separators.read(entry.long, &mut long);
+        K::from_long(&long)
     }
 }
 
-/// A fence as a node with this skip keeps it.
-pub fn mark_of<K: Keys>(texts: &Texts, fence: &K::Fence, skip: usize) -> Mark {
-    let text = K::text(fence, skip).map_or(0, |text| texts.keep(text));
-    Mark { head: K::head(K::probe(fence), skip), text }
+/// A separator as a node with this skip keeps it.
+pub fn entry_of<K: Keys>(long_separators: &LongSeparators, separator: &K::Separator, skip: usize) -> SeparatorEntry {
+    let long = K::as_long(separator, skip).map_or(0, |long| long_separators.keep(long));
+    SeparatorEntry { head: K::head(K::search_key(separator), skip), long }
 }
 
 /// Where a range starts and where it ends; `None`: at the lowest key, and nowhere.
-pub type Range<K> = (Option<<K as Keys>::Fence>, Option<<K as Keys>::Fence>);
+pub type Range<K> = (Option<<K as Keys>::Separator>, Option<<K as Keys>::Separator>);
 
 /// The node of a number, found by its block where it has one; blocks are so many bytes long. `None`: there is no such
 /// block.
 pub(crate) fn reach<'a, I: Inner, M: Medium>(
     slab: &'a Slab<I>,
-    pool: &Pool<M>,
+    storage: &Storage<M>,
     number: u32,
     bytes: usize,
 ) -> Option<&'a I> {
-    let node = slab.reach(number)?;
-    node.stand(pool.medium.image(), u64::from(number) * bytes as u64).then_some(node)
+    let node = slab.get_or_allocate(number)?;
+    node.attach_block(storage.medium.image(), u64::from(number) * bytes as u64).then_some(node)
 }
 
 /// A number that nobody uses, and its node. Of a durable one, the number of the block that `take` gives.
 pub(crate) fn fresh<'a, I: Inner, M: Medium>(
     slab: &'a Slab<I>,
-    pool: &Pool<M>,
+    storage: &Storage<M>,
     bytes: usize,
     take: impl FnOnce() -> Result<u32>,
 ) -> Result<(u32, &'a I)> {
@@ -372,7 +400,7 @@ pub(crate) fn fresh<'a, I: Inner, M: Medium>(
         return Ok(slab.take());
     }
     let number = take()?;
-    let node = reach(slab, pool, number, bytes);
+    let node = reach(slab, storage, number, bytes);
     node.map(|node| (number, node)).ok_or(MediumError::TooLarge {
         what: "a node's number",
         found: number.into(),
@@ -381,6 +409,6 @@ pub(crate) fn fresh<'a, I: Inner, M: Medium>(
 }
 
 /// Gives a number back that nobody has used.
-pub(crate) fn unused<I: Inner, M: Medium>(slab: &Slab<I>, pool: &Pool<M>, number: u32) {
-    if I::DURABLE { pool.space.return_block(number) } else { slab.give(number) }
+pub(crate) fn unused<I: Inner, M: Medium>(slab: &Slab<I>, storage: &Storage<M>, number: u32) {
+    if I::DURABLE { storage.space.return_block(number) } else { slab.give(number) }
 }

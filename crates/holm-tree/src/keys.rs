@@ -6,8 +6,8 @@
 //! never hears of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers
 //! must be total, and count only after the leaf's latch has been validated.
 
-use crate::inner::Lead;
-use crate::texts::Texts;
+use crate::inner::NodePrefix;
+use crate::long_separators::LongSeparators;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
@@ -29,57 +29,58 @@ pub enum Role {
     Payload,
 }
 
-/// What slots stand for, how they compare with a probe, and what separates them.
+/// What slots stand for, how they compare with a search key, and what separates them.
 pub trait Keys: Send + Sync + 'static {
     /// Which word of a slot is unique within its leaf.
     const UNIQUE: Role = Role::Payload;
     /// A key that is looked for.
-    type Probe<'a>: Copy;
+    type SearchKey<'a>: Copy;
     /// A key that is kept: a separator, the end of a range. The default is the lowest key of all.
-    type Fence: Clone + Ord + Default + Debug + Send + Sync + 'static;
+    type Separator: Clone + Ord + Default + Debug + Send + Sync + 'static;
 
-    /// A fence as a probe.
-    fn probe(fence: &Self::Fence) -> Self::Probe<'_>;
-    /// A probe as a fence.
-    fn fence(probe: Self::Probe<'_>) -> Self::Fence;
-    /// Eight bytes of the probe after `skip`, so that heads compare as the keys do, ties excepted.
-    fn head(probe: Self::Probe<'_>, skip: usize) -> u64;
-    /// The fingerprint of the probe's whole key.
-    fn print(probe: Self::Probe<'_>) -> u8;
-    /// Whether the slot holds the probe's key.
-    fn is(&self, slot: Slot, probe: Self::Probe<'_>) -> bool;
-    /// The slot's key against the probe's; the slot's head leaves out `skip` bytes, which the two share.
-    fn compare(&self, slot: Slot, skip: usize, probe: Self::Probe<'_>) -> Ordering;
+    /// A separator as a search key.
+    fn search_key(separator: &Self::Separator) -> Self::SearchKey<'_>;
+    /// A search key as a separator.
+    fn to_separator(search_key: Self::SearchKey<'_>) -> Self::Separator;
+    /// Eight bytes of the search key after `skip`, so that heads compare as the keys do, ties excepted.
+    fn head(search_key: Self::SearchKey<'_>, skip: usize) -> u64;
+    /// The fingerprint of the search key.
+    fn fingerprint(search_key: Self::SearchKey<'_>) -> u8;
+    /// Whether the slot holds the search key.
+    fn is(&self, slot: Slot, search_key: Self::SearchKey<'_>) -> bool;
+    /// The slot's key against the search key's; the slot's head leaves out `skip` bytes, which the two share.
+    fn compare(&self, slot: Slot, skip: usize, search_key: Self::SearchKey<'_>) -> Ordering;
     /// Two slots of one leaf.
     fn order(&self, a: Slot, b: Slot) -> Ordering;
     /// The slot's whole key; `None` where the payload leads nowhere.
-    fn key(&self, slot: Slot) -> Option<Self::Fence>;
+    fn key(&self, slot: Slot) -> Option<Self::Separator>;
     /// The slot's head as it is when `skip` bytes are left out; `None` as above.
     fn rehead(&self, slot: Slot, skip: usize) -> Option<u64>;
     /// Asks the CPU for what a comparison with this slot will read.
     fn prefetch(&self, payload: u64) {
         let _ = payload;
     }
-    /// The shortest fence `s` with `low < s <= high`.
-    fn separator(low: &Self::Fence, high: &Self::Fence) -> Self::Fence;
-    /// The least fence of all but the lowest key: nothing but that key itself lies below it.
-    fn least() -> Self::Fence;
+    /// The shortest separator `s` with `low < s <= high`.
+    fn shortest_separator(low: &Self::Separator, high: &Self::Separator) -> Self::Separator;
+    /// The least separator of all but the lowest key: nothing but that key itself lies below it.
+    fn least() -> Self::Separator;
     /// How many bytes all the keys in `low..high` share; at most 255. `None`: no upper end.
-    fn common(low: &Self::Fence, high: Option<&Self::Fence>) -> usize;
-    /// The whole text of a fence, where the head after `skip` bytes does not say all.
-    fn text(fence: &Self::Fence, skip: usize) -> Option<&[u8]>;
-    /// How a text compares with the probe.
-    fn compare_text(texts: &Texts, number: u32, probe: Self::Probe<'_>) -> Ordering;
-    /// The fence that has such a text.
-    fn from_text(text: &[u8]) -> Self::Fence;
-    /// The fence that begins with a node's lead, of which the probe has the assured part, and whose head says the rest.
-    fn from_head(probe: Self::Probe<'_>, lead: &Lead, head: u64) -> Self::Fence;
+    fn common(low: &Self::Separator, high: Option<&Self::Separator>) -> usize;
+    /// The whole separator, where the head after `skip` bytes does not say all.
+    fn as_long(separator: &Self::Separator, skip: usize) -> Option<&[u8]>;
+    /// How a long separator compares with the search key.
+    fn compare_long(long_separators: &LongSeparators, number: u32, search_key: Self::SearchKey<'_>) -> Ordering;
+    /// The separator of which these are the bytes.
+    fn from_long(long: &[u8]) -> Self::Separator;
+    /// The separator that begins with a node's prefix, of which the search key has the assured part, and whose head
+    /// says the rest.
+    fn from_head(search_key: Self::SearchKey<'_>, prefix: &NodePrefix, head: u64) -> Self::Separator;
     /// The end of the range of all the keys that start with the first `skip` bytes of `key`; `None` if it has no end.
-    fn beyond(key: &Self::Fence, skip: usize) -> Option<Self::Fence>;
+    fn beyond(key: &Self::Separator, skip: usize) -> Option<Self::Separator>;
     /// Whether a key's first bytes are those of another key.
-    fn shares(key: &Self::Fence, other: &Self::Fence, skip: usize) -> bool;
-    /// The first `count` bytes of a key as a fence.
-    fn cut(key: &Self::Fence, count: usize) -> Self::Fence;
+    fn shares(key: &Self::Separator, other: &Self::Separator, skip: usize) -> bool;
+    /// The first `count` bytes of a key as a separator.
+    fn truncate(key: &Self::Separator, count: usize) -> Self::Separator;
     /// At open, of every slot found in a leaf of a keyspace whose heads leave out `skip` bytes: whether what it leads
     /// to is what was written, where there is reason to doubt it.
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
@@ -98,14 +99,14 @@ pub trait Keys: Send + Sync + 'static {
     }
     /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where an
     /// end leads nowhere, or to what was not written.
-    fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Fence, Self::Fence)> {
+    fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Separator, Self::Separator)> {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))
     }
     /// Whether what a slot leads to has its head, and its fingerprint where it has one: asked before something is
     /// derived from its key.
-    fn is_own(&self, slot: Slot, skip: usize, print: Option<u8>) -> bool {
-        let _ = (slot, skip, print);
+    fn is_own(&self, slot: Slot, skip: usize, fingerprint: Option<u8>) -> bool {
+        let _ = (slot, skip, fingerprint);
         true
     }
     /// Offset and length in words of the record that a payload leads to.
@@ -121,33 +122,33 @@ pub struct Words;
 
 impl Keys for Words {
     const UNIQUE: Role = Role::Head;
-    type Probe<'a> = u64;
-    type Fence = u64;
+    type SearchKey<'a> = u64;
+    type Separator = u64;
 
-    fn probe(fence: &u64) -> u64 {
-        *fence
+    fn search_key(separator: &u64) -> u64 {
+        *separator
     }
-    fn fence(probe: u64) -> u64 {
-        probe
+    fn to_separator(search_key: u64) -> u64 {
+        search_key
     }
-    fn compare_text(_: &Texts, _: u32, _: u64) -> Ordering {
+    fn compare_long(_: &LongSeparators, _: u32, _: u64) -> Ordering {
         Ordering::Equal
     }
     #[inline]
-    fn head(probe: u64, _: usize) -> u64 {
-        probe
+    fn head(search_key: u64, _: usize) -> u64 {
+        search_key
     }
     #[inline]
-    fn print(probe: u64) -> u8 {
-        (probe.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+    fn fingerprint(search_key: u64) -> u8 {
+        (search_key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
     }
     #[inline]
-    fn is(&self, slot: Slot, probe: u64) -> bool {
-        slot.head == probe
+    fn is(&self, slot: Slot, search_key: u64) -> bool {
+        slot.head == search_key
     }
     #[inline]
-    fn compare(&self, slot: Slot, _: usize, probe: u64) -> Ordering {
-        slot.head.cmp(&probe)
+    fn compare(&self, slot: Slot, _: usize, search_key: u64) -> Ordering {
+        slot.head.cmp(&search_key)
     }
     #[inline]
     fn order(&self, a: Slot, b: Slot) -> Ordering {
@@ -159,7 +160,7 @@ impl Keys for Words {
     fn rehead(&self, slot: Slot, _: usize) -> Option<u64> {
         Some(slot.head)
     }
-    fn separator(_: &u64, high: &u64) -> u64 {
+    fn shortest_separator(_: &u64, high: &u64) -> u64 {
         *high
     }
     fn least() -> u64 {
@@ -168,13 +169,13 @@ impl Keys for Words {
     fn common(_: &u64, _: Option<&u64>) -> usize {
         0
     }
-    fn text(_: &u64, _: usize) -> Option<&[u8]> {
+    fn as_long(_: &u64, _: usize) -> Option<&[u8]> {
         None
     }
-    fn from_text(text: &[u8]) -> u64 {
-        text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
+    fn from_long(long: &[u8]) -> u64 {
+        long.iter().fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
-    fn from_head(_: u64, _: &Lead, head: u64) -> u64 {
+    fn from_head(_: u64, _: &NodePrefix, head: u64) -> u64 {
         head
     }
     fn beyond(_: &u64, _: usize) -> Option<u64> {
@@ -183,7 +184,7 @@ impl Keys for Words {
     fn shares(_: &u64, _: &u64, skip: usize) -> bool {
         skip == 0
     }
-    fn cut(_: &u64, _: usize) -> u64 {
+    fn truncate(_: &u64, _: usize) -> u64 {
         0
     }
 }

@@ -30,34 +30,34 @@ impl Latch {
 
     /// Whether nothing has changed since: everything read in between then belongs together.
     #[inline]
-    pub fn still(&self, seen: Version) -> bool {
+    pub fn validate(&self, version: Version) -> bool {
         // The reads before must not be satisfied after the version is looked at again.
         fence(Ordering::Acquire);
-        self.0.load(Ordering::Relaxed) == seen.0
+        self.0.load(Ordering::Relaxed) == version.0
     }
 
     /// Takes the latch if nothing has changed since.
     #[inline]
-    pub fn hold(&self, seen: Version) -> Option<Held<'_>> {
-        let taken = self.0.compare_exchange(seen.0, seen.0 | 1, Ordering::Acquire, Ordering::Relaxed);
+    pub fn try_lock(&self, version: Version) -> Option<LatchGuard<'_>> {
+        let taken = self.0.compare_exchange(version.0, version.0 | 1, Ordering::Acquire, Ordering::Relaxed);
         taken.ok()?;
         // The stores that follow must not become visible before the version is odd.
         fence(Ordering::Release);
-        Some(Held { latch: self, after: seen.0 + 2 })
+        Some(LatchGuard { latch: self, after: version.0 + 2 })
     }
 }
 
 /// A latch taken; dropping it lets go, with a new version.
 #[derive(Debug)]
 #[must_use = "the latch is let go at once"]
-pub struct Held<'a> {
+pub struct LatchGuard<'a> {
     latch: &'a Latch,
     after: u64,
 }
 
-impl Held<'_> {
+impl LatchGuard<'_> {
     /// Lets go with the version as it was: nothing has been written.
-    pub fn undo(mut self) {
+    pub fn unlock_unchanged(mut self) {
         self.after -= 2;
     }
 
@@ -67,7 +67,7 @@ impl Held<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for LatchGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         self.latch.0.store(self.after, Ordering::Release);

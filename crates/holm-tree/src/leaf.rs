@@ -1,23 +1,23 @@
 //! A leaf: one way to keep pairs in a block of persistent lines. A file in this folder *is* a design.
 //!
 //! Two contracts. **Readers race** with one writer: they must end and must not panic on any bits whatever; their
-//! answers count only after the caller has validated the latch. **Writers are alone**: the forest holds the latch and
-//! lends the pen. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
+//! answers count only after the caller has validated the latch. **Writers are alone**: the tree set holds the latch and
+//! lends the write handle. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
 
 pub mod buffered;
 
 use crate::keys::{Keys, Role};
 pub use crate::pairs::{MOST_PAIRS, Pairs};
-use holm_medium::{Area, Epoch, Image, Loc, Medium, MediumError, Pen, Persistent, Result};
+use holm_medium::{Area, Epoch, Image, Loc, Medium, MediumError, Persistent, Result, WriteHandle};
 use holm_search::Search;
 
 /// What a design assumes and offers; printed beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Card {
+pub struct Capabilities {
     /// The paper, for the report.
     pub source: &'static str,
     /// Durable at the end of the epoch, by versions; the rest are durable when an operation returns.
-    pub defers: bool,
+    pub per_epoch: bool,
     /// Correct only where the stores to one line persist in order; excused from the word model.
     pub needs_line_order: bool,
     /// Only for slots that hold whole keys; for keys that lie in records it is refused, and so by the store.
@@ -25,19 +25,19 @@ pub struct Card {
     /// Which blocks are leaves is known by following `next` from the first one; otherwise each block says so itself.
     pub linked: bool,
     /// Keeps what it is given. Only the blackhole does not.
-    pub keeps: bool,
+    pub stores_pairs: bool,
 }
 
-impl Card {
+impl Capabilities {
     /// Whether the design can keep such keys. Whoever goes through all designs with keys that lie in records asks this.
-    pub fn suits<K: Keys>(self) -> bool {
+    pub fn supports<K: Keys>(self) -> bool {
         !self.needs_whole_keys || K::UNIQUE == Role::Head
     }
 }
 
 /// What a leaf looks through: what slots stand for, the vector kernels chosen when the tree was opened, and the other
 /// blocks.
-pub struct Lens<'a, K> {
+pub struct ReadContext<'a, K> {
     /// What slots stand for.
     pub keys: &'a K,
     /// How to search.
@@ -46,7 +46,7 @@ pub struct Lens<'a, K> {
     pub image: Option<&'a Image>,
 }
 
-impl<'a, K> Lens<'a, K> {
+impl<'a, K> ReadContext<'a, K> {
     /// The block of a number.
     #[inline]
     pub fn block<L: Leaf>(self, number: u32) -> Option<&'a L> {
@@ -54,12 +54,12 @@ impl<'a, K> Lens<'a, K> {
     }
 }
 
-impl<K> Clone for Lens<'_, K> {
+impl<K> Clone for ReadContext<'_, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<K> Copy for Lens<'_, K> {}
+impl<K> Copy for ReadContext<'_, K> {}
 
 /// Whose a leaf is, and what its range shares.
 #[derive(Clone, Copy, Debug)]
@@ -74,11 +74,11 @@ pub struct Home {
 
 /// A payload that has given way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Old {
+pub struct Replaced {
     /// What it was.
     pub payload: u64,
     /// It was stored in this very epoch: no crash can bring it back, so its record may be freed at once.
-    pub young: bool,
+    pub same_epoch: bool,
 }
 
 /// There is no room: split, or make place some other way, and come back.
@@ -106,11 +106,11 @@ pub struct Fresh<'a, L: Leaf> {
     /// The block.
     pub leaf: &'a L,
     /// Its volatile side.
-    pub beside: &'a L::Beside,
+    pub volatile: &'a L::Volatile,
 }
 
 /// What a full leaf, and whoever makes room in it, must be told.
-pub struct Room<'a, L: Leaf, F> {
+pub struct SplitRequest<'a, L: Leaf, F> {
     /// The leaf's number.
     pub own: u32,
     /// Blocks to use.
@@ -134,7 +134,7 @@ pub struct Split<F> {
 
 /// Where a crash cut history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum RecoveryPoint {
     /// Only the process died: every store it made is there (or there was no crash at all).
     Visible,
     /// Power was lost: what was labelled with this epoch or an earlier one is there whole, the rest is not to be seen.
@@ -143,7 +143,7 @@ pub enum Cut {
 
 /// What recovery found a block to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum BlockState {
     /// Nothing: the block is free.
     Free,
     /// A leaf of a keyspace.
@@ -154,7 +154,7 @@ pub enum Fate {
         first: bool,
     },
     /// One of the blocks behind a leaf's first one, which it names.
-    Behind {
+    Overflow {
         /// The keyspace.
         keyspace: u32,
         /// The number of the leaf, which is one whatever its own block is found to be.
@@ -187,7 +187,7 @@ pub(crate) fn damaged_in(
 /// One way to keep pairs in a block of persistent lines.
 pub trait Leaf: Persistent + Sized {
     /// What the design assumes and offers.
-    const CARD: Card;
+    const CAPABILITIES: Capabilities;
     /// The most pairs a leaf holds.
     const CAPACITY: usize;
     /// The most blocks a leaf consists of: its own, whose number is the leaf's, and those behind it.
@@ -198,62 +198,77 @@ pub trait Leaf: Persistent + Sized {
     const NEEDS_BEFORE: bool = false;
     /// Numbers of blocks are less than this, for designs that keep them in few bits.
     const NUMBERS: u32 = u32::MAX;
-    /// The leaf's volatile side, kept in its berth: rebuilt by [`Leaf::recover`], gone with the process.
-    type Beside: Default + Send + Sync + 'static;
+    /// The leaf's volatile side, kept in its leaf descriptor: rebuilt by [`Leaf::recover`], gone with the process.
+    type Volatile: Default + Send + Sync + 'static;
 
     /// The payload of a key.
-    fn get<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64>;
+    fn get<K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64>;
 
     /// Asks the CPU for the lines of the block that one operation by itself will read, nothing of it having been read
     /// yet. Of all of them, unless the design knows better.
     #[inline]
-    fn summon(&self) {
+    fn prefetch_block(&self) {
         holm_search::prefetch_lines(self);
     }
 
-    /// Asks the CPU for the first line of the block: what [`Leaf::aim`] reads.
-    fn approach(&self) {
+    /// Asks the CPU for the first line of the block: what [`Leaf::prefetch_pairs`] reads.
+    fn prefetch_header(&self) {
         holm_search::prefetch(self);
     }
 
     /// Asks the CPU for the lines of the block that [`Leaf::get`] will read, having read the first one. Of all of them,
     /// unless the design knows better.
-    fn aim<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        let _ = (beside, lens, probe);
+    fn prefetch_pairs<K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) {
+        let _ = (volatile, context, search_key);
         holm_search::prefetch_lines(self);
     }
 
     /// A payload that [`Leaf::get`] will probably have to look at, found without looking at any record.
-    fn glance<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let _ = (beside, lens, probe);
+    fn candidate_payload<K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let _ = (volatile, context, search_key);
         None
     }
 
     /// Every live pair of the block, in any order.
-    fn live(&self, beside: &Self::Beside, out: &mut Pairs);
+    fn block_pairs(&self, volatile: &Self::Volatile, out: &mut Pairs);
 
     /// Every live pair of the leaf, in any order: those of its block, and of the blocks behind it.
-    fn gather<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, out: &mut Pairs) {
-        let _ = lens;
-        self.live(beside, out);
+    fn leaf_pairs<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>, out: &mut Pairs) {
+        let _ = context;
+        self.block_pairs(volatile, out);
     }
 
     /// The number of the block at a place behind the leaf's own, from 1 on; 0 where there is none, and beyond that.
-    fn behind<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, place: usize) -> u32 {
-        let _ = (beside, lens, place);
+    fn overflow_block<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>, place: usize) -> u32 {
+        let _ = (volatile, context, place);
         0
     }
 
     /// The number of a block of the leaf that the insert or removal just done has given up, as durably as that; 0 is
     /// none. Asked once after each, by who holds the leaf.
-    fn shed(&self, beside: &Self::Beside) -> u32 {
-        let _ = beside;
+    fn take_detached(&self, volatile: &Self::Volatile) -> u32 {
+        let _ = volatile;
         0
     }
 
     /// Whether so few pairs are left that a merge is worth an attempt.
-    fn sparse<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) -> bool {
-        let _ = (beside, lens);
+    fn sparse<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) -> bool {
+        let _ = (volatile, context);
         false
     }
 
@@ -264,14 +279,14 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// The latest epoch in which the leaf changed, for designs that know.
-    fn stamp<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) -> Epoch {
-        let _ = (beside, lens);
+    fn stamp<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) -> Epoch {
+        let _ = (volatile, context);
         0
     }
 
     /// Of a block as the death of a process left it: each line as it was last logged, if it was, and all lines as they
     /// were found. Whether the state at the end of the last logged epoch is the same in both, as far as it was logged.
-    /// Designs that do not defer cannot tell, and say yes.
+    /// Designs that are not durable per epoch cannot tell, and say yes.
     fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
         let _ = (logged, found, epoch);
         true
@@ -297,13 +312,13 @@ pub trait Leaf: Persistent + Sized {
     }
 
     /// Where the leaf's range starts, for linked designs that keep that durably: after a rebuild it is where it was.
-    fn low<K: Keys>(&self, lens: Lens<'_, K>) -> Option<K::Fence> {
-        let _ = lens;
+    fn low<K: Keys>(&self, context: ReadContext<'_, K>) -> Option<K::Separator> {
+        let _ = context;
         None
     }
 
     /// Makes a fresh block an empty leaf that a crash finds as such.
-    fn format<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, home: Home);
+    fn format<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, home: Home);
 
     /// Puts a payload under a key, replacing what was there.
     ///
@@ -311,12 +326,12 @@ pub trait Leaf: Persistent + Sized {
     /// [`Full`]: nothing has changed.
     fn insert<M: Medium, K: Keys>(
         &self,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full>;
+    ) -> std::result::Result<Option<Replaced>, Full>;
 
     /// Whether not even a key that is there could be taken away before room is made: for designs that append.
     fn crowded(&self) -> bool {
@@ -326,11 +341,11 @@ pub trait Leaf: Persistent + Sized {
     /// Takes a key away. The leaf is not [`Leaf::crowded`].
     fn remove<M: Medium, K: Keys>(
         &self,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old>;
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced>;
 
     /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
     /// or by replacement with two. Blocks not named in the answer, nor behind one that is, are free again, whatever
@@ -338,51 +353,61 @@ pub trait Leaf: Persistent + Sized {
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence>;
+        range: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator>;
 
     /// Makes room as [`Leaf::split`] does, for a pair that found none; tells whether the pair was put as well. A design
     /// does so where that costs less than an insert of its own, and only if its key is not there.
     fn split_and_put<M: Medium, K: Keys>(
         &self,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> (Split<K::Fence>, bool) {
-        let _ = (probe, payload);
-        (self.split(room.own, beside, lens, pen, room.fresh, room.range), false)
+    ) -> (Split<K::Separator>, bool) {
+        let _ = (search_key, payload);
+        (self.split(request.own, volatile, context, handle, request.fresh, request.range), false)
     }
 
     /// How this leaf and its right neighbour can become one. Asked without a latch first, where the answer is a hint,
     /// and again under both latches. Refuses two that would soon be split again.
-    fn join<K: Keys>(&self, beside: &Self::Beside, right: (&Self, &Self::Beside), lens: Lens<'_, K>) -> Join {
-        let _ = (beside, right, lens);
+    fn join<K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        right: (&Self, &Self::Volatile),
+        context: ReadContext<'_, K>,
+    ) -> Join {
+        let _ = (volatile, right, context);
         Join::Move
     }
 
     /// Takes over the range of an empty neighbour, as [`Leaf::join`] has said: [`Leaf::stamp`] tells of this epoch from
     /// now on, so that an answer about that range is as late as the removals there.
-    fn take_over<M: Medium, K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
-        let _ = (beside, lens, pen);
+    fn take_over<M: Medium, K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+    ) {
+        let _ = (volatile, context, handle);
     }
 
     /// Takes the pairs of the right neighbour over and passes over it, if the design can and they fit well; tells
     /// whether it did. The right leaf is given up then, and this one has both ranges.
     fn absorb<M: Medium, K: Keys>(
         &self,
-        beside: &Self::Beside,
-        right: (&Self, &Self::Beside),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Self::Volatile,
+        right: (&Self, &Self::Volatile),
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> bool {
-        let _ = (beside, right, lens, pen);
+        let _ = (volatile, right, context, handle);
         false
     }
 
@@ -390,89 +415,104 @@ pub trait Leaf: Persistent + Sized {
     /// into `fresh`, if the design can and they fit well; tells whether it did. Both are given up then.
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Self::Beside); 2],
+        own: [(u32, &Self::Volatile); 2],
         right: &Self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: Fresh<'_, Self>,
-        range: (&K::Fence, Option<&K::Fence>),
+        range: (&K::Separator, Option<&K::Separator>),
     ) -> bool {
-        let _ = (own, right, lens, pen, fresh, range);
+        let _ = (own, right, context, handle, fresh, range);
         false
     }
 
     /// Gives the leaf up, pairs and all: its keyspace has been dropped. Of a leaf of several blocks, each is given up,
     /// the last one first.
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>);
 
-    /// After a crash: brings the block to the state of the cut, durably and idempotently, forgets what was beside it,
-    /// and says what it is, which does not depend on whether others name it. Other blocks may be looked at through
-    /// `peer`, and written to where their own recovery writes nothing; they may be under recovery themselves at the
-    /// same time.
+    /// After a crash: brings the block to the state of the recovery point, durably and idempotently, forgets what was
+    /// beside it, and says what it is, which does not depend on whether others name it. Other blocks may be looked at
+    /// through `peer`, and written to where their own recovery writes nothing; they may be under recovery themselves at
+    /// the same time.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        beside: &Self::Beside,
-        pen: &mut Pen<'_, M>,
-        cut: Cut,
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        recovery_point: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate>;
+    ) -> Result<BlockState>;
 
-    /// After a crash, once all blocks are at the cut: these are behind this one, each of which names it. They are told
-    /// to it alone, which may hold nothing itself.
+    /// After a crash, once all blocks are at the recovery point: these are behind this one, each of which names it.
+    /// They are told to it alone, which may hold nothing itself.
     ///
     /// # Errors
     /// `Corrupt`, where no crash can have left them so.
-    fn enlist<K: Keys>(&self, own: u32, beside: &Self::Beside, lens: Lens<'_, K>, behind: &[u32]) -> Result<()> {
-        let _ = (beside, lens);
-        Err(damaged::<Self>((own, 0), "blocks behind a leaf's own", format!("{behind:?}"), "none"))
+    fn attach_overflow<K: Keys>(
+        &self,
+        own: u32,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        overflow_numbers: &[u32],
+    ) -> Result<()> {
+        let _ = (volatile, context);
+        Err(damaged::<Self>((own, 0), "blocks behind a leaf's own", format!("{overflow_numbers:?}"), "none"))
     }
 
-    /// For designs that are not linked and do not defer, or whose leaves are of several blocks: of a block that
-    /// `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and what
-    /// slots stand for can be asked. Takes away, idempotently, what a crash left half done within the leaf, and gives
-    /// up one that holds nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is one.
-    /// Touches no other leaf. The pen fences once all leaves are done.
+    /// For designs that are not linked and not durable per epoch, or whose leaves are of several blocks: of a block
+    /// that `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and
+    /// what slots stand for can be asked. Takes away, idempotently, what a crash left half done within the leaf, and
+    /// gives up one that holds nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is
+    /// one. Touches no other leaf. The write handle fences once all leaves are done.
     ///
     /// # Errors
     /// `Corrupt`, for bits that no crash can have left there.
-    fn normalise<M: Medium, K: Keys>(
+    fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         placed: bool,
     ) -> Result<bool> {
-        let _ = (own, beside, lens, pen, placed);
+        let _ = (own, volatile, context, handle, placed);
         Ok(true)
     }
 
     /// For linked designs, once the chain is known, and for others where keys of two neighbours overlap: finishes or
-    /// undoes what was under way between a leaf and its right neighbour, and derives what depends on that one. The pen
-    /// fences once all are mended; what must be durable before that, `mend` fences itself.
-    fn mend<M: Medium, K: Keys>(
+    /// undoes what was under way between a leaf and its right neighbour, and derives what depends on that one. The
+    /// write handle fences once all are mended; what must be durable before that, `repair_link` fences itself.
+    fn repair_link<M: Medium, K: Keys>(
         &self,
-        beside: &Self::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         right: Option<&Self>,
     ) {
-        let _ = (beside, lens, pen, right);
+        let _ = (volatile, context, handle, right);
     }
 
     /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
-    /// that are passed over so hold nothing, and are free once the pen has fenced.
-    fn relink<M: Medium, K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        let _ = (beside, lens, pen, next);
-        assert!(!Self::CARD.linked, "leaves passed over would be given out while the chain still leads to them");
+    /// that are passed over so hold nothing, and are free once the write handle has fenced.
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        volatile: &Self::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        let _ = (volatile, context, handle, next);
+        assert!(
+            !Self::CAPABILITIES.linked,
+            "leaves passed over would be given out while the chain still leads to them"
+        );
     }
 
     /// Derives the volatile side anew, the durable one being sound.
-    fn rederive<K: Keys>(&self, beside: &Self::Beside, lens: Lens<'_, K>) {
-        let _ = (beside, lens);
+    fn rebuild_volatile<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) {
+        let _ = (volatile, context);
     }
 }

@@ -1,46 +1,47 @@
 //! Persistent B+-trees whose leaves are exchangeable designs.
 //!
-//! A tree maps probes to payloads, both one word wide where it matters, over any medium of `holm-medium`. Leaves are
-//! durable, everything above them is derived at open. Here are the traits, the forest, the nodes and the leaf that the
-//! store uses; the leaves of the literature are in `holm-designs`. This crate hears of byte strings only through [`Keys`], and of stores not at all.
+//! A tree maps search keys to payloads, both one word wide where it matters, over any medium of `holm-medium`. Leaves
+//! are durable, everything above them is derived at open. Here are the traits, the tree set, the nodes and the leaf
+//! that the store uses; the leaves of the literature are in `holm-designs`. This crate hears of byte strings only
+//! through [`Keys`], and of stores not at all.
 #![forbid(unsafe_code)]
 
 mod audit;
-mod berth;
+mod descriptor;
 mod design;
 pub mod designs;
-mod forest;
+mod drop_tree;
 pub mod head;
 mod index;
 pub mod inner;
+mod inner_levels;
 pub mod keys;
 pub mod latch;
 pub mod leaf;
 mod load;
 pub mod locks;
+pub mod long_separators;
 mod merge;
 pub mod pair;
 pub mod pairs;
-mod reach;
+mod reachable;
 mod rebuild;
-mod renew;
+mod rebuild_levels;
 mod restore;
+mod sharded_counter;
 mod shrink;
 mod slab;
 mod snapshot;
-mod spine;
 mod split;
 pub mod sync;
-mod tally;
-pub mod texts;
-mod uproot;
+mod tree_set;
 
 pub use audit::Audit;
 pub use design::{Design, Entry};
-pub use forest::Forest;
-pub use index::{Glimpse, Index, Rebuilt, Root, Seal, Seen, Sighting, Toward, View};
+pub use index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 pub use keys::{Keys, Role, Slot, Words};
-pub use latch::{Held, Latch, Version};
+pub use latch::{Latch, LatchGuard, Version};
+pub use long_separators::LongSeparators;
 pub use slab::Slab;
 pub use snapshot::Snapshot;
-pub use texts::Texts;
+pub use tree_set::TreeSet;

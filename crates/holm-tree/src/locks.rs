@@ -28,9 +28,9 @@ pub trait Locks: Default + Send + Sync + 'static {
 
 /// Each leaf has its own.
 #[derive(Default, Debug)]
-pub struct InBerths;
+pub struct PerLeaf;
 
-impl Locks for InBerths {
+impl Locks for PerLeaf {
     type Own = Latch;
 
     #[inline]

@@ -1,27 +1,27 @@
 //! Merges: a sparse leaf with a neighbour, and then the nodes above that have become sparse by it.
 //!
-//! A merge follows a removal and is an operation of its own under the removal's label. Two leaves merge under one twig
-//! only: a leaf that is alone there waits for its twig to merge with a sibling, after which the leaves on both sides of
-//! the seam are tried. Every latch is tried and none is waited for, the parent's first as in a split, so no two threads
-//! can wait for each other. A merge that misses a latch is tried again a few times; then the next removal from either
-//! leaf tries.
+//! A merge follows a removal and is an operation of its own under the removal's label. Two leaves merge under one leaf
+//! parent only: a leaf that is alone there waits for its leaf parent to merge with a sibling, after which the leaves on
+//! both sides of the seam are tried. Every latch is tried and none is waited for, the parent's first as in a split, so
+//! no two threads can wait for each other. A merge that misses a latch is tried again a few times; then the next
+//! removal from either leaf tries.
 //!
 //! Hysteresis: a merged leaf is at most half full, or keeps a quarter of its room where it takes over the range of an
 //! empty one, so filling and emptying a leaf in turns does not split and merge each time. An empty leaf between two
 //! full ones stays until one of them is sparse. So of a run of leaves that removals have emptied one is left, or two
-//! where a twig ends within it.
+//! where a leaf parent ends within it.
 
 use crate::design::Design;
-use crate::forest::{Forest, Taken, back_off};
-use crate::index::{Root, Toward};
+use crate::index::{SeekTarget, TreeRoot};
 use crate::inner::Inner;
+use crate::inner_levels::Path;
 use crate::keys::Keys;
-use crate::latch::Held;
+use crate::latch::LatchGuard;
 use crate::leaf::{Join, Leaf};
 use crate::shrink::is_sparse;
-use crate::spine::Path;
-use crate::split::{Child, Raw};
-use holm_medium::{Medium, Pen, Stay};
+use crate::split::{Child, FreshBlock};
+use crate::tree_set::{LatchedLeaf, TreeSet, back_off};
+use holm_medium::{Guard, Medium, WriteHandle};
 
 /// Further attempts of a merge that misses a latch.
 const RETRIES: u32 = 4;
@@ -47,22 +47,22 @@ struct Merged {
     given_up: [Option<u32>; 2],
     /// Whether the fresh block is the merged leaf.
     uses_fresh: bool,
-    /// Whether the twig has few children now.
+    /// Whether the leaf parent has few children now.
     sparse_twig: bool,
 }
 
-/// A leaf's place in a twig, and its right neighbour's: both latched, unless they share a latch.
+/// A leaf's place in a leaf parent, and its right neighbour's: both latched, unless they share a latch.
 struct Latched<'a, D: Design> {
-    left: Taken<'a, D>,
+    left: LatchedLeaf<'a, D>,
     right: Child<'a, D>,
-    right_held: Option<Held<'a>>,
+    right_held: Option<LatchGuard<'a>>,
 }
 
 impl<D: Design> Latched<'_, D> {
     /// Nothing has been written.
     fn undo(self) {
-        self.right_held.into_iter().for_each(Held::undo);
-        self.left.held.undo();
+        self.right_held.into_iter().for_each(LatchGuard::unlock_unchanged);
+        self.left.held.unlock_unchanged();
     }
 }
 
@@ -83,25 +83,25 @@ pub(crate) fn pairs_with(position: usize, len: usize) -> impl Iterator<Item = us
     [right, left].into_iter().flatten().filter(move |left| *left < len)
 }
 
-impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
-    /// Merges the probe's leaf with a neighbour and then the nodes above, where they are sparse. Worth an attempt, not
-    /// a wait, and no error: the removal before it is complete.
-    pub(crate) fn merge(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>) {
-        match self.merge_leaf(root, stay, probe) {
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Merges the search key's leaf with a neighbour and then the nodes above, where they are sparse. Worth an attempt,
+    /// not a wait, and no error: the removal before it is complete.
+    pub(crate) fn merge(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
+        match self.merge_leaf(root, guard, search_key) {
             Attempt::Merged(true) | Attempt::Alone => {}
             Attempt::Merged(false) | Attempt::Apart | Attempt::Missed => return,
         }
-        let mut pending = vec![(1, K::fence(probe))];
+        let mut pending = vec![(1, K::to_separator(search_key))];
         for _ in 0..MOST_MERGES {
             let Some((level, key)) = pending.pop() else { return };
-            let probe = K::probe(&key);
+            let search_key = K::search_key(&key);
             if level == 0 {
-                if let Attempt::Merged(true) = self.merge_leaf(root, stay, probe) {
+                if let Attempt::Merged(true) = self.merge_leaf(root, guard, search_key) {
                     pending.push((1, key));
                 }
                 continue;
             }
-            match retried(|| self.spine.merge_node::<M, K>(&self.quill, root, stay, level, probe)) {
+            match retried(|| self.inner.merge_node::<M, K>(&self.writer, root, guard, level, search_key)) {
                 Attempt::Merged(seam) => {
                     pending.extend([(level + 1, key.clone()), (level, key), (level - 1, seam)]);
                 }
@@ -111,15 +111,18 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    /// Merges the probe's leaf with its right neighbour or its left one. Tells whether the twig is sparse afterwards.
-    fn merge_leaf(&self, root: &Root, stay: &Stay<'_>, probe: K::Probe<'_>) -> Attempt<bool> {
+    /// Merges the search key's leaf with its right neighbour or its left one. Tells whether the leaf parent is sparse
+    /// afterwards.
+    fn merge_leaf(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) -> Attempt<bool> {
         retried(|| {
-            let Some(path) = self.spine.walk::<K>(root, &Toward::Holding(probe)) else { return Attempt::Missed };
-            if path.twig.node.is_empty() {
-                return if path.branches.is_empty() { Attempt::Apart } else { Attempt::Alone };
+            let Some(path) = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key)) else {
+                return Attempt::Missed;
+            };
+            if path.leaf_parent.node.is_empty() {
+                return if path.uppers.is_empty() { Attempt::Apart } else { Attempt::Alone };
             }
-            let mut pairs = pairs_with(path.twig.position, path.twig.node.len());
-            let merged = pairs.find_map(|left| match self.try_merge(stay, &path, left, probe) {
+            let mut pairs = pairs_with(path.leaf_parent.position, path.leaf_parent.node.len());
+            let merged = pairs.find_map(|left| match self.try_merge(guard, &path, left, search_key) {
                 Attempt::Apart => None,
                 other => Some(other),
             });
@@ -127,24 +130,30 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         })
     }
 
-    /// Merges the leaves at a position of the path's twig and to the right of it.
-    fn try_merge(&self, stay: &Stay<'_>, path: &Path<'_, D, K>, position: usize, probe: K::Probe<'_>) -> Attempt<bool> {
+    /// Merges the leaves at a position of the path's leaf parent and to the right of it.
+    fn try_merge(
+        &self,
+        guard: &Guard<'_>,
+        path: &Path<'_, D, K>,
+        position: usize,
+        search_key: K::SearchKey<'_>,
+    ) -> Attempt<bool> {
         let Some((left, right)) = self.child(path, position).zip(self.child(path, position + 1)) else {
             return Attempt::Missed;
         };
         // A hint: most leaves are refused here, before any latch is taken and any reader disturbed.
-        if left.1.join(&left.2.beside, (right.1, &right.2.beside), self.lens()) == Join::Apart {
+        if left.1.join(&left.2.volatile, (right.1, &right.2.volatile), self.context()) == Join::Apart {
             return Attempt::Apart;
         }
         // Before the label is validated: a tick in between could release a block that is too young for this label.
-        let raw = self.raw(stay).ok();
-        let merged = self.merge_latched(stay, path, position, probe, raw.as_ref());
+        let fresh_block = self.fresh_block(guard).ok();
+        let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
-        raw.into_iter().filter(|_| !uses_fresh).for_each(|raw| self.unused(raw));
+        fresh_block.into_iter().filter(|_| !uses_fresh).for_each(|fresh_block| self.unused(fresh_block));
         match merged {
             Attempt::Merged(Merged { given_up, sparse_twig, .. }) => {
                 let blocks = given_up.into_iter().flatten().flat_map(|number| self.blocks_of(number));
-                blocks.for_each(|number| self.quill.pool().space.retire_block(stay.epoch(), number));
+                blocks.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
                 Attempt::Merged(sparse_twig)
             }
             Attempt::Alone => Attempt::Alone,
@@ -153,51 +162,55 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    /// The same with the latches of the twig and of both leaves held. On anything but `Merged` all is as it was.
+    /// The same with the latches of the leaf parent and of both leaves held. On anything but `Merged` all is as it was.
     fn merge_latched(
         &self,
-        stay: &Stay<'_>,
+        guard: &Guard<'_>,
         path: &Path<'_, D, K>,
         position: usize,
-        probe: K::Probe<'_>,
-        raw: Option<&Raw<'_, D>>,
+        search_key: K::SearchKey<'_>,
+        fresh_block: Option<&FreshBlock<'_, D>>,
     ) -> Attempt<Merged> {
-        let twig = path.twig.node;
-        let Some(twig_held) = twig.latch().hold(path.twig.version) else { return Attempt::Missed };
-        let Some(two) = self.latch_two(path, position) else {
-            twig_held.undo();
+        let leaf_parent = path.leaf_parent.node;
+        let Some(leaf_parent_guard) = leaf_parent.latch().try_lock(path.leaf_parent.version) else {
             return Attempt::Missed;
         };
-        let (low, high) = self.spine.range_of_two::<_, K>(twig, &path.ranges[path.branches.len()], position, probe);
-        let mut pen = self.quill.cut(stay);
+        let Some(two) = self.latch_two(path, position) else {
+            leaf_parent_guard.unlock_unchanged();
+            return Attempt::Missed;
+        };
+        let (low, high) =
+            self.inner.range_of_two::<_, K>(leaf_parent, &path.ranges[path.uppers.len()], position, search_key);
+        let mut handle = self.writer.begin_write(guard);
         // The label is validated behind the latches: every change of either leaf has this label or an earlier one, so
-        // no crash that a cut explains finds the merge without the removals before it.
-        let joined = if stay.valid() { self.join(&two, &mut pen, raw, (&low, high.as_ref())) } else { None };
+        // no crash that a recovery point explains finds the merge without the removals before it.
+        let joined =
+            if guard.valid() { self.join(&two, &mut handle, fresh_block, (&low, high.as_ref())) } else { None };
         let Some((child, given_up)) = joined else {
-            drop(pen);
+            drop(handle);
             two.undo();
-            twig_held.undo();
+            leaf_parent_guard.unlock_unchanged();
             return Attempt::Apart;
         };
-        self.spine.texts.forget(twig.mark(position).text);
-        twig.disown(&mut pen, position);
+        self.inner.long_separators.forget(leaf_parent.entry(position).long);
+        leaf_parent.remove_child(&mut handle, position);
         if child != two.left.number {
-            twig.set_child(&mut pen, position, child);
+            leaf_parent.set_child(&mut handle, position, child);
         }
-        let uses_fresh = raw.is_some_and(|raw| raw.number == child);
-        Attempt::Merged(Merged { given_up, uses_fresh, sparse_twig: is_sparse(twig) })
+        let uses_fresh = fresh_block.is_some_and(|fresh_block| fresh_block.number == child);
+        Attempt::Merged(Merged { given_up, uses_fresh, sparse_twig: is_sparse(leaf_parent) })
     }
 
-    /// The leaf at a position of the path's twig, whose latch is held, and the one to its right.
+    /// The leaf at a position of the path's leaf parent, whose latch is held, and the one to its right.
     fn latch_two<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Latched<'a, D>> {
         let left = self.take_at(path, position)?;
         let right = self.child(path, position + 1);
         let shared = right.as_ref().is_some_and(|right| left.held.holds(right.3));
-        let right_held = right.as_ref().filter(|_| !shared).and_then(|right| right.3.hold(right.3.read()?));
+        let right_held = right.as_ref().filter(|_| !shared).and_then(|right| right.3.try_lock(right.3.read()?));
         match right {
             Some(right) if shared || right_held.is_some() => Some(Latched { left, right, right_held }),
             _ => {
-                left.held.undo();
+                left.held.unlock_unchanged();
                 None
             }
         }
@@ -207,30 +220,31 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     fn join(
         &self,
         Latched { left, right, .. }: &Latched<'_, D>,
-        pen: &mut Pen<'_, M>,
-        raw: Option<&Raw<'_, D>>,
-        range: (&K::Fence, Option<&K::Fence>),
+        handle: &mut WriteHandle<'_, M>,
+        fresh_block: Option<&FreshBlock<'_, D>>,
+        range: (&K::Separator, Option<&K::Separator>),
     ) -> Option<(u32, [Option<u32>; 2])> {
-        let (beside, theirs, lens) = (&left.berth.beside, &right.2.beside, self.lens());
+        let (volatile, theirs, context) = (&left.descriptor.volatile, &right.2.volatile, self.context());
         // A leaf that stays as it is has heads that leave out what its own range shares: the wider range must, too.
         let stays = |leaf: &D::Leaf| leaf.skip() <= K::common(range.0, range.1);
-        match left.leaf.join(beside, (right.1, theirs), lens) {
+        match left.leaf.join(volatile, (right.1, theirs), context) {
             Join::Apart => return None,
             Join::KeepLeft if stays(left.leaf) => {
-                left.leaf.take_over(beside, lens, pen);
+                left.leaf.take_over(volatile, context, handle);
                 return Some((left.number, [Some(right.0), None]));
             }
             Join::KeepRight if stays(right.1) => {
-                right.1.take_over(theirs, lens, pen);
+                right.1.take_over(theirs, context, handle);
                 return Some((right.0, [Some(left.number), None]));
             }
             Join::KeepLeft | Join::KeepRight | Join::Move => {}
         }
-        if left.leaf.absorb(beside, (right.1, theirs), lens, pen) {
+        if left.leaf.absorb(volatile, (right.1, theirs), context, handle) {
             return Some((left.number, [Some(right.0), None]));
         }
-        let own = [(left.number, beside), (right.0, theirs)];
-        let merged = raw.filter(|raw| left.leaf.merge(own, right.1, lens, pen, raw.fresh(), range))?;
+        let own = [(left.number, volatile), (right.0, theirs)];
+        let merged = fresh_block
+            .filter(|fresh_block| left.leaf.merge(own, right.1, context, handle, fresh_block.fresh(), range))?;
         Some((merged.number, own.map(|leaf| Some(leaf.0))))
     }
 }

@@ -1,7 +1,7 @@
 //! A durable pair of words: what every leaf keeps, and which of the two words tells pairs apart.
 
 use crate::keys::{Keys, Role, Slot};
-use holm_medium::{Medium, Pen, Word, persistent};
+use holm_medium::{Medium, Word, WriteHandle, persistent};
 
 persistent! {
     /// Two durable words.
@@ -22,7 +22,7 @@ impl Pair {
 
     /// The word that no other pair of the leaf has too.
     #[inline]
-    pub fn mark<K: Keys>(&self) -> &Word {
+    pub fn unique_word<K: Keys>(&self) -> &Word {
         match K::UNIQUE {
             Role::Head => &self.head,
             Role::Payload => &self.payload,
@@ -31,7 +31,7 @@ impl Pair {
 
     /// The word beside the mark.
     #[inline]
-    pub fn mate<K: Keys>(&self) -> &Word {
+    pub fn other_word<K: Keys>(&self) -> &Word {
         match K::UNIQUE {
             Role::Head => &self.payload,
             Role::Payload => &self.head,
@@ -41,15 +41,15 @@ impl Pair {
     /// Both words, where it does not matter which of them a crash keeps: nothing says yet that they count.
     #[inline]
     #[track_caller]
-    pub fn write<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot) {
-        pen.write(&self.head, slot.head);
-        pen.write(&self.payload, slot.payload);
+    pub fn write<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, slot: Slot) {
+        handle.write(&self.head, slot.head);
+        handle.write(&self.payload, slot.payload);
     }
 }
 
 /// A slot's word that no other pair of the leaf has too, and the one beside it.
 #[inline]
-pub fn mark_and_mate<K: Keys>(slot: Slot) -> (u64, u64) {
+pub fn unique_and_other<K: Keys>(slot: Slot) -> (u64, u64) {
     match K::UNIQUE {
         Role::Head => (slot.head, slot.payload),
         Role::Payload => (slot.payload, slot.head),

@@ -161,12 +161,12 @@ pub type Placed = (Slot, usize);
 
 /// How a leaf of pairs without order is divided: the separator, and the pairs from there on, in order. `None` where
 /// there are fewer than `full`, so that there is room by now; and where a record is gone, which only damage could bring
-/// about: the forest reports a leaf that stays full.
+/// about: the tree set reports a leaf that stays full.
 pub fn upper_half<K: Keys>(
     keys: &K,
     pairs: impl Iterator<Item = Placed>,
     full: usize,
-) -> Option<(K::Fence, Vec<Placed>)> {
+) -> Option<(K::Separator, Vec<Placed>)> {
     let mut lower: Vec<_> = pairs.collect();
     if lower.len() < full {
         return None;
@@ -174,7 +174,7 @@ pub fn upper_half<K: Keys>(
     arrange(&mut lower, |a, b| keys.order(a.0, b.0));
     let upper = lower.split_off(lower.len() / 2);
     let (last, first) = keys.key(lower.last()?.0).zip(keys.key(upper.first()?.0))?;
-    Some((K::separator(&last, &first), upper))
+    Some((K::shortest_separator(&last, &first), upper))
 }
 
 /// Pairs whose heads leave out `from` bytes, with heads that leave out `to`.

@@ -1,82 +1,82 @@
 //! After a crash, and at every open: recover each leaf, then derive all that is volatile from what the leaves say.
 //!
-//! One pass over the leaf area brings every block to the cut and says what it is; a second reads each leaf's ends and
-//! marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
+//! One pass over the leaf area brings every block to the recovery point and says what it is; a second reads each leaf's
+//! ends and marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
 //!
 //! What does not depend on the design lies in files of its own, so that it is compiled once for all of them: `found`
 //! puts the leaves into order and finds their ranges, `parallel` runs a pass on all cores. What the death of a process
 //! left is held against the log in `kept`.
 
-mod found;
+mod found_leaves;
 mod kept;
 mod parallel;
 
-use crate::design::{BerthOf, Design};
-use crate::forest::Forest;
-use crate::index::{Rebuilt, Root};
+use crate::design::{DescriptorOf, Design};
+use crate::index::{Rebuilt, TreeRoot};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::leaf::{Cut, Fate, Leaf, Lens, Pairs, damaged};
+use crate::leaf::{BlockState, Leaf, Pairs, ReadContext, RecoveryPoint, damaged};
 use crate::load::Placed;
-use crate::reach::Reach;
+use crate::reachable::ReachableRecords;
 use crate::restore::{Levels, Restorer};
-use found::{Found, Place};
-use holm_medium::{Area, Epoch, Logged, Medium, Pen, Result};
+use crate::tree_set::TreeSet;
+use found_leaves::{FoundLeaf, Place};
+use holm_medium::{Area, Epoch, Logged, Medium, Result, WriteHandle};
 use kept::{Changes, Kept};
 use parallel::parallel;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
-    cut: Cut,
+    tree_set: &TreeSet<M, D, K>,
+    recovery_point: RecoveryPoint,
     epoch: Epoch,
     threads: usize,
     logged: Option<&Logged>,
     ready: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Rebuilt> {
-    let pool = forest.quill.pool();
-    let blocks = (pool.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
-    let restorer = Restorer { forest, epoch, blocks };
-    let (blocks_found, latest, after) = recover_all(&restorer, cut, threads, logged)?;
+    let storage = tree_set.writer.storage();
+    let blocks = (storage.medium.image().area(Area::Leaves).len() / size_of::<D::Leaf>()) as u32;
+    let restorer = Restorer { tree_set, epoch, blocks };
+    let (blocks_found, latest, after) = recover_all(&restorer, recovery_point, threads, logged)?;
     let mut live = leaves_of(&restorer, blocks_found)?;
-    let linked = D::Leaf::CARD.linked;
+    let linked = D::Leaf::CAPABILITIES.linked;
     let planted: BTreeSet<_> = live.iter().filter(|live| !linked || live.2).map(|live| live.1).collect();
     let mut levels = restorer.find(|keyspace| planted.contains(&keyspace))?;
     if linked {
-        live = chains(forest, &live, epoch)?;
-    } else if !D::Leaf::CARD.defers || D::Leaf::BLOCKS > 1 {
-        live = normalise_all(forest, &live, &levels, epoch, threads)?;
+        live = follow_chains(tree_set, &live, epoch)?;
+    } else if !D::Leaf::CAPABILITIES.per_epoch || D::Leaf::BLOCKS > 1 {
+        live = scrub_all(tree_set, &live, &levels, epoch, threads)?;
     }
     // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
-    let reach = Reach::new(pool.medium.image().area(Area::Records).len() as u64);
-    let mut found = parallel(threads, &live, &|part| look_at(forest, part, epoch, &reach))?;
-    found::sort(&mut found);
-    if !linked && !D::Leaf::CARD.defers {
-        divide(forest, &mut found, epoch, &reach)?;
+    let reachable = ReachableRecords::new(storage.medium.image().area(Area::Records).len() as u64);
+    let mut found = parallel(threads, &live, &|part| collect_bounds(tree_set, part, epoch, &reachable))?;
+    found_leaves::sort(&mut found);
+    if !linked && !D::Leaf::CAPABILITIES.per_epoch {
+        resolve_overlap(tree_set, &mut found, epoch, &reachable)?;
     }
-    let in_leaves = live.iter().flat_map(|live| forest.blocks_of(live.0));
+    let in_leaves = live.iter().flat_map(|live| tree_set.blocks_of(live.0));
     let in_use: Vec<_> = in_leaves.chain(levels.blocks().filter(|number| *number < blocks)).collect();
-    let first = pool.space.first_block();
-    let (frontier, free) = found::free(first, &in_use);
-    let record_bytes = reach.bytes();
-    let (record_frontier, runs) = reach.free_runs();
-    pool.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
+    let first = storage.space.first_block();
+    let (frontier, free) = found_leaves::free(first, &in_use);
+    let record_bytes = reachable.bytes();
+    let (record_frontier, runs) = reachable.free_runs();
+    storage.space.rebuilt(frontier, free, record_frontier, runs, record_bytes);
     let leaves = found.len() as u64;
     let trees: Vec<_> = found.chunk_by(|a, b| a.keyspace == b.keyspace).collect();
     let block = size_of::<D::Leaf>();
-    let places = trees.iter().map(|tree| found::place(block, tree)).collect::<Result<Vec<_>>>()?;
+    let places = trees.iter().map(|tree| found_leaves::place(block, tree)).collect::<Result<Vec<_>>>()?;
     ready()?;
     let mut roots = Vec::new();
     for (tree, places) in trees.iter().zip(places) {
         let (keyspace, pairs) = (tree[0].keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
-        if D::Twig::DURABLE {
-            roots.push(restorer.raise(&mut levels, keyspace, tree.iter().map(Found::below).collect(), pairs)?);
+        if D::LeafParent::DURABLE {
+            roots.push(restorer.build(&mut levels, keyspace, tree.iter().map(FoundLeaf::below).collect(), pairs)?);
             continue;
         }
-        let leaves = fill_gaps(forest, places, epoch)?;
-        let (level, top) = forest.spine.load::<M, K>(&mut forest.quill.cut_at(epoch), keyspace, &leaves);
-        roots.push(Root::new(keyspace, level, top, pairs));
+        let leaves = fill_gaps(tree_set, places, epoch)?;
+        let (level, top) = tree_set.inner.load::<M, K>(&mut tree_set.writer.begin_write_at(epoch), keyspace, &leaves);
+        roots.push(TreeRoot::new(keyspace, level, top, pairs));
     }
     restorer.end_all(levels)?;
     Ok(Rebuilt { roots, latest, leaves, record_bytes, after })
@@ -86,45 +86,45 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
 type Live = (u32, u32, bool);
 
 /// Each block that is not free, and what it is.
-type Blocks = Vec<(u32, Fate)>;
+type Blocks = Vec<(u32, BlockState)>;
 
 /// The first and the last epoch behind the log's last one in which a block changed.
 type ChangedAfter = Option<(Epoch, Epoch)>;
 
-/// Brings every block to the cut. Of blocks that the process has left as they are, `logged` vouches for what it can
-/// first; the rest is verified afterwards. Tells the blocks, the latest epoch that one carries, and which epochs behind
-/// the log's last one blocks were found to have changed in.
+/// Brings every block to the recovery point. Of blocks that the process has left as they are, `logged` vouches for what
+/// it can first; the rest is verified afterwards. Tells the blocks, the latest epoch that one carries, and which epochs
+/// behind the log's last one blocks were found to have changed in.
 fn recover_all<M: Medium, D: Design, K: Keys>(
     restorer: &Restorer<'_, M, D, K>,
-    cut: Cut,
+    recovery_point: RecoveryPoint,
     threads: usize,
     logged: Option<&Logged>,
 ) -> Result<(Blocks, Epoch, ChangedAfter)> {
-    let Restorer { forest, epoch, blocks } = *restorer;
-    let kept = Kept::new(forest, logged);
+    let Restorer { tree_set, epoch, blocks } = *restorer;
+    let kept = Kept::new(tree_set, logged);
     let latest = Mutex::new(0);
     let after = Mutex::new(None);
-    let numbers: Vec<u32> = (forest.quill.pool().space.first_block()..blocks).collect();
+    let numbers: Vec<u32> = (tree_set.writer.storage().space.first_block()..blocks).collect();
     let live = parallel(threads, &numbers, &|part| {
         let mut live = Vec::new();
         let (mut newest, mut changes) = (0, Changes::default());
-        let mut pen = forest.quill.cut_at(epoch);
+        let mut handle = tree_set.writer.begin_write_at(epoch);
         let mut look = kept.look();
-        for &number in part.iter().filter(|number| restorer.station(**number).is_none()) {
-            let (leaf, berth) = forest.block(number)?;
-            let peer = |number| forest.leaf(number).filter(|_| number < blocks);
+        for &number in part.iter().filter(|number| restorer.node_header(**number).is_none()) {
+            let (leaf, descriptor) = tree_set.block(number)?;
+            let peer = |number| tree_set.leaf(number).filter(|_| number < blocks);
             changes.join(leaf.changes_after(epoch - 1));
             // Before anything of it changes.
-            look.at(number, leaf, &berth.beside)?;
-            let fate = leaf.recover(number, &berth.beside, &mut pen, cut, &peer)?;
-            // Of this block alone: the one behind it may not be at the cut yet.
-            newest = newest.max(leaf.stamp(&berth.beside, Lens { image: None, ..forest.lens() }));
-            if fate != Fate::Free {
-                live.push((number, fate));
+            look.at(number, leaf, &descriptor.volatile)?;
+            let block_state = leaf.recover(number, &descriptor.volatile, &mut handle, recovery_point, &peer)?;
+            // Of this block alone: the one behind it may not be at the recovery point yet.
+            newest = newest.max(leaf.stamp(&descriptor.volatile, ReadContext { image: None, ..tree_set.context() }));
+            if block_state != BlockState::Free {
+                live.push((number, block_state));
             }
         }
         // One fence for all that recovery wrote: until it is durable, a second crash finds the same work to do.
-        pen.fence();
+        handle.fence();
         let mut latest = latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *latest = newest.max(*latest);
         drop(latest);
@@ -142,36 +142,36 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 
 /// The leaves that the blocks are, or are behind of.
 fn leaves_of<M: Medium, D: Design, K: Keys>(restorer: &Restorer<'_, M, D, K>, blocks: Blocks) -> Result<Vec<Live>> {
-    let (mut live, mut behind) = (Vec::with_capacity(blocks.len()), Vec::new());
-    for (number, fate) in blocks {
-        match fate {
-            Fate::Live { keyspace, first } => live.push((number, keyspace, first)),
-            Fate::Behind { keyspace, leaf } => behind.push((leaf, number, keyspace)),
-            Fate::Free => {}
+    let (mut live, mut overflow_numbers) = (Vec::with_capacity(blocks.len()), Vec::new());
+    for (number, block_state) in blocks {
+        match block_state {
+            BlockState::Live { keyspace, first } => live.push((number, keyspace, first)),
+            BlockState::Overflow { keyspace, leaf } => overflow_numbers.push((leaf, number, keyspace)),
+            BlockState::Free => {}
         }
     }
-    let live = heads(restorer.forest, live)?;
-    if behind.is_empty() { Ok(live) } else { enlist_all(restorer, live, behind) }
+    let live = heads(restorer.tree_set, live)?;
+    if overflow_numbers.is_empty() { Ok(live) } else { attach_overflow_blocks(restorer, live, overflow_numbers) }
 }
 
 /// Tells each leaf of the blocks that name it. One whose own block holds nothing is a leaf for being named: given out
 /// as free, that block would be somebody else's while others still lead there.
-fn enlist_all<M: Medium, D: Design, K: Keys>(
-    Restorer { forest, blocks, .. }: &Restorer<'_, M, D, K>,
+fn attach_overflow_blocks<M: Medium, D: Design, K: Keys>(
+    Restorer { tree_set, blocks, .. }: &Restorer<'_, M, D, K>,
     mut live: Vec<Live>,
-    mut behind: Vec<(u32, u32, u32)>,
+    mut overflow_numbers: Vec<(u32, u32, u32)>,
 ) -> Result<Vec<Live>> {
-    behind.sort_unstable();
+    overflow_numbers.sort_unstable();
     let mut hollow = Vec::new();
-    for part in behind.chunk_by(|a, b| a.0 == b.0) {
+    for part in overflow_numbers.chunk_by(|a, b| a.0 == b.0) {
         let (number, named_by, keyspace) = part[0];
-        if !(forest.quill.pool().space.first_block()..*blocks).contains(&number) {
+        if !(tree_set.writer.storage().space.first_block()..*blocks).contains(&number) {
             let expected = "a block of the image";
             return Err(damaged::<D::Leaf>((named_by, 0), "the leaf of a block", number.to_string(), expected));
         }
-        let (leaf, berth) = forest.block(number)?;
+        let (leaf, descriptor) = tree_set.block(number)?;
         let numbers: Vec<_> = part.iter().map(|block| block.1).collect();
-        leaf.enlist(number, &berth.beside, forest.lens(), &numbers)?;
+        leaf.attach_overflow(number, &descriptor.volatile, tree_set.context(), &numbers)?;
         // `live` is in ascending order of numbers.
         if live.binary_search_by_key(&number, |live| live.0).is_err() {
             hollow.push((number, keyspace, false));
@@ -183,25 +183,30 @@ fn enlist_all<M: Medium, D: Design, K: Keys>(
 }
 
 /// Of leaves of several blocks that lead from one to the next, those blocks that are behind no other.
-fn heads<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: Vec<Live>) -> Result<Vec<Live>> {
+fn heads<M: Medium, D: Design, K: Keys>(tree_set: &TreeSet<M, D, K>, live: Vec<Live>) -> Result<Vec<Live>> {
     if D::Leaf::BLOCKS == 1 {
         return Ok(live);
     }
-    let first = forest.quill.pool().space.first_block();
+    let first = tree_set.writer.storage().space.first_block();
     let mut followed = BTreeSet::new();
     for (number, ..) in &live {
-        let (block, berth) = forest.block(*number)?;
-        let behind = block.behind(&berth.beside, forest.lens(), 1);
-        let exists = behind >= first && forest.leaf(behind).is_some();
-        if behind != 0 && !(exists && followed.insert(behind)) {
+        let (block, descriptor) = tree_set.block(*number)?;
+        let overflow_block = block.overflow_block(&descriptor.volatile, tree_set.context(), 1);
+        let exists = overflow_block >= first && tree_set.leaf(overflow_block).is_some();
+        if overflow_block != 0 && !(exists && followed.insert(overflow_block)) {
             let expected = "a block of the image that no other leads to";
-            return Err(damaged::<D::Leaf>((*number, 0), "the block behind another", behind.to_string(), expected));
+            return Err(damaged::<D::Leaf>(
+                (*number, 0),
+                "the block behind another",
+                overflow_block.to_string(),
+                expected,
+            ));
         }
     }
     let heads: Vec<_> = live.iter().copied().filter(|live| !followed.contains(&live.0)).collect();
     // Free ones, on which giving up has only begun, are not among those that live.
     let is_live = |number: &u32| live.binary_search_by_key(number, |live| live.0).is_ok();
-    let reached: usize = heads.iter().map(|head| forest.blocks_of(head.0).filter(is_live).count()).sum();
+    let reached: usize = heads.iter().map(|head| tree_set.blocks_of(head.0).filter(is_live).count()).sum();
     if reached != live.len() {
         let found = format!("{} of {}", live.len() - reached, live.len());
         return Err(damaged::<D::Leaf>((first, 0), "blocks that no leaf leads to", found, "none"));
@@ -211,32 +216,32 @@ fn heads<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: Vec<Live
 
 /// Leaves that reach into their right neighbours, as a split may leave them where a leaf does not name the one that it
 /// stems from: each is mended, and looked at again.
-fn divide<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
-    found: &mut [Found<K>],
+fn resolve_overlap<M: Medium, D: Design, K: Keys>(
+    tree_set: &TreeSet<M, D, K>,
+    found: &mut [FoundLeaf<K>],
     epoch: Epoch,
-    reach: &Reach,
+    reachable: &ReachableRecords,
 ) -> Result<()> {
-    let overlapping = found::overlapping(found);
-    let mut pen = forest.quill.cut_at(epoch);
+    let overlapping = found_leaves::overlapping(found);
+    let mut handle = tree_set.writer.begin_write_at(epoch);
     for &index in &overlapping {
-        let (left, berth) = forest.block(found[index].number)?;
-        left.mend(&berth.beside, forest.lens(), &mut pen, forest.leaf(found[index + 1].number));
+        let (left, descriptor) = tree_set.block(found[index].number)?;
+        left.repair_link(&descriptor.volatile, tree_set.context(), &mut handle, tree_set.leaf(found[index + 1].number));
     }
     if !overlapping.is_empty() {
         // Before either leaf changes: else a crash finds again what nobody can match any more.
-        pen.fence();
+        handle.fence();
     }
     for index in overlapping {
-        let Found { number, keyspace, first, .. } = found[index];
-        found[index] = look_at(forest, &[(number, keyspace, first)], epoch, reach)?.remove(0);
+        let FoundLeaf { number, keyspace, first, .. } = found[index];
+        found[index] = collect_bounds(tree_set, &[(number, keyspace, first)], epoch, reachable)?.remove(0);
     }
     Ok(())
 }
 
 /// Each leaf by itself, now that nothing which does not count can come back.
-fn normalise_all<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
+fn scrub_all<M: Medium, D: Design, K: Keys>(
+    tree_set: &TreeSet<M, D, K>,
     live: &[Live],
     levels: &Levels,
     epoch: Epoch,
@@ -244,43 +249,47 @@ fn normalise_all<M: Medium, D: Design, K: Keys>(
 ) -> Result<Vec<Live>> {
     parallel(threads, live, &|part| {
         let mut kept = Vec::with_capacity(part.len());
-        let mut pen = forest.quill.cut_at(epoch);
+        let mut handle = tree_set.writer.begin_write_at(epoch);
         for leaf in part {
-            let (block, berth) = forest.block(leaf.0)?;
-            if block.normalise(leaf.0, &berth.beside, forest.lens(), &mut pen, levels.place(leaf.0))? {
+            let (block, descriptor) = tree_set.block(leaf.0)?;
+            if block.scrub_leaf(leaf.0, &descriptor.volatile, tree_set.context(), &mut handle, levels.place(leaf.0))? {
                 kept.push(*leaf);
             }
         }
         // Before the leaves change, and those given up are used again: else a crash finds half of what was done to
         // them, and half of what comes next.
-        pen.fence();
+        handle.fence();
         Ok(kept)
     })
 }
 
 /// For linked designs: what the chains reach, in their order, each leaf mended against its right neighbour.
-fn chains<M: Medium, D: Design, K: Keys>(forest: &Forest<M, D, K>, live: &[Live], epoch: Epoch) -> Result<Vec<Live>> {
+fn follow_chains<M: Medium, D: Design, K: Keys>(
+    tree_set: &TreeSet<M, D, K>,
+    live: &[Live],
+    epoch: Epoch,
+) -> Result<Vec<Live>> {
     let mut reached = Vec::new();
-    let mut pen = forest.quill.cut_at(epoch);
+    let mut handle = tree_set.writer.begin_write_at(epoch);
     for &first in live.iter().filter(|live| live.2) {
-        chain(forest, live, first, &mut pen, &mut reached)?;
+        chain(tree_set, live, first, &mut handle, &mut reached)?;
     }
     // Before what was passed over is given out as free, and leaves that were mended change: else a crash keeps a chain
     // that leads into somebody's leaf, or half of a split that nobody can match any more.
-    pen.fence();
+    handle.fence();
     Ok(reached)
 }
 
 /// One chain. Empty leaves are taken out of it: a tree loaded anew has no place for them, so nobody would ever fill or
 /// free them. The first one stays, for all that is known of the chain hangs on it; and all do where nodes are durable.
 fn chain<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
+    tree_set: &TreeSet<M, D, K>,
     live: &[Live],
     (first, keyspace, _): Live,
-    pen: &mut Pen<'_, M>,
+    handle: &mut WriteHandle<'_, M>,
     reached: &mut Vec<Live>,
 ) -> Result<()> {
-    let mut left: Option<(&D::Leaf, &BerthOf<D>)> = None;
+    let mut left: Option<(&D::Leaf, &DescriptorOf<D>)> = None;
     let mut pairs = Pairs::default();
     let (mut at, mut low) = (first, None);
     let mut steps = 0;
@@ -299,8 +308,8 @@ fn chain<M: Medium, D: Design, K: Keys>(
                 "one that is",
             ));
         }
-        let (leaf, berth) = forest.block(at)?;
-        let before = std::mem::replace(&mut low, leaf.low(forest.lens()));
+        let (leaf, descriptor) = tree_set.block(at)?;
+        let before = std::mem::replace(&mut low, leaf.low(tree_set.context()));
         if low.is_some() && before >= low {
             return Err(damaged::<D::Leaf>(
                 (at, 0),
@@ -310,48 +319,48 @@ fn chain<M: Medium, D: Design, K: Keys>(
             ));
         }
         let next = leaf.next();
-        let right = (next != 0).then(|| forest.leaf(next)).flatten();
-        leaf.mend(&berth.beside, forest.lens(), pen, right);
-        leaf.rederive(&berth.beside, forest.lens());
+        let right = (next != 0).then(|| tree_set.leaf(next)).flatten();
+        leaf.repair_link(&descriptor.volatile, tree_set.context(), handle, right);
+        leaf.rebuild_volatile(&descriptor.volatile, tree_set.context());
         pairs.clear();
-        leaf.gather(&berth.beside, forest.lens(), &mut pairs);
-        if at == first || !pairs.is_empty() || D::Twig::DURABLE {
+        leaf.leaf_pairs(&descriptor.volatile, tree_set.context(), &mut pairs);
+        if at == first || !pairs.is_empty() || D::LeafParent::DURABLE {
             if let Some(left) = left.filter(|left| left.0.next() != at) {
-                left.0.relink(&left.1.beside, forest.lens(), pen, at);
+                left.0.relink(&left.1.volatile, tree_set.context(), handle, at);
             }
             reached.push((at, keyspace, at == first));
-            left = Some((leaf, berth));
+            left = Some((leaf, descriptor));
         }
         at = next;
     }
     if let Some(left) = left.filter(|left| left.0.next() != 0) {
-        left.0.relink(&left.1.beside, forest.lens(), pen, 0);
+        left.0.relink(&left.1.volatile, tree_set.context(), handle, 0);
     }
     Ok(())
 }
 
 /// The ends of each leaf, and every record it reaches.
-fn look_at<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
+fn collect_bounds<M: Medium, D: Design, K: Keys>(
+    tree_set: &TreeSet<M, D, K>,
     part: &[Live],
     epoch: Epoch,
-    reach: &Reach,
-) -> Result<Vec<Found<K>>> {
+    reachable: &ReachableRecords,
+) -> Result<Vec<FoundLeaf<K>>> {
     let mut found = Vec::with_capacity(part.len());
     let mut pairs = Pairs::default();
     for (index, &(number, keyspace, first)) in part.iter().enumerate() {
-        if let Some(leaf) = part.get(index + 8).and_then(|ahead| forest.leaf(ahead.0)) {
+        if let Some(leaf) = part.get(index + 8).and_then(|ahead| tree_set.leaf(ahead.0)) {
             holm_search::prefetch_lines(leaf);
         }
-        let (leaf, berth) = forest.block(number)?;
-        leaf.rederive(&berth.beside, forest.lens());
+        let (leaf, descriptor) = tree_set.block(number)?;
+        leaf.rebuild_volatile(&descriptor.volatile, tree_set.context());
         pairs.clear();
-        leaf.gather(&berth.beside, forest.lens(), &mut pairs);
+        leaf.leaf_pairs(&descriptor.volatile, tree_set.context(), &mut pairs);
         // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
-        let unlogged = leaf.stamp(&berth.beside, forest.lens()) >= epoch;
+        let unlogged = leaf.stamp(&descriptor.volatile, tree_set.context()) >= epoch;
         for slot in pairs.iter() {
             if let Some((offset, words)) = K::extent(slot.payload)
-                && !reach.mark(offset, words)
+                && !reachable.mark(offset, words)
             {
                 return Err(damaged::<D::Leaf>(
                     (number, 0),
@@ -360,7 +369,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                     "one inside",
                 ));
             }
-            if !forest.keys.sound(keyspace, *slot, leaf.skip()) {
+            if !tree_set.keys.sound(keyspace, *slot, leaf.skip()) {
                 return Err(damaged::<D::Leaf>(
                     (number, 0),
                     "a slot's record",
@@ -368,7 +377,7 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                     "what was written",
                 ));
             }
-            if unlogged && !forest.keys.heads(*slot, leaf.skip()) {
+            if unlogged && !tree_set.keys.heads(*slot, leaf.skip()) {
                 return Err(damaged::<D::Leaf>(
                     (number, 0),
                     "a slot's record",
@@ -377,33 +386,33 @@ fn look_at<M: Medium, D: Design, K: Keys>(
                 ));
             }
         }
-        pairs.sort(&forest.keys, forest.spine.search, leaf.skip());
-        let ends = match leaf.low(forest.lens()) {
+        pairs.sort(&tree_set.keys, tree_set.inner.search, leaf.skip());
+        let ends = match leaf.low(tree_set.context()) {
             // Where its range starts is all that is asked of it: between two such leaves only the upper one's will do.
             Some(low) => Some((low.clone(), low)),
             None if !pairs.is_empty() => {
-                let ends = forest.keys.ends(&pairs, leaf.skip());
+                let ends = tree_set.keys.ends(&pairs, leaf.skip());
                 let (what, found, expected) =
                     ("the record of a leaf's first or last slot", "a damaged one, or none", "the slot's own");
                 Some(ends.ok_or_else(|| damaged::<D::Leaf>((number, 0), what, found, expected))?)
             }
             // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
-            _ => (D::Leaf::CARD.linked && first).then(Default::default),
+            _ => (D::Leaf::CAPABILITIES.linked && first).then(Default::default),
         };
-        found.push(Found { number, keyspace, first, skip: leaf.skip(), pairs: pairs.len(), ends });
+        found.push(FoundLeaf { number, keyspace, first, skip: leaf.skip(), pairs: pairs.len(), ends });
     }
     Ok(found)
 }
 
 /// Makes the empty leaves.
 fn fill_gaps<M: Medium, D: Design, K: Keys>(
-    forest: &Forest<M, D, K>,
-    places: Vec<(K::Fence, Place)>,
+    tree_set: &TreeSet<M, D, K>,
+    places: Vec<(K::Separator, Place)>,
     epoch: Epoch,
-) -> Result<Vec<Placed<K::Fence>>> {
+) -> Result<Vec<Placed<K::Separator>>> {
     let fill = |(low, place)| match place {
         Place::Leaf(number) => Ok((low, number)),
-        Place::Gap(home) => forest.fresh_leaf(epoch, home).map(|number| (low, number)),
+        Place::Gap(home) => tree_set.fresh_leaf(epoch, home).map(|number| (low, number)),
     };
     places.into_iter().map(fill).collect()
 }

@@ -6,14 +6,14 @@
 //! would have done it, so that a recovery which is crashed leaves no more. All else that does not agree is damage.
 
 use crate::design::Design;
-use crate::forest::Forest;
-use crate::index::Root;
-use crate::inner::{Inner, Lead, Station, fresh, reach};
+use crate::index::TreeRoot;
+use crate::inner::{Inner, NodeHeader, NodePrefix, fresh, reach};
+use crate::inner_levels::MOST_LEVELS;
 use crate::keys::Keys;
 use crate::leaf::{Home, Leaf, damaged};
 use crate::slab::Slab;
-use crate::spine::MOST_LEVELS;
-use holm_medium::{Epoch, Medium, MediumError, Pen, Result};
+use crate::tree_set::TreeSet;
+use holm_medium::{Epoch, Medium, MediumError, Result, WriteHandle};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The nodes of a level: where each one's range starts, and its number. In order.
@@ -52,7 +52,7 @@ fn wrong<D: Design>(number: u32, what: &'static str, found: impl Into<String>, e
 
 /// Who restores, and under which label.
 pub(crate) struct Restorer<'a, M: Medium, D: Design, K: Keys> {
-    pub(crate) forest: &'a Forest<M, D, K>,
+    pub(crate) tree_set: &'a TreeSet<M, D, K>,
     pub(crate) epoch: Epoch,
     /// Blocks of the leaf area.
     pub(crate) blocks: u32,
@@ -60,40 +60,40 @@ pub(crate) struct Restorer<'a, M: Medium, D: Design, K: Keys> {
 
 impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     /// What a block says of itself, if it is a node.
-    pub(crate) fn station(&self, number: u32) -> Option<Station> {
-        let image = self.forest.quill.pool().medium.image();
+    pub(crate) fn node_header(&self, number: u32) -> Option<NodeHeader> {
+        let image = self.tree_set.writer.storage().medium.image();
         let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
-        if D::Twig::DURABLE && number < self.blocks { D::Twig::station(image, offset) } else { None }
+        if D::LeafParent::DURABLE && number < self.blocks { D::LeafParent::header(image, offset) } else { None }
     }
 
-    fn pen(&self) -> Pen<'a, M> {
-        self.forest.quill.cut_at(self.epoch)
+    fn handle(&self) -> WriteHandle<'a, M> {
+        self.tree_set.writer.begin_write_at(self.epoch)
     }
 
     fn node<I: Inner>(&self, slab: &'a Slab<I>, number: u32) -> Result<&'a I> {
-        let node = reach(slab, self.forest.quill.pool(), number, size_of::<D::Leaf>());
+        let node = reach(slab, self.tree_set.writer.storage(), number, size_of::<D::Leaf>());
         node.ok_or_else(|| wrong::<D>(number, "a node's number", "no block of the image", "one of it"))
     }
 
-    fn fence(word: u64) -> K::Fence {
-        K::from_head(K::probe(&K::Fence::default()), &Lead::default(), word)
+    fn separator_of(word: u64) -> K::Separator {
+        K::from_head(K::search_key(&K::Separator::default()), &NodePrefix::default(), word)
     }
 
     /// Finds the nodes of every tree that has leaves, and mends them. Those of the others end, and those that no level
     /// leads to: of splits that were not committed.
     pub(crate) fn find(&self, has_leaves: impl Fn(u32) -> bool) -> Result<Levels> {
         let mut levels = Levels::default();
-        if !D::Twig::DURABLE {
+        if !D::LeafParent::DURABLE {
             return Ok(levels);
         }
         let (mut firsts, mut found) = (BTreeMap::new(), BTreeSet::new());
-        let mut pen = self.pen();
+        let mut handle = self.handle();
         for number in 1..self.blocks {
-            match self.station(number) {
-                Some(station) if !has_leaves(station.keyspace) => self.end(number, &mut pen)?,
-                Some(station) if station.first => {
+            match self.node_header(number) {
+                Some(node_header) if !has_leaves(node_header.keyspace) => self.end(number, &mut handle)?,
+                Some(node_header) if node_header.first => {
                     found.insert(number);
-                    if firsts.insert((station.keyspace, station.level), number).is_some() {
+                    if firsts.insert((node_header.keyspace, node_header.level), number).is_some() {
                         return Err(wrong::<D>(number, "the first node of a level", "another one", "one alone"));
                     }
                 }
@@ -107,17 +107,19 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
                 let found = format!("{level} after {}", tree.len());
                 return Err(wrong::<D>(first, "a node's level", found, "the one above the last"));
             }
-            let spine = &self.forest.spine;
-            let station = Station { keyspace, level, first: true };
+            let inner = &self.tree_set.inner;
+            let node_header = NodeHeader { keyspace, level, first: true };
             if level == 1 {
-                tree.push(self.chain(&spine.twigs, station, first, &mut pen, &mut |leaf| levels.placed.insert(leaf))?);
+                tree.push(self.chain(&inner.leaf_parents, node_header, first, &mut handle, &mut |leaf| {
+                    levels.placed.insert(leaf)
+                })?);
             } else {
-                tree.push(self.chain(&spine.branches, station, first, &mut pen, &mut |_| true)?);
+                tree.push(self.chain(&inner.uppers, node_header, first, &mut handle, &mut |_| true)?);
             }
         }
         levels.trees.values().flatten().flatten().for_each(|node| _ = found.remove(&node.1));
         for number in found {
-            self.end(number, &mut pen)?;
+            self.end(number, &mut handle)?;
         }
         // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
         Ok(levels)
@@ -127,23 +129,23 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     fn chain<I: Inner>(
         &self,
         slab: &'a Slab<I>,
-        station: Station,
+        node_header: NodeHeader,
         first: u32,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         child: &mut dyn FnMut(u32) -> bool,
     ) -> Result<Level> {
-        let beside = Some(Station { first: false, ..station });
+        let beside = Some(NodeHeader { first: false, ..node_header });
         let mut level = Level::new();
         let (mut at, mut least) = (first, Some(0));
         while at != 0 {
             let node = self.node(slab, at)?;
             let next = node.next();
-            if next != 0 && self.station(next) != beside || level.len() > self.blocks as usize {
+            if next != 0 && self.node_header(next) != beside || level.len() > self.blocks as usize {
                 return Err(wrong::<D>(at, "a node's neighbour", format!("block {next}"), "a node of its level"));
             }
-            node.mend(pen, if next != 0 { Some(self.node(slab, next)?) } else { None });
+            node.repair_link(handle, if next != 0 { Some(self.node(slab, next)?) } else { None });
             let low = node.low();
-            let heads = (0..node.len()).map(|index| node.mark(index).head);
+            let heads = (0..node.len()).map(|index| node.entry(index).head);
             for head in [low].into_iter().chain(heads) {
                 if least.is_none_or(|least| head < least) || level.is_empty() && low != 0 {
                     return Err(wrong::<D>(
@@ -165,51 +167,64 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     #[track_caller]
-    fn end(&self, number: u32, pen: &mut Pen<'_, M>) -> Result<()> {
-        // Else it would be found again, beside the nodes of a tree planted in the same keyspace, or in place of a leaf.
-        self.node(&self.forest.spine.twigs, number)?.end(pen);
+    fn end(&self, number: u32, handle: &mut WriteHandle<'_, M>) -> Result<()> {
+        // Else it would be found again, beside the nodes of a tree created in the same keyspace, or in place of a leaf.
+        self.node(&self.tree_set.inner.leaf_parents, number)?.end(handle);
         Ok(())
     }
 
     /// Ends the nodes that are left: of trees that have no leaf after all.
     pub(crate) fn end_all(&self, levels: Levels) -> Result<()> {
-        let mut pen = self.pen();
+        let mut handle = self.handle();
         for number in levels.trees.into_values().flatten().flatten().map(|node| node.1) {
-            self.end(number, &mut pen)?;
-            self.forest.quill.pool().space.return_block(number);
+            self.end(number, &mut handle)?;
+            self.tree_set.writer.storage().space.return_block(number);
         }
         Ok(())
     }
 
     /// Brings the nodes of one tree to agree with its leaves, which are in order of their ends: its root.
-    pub(crate) fn raise(&self, levels: &mut Levels, keyspace: u32, leaves: Vec<Below>, pairs: u64) -> Result<Root> {
+    pub(crate) fn build(&self, levels: &mut Levels, keyspace: u32, leaves: Vec<Below>, pairs: u64) -> Result<TreeRoot> {
         let tree = levels.trees.remove(&keyspace).unwrap_or_default();
         let height = tree.len();
         let (mut level, mut below) = (0, leaves);
         let mut tree = tree.into_iter();
         while level == 0 || level < height || below.len() > 1 {
             level += 1;
-            let station = Station { keyspace, level: level as u32, first: true };
+            let node_header = NodeHeader { keyspace, level: level as u32, first: true };
             let nodes = tree.next().unwrap_or_default();
-            let spine = &self.forest.spine;
+            let inner = &self.tree_set.inner;
             let nodes = match level {
-                1 => self.agree(&spine.twigs, station, nodes, &below)?,
-                _ => self.agree(&spine.branches, station, nodes, &below)?,
+                1 => self.agree(&inner.leaf_parents, node_header, nodes, &below)?,
+                _ => self.agree(&inner.uppers, node_header, nodes, &below)?,
             };
             below = nodes.into_iter().map(|(low, number)| Below { number, ends: Some((low, low)) }).collect();
         }
-        Ok(Root::new(keyspace, level as u32, below[0].number, pairs))
+        Ok(TreeRoot::new(keyspace, level as u32, below[0].number, pairs))
     }
 
     /// One level with the one below it: what has no place gets one, what is gone loses its own.
-    fn agree<I: Inner>(&self, slab: &'a Slab<I>, station: Station, mut nodes: Level, below: &[Below]) -> Result<Level> {
+    fn agree<I: Inner>(
+        &self,
+        slab: &'a Slab<I>,
+        node_header: NodeHeader,
+        mut nodes: Level,
+        below: &[Below],
+    ) -> Result<Level> {
         let there: BTreeMap<u32, &Below> = below.iter().map(|it| (it.number, it)).collect();
-        let mut pen = self.pen();
+        let mut handle = self.handle();
         if nodes.is_empty() {
-            // The tree was being planted, or its top had split and not grown.
+            // The tree was being created, or its top had split and not grown.
             let (number, node) = self.fresh(slab)?;
-            let range = (&K::Fence::default(), None);
-            node.fill::<M, K>(&mut pen, &self.forest.spine.texts, station, range, &[], &[below[0].number]);
+            let range = (&K::Separator::default(), None);
+            node.fill::<M, K>(
+                &mut handle,
+                &self.tree_set.inner.long_separators,
+                node_header,
+                range,
+                &[],
+                &[below[0].number],
+            );
             nodes.push((0, number));
         }
         let mut placed = BTreeSet::new();
@@ -219,20 +234,20 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         }
         // In order: of two halves that replaced a leaf, the lower one takes its place, the other one goes beside it.
         for it in below.iter().filter(|it| !placed.contains(&it.number)) {
-            self.put(slab, &mut nodes, it, &there, &mut pen)?;
+            self.put(slab, &mut nodes, it, &there, &mut handle)?;
         }
         // A leaf of a chain is never gone while the chain is there, nor is a node.
-        let goes = station.level == 1 && !D::Leaf::CARD.linked;
+        let goes = node_header.level == 1 && !D::Leaf::CAPABILITIES.linked;
         if goes && placed.iter().any(|number| !there.contains_key(number)) {
-            self.take_away(slab, station.keyspace, &nodes, &there, &mut pen)?;
+            self.take_away(slab, node_header.keyspace, &nodes, &there, &mut handle)?;
         }
-        self.check(slab, station, &nodes, &there, goes)?;
+        self.check(slab, node_header, &nodes, &there, goes)?;
         Ok(nodes)
     }
 
     fn fresh<I: Inner>(&self, slab: &'a Slab<I>) -> Result<(u32, &'a I)> {
-        let pool = self.forest.quill.pool();
-        fresh(slab, pool, size_of::<D::Leaf>(), || pool.space.take_block_at(&pool.medium, self.epoch))
+        let storage = self.tree_set.writer.storage();
+        fresh(slab, storage, size_of::<D::Leaf>(), || storage.space.take_block_at(&storage.medium, self.epoch))
     }
 
     /// Gives a place to what has none: that of one that is gone, or one of its own beside its left neighbour.
@@ -242,33 +257,39 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         nodes: &mut Level,
         it: &Below,
         there: &BTreeMap<u32, &Below>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> Result<()> {
         let Some((low, _)) = it.ends else {
             return Err(wrong::<D>(it.number, "a leaf", "nothing in it and no way to it", "a way to it"));
         };
-        let (texts, search) = (&self.forest.spine.texts, self.forest.spine.search);
-        let separator = Self::fence(low);
-        let probe = K::probe(&separator);
+        let (long_separators, search) = (&self.tree_set.inner.long_separators, self.tree_set.inner.search);
+        let separator = Self::separator_of(low);
+        let search_key = K::search_key(&separator);
         let index = nodes.partition_point(|node| node.0 <= low) - 1;
         let mut node = self.node(slab, nodes[index].1)?;
         let position = node.rank(search, node.len(), low);
         if !there.contains_key(&node.child(position)) {
-            node.set_child(pen, position, it.number);
+            node.set_child(handle, position, it.number);
             return Ok(());
         }
         if node.len() + 1 == I::CHILDREN {
             let (number, right) = self.fresh(slab)?;
-            node.split::<M, K>(pen, texts, &(None, None), (number, right), probe);
+            node.split::<M, K>(handle, long_separators, &(None, None), (number, right), search_key);
             nodes.insert(index + 1, (right.low(), number));
             node = if right.low() <= low { right } else { node };
         }
         let position = node.rank(search, node.len(), low);
-        let start = position.checked_sub(1).map_or(node.low(), |before| node.mark(before).head);
+        let start = position.checked_sub(1).map_or(node.low(), |before| node.entry(before).head);
         if start == low {
             return Err(wrong::<D>(it.number, "where a range starts", format!("{low:#x}"), "a place of its own"));
         }
-        node.adopt::<M, K>(pen, texts, &(None, None), (position, &separator, it.number), probe);
+        node.insert_child::<M, K>(
+            handle,
+            long_separators,
+            &(None, None),
+            (position, &separator, it.number),
+            search_key,
+        );
         Ok(())
     }
 
@@ -279,7 +300,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         keyspace: u32,
         nodes: &Level,
         there: &BTreeMap<u32, &Below>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> Result<()> {
         let mut gone = BTreeSet::new();
         for (_, number) in nodes {
@@ -287,21 +308,21 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             let is_gone = |index: usize| !there.contains_key(&node.child(index));
             for index in (1..=node.len()).rev().filter(|index| is_gone(*index)) {
                 gone.insert(node.child(index));
-                node.disown(pen, index - 1);
+                node.remove_child(handle, index - 1);
             }
             if is_gone(0) {
                 gone.insert(node.child(0));
                 if node.is_empty() {
                     let home = Home { keyspace, skip: 0, first: false };
-                    node.set_child(pen, 0, self.forest.fresh_leaf(self.epoch, home)?);
+                    node.set_child(handle, 0, self.tree_set.fresh_leaf(self.epoch, home)?);
                 } else {
-                    node.set_child(pen, 0, node.child(1));
-                    node.disown(pen, 0);
+                    node.set_child(handle, 0, node.child(1));
+                    node.remove_child(handle, 0);
                 }
             }
         }
-        let space = &self.forest.quill.pool().space;
-        let is_block = |number: &u32| *number < self.blocks && self.station(*number).is_none();
+        let space = &self.tree_set.writer.storage().space;
+        let is_block = |number: &u32| *number < self.blocks && self.node_header(*number).is_none();
         gone.into_iter().filter(is_block).for_each(|number| space.return_block(number));
         Ok(())
     }
@@ -310,7 +331,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     fn check<I: Inner>(
         &self,
         slab: &'a Slab<I>,
-        station: Station,
+        node_header: NodeHeader,
         nodes: &Level,
         there: &BTreeMap<u32, &Below>,
         goes: bool,
@@ -320,10 +341,10 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             let node = self.node(slab, *number)?;
             let end = nodes.get(index + 1).map(|next| next.0);
             for at in 0..=node.len() {
-                let start = at.checked_sub(1).map_or(*low, |before| node.mark(before).head);
-                let end = if at < node.len() { Some(node.mark(at).head) } else { end };
+                let start = at.checked_sub(1).map_or(*low, |before| node.entry(before).head);
+                let end = if at < node.len() { Some(node.entry(at).head) } else { end };
                 let fits = |it: &Below| match it.ends {
-                    Some((low, _)) if station.level > 1 => low == start,
+                    Some((low, _)) if node_header.level > 1 => low == start,
                     Some((low, high)) => low >= start && end.is_none_or(|end| high < end),
                     None => true,
                 };

@@ -5,15 +5,15 @@
 //! reader that has come there by the old parent starts over. Latches are taken from the parent down, and tried.
 
 use crate::design::Design;
-use crate::index::{Root, Toward};
-use crate::inner::{Inner, Range, Station};
+use crate::index::{SeekTarget, TreeRoot};
+use crate::inner::{Inner, NodeHeader, Range};
+use crate::inner_levels::{InnerLevels, Path, Step, hold_all};
 use crate::keys::Keys;
 use crate::locks::Locks;
 use crate::merge::{Attempt, pairs_with};
 use crate::slab::Slab;
-use crate::spine::{Path, Spine, Step, hold_all};
 use crate::sync::atomic::Ordering::Relaxed;
-use holm_medium::{Medium, Quill, Stay};
+use holm_medium::{Guard, Medium, Writer};
 
 /// Whether a node has so few children that a merge is worth an attempt: a quarter of its room. A merged node keeps a
 /// quarter of it, and the halves of a split have twice as many children as this.
@@ -26,35 +26,37 @@ fn fit<I: Inner>(left: &I, right: &I) -> bool {
     (is_sparse(left) || is_sparse(right)) && left.len() + right.len() + 2 <= I::CHILDREN * 3 / 4
 }
 
-impl<D: Design> Spine<D> {
-    /// Merges the node of a level on the probe's way down with a sibling, if one of the two is sparse. Gives the key at
-    /// which the two met. The top has no sibling: it gives way where it has one child.
+impl<D: Design> InnerLevels<D> {
+    /// Merges the node of a level on the search key's way down with a sibling, if one of the two is sparse. Gives the
+    /// key at which the two met. The top has no sibling: it gives way where it has one child.
     pub(crate) fn merge_node<M: Medium, K: Keys>(
         &self,
-        quill: &Quill<M>,
-        root: &Root,
-        stay: &Stay<'_>,
+        writer: &Writer<M>,
+        root: &TreeRoot,
+        guard: &Guard<'_>,
         level: u32,
-        probe: K::Probe<'_>,
-    ) -> Attempt<K::Fence> {
-        if D::Twig::DURABLE || D::Branch::DURABLE || D::Branch::RENEWED {
+        search_key: K::SearchKey<'_>,
+    ) -> Attempt<K::Separator> {
+        if D::LeafParent::DURABLE || D::Upper::DURABLE || D::Upper::REBUILT_WHEN_FULL {
             return Attempt::Apart;
         }
-        let Some(path) = self.walk::<K>(root, &Toward::Holding(probe)) else { return Attempt::Missed };
-        let height = path.branches.len() as u32 + 1;
+        let Some(path) = self.walk::<K>(root, &SeekTarget::Holding(search_key)) else { return Attempt::Missed };
+        let height = path.uppers.len() as u32 + 1;
         if level >= height {
-            return if level == height { self.lower(root, &path, probe) } else { Attempt::Apart };
+            return if level == height { self.lower(root, &path, search_key) } else { Attempt::Apart };
         }
         let depth = (height - level - 1) as usize;
-        let (parent, range) = (&path.branches[depth], &path.ranges[depth]);
+        let (parent, range) = (&path.uppers[depth], &path.ranges[depth]);
         if parent.node.is_empty() {
             return Attempt::Alone;
         }
         for left in pairs_with(parent.position, parent.node.len()) {
             let place = (parent, range, left);
             let merged = match level {
-                1 => self.merge_siblings::<_, M, K>(quill, stay, &self.twigs, place, (root, level), probe),
-                _ => self.merge_siblings::<_, M, K>(quill, stay, &self.branches, place, (root, level), probe),
+                1 => {
+                    self.merge_siblings::<_, M, K>(writer, guard, &self.leaf_parents, place, (root, level), search_key)
+                }
+                _ => self.merge_siblings::<_, M, K>(writer, guard, &self.uppers, place, (root, level), search_key),
             };
             if !matches!(merged, Attempt::Apart) {
                 return merged;
@@ -66,13 +68,13 @@ impl<D: Design> Spine<D> {
     /// Merges two children of a node: the one at a position and the next one.
     fn merge_siblings<I: Inner, M: Medium, K: Keys>(
         &self,
-        quill: &Quill<M>,
-        stay: &Stay<'_>,
+        writer: &Writer<M>,
+        guard: &Guard<'_>,
         slab: &Slab<I>,
-        (step, range, position): (&Step<'_, D::Branch>, &Range<K>, usize),
-        (root, level): (&Root, u32),
-        probe: K::Probe<'_>,
-    ) -> Attempt<K::Fence> {
+        (step, range, position): (&Step<'_, D::Upper>, &Range<K>, usize),
+        (root, level): (&TreeRoot, u32),
+        search_key: K::SearchKey<'_>,
+    ) -> Attempt<K::Separator> {
         let parent = step.node;
         let numbers = [parent.child(position), parent.child(position + 1)];
         let (Some(left), Some(right)) = (slab.get(numbers[0]), slab.get(numbers[1])) else { return Attempt::Missed };
@@ -80,28 +82,35 @@ impl<D: Design> Spine<D> {
         if !fit(left, right) {
             return Attempt::Apart;
         }
-        let Some(parent_held) = parent.latch().hold(step.version) else { return Attempt::Missed };
+        let Some(parent_held) = parent.latch().try_lock(step.version) else { return Attempt::Missed };
         // Leaves whose latches lie in the right node have them in the left one from now on: nobody may be at them by
         // the latch that they had.
         let latches = [left.latch(), right.latch()].into_iter().chain(left.locks().all()).chain(right.locks().all());
         let held = hold_all(latches);
         let (Some(held), true) = (held, fit(left, right)) else {
-            parent_held.undo();
+            parent_held.unlock_unchanged();
             return Attempt::Missed;
         };
-        let (low, high) = self.range_of_two::<_, K>(parent, range, position, probe);
-        let separator = parent.fence::<K>(&self.texts, position, probe);
-        let (mut fences, mut children) = left.take_apart::<K>(&self.texts, K::probe(&low));
-        let (more_fences, more_children) = right.take_apart::<K>(&self.texts, K::probe(&separator));
-        fences.push(separator.clone());
-        fences.extend(more_fences);
+        let (low, high) = self.range_of_two::<_, K>(parent, range, position, search_key);
+        let separator = parent.separator::<K>(&self.long_separators, position, search_key);
+        let (mut separators, mut children) = left.unpack::<K>(&self.long_separators, K::search_key(&low));
+        let (more_fences, more_children) = right.unpack::<K>(&self.long_separators, K::search_key(&separator));
+        separators.push(separator.clone());
+        separators.extend(more_fences);
         children.extend(more_children);
-        let mut pen = quill.cut(stay);
-        let station = Station { keyspace: root.keyspace(), level, first: range.0.is_none() && position == 0 };
-        left.fill::<M, K>(&mut pen, &self.texts, station, (&low, high.as_ref()), &fences, &children);
-        self.texts.forget(parent.mark(position).text);
-        parent.disown(&mut pen, position);
-        drop(pen);
+        let mut handle = writer.begin_write(guard);
+        let node_header = NodeHeader { keyspace: root.keyspace(), level, first: range.0.is_none() && position == 0 };
+        left.fill::<M, K>(
+            &mut handle,
+            &self.long_separators,
+            node_header,
+            (&low, high.as_ref()),
+            &separators,
+            &children,
+        );
+        self.long_separators.forget(parent.entry(position).long);
+        parent.remove_child(&mut handle, position);
+        drop(handle);
         drop(held);
         drop(parent_held);
         // Only now: its version has moved on, and its parent's.
@@ -110,22 +119,28 @@ impl<D: Design> Spine<D> {
     }
 
     /// Has the only child of a top take its place; gives a key of the child's range.
-    fn lower<K: Keys>(&self, root: &Root, path: &Path<'_, D, K>, probe: K::Probe<'_>) -> Attempt<K::Fence> {
-        let Some(top) = path.branches.first().filter(|top| top.node.is_empty()) else { return Attempt::Apart };
-        let Some(root_held) = root.latch.read().and_then(|version| root.latch.hold(version)) else {
+    fn lower<K: Keys>(
+        &self,
+        root: &TreeRoot,
+        path: &Path<'_, D, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Attempt<K::Separator> {
+        let Some(top) = path.uppers.first().filter(|top| top.node.is_empty()) else { return Attempt::Apart };
+        let Some(root_held) = root.latch.read().and_then(|version| root.latch.try_lock(version)) else {
             return Attempt::Missed;
         };
         let level = root.top.load(Relaxed) >> 32;
-        let is_top = level == path.branches.len() as u64 + 1 && root.top.load(Relaxed) as u32 == top.number;
-        let Some(top_held) = Some(top.node).filter(|_| is_top).and_then(|node| node.latch().hold(top.version)) else {
-            root_held.undo();
+        let is_top = level == path.uppers.len() as u64 + 1 && root.top.load(Relaxed) as u32 == top.number;
+        let Some(top_held) = Some(top.node).filter(|_| is_top).and_then(|node| node.latch().try_lock(top.version))
+        else {
+            root_held.unlock_unchanged();
             return Attempt::Missed;
         };
         root.top.store((level - 1) << 32 | u64::from(top.node.child(0)), Relaxed);
         drop(top_held);
         drop(root_held);
-        self.branches.give(top.number);
-        Attempt::Merged(K::fence(probe))
+        self.uppers.give(top.number);
+        Attempt::Merged(K::to_separator(search_key))
     }
 
     /// The range of two neighbouring children of a node, of which the left one is at a position.
@@ -134,11 +149,11 @@ impl<D: Design> Spine<D> {
         node: &I,
         range: &Range<K>,
         position: usize,
-        probe: K::Probe<'_>,
-    ) -> (K::Fence, Option<K::Fence>) {
-        let fence = |index: usize| node.fence::<K>(&self.texts, index, probe);
-        let low = if position > 0 { fence(position - 1) } else { range.0.clone().unwrap_or_default() };
-        let high = if position + 1 < node.len() { Some(fence(position + 1)) } else { range.1.clone() };
+        search_key: K::SearchKey<'_>,
+    ) -> (K::Separator, Option<K::Separator>) {
+        let separator_at = |index: usize| node.separator::<K>(&self.long_separators, index, search_key);
+        let low = if position > 0 { separator_at(position - 1) } else { range.0.clone().unwrap_or_default() };
+        let high = if position + 1 < node.len() { Some(separator_at(position + 1)) } else { range.1.clone() };
         (low, high)
     }
 }

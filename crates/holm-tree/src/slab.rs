@@ -41,7 +41,7 @@ impl<T: Default> Slab<T> {
     }
 
     /// The node of a number, made with its whole chunk if need be. The last numbers of all have no place.
-    pub fn reach(&self, number: u32) -> Option<&T> {
+    pub fn get_or_allocate(&self, number: u32) -> Option<&T> {
         let (chunk, index) = Self::place(number);
         let len = 1usize << (chunk as u32 + FIRST_BITS);
         self.chunks.get(chunk)?.get_or_init(|| (0..len).map(|_| T::default()).collect()).get(index)
@@ -54,7 +54,7 @@ impl<T: Default> Slab<T> {
     pub fn take(&self) -> (u32, &T) {
         let freed = self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
         let number = freed.unwrap_or_else(|| self.next.fetch_add(1, Ordering::Relaxed));
-        (number, self.reach(number).expect("fewer nodes than numbers"))
+        (number, self.get_or_allocate(number).expect("fewer nodes than numbers"))
     }
 
     /// Bytes of the nodes that were ever taken.

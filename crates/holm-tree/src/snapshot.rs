@@ -8,12 +8,12 @@
 //! wait.
 
 use crate::design::Design;
-use crate::forest::{Forest, back_off};
-use crate::index::{Glimpse, Index, Root, Toward, View};
+use crate::index::{Index, LeafCopy, LeafCursor, SeekTarget, TreeRoot};
 use crate::inner::Inner;
 use crate::keys::Keys;
-use crate::latch::{Held, Version};
+use crate::latch::{LatchGuard, Version};
 use crate::leaf::Leaf;
+use crate::tree_set::{TreeSet, back_off};
 
 use holm_medium::Medium;
 
@@ -23,42 +23,42 @@ const ATTEMPTS: u32 = 8;
 /// The leaves of a range at one instant.
 pub struct Snapshot {
     /// From left to right; the first and the last may hold keys beyond the range.
-    pub leaves: Vec<Glimpse>,
+    pub leaves: Vec<LeafCopy>,
     /// How often it was tried.
     pub attempts: u32,
     /// Whether latches had to be taken.
     pub latched: bool,
 }
 
-impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// See [`Index::snapshot`].
     pub(crate) fn take_snapshot(
         &self,
-        root: &Root,
-        range: (&K::Fence, Option<&K::Fence>),
-        follow: &mut dyn FnMut(&[Glimpse]),
+        root: &TreeRoot,
+        range: (&K::Separator, Option<&K::Separator>),
+        follow: &mut dyn FnMut(&[LeafCopy]),
     ) -> Snapshot {
         for attempts in 1..=ATTEMPTS {
             let leaves = self.copy_out(root, range);
             follow(&leaves);
-            if leaves.iter().all(|leaf| self.still(leaf.seen)) {
+            if leaves.iter().all(|leaf| self.validate(leaf.leaf_version)) {
                 return Snapshot { leaves, attempts, latched: false };
             }
         }
         let (leaves, held) = self.latch_all(root, range);
         follow(&leaves);
-        held.into_iter().for_each(|(held, _)| held.undo());
+        held.into_iter().for_each(|(held, _)| held.unlock_unchanged());
         Snapshot { leaves, attempts: ATTEMPTS + 1, latched: true }
     }
 
     /// One leaf after the other.
-    fn copy_out(&self, root: &Root, (low, high): (&K::Fence, Option<&K::Fence>)) -> Vec<Glimpse> {
+    fn copy_out(&self, root: &TreeRoot, (low, high): (&K::Separator, Option<&K::Separator>)) -> Vec<LeafCopy> {
         let (mut leaves, mut low) = (Vec::new(), low.clone());
         loop {
-            let mut view = View::default();
-            self.look(root, Toward::Holding(K::probe(&low)), 0, &mut view);
-            leaves.push(view.here);
-            match view.edge.filter(|edge| high.is_none_or(|high| edge < high) && !root.is_given_up()) {
+            let mut cursor = LeafCursor::default();
+            self.copy_leaf(root, SeekTarget::Holding(K::search_key(&low)), 0, &mut cursor);
+            leaves.push(cursor.current);
+            match cursor.edge.filter(|edge| high.is_none_or(|high| edge < high) && !root.is_dropped()) {
                 Some(edge) => low = edge,
                 None => return leaves,
             }
@@ -69,13 +69,13 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     #[allow(clippy::type_complexity, reason = "copies, and the latches that vouch for them")]
     fn latch_all(
         &self,
-        root: &Root,
-        (low, high): (&K::Fence, Option<&K::Fence>),
-    ) -> (Vec<Glimpse>, Vec<(Held<'_>, Version)>) {
+        root: &TreeRoot,
+        (low, high): (&K::Separator, Option<&K::Separator>),
+    ) -> (Vec<LeafCopy>, Vec<(LatchGuard<'_>, Version)>) {
         let (mut leaves, mut held, mut low, mut turn) = (Vec::new(), Vec::new(), low.clone(), 0);
         loop {
             let found = self.try_latch(root, &low, &mut held);
-            if root.is_given_up() {
+            if root.is_dropped() {
                 return (leaves, held);
             }
             let Some((leaf, edge)) = found else {
@@ -90,30 +90,30 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
         }
     }
 
-    /// Takes the latch of the leaf of a fence, unless it is one that is held already: some leaves share one.
+    /// Takes the latch of the leaf of a separator, unless it is one that is held already: some leaves share one.
     fn try_latch<'a>(
         &'a self,
-        root: &Root,
-        low: &K::Fence,
-        held: &mut Vec<(Held<'a>, Version)>,
-    ) -> Option<(Glimpse, Option<K::Fence>)> {
-        let (at, edge) = self.spine.glide::<K>(root, &Toward::Holding(K::probe(low)))?;
-        let (leaf, berth) = self.leaf(at.leaf).zip(self.berths.get(at.leaf))?;
-        let latch = at.latch(at.leaf, berth);
+        root: &TreeRoot,
+        low: &K::Separator,
+        held: &mut Vec<(LatchGuard<'a>, Version)>,
+    ) -> Option<(LeafCopy, Option<K::Separator>)> {
+        let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(K::search_key(low)))?;
+        let (leaf, descriptor) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf))?;
+        let latch = at.latch(at.leaf, descriptor);
         let own = held.iter().find(|(held, _)| held.holds(latch)).map(|(_, version)| *version);
         let version = own.or_else(|| latch.read())?;
-        if !at.twig.latch().still(at.version) {
+        if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
         if own.is_none() {
-            held.push((latch.hold(version)?, version));
+            held.push((latch.try_lock(version)?, version));
         }
-        let mut copy = Glimpse::default();
+        let mut copy = LeafCopy::default();
         copy.pairs.begin(D::Leaf::CAPACITY);
-        leaf.gather(&berth.beside, self.lens(), &mut copy.pairs);
-        (copy.skip, copy.stamp) = (leaf.skip(), leaf.stamp(&berth.beside, self.lens()));
-        copy.pairs.sort(&self.keys, self.spine.search, copy.skip);
-        copy.seen = at.seen(at.leaf, version);
+        leaf.leaf_pairs(&descriptor.volatile, self.context(), &mut copy.pairs);
+        (copy.skip, copy.stamp) = (leaf.skip(), leaf.stamp(&descriptor.volatile, self.context()));
+        copy.pairs.sort(&self.keys, self.inner.search, copy.skip);
+        copy.leaf_version = at.leaf_version(at.leaf, version);
         Some((copy, edge))
     }
 }

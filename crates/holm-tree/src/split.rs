@@ -1,71 +1,71 @@
 //! A full leaf and its parent: split, an operation of its own under its own label.
 
-use crate::design::{BerthOf, Design, LocksOf};
-use crate::forest::{Forest, Put, Taken, back_off, wait};
-use crate::index::{Root, Toward};
+use crate::design::{DescriptorOf, Design, LocksOf};
+use crate::index::{SeekTarget, TreeRoot};
 use crate::inner::Inner;
+use crate::inner_levels::Path;
 use crate::keys::Keys;
-use crate::latch::{Held, Latch};
-use crate::leaf::{Fresh, Leaf, Room};
+use crate::latch::{Latch, LatchGuard};
+use crate::leaf::{Fresh, Leaf, SplitRequest};
 use crate::locks::Locks;
-use crate::spine::Path;
-use holm_medium::{Medium, Result, Stay};
+use crate::tree_set::{LatchedLeaf, Put, TreeSet, back_off, wait};
+use holm_medium::{Guard, Medium, Result};
 
 /// A fresh block; the latch of its own, if it has one, is held, so that a reader with a stale number of it can validate
 /// nothing.
-pub(crate) struct Raw<'a, D: Design> {
+pub(crate) struct FreshBlock<'a, D: Design> {
     pub(crate) number: u32,
     leaf: &'a D::Leaf,
-    berth: &'a BerthOf<D>,
-    held: Option<Held<'a>>,
+    descriptor: &'a DescriptorOf<D>,
+    held: Option<LatchGuard<'a>>,
 }
 
-/// A leaf under a twig, and its latch.
-pub(crate) type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a BerthOf<D>, &'a Latch);
+/// A leaf under a leaf parent, and its latch.
+pub(crate) type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a DescriptorOf<D>, &'a Latch);
 
 /// The leaf before a full one, if there is one and it is needed, and its latch unless the full one's is the same.
-type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<Held<'a>>);
+type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<LatchGuard<'a>>);
 
 /// The one that found no room; `None` where room alone is wanted.
 type Pending = Option<Put>;
 
-impl<D: Design> Raw<'_, D> {
+impl<D: Design> FreshBlock<'_, D> {
     pub(crate) fn fresh(&self) -> Fresh<'_, D::Leaf> {
-        Fresh { number: self.number, leaf: self.leaf, beside: &self.berth.beside }
+        Fresh { number: self.number, leaf: self.leaf, volatile: &self.descriptor.volatile }
     }
 }
 
-impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
-    /// Makes room in the probe's leaf, or finds that there is some by now; tells whether the pair has been put.
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Makes room in the search key's leaf, or finds that there is some by now; tells whether the pair has been put.
     pub(crate) fn make_room(
         &self,
-        root: &Root,
-        stay: &mut Stay<'_>,
-        probe: K::Probe<'_>,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
         pending: Pending,
     ) -> Result<bool> {
         let mut turn = 0;
         loop {
             // Before the label is validated: a tick in between could release a block that is too young for this label.
-            let raws = self.raws(stay)?;
-            if let Some(put) = self.try_split(root, stay, probe, pending, raws)? {
+            let fresh_blocks = self.fresh_blocks(guard)?;
+            if let Some(put) = self.try_split(root, guard, search_key, pending, fresh_blocks)? {
                 return Ok(put);
             }
-            if !stay.valid() {
-                root.renew(stay)?;
+            if !guard.valid() {
+                root.repin(guard)?;
             }
             back_off(&mut turn);
         }
     }
 
     /// The two blocks that a split of any design may use, and its design's spare ones: all, or none.
-    fn raws(&self, stay: &Stay<'_>) -> Result<Vec<Raw<'_, D>>> {
+    fn fresh_blocks(&self, guard: &Guard<'_>) -> Result<Vec<FreshBlock<'_, D>>> {
         let mut taken = Vec::with_capacity(2 + D::Leaf::SPARE);
         for _ in 0..2 + D::Leaf::SPARE {
-            match self.raw(stay) {
-                Ok(raw) => taken.push(raw),
+            match self.fresh_block(guard) {
+                Ok(fresh_block) => taken.push(fresh_block),
                 Err(error) => {
-                    taken.into_iter().for_each(|raw| self.unused(raw));
+                    taken.into_iter().for_each(|fresh_block| self.unused(fresh_block));
                     return Err(error);
                 }
             }
@@ -74,53 +74,59 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     }
 
     /// Gives a block back that nothing was put into.
-    pub(crate) fn unused(&self, raw: Raw<'_, D>) {
-        let number = raw.number;
-        raw.held.into_iter().for_each(Held::undo);
-        self.quill.pool().space.return_block(number);
+    pub(crate) fn unused(&self, fresh_block: FreshBlock<'_, D>) {
+        let number = fresh_block.number;
+        fresh_block.held.into_iter().for_each(LatchGuard::unlock_unchanged);
+        self.writer.storage().space.return_block(number);
     }
 
-    pub(crate) fn raw(&self, stay: &Stay<'_>) -> Result<Raw<'_, D>> {
-        let pool = self.quill.pool();
-        let number = pool.space.take_block(&pool.medium, stay)?;
-        let (leaf, berth) = self.block(number)?;
-        let Some(latch) = LocksOf::<D>::own(&berth.latch) else {
-            return Ok(Raw { number, leaf, berth, held: None });
+    pub(crate) fn fresh_block(&self, guard: &Guard<'_>) -> Result<FreshBlock<'_, D>> {
+        let storage = self.writer.storage();
+        let number = storage.space.take_block(&storage.medium, guard)?;
+        let (leaf, descriptor) = self.block(number)?;
+        let Some(latch) = LocksOf::<D>::own(&descriptor.latch) else {
+            return Ok(FreshBlock { number, leaf, descriptor, held: None });
         };
         // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
-        Ok(Raw { number, leaf, berth, held: Some(wait(latch)) })
+        Ok(FreshBlock { number, leaf, descriptor, held: Some(wait(latch)) })
     }
 
-    /// The leaf at a position of the path's twig, whose latch is held.
+    /// The leaf at a position of the path's leaf parent, whose latch is held.
     pub(crate) fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
-        let number = path.twig.node.child(position);
-        let (leaf, berth) = self.leaf(number).zip(self.berths.get(number))?;
-        Some((number, leaf, berth, path.twig.node.locks().of(&berth.latch, number)))
+        let number = path.leaf_parent.node.child(position);
+        let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
+        Some((number, leaf, descriptor, path.leaf_parent.node.locks().of(&descriptor.latch, number)))
     }
 
     /// Latches it.
-    pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Taken<'a, D>> {
-        let (number, leaf, berth, latch) = self.child(path, position)?;
-        Some(Taken { number, leaf, berth, held: latch.hold(latch.read()?)? })
+    pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<LatchedLeaf<'a, D>> {
+        let (number, leaf, descriptor, latch) = self.child(path, position)?;
+        Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
     }
 
     /// Latches the leaf before one that is taken, the path's, for designs that need it. `None`: somebody is at it, or
     /// another one has come between the two. Never waited for: whoever holds it may want the taken one.
-    fn take_before<'a>(&'a self, root: &Root, path: &Path<'a, D, K>, taken: &Taken<'a, D>) -> Option<Before<'a, D>> {
+    fn take_before<'a>(
+        &'a self,
+        root: &TreeRoot,
+        path: &Path<'a, D, K>,
+        latched: &LatchedLeaf<'a, D>,
+    ) -> Option<Before<'a, D>> {
         let Some(low) = path.leaf.0.as_ref().filter(|_| D::Leaf::NEEDS_BEFORE) else { return Some((None, None)) };
-        if let Some(position) = path.twig.position.checked_sub(1) {
-            // Under the same twig, whose latch is held.
+        if let Some(position) = path.leaf_parent.position.checked_sub(1) {
+            // Under the same leaf parent, whose latch is held.
             let (_, leaf, _, latch) = self.child(path, position)?;
-            let shared = taken.held.holds(latch);
-            let held = if shared { None } else { Some(latch.hold(latch.read()?)?) };
+            let shared = latched.held.holds(latch);
+            let held = if shared { None } else { Some(latch.try_lock(latch.read()?)?) };
             return Some((Some(leaf), held));
         }
-        let before = self.spine.walk::<K>(root, &Toward::Below(K::probe(low)))?;
-        let (_, leaf, _, latch) = self.child(&before, before.twig.position)?;
+        let before = self.inner.walk::<K>(root, &SeekTarget::Below(K::search_key(low)))?;
+        let (_, leaf, _, latch) = self.child(&before, before.leaf_parent.position)?;
         let version = latch.read()?;
-        // As on any way down: the right leaf, if the twig still stands after the leaf's version was read.
-        let still = before.leaf.1.as_ref() == Some(low) && before.twig.node.latch().still(before.twig.version);
-        let held = latch.hold(version).filter(|_| still)?;
+        // As on any way down: the right leaf, if the leaf parent still stands after the leaf's version was read.
+        let still =
+            before.leaf.1.as_ref() == Some(low) && before.leaf_parent.node.latch().validate(before.leaf_parent.version);
+        let held = latch.try_lock(version).filter(|_| still)?;
         Some((Some(leaf), Some(held)))
     }
 
@@ -128,65 +134,82 @@ impl<M: Medium, D: Design, K: Keys> Forest<M, D, K> {
     /// are free again.
     fn try_split(
         &self,
-        root: &Root,
-        stay: &Stay<'_>,
-        probe: K::Probe<'_>,
+        root: &TreeRoot,
+        guard: &Guard<'_>,
+        search_key: K::SearchKey<'_>,
         pending: Pending,
-        raws: Vec<Raw<'_, D>>,
+        fresh_blocks: Vec<FreshBlock<'_, D>>,
     ) -> Result<Option<bool>> {
-        let all_unused = |raws: Vec<_>| raws.into_iter().for_each(|raw| self.unused(raw));
-        let path = self.spine.walk::<K>(root, &Toward::Holding(probe));
-        let full = path.as_ref().map_or(Ok(true), |path| self.spine.split_full(&self.quill, root, stay, path, probe));
+        let all_unused =
+            |fresh_blocks: Vec<_>| fresh_blocks.into_iter().for_each(|fresh_block| self.unused(fresh_block));
+        let path = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key));
+        let full =
+            path.as_ref().map_or(Ok(true), |path| self.inner.split_full(&self.writer, root, guard, path, search_key));
         let (Some(path), Ok(false)) = (path, &full) else {
-            all_unused(raws);
+            all_unused(fresh_blocks);
             return full.map(|_| None);
         };
-        let held = path.twig.node.latch().hold(path.twig.version);
-        let taken = held.is_some().then(|| self.take_at(&path, path.twig.position)).flatten();
-        let (Some(twig_held), Some(taken)) = (held, taken) else {
-            all_unused(raws);
+        let held = path.leaf_parent.node.latch().try_lock(path.leaf_parent.version);
+        let latched = held.is_some().then(|| self.take_at(&path, path.leaf_parent.position)).flatten();
+        let (Some(leaf_parent_guard), Some(latched)) = (held, latched) else {
+            all_unused(fresh_blocks);
             return Ok(None);
         };
-        let (before, _before_held) = match self.take_before(root, &path, &taken) {
-            Some(both) if stay.valid() => both,
+        let (before, _before_held) = match self.take_before(root, &path, &latched) {
+            Some(both) if guard.valid() => both,
             other => {
-                other.and_then(|(_, held)| held).into_iter().for_each(Held::undo);
-                taken.held.undo();
-                twig_held.undo();
-                all_unused(raws);
+                other.and_then(|(_, held)| held).into_iter().for_each(LatchGuard::unlock_unchanged);
+                latched.held.unlock_unchanged();
+                leaf_parent_guard.unlock_unchanged();
+                all_unused(fresh_blocks);
                 return Ok(None);
             }
         };
         let low = path.leaf.0.clone().unwrap_or_default();
-        let fresh = [raws[0].fresh(), raws[1].fresh()];
-        let more: Vec<_> = raws[2..].iter().map(Raw::fresh).collect();
-        let mut pen = self.quill.cut(stay);
-        let room = Room { own: taken.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()), before };
-        let beside = &taken.berth.beside;
+        let fresh = [fresh_blocks[0].fresh(), fresh_blocks[1].fresh()];
+        let more: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::fresh).collect();
+        let mut handle = self.writer.begin_write(guard);
+        let request =
+            SplitRequest { own: latched.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()), before };
+        let volatile = &latched.descriptor.volatile;
         let (split, put) = match pending {
-            Some((payload, _)) => taken.leaf.split_and_put(beside, self.lens(), &mut pen, room, probe, payload),
-            None => (taken.leaf.split(room.own, beside, self.lens(), &mut pen, room.fresh, room.range), false),
+            Some((payload, _)) => {
+                latched.leaf.split_and_put(volatile, self.context(), &mut handle, request, search_key, payload)
+            }
+            None => (
+                latched.leaf.split(request.own, volatile, self.context(), &mut handle, request.fresh, request.range),
+                false,
+            ),
         };
-        if let Some((_, seal)) = pending.filter(|_| put) {
-            self.seal(&mut pen, seal);
+        if let Some((_, progress)) = pending.filter(|_| put) {
+            self.write_progress(&mut handle, progress);
         }
-        let (twig, position) = (path.twig.node, path.twig.position);
-        if split.left != taken.number {
-            twig.set_child(&mut pen, position, split.left);
+        let (leaf_parent, position) = (path.leaf_parent.node, path.leaf_parent.position);
+        if split.left != latched.number {
+            leaf_parent.set_child(&mut handle, position, split.left);
         }
         if let Some((separator, right)) = &split.right {
-            let range = path.ranges.last().expect("the twig's own");
-            twig.adopt::<M, K>(&mut pen, &self.spine.texts, range, (position, separator, *right), probe);
+            let range = path.ranges.last().expect("the leaf parent's own");
+            leaf_parent.insert_child::<M, K>(
+                &mut handle,
+                &self.inner.long_separators,
+                range,
+                (position, separator, *right),
+                search_key,
+            );
         }
         let is_used = |number: u32| {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
             leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
         };
         // What it wrote to a block that nobody uses is marked while the block is still ours.
-        drop(pen);
-        raws.into_iter().filter(|raw| !is_used(raw.number)).for_each(|raw| self.unused(raw));
-        let given_up = self.blocks_of(taken.number).filter(|number| !is_used(*number));
-        given_up.for_each(|number| self.quill.pool().space.retire_block(stay.epoch(), number));
+        drop(handle);
+        fresh_blocks
+            .into_iter()
+            .filter(|fresh_block| !is_used(fresh_block.number))
+            .for_each(|fresh_block| self.unused(fresh_block));
+        let given_up = self.blocks_of(latched.number).filter(|number| !is_used(*number));
+        given_up.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
         Ok(Some(put))
     }
 }

@@ -1,28 +1,28 @@
 //! Leaves that removals have emptied disappear, and the nodes above them follow. The tests count and measure no time.
 
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{Cut, Leaf};
-use holm_tree::{Design, Forest, Index, Root, Toward, Words, designs};
+use holm_tree::leaf::{Leaf, RecoveryPoint};
+use holm_tree::{Design, Index, SeekTarget, TreeRoot, TreeSet, Words, designs};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread;
 
 struct Tree<D: Design> {
-    quill: Arc<Quill<Mapped>>,
-    forest: Forest<Mapped, D, Words>,
-    root: Root,
+    writer: Arc<Writer<Mapped>>,
+    tree_set: TreeSet<Mapped, D, Words>,
+    root: TreeRoot,
 }
 
 impl<D: Design> Tree<D> {
     fn new() -> Self {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill =
-            Arc::new(Pool::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 7).expect("memory");
-        Tree { quill, forest, root }
+        let writer =
+            Arc::new(Storage::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
+        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 7).expect("memory");
+        Tree { writer, tree_set, root }
     }
 
     fn with(count: u64) -> Self {
@@ -32,18 +32,21 @@ impl<D: Design> Tree<D> {
     }
 
     fn put(&self, key: u64) {
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        assert!(self.forest.put(&self.root, &mut stay, key, key + 1, None).expect("memory").is_none(), "{key} is new");
+        let mut guard = self.writer.clock().pin().expect("sound");
+        assert!(
+            self.tree_set.put(&self.root, &mut guard, key, key + 1, None).expect("memory").is_none(),
+            "{key} is new"
+        );
     }
 
     fn remove(&self, key: u64) {
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        let old = self.forest.remove(&self.root, &mut stay, key, None).expect("memory");
+        let mut guard = self.writer.clock().pin().expect("sound");
+        let old = self.tree_set.remove(&self.root, &mut guard, key, None).expect("memory");
         assert_eq!(old.map(|old| old.payload), Some(key + 1), "{key} is there");
     }
 
     fn tick(&self) {
-        self.quill.advance().expect("sound");
+        self.writer.end_epoch().expect("sound");
     }
 
     /// Removes keys, a thousand in each epoch.
@@ -57,18 +60,18 @@ impl<D: Design> Tree<D> {
     }
 
     fn leaves(&self) -> u64 {
-        let audit = self.forest.audit(&self.root);
+        let audit = self.tree_set.audit(&self.root);
         assert_eq!(audit.faults, Vec::<String>::new());
         audit.leaves
     }
 
     /// The numbers of leaves, leaf parents and levels.
     fn shape(&self) -> (u64, usize, u32) {
-        (self.leaves(), self.forest.fills(&self.root).len(), self.forest.height(&self.root))
+        (self.leaves(), self.tree_set.fills(&self.root).len(), self.tree_set.height(&self.root))
     }
 
     fn blocks_in_use(&self) -> u64 {
-        let space = &self.quill.pool().space;
+        let space = &self.writer.storage().space;
         u64::from(space.block_frontier() - space.first_block()) - space.free_blocks()
     }
 
@@ -76,9 +79,9 @@ impl<D: Design> Tree<D> {
     fn first(&self) -> (Option<u64>, u64) {
         let (mut edge, mut visited) = (0, 0);
         loop {
-            let view = self.forest.view(&self.root, Toward::Holding(edge));
+            let cursor = self.tree_set.cursor_at(&self.root, SeekTarget::Holding(edge));
             visited += 1;
-            match (view.pairs.first(), view.edge) {
+            match (cursor.pairs.first(), cursor.edge) {
                 (None, Some(high)) => edge = high,
                 (first, _) => return (first.map(|slot| slot.head), visited),
             }
@@ -88,9 +91,9 @@ impl<D: Design> Tree<D> {
     fn keys(&self) -> Vec<u64> {
         let (mut edge, mut keys) = (0, vec![]);
         loop {
-            let view = self.forest.view(&self.root, Toward::Holding(edge));
-            keys.extend(view.pairs.iter().map(|slot| slot.head).filter(|key| *key >= edge));
-            match view.edge {
+            let cursor = self.tree_set.cursor_at(&self.root, SeekTarget::Holding(edge));
+            keys.extend(cursor.pairs.iter().map(|slot| slot.head).filter(|key| *key >= edge));
+            match cursor.edge {
                 Some(high) => edge = high,
                 None => return keys,
             }
@@ -120,7 +123,7 @@ fn is_drained_to_one_leaf<D: Design>(count: u64) {
         let tree = Tree::<D>::with(count);
         assert!(tree.shape().2 > 2, "{}: more levels than two", D::NAME);
         tree.drain(keys);
-        assert_eq!(tree.shape(), (1, 1, 1), "{}, {order}: leaves, twigs, levels", D::NAME);
+        assert_eq!(tree.shape(), (1, 1, 1), "{}, {order}: leaves, leaf parents, levels", D::NAME);
         (0..3).for_each(|_| tree.tick());
         assert!(tree.blocks_in_use() <= D::Leaf::BLOCKS as u64, "{}, {order}: blocks", D::NAME);
     }
@@ -164,8 +167,11 @@ fn a_queue_has_as_many_leaves_as_its_pairs_need() {
             tree.tick();
         }
         if turn % 10_000 == 0 {
-            let (leaves, twigs, levels) = tree.shape();
-            assert!(leaves <= fresh.0 + 3 && twigs <= fresh.1 + 3 && levels <= fresh.2 + 1, "of {fresh:?} in {turn}");
+            let (leaves, leaf_parents, levels) = tree.shape();
+            assert!(
+                leaves <= fresh.0 + 3 && leaf_parents <= fresh.1 + 3 && levels <= fresh.2 + 1,
+                "of {fresh:?} in {turn}"
+            );
             assert!(tree.first().1 <= 4);
         }
     }
@@ -180,9 +186,9 @@ fn leaves_emptied_between_full_leaves_become_one() {
     let tree = Tree::<designs::buffered>::with(50_000);
     tree.drain((0..50_000).filter(|key| key / 28 % 10 != 0));
     let filled = 50_000 / 280 + 1;
-    let (leaves, twigs, _) = tree.shape();
-    assert!(leaves <= 2 * filled + twigs as u64, "{leaves} leaves, {filled} of them filled");
-    assert!(twigs <= leaves.div_ceil(12) as usize, "{twigs} twigs above {leaves} leaves");
+    let (leaves, leaf_parents, _) = tree.shape();
+    assert!(leaves <= 2 * filled + leaf_parents as u64, "{leaves} leaves, {filled} of them filled");
+    assert!(leaf_parents <= leaves.div_ceil(12) as usize, "{leaf_parents} leaf parents above {leaves} leaves");
     assert!(tree.keys().into_iter().eq((0..50_000).filter(|key| key / 28 % 10 == 0)));
 }
 
@@ -190,7 +196,7 @@ fn leaves_emptied_between_full_leaves_become_one() {
 #[test]
 fn a_leaf_that_is_filled_and_emptied_in_turns_stays() {
     let tree = Tree::<designs::buffered>::with(28 * 3);
-    let frontier = |tree: &Tree<designs::buffered>| tree.quill.pool().space.block_frontier();
+    let frontier = |tree: &Tree<designs::buffered>| tree.writer.storage().space.block_frontier();
     tree.drain(28..56);
     let (shape, before) = (tree.shape(), frontier(&tree));
     for turn in 0..10_000 {
@@ -208,18 +214,18 @@ fn a_leaf_that_is_filled_and_emptied_in_turns_stays() {
 /// kind of crash.
 #[test]
 fn a_range_taken_over_is_written_and_recovered() {
-    for cut in [Cut::Visible, Cut::At(FIRST_EPOCH + 1)] {
+    for recovery_point in [RecoveryPoint::Visible, RecoveryPoint::At(FIRST_EPOCH + 1)] {
         let tree = Tree::<designs::buffered>::with(28 * 3);
         // Now the right neighbour has room, and the left one has none.
         tree.drain((60..70).chain(28..56));
         assert_eq!(tree.leaves(), 2);
         [30, 61].into_iter().for_each(|key| tree.put(key));
         (0..3).for_each(|_| tree.tick());
-        let rebuilt = tree.forest.rebuild(cut, tree.quill.clock().active(), 1).expect("sound leaves");
+        let rebuilt = tree.tree_set.rebuild(recovery_point, tree.writer.clock().active(), 1).expect("sound leaves");
         let root = rebuilt.roots.into_iter().next().expect("one tree");
         let tree = Tree { root, ..tree };
         let expected = (0..28).chain([30]).chain(56..60).chain([61]).chain(70..84);
-        assert_eq!(tree.keys(), expected.collect::<Vec<_>>(), "{cut:?}");
+        assert_eq!(tree.keys(), expected.collect::<Vec<_>>(), "{recovery_point:?}");
         tree.leaves();
     }
 }
@@ -234,8 +240,8 @@ fn an_answer_about_a_range_taken_over_waits_for_the_removal() {
         (0..3).for_each(|_| tree.tick());
         tree.remove(55);
         assert_eq!(tree.leaves(), 2);
-        let sighting = tree.forest.get(&tree.root, 55);
-        assert_eq!((sighting.payload, sighting.stamp), (None, tree.quill.clock().active()));
+        let lookup = tree.tree_set.get(&tree.root, 55);
+        assert_eq!((lookup.payload, lookup.stamp), (None, tree.writer.clock().active()));
     }
 }
 
@@ -282,8 +288,8 @@ fn scans_beside_a_queue_see_what_is_there() {
         done.store(true, SeqCst);
     });
     assert_eq!(tree.keys(), (JOBS..JOBS + 1_000).collect::<Vec<_>>());
-    let (leaves, twigs, _) = tree.shape();
-    assert!(leaves <= 60 && twigs <= 6, "{leaves} leaves and {twigs} twigs of 1,000 pairs");
+    let (leaves, leaf_parents, _) = tree.shape();
+    assert!(leaves <= 60 && leaf_parents <= 6, "{leaves} leaves and {leaf_parents} leaf parents of 1,000 pairs");
 }
 
 /// Threads fill and drain separate ranges of one tree, each in its own order, and compare with their own maps.
@@ -309,9 +315,13 @@ fn threads_that_fill_and_drain_agree_with_their_maps() {
                         while let Some(key) = if round % 2 == 0 { queue.pop_front() } else { queue.pop_back() } {
                             tree.remove(key);
                             map.remove(&key);
-                            let probe = mixed(key) % 3_000 / 3 * 3 + thread;
-                            let found = tree.forest.get(&tree.root, probe).payload;
-                            assert_eq!(found, map.get(&probe).copied(), "thread {thread}, round {round}, key {probe}");
+                            let search_key = mixed(key) % 3_000 / 3 * 3 + thread;
+                            let found = tree.tree_set.get(&tree.root, search_key).payload;
+                            assert_eq!(
+                                found,
+                                map.get(&search_key).copied(),
+                                "thread {thread}, round {round}, key {search_key}"
+                            );
                         }
                     }
                 })
@@ -327,6 +337,6 @@ fn threads_that_fill_and_drain_agree_with_their_maps() {
         done.store(true, SeqCst);
     });
     assert_eq!(tree.keys(), Vec::<u64>::new());
-    let (leaves, twigs, _) = tree.shape();
-    assert!(leaves <= 8 && twigs <= 2, "{leaves} leaves and {twigs} twigs of nothing");
+    let (leaves, leaf_parents, _) = tree.shape();
+    assert!(leaves <= 8 && leaf_parents <= 2, "{leaves} leaves and {leaf_parents} leaf parents of nothing");
 }

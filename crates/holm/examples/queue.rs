@@ -74,17 +74,20 @@ pub(crate) fn run(path: &Path, out: &mut dyn Write) -> std::result::Result<(), B
     let queue = Queue::open(path)?;
     std::thread::scope(|scope| {
         let worker = || -> Result<Vec<Slice>> {
-            let mut texts = Vec::new();
+            let mut long_separators = Vec::new();
             while let Some(job) = queue.take()? {
-                texts.push(job.text.clone());
+                long_separators.push(job.text.clone());
                 queue.done(job)?;
             }
-            Ok(texts)
+            Ok(long_separators)
         };
         let workers = [scope.spawn(worker), scope.spawn(worker)];
-        let mut texts: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).flatten().collect();
-        texts.sort();
-        texts.iter().try_for_each(|text| writeln!(out, "done by one of two workers: {}", String::from_utf8_lossy(text)))
+        let mut long_separators: Vec<_> =
+            workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).flatten().collect();
+        long_separators.sort();
+        long_separators
+            .iter()
+            .try_for_each(|text| writeln!(out, "done by one of two workers: {}", String::from_utf8_lossy(text)))
     })?;
     Ok(())
 }

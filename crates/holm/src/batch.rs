@@ -2,15 +2,15 @@
 //! Batches are applied one after another; a reader may see some operations of one before the others.
 //!
 //! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the
-//! process alone, whose stores are all kept, an intent is laid down first: the operations, and how many of them are
+//! process alone, whose stores are all kept, an intent is written first: the operations, and how many of them are
 //! done, counted under the latch of each operation's own leaf. Open does the rest of what it finds. Counted there and
 //! not after it, an operation is never done twice with somebody else's acknowledged write in between.
 
-use crate::engine::{Engine, Tree};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use crate::operation::Operation;
-use holm_medium::{Area, Ground, Hold, INTENTS, Image, Lay, MediumError, Stay};
+use holm_medium::{Area, Guard, Hold, INTENTS, Image, MediumError, Persistence, StorageOps};
 use std::sync::{Arc, Mutex};
 
 /// The most bytes of one batch: it must fit one epoch's record, with whatever else is written in that epoch.
@@ -27,7 +27,7 @@ const INTENT_HEADER: usize = 2;
 
 /// One operation of a batch.
 struct Entry {
-    tree: Arc<Tree>,
+    tree: Arc<KeyspaceTree>,
     key: Vec<u8>,
     /// `None`: remove.
     value: Option<Vec<u8>>,
@@ -132,13 +132,14 @@ impl Batch {
         }
         let engine = &*self.engine;
         let mut operation = Operation::begin_batch(engine, self.bytes, self.operations.len() as u64)?;
-        self.operations.iter().try_for_each(|entry| entry.tree.alive())?;
+        self.operations.iter().try_for_each(|entry| entry.tree.check_not_dropped())?;
         // All records and room for all splits first: want of space is found before anything has been done.
         let payloads = write_records(&operation, &self.operations)?;
         let blocks = most_blocks(engine, self.operations.len() as u64);
-        let ready = engine.ground.set_aside(operation.stay(), blocks).map_err(Error::from);
-        let ready = ready.and_then(|aside| Ok((aside, Intent::write(engine, operation.stay(), &self.operations)?)));
-        let (aside, intent) = match ready {
+        let ready = engine.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
+        let ready =
+            ready.and_then(|reserved| Ok((reserved, Intent::write(engine, operation.guard(), &self.operations)?)));
+        let (reserved, intent) = match ready {
             Ok(ready) => ready,
             Err(error) => {
                 payloads.into_iter().flatten().for_each(|payload| operation.free_record(payload));
@@ -146,7 +147,7 @@ impl Batch {
             }
         };
         apply(engine, &mut operation, intent, self.operations.iter().zip(payloads))?;
-        drop(aside);
+        drop(reserved);
         operation.finish()
     }
 }
@@ -165,18 +166,18 @@ fn apply<'a>(
         // The intent of a batch that was cut short is still there, and must stay.
         return Err(error.clone().into());
     }
-    intent.set(engine, operation.stay());
+    intent.set(engine, operation.guard());
     for (done, (entry, payload)) in entries.enumerate() {
-        let seal = Some((intent.loc, done as u64 + 1));
+        let progress = Some((intent.loc, done as u64 + 1));
         let result = match payload {
-            Some(payload) => operation.put(&entry.tree, &entry.key, payload, seal),
-            None => operation.remove(&entry.tree, &entry.key, seal).map(drop),
+            Some(payload) => operation.put(&entry.tree, &entry.key, payload, progress),
+            None => operation.remove(&entry.tree, &entry.key, progress).map(drop),
         };
         // Half done, and there is no way back: nothing may be acknowledged on top of it, and it must not be logged. The
         // intent stays, and whoever opens next does the rest.
         result.map_err(|error| cut_short(engine, &error.to_string()))?;
     }
-    intent.clear(engine, operation.stay());
+    intent.clear(engine, operation.guard());
     Ok(())
 }
 
@@ -190,7 +191,7 @@ fn cut_short(engine: &Engine, why: &str) -> Error {
 /// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same
 /// epoch, and only a leaf that was there before, or has been filled since it was split off, is split.
 fn most_blocks(engine: &Engine, operations: u64) -> u64 {
-    let space = engine.ground.space();
+    let space = engine.storage.space();
     let leaves = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
     2 * operations.min(leaves + operations / LEAST_FILL) + 2
 }
@@ -218,20 +219,20 @@ pub(crate) type Turn = Mutex<()>;
 /// once.
 const SLOT: usize = 0;
 
-/// A batch as the pool knows it.
+/// A batch as the storage knows it.
 struct Intent {
     loc: u64,
     words: u32,
 }
 
-/// The place of an intent word in the pool's block.
+/// The place of an intent word in the storage's block.
 fn slot_loc(slot: usize) -> u64 {
     Area::Leaves.at(64 + slot as u64 * 8)
 }
 
 impl Intent {
     /// Writes down what is to be done. Nothing leads there yet.
-    fn write(engine: &Engine, stay: &Stay<'_>, operations: &[Entry]) -> Result<Self> {
+    fn write(engine: &Engine, guard: &Guard<'_>, operations: &[Entry]) -> Result<Self> {
         let mut bytes = Vec::new();
         for operation in operations {
             bytes.extend_from_slice(&operation.tree.root.keyspace().to_le_bytes());
@@ -248,18 +249,18 @@ impl Intent {
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
         words.push(u64::from_le_bytes(last));
-        let offset = engine.ground.lay(stay, &words, Lay::Visible)?;
+        let offset = engine.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
         Ok(Intent { loc: Area::Records.at(offset), words: words.len() as u32 })
     }
 
     /// The commit word of the batch under the visible model: from here on a process that dies has it done at open.
-    fn set(&self, engine: &Engine, stay: &Stay<'_>) {
-        engine.ground.mark(stay, slot_loc(SLOT), self.loc);
+    fn set(&self, engine: &Engine, guard: &Guard<'_>) {
+        engine.storage.write_word(guard, slot_loc(SLOT), self.loc);
     }
 
-    fn clear(self, engine: &Engine, stay: &Stay<'_>) {
-        engine.ground.mark(stay, slot_loc(SLOT), 0);
-        engine.ground.space().free_record(holm_medium::parts(self.loc).1, self.words);
+    fn clear(self, engine: &Engine, guard: &Guard<'_>) {
+        engine.storage.write_word(guard, slot_loc(SLOT), 0);
+        engine.storage.space().free_record(holm_medium::parts(self.loc).1, self.words);
     }
 }
 
@@ -279,9 +280,9 @@ pub(crate) fn is_pending(image: &Image) -> bool {
 
 /// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to
 /// do: the epoch's cut has decided, and what the words lead to is noise.
-pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>> {
+pub(crate) fn pending(storage: &dyn StorageOps, visible: bool) -> Result<Vec<Pending>> {
     let mut all = Vec::new();
-    let image = ground.image();
+    let image = storage.image();
     for slot in 0..INTENTS {
         let Some([word]) = image.words(slot_loc(slot), 1) else { continue };
         let loc = word.read();
@@ -289,10 +290,10 @@ pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>
             continue;
         }
         if !visible {
-            ground.mark(&ground.clock().check_in()?, slot_loc(slot), 0);
+            storage.write_word(&storage.clock().pin()?, slot_loc(slot), 0);
             continue;
         }
-        let operations = read(ground, loc).ok_or_else(|| Error::Corrupt {
+        let operations = read(storage, loc).ok_or_else(|| Error::Corrupt {
             path: "leaves".into(),
             offset: slot_loc(slot),
             what: "the intent of a batch",
@@ -304,8 +305,8 @@ pub(crate) fn pending(ground: &dyn Ground, visible: bool) -> Result<Vec<Pending>
     Ok(all)
 }
 
-fn read(ground: &dyn Ground, loc: u64) -> Option<Vec<Step>> {
-    let image = ground.image();
+fn read(storage: &dyn StorageOps, loc: u64) -> Option<Vec<Step>> {
+    let image = storage.image();
     let header = image.words(loc, INTENT_HEADER)?;
     let (done, len) = (header[0].read(), header[1].read());
     let words = image.words(loc + 8 * INTENT_HEADER as u64, (len / 8 + 1).try_into().ok()?)?;
@@ -341,7 +342,7 @@ pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
             }
         }
     }
-    engine.ground.mark(operation.stay(), slot_loc(pending.slot), 0);
+    engine.storage.write_word(operation.guard(), slot_loc(pending.slot), 0);
     operation.finish()
 }
 

@@ -3,12 +3,12 @@
 //! A name in the catalog is what makes a keyspace. Leaves of a number that no name has are those of a keyspace that was
 //! being dropped, or whose creation a crash cut off: open frees them.
 
-use crate::engine::{Engine, Tree};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
 use crate::operation::Operation;
 use crate::record;
 use holm_medium::Epoch;
-use holm_tree::Root;
+use holm_tree::TreeRoot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -27,26 +27,26 @@ const MAX_NAME: usize = 255;
 /// The catalog's tree, and the trees by name and number.
 #[derive(Default)]
 pub(crate) struct Catalog {
-    names: OnceLock<Arc<Tree>>,
+    names: OnceLock<Arc<KeyspaceTree>>,
     trees: RwLock<Trees>,
     /// Creation and dropping, one at a time; the greatest number ever given.
     numbers: Mutex<u32>,
     /// Those that have been dropped, and not yet taken away.
-    leaving: Mutex<Vec<Arc<Leaving>>>,
+    dropped: Mutex<Vec<Arc<DroppedTree>>>,
 }
 
 /// The trees that have a name.
 #[derive(Default)]
 struct Trees {
-    by_name: BTreeMap<String, Arc<Tree>>,
-    by_number: BTreeMap<u32, Arc<Tree>>,
+    by_name: BTreeMap<String, Arc<KeyspaceTree>>,
+    by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
     /// The epoch of the last creation or removal: what is said of names is durable once that is.
     changed: Epoch,
 }
 
 /// A tree that has been given up.
-struct Leaving {
-    tree: Arc<Tree>,
+struct DroppedTree {
+    tree: Arc<KeyspaceTree>,
     /// Once this epoch is over, every writer that had not seen the mark is out.
     label: Epoch,
     gone: Mutex<bool>,
@@ -61,22 +61,22 @@ impl Catalog {
         self.trees.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(crate) fn trees(&self) -> Vec<Arc<Tree>> {
+    pub(crate) fn trees(&self) -> Vec<Arc<KeyspaceTree>> {
         self.read().by_name.values().cloned().collect()
     }
 
-    pub(crate) fn numbered(&self, number: u32) -> Option<Arc<Tree>> {
+    pub(crate) fn numbered(&self, number: u32) -> Option<Arc<KeyspaceTree>> {
         self.read().by_number.get(&number).cloned()
     }
 
     /// The tree of a name, and the epoch that the answer is of.
-    fn find(&self, name: &str) -> (Option<Arc<Tree>>, Epoch) {
+    fn find(&self, name: &str) -> (Option<Arc<KeyspaceTree>>, Epoch) {
         let trees = self.read();
         (trees.by_name.get(name).cloned(), trees.changed)
     }
 
     /// The tree of names, for checking.
-    pub(crate) fn own(&self) -> Option<&Arc<Tree>> {
+    pub(crate) fn own(&self) -> Option<&Arc<KeyspaceTree>> {
         self.names.get()
     }
 
@@ -84,14 +84,14 @@ impl Catalog {
         lock(&self.numbers)
     }
 
-    fn add(&self, tree: Arc<Tree>, changed: Epoch) {
+    fn add(&self, tree: Arc<KeyspaceTree>, changed: Epoch) {
         let mut trees = self.write();
         trees.by_number.insert(tree.root.keyspace(), tree.clone());
         trees.by_name.insert(tree.name.clone(), tree);
         trees.changed = trees.changed.max(changed);
     }
 
-    fn take_away(&self, tree: &Tree, changed: Epoch) {
+    fn take_away(&self, tree: &KeyspaceTree, changed: Epoch) {
         let mut trees = self.write();
         trees.by_number.remove(&tree.root.keyspace());
         trees.by_name.remove(&tree.name);
@@ -104,14 +104,14 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Engine {
-    fn create_tree(&self, number: u32) -> Result<Root> {
+    fn create_tree(&self, number: u32) -> Result<TreeRoot> {
         Operation::begin(self)?.create_tree(number)
     }
 
     /// The keyspace of a name, if there is one; an answer as durable as the mode says.
-    pub(crate) fn find_keyspace(&self, name: &str) -> Result<Option<Arc<Tree>>> {
+    pub(crate) fn find_keyspace(&self, name: &str) -> Result<Option<Arc<KeyspaceTree>>> {
         let (tree, changed) = self.catalog.find(name);
-        self.admit(changed)?;
+        self.wait_stable(changed)?;
         Ok(tree)
     }
 
@@ -120,23 +120,23 @@ impl Engine {
         let trees = self.catalog.read();
         let (names, changed) = (trees.by_name.keys().cloned().collect(), trees.changed);
         drop(trees);
-        self.admit(changed)?;
+        self.wait_stable(changed)?;
         Ok(names)
     }
 
     /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
     /// no name has, and what is damaged of the names, which only who looks passes over.
-    pub(crate) fn read_catalog(&self, roots: Vec<Root>) -> Result<(Vec<Root>, Vec<String>)> {
-        let mut roots: BTreeMap<u32, Root> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
+    pub(crate) fn read_catalog(&self, roots: Vec<TreeRoot>) -> Result<(Vec<TreeRoot>, Vec<String>)> {
+        let mut roots: BTreeMap<u32, TreeRoot> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
             None => self.create_tree(CATALOG)?,
         };
-        let own = Tree::new("", own);
+        let own = KeyspaceTree::new("", own);
         let mut greatest = CATALOG;
         let mut damaged = Vec::new();
         for payload in self.index.audit(&own.root).payloads {
-            let (name, number) = match record::read(self.ground.image(), payload) {
+            let (name, number) = match record::read(self.storage.image(), payload) {
                 Ok(entry) => entry,
                 Err(what) if self.is_read_only() => {
                     damaged.push(format!("a keyspace's name: {what}"));
@@ -160,7 +160,7 @@ impl Engine {
                 Some(root) => root,
                 None => self.create_tree(number)?,
             };
-            self.catalog.add(Tree::new(name, root), Epoch::default());
+            self.catalog.add(KeyspaceTree::new(name, root), Epoch::default());
         }
         greatest = roots.keys().copied().fold(greatest, u32::max);
         *self.catalog.lock() = greatest;
@@ -169,13 +169,13 @@ impl Engine {
     }
 
     /// Once all that was found is durable: frees what no name has, and makes the keyspace that is always there.
-    pub(crate) fn tidy_catalog(&self, orphans: &[Root]) -> Result<()> {
+    pub(crate) fn tidy_catalog(&self, orphans: &[TreeRoot]) -> Result<()> {
         orphans.iter().try_for_each(|root| Operation::begin(self)?.drop_tree(root))?;
         self.create_keyspace(DEFAULT).map(drop)
     }
 
     /// The keyspace of that name, made if it is not there.
-    pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<Tree>> {
+    pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<KeyspaceTree>> {
         if let Some(tree) = self.find_keyspace(name)? {
             return Ok(tree);
         }
@@ -186,7 +186,7 @@ impl Engine {
         let mut numbers = self.catalog.lock();
         if let (Some(tree), changed) = self.catalog.find(name) {
             drop(numbers);
-            self.admit(changed)?;
+            self.wait_stable(changed)?;
             return Ok(tree);
         }
         let number = *numbers + 1;
@@ -194,7 +194,7 @@ impl Engine {
             return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
         }
         let own = self.catalog.own().expect("the catalog is read before anything is made").clone();
-        let tree = Tree::new(name, self.create_tree(number)?);
+        let tree = KeyspaceTree::new(name, self.create_tree(number)?);
         let mut operation = Operation::begin(self)?;
         let payload = operation.write_record(name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
         operation.put(&own, name.as_bytes(), payload, None)?;
@@ -214,31 +214,31 @@ impl Engine {
             let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
             let mut operation = Operation::begin(self)?;
             operation.remove(&own, name.as_bytes(), None)?;
-            tree.root.give_up();
+            tree.root.mark_dropped();
             drop(operation);
             // Read after the mark was set, and not the label of the removal: the clock may have been raised in between,
             // and a writer of the next epoch may have missed the mark.
-            let leaving = Leaving { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
-            self.catalog.take_away(tree, leaving.label);
-            lock(&self.catalog.leaving).push(Arc::new(leaving));
+            let dropped = DroppedTree { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
+            self.catalog.take_away(tree, dropped.label);
+            lock(&self.catalog.dropped).push(Arc::new(dropped));
         }
         drop(numbers);
-        self.see_out()?;
+        self.free_dropped()?;
         // That there is none, another call may have brought about, and not be done with.
-        self.admit(changed)?;
+        self.wait_stable(changed)?;
         Ok(found.is_some())
     }
 
     /// Takes away what has been dropped. What it could not for want of space stays on the list.
-    fn see_out(&self) -> Result<()> {
-        let all = lock(&self.catalog.leaving).clone();
-        for leaving in all {
-            let mut gone = lock(&leaving.gone);
+    fn free_dropped(&self) -> Result<()> {
+        let all = lock(&self.catalog.dropped).clone();
+        for dropped in all {
+            let mut gone = lock(&dropped.gone);
             if !*gone {
-                self.clock().wait_durable(leaving.label)?;
-                Operation::begin(self)?.drop_tree(&leaving.tree.root)?;
+                self.clock().wait_durable(dropped.label)?;
+                Operation::begin(self)?.drop_tree(&dropped.tree.root)?;
                 *gone = true;
-                lock(&self.catalog.leaving).retain(|other| !Arc::ptr_eq(other, &leaving));
+                lock(&self.catalog.dropped).retain(|other| !Arc::ptr_eq(other, &dropped));
             }
         }
         Ok(())

@@ -45,15 +45,15 @@ pub(crate) fn check(engine: &Engine) -> Result<Report> {
     if engine.is_read_only() {
         // Opened for writing it has been mended, and is told as part of the recovery.
         report.faults.extend_from_slice(&engine.recovery.damaged);
-        look(engine, &mut report);
+        check_trees(engine, &mut report);
     } else {
-        engine.clock().paused(|| look(engine, &mut report));
+        engine.clock().paused(|| check_trees(engine, &mut report));
     }
     Ok(report)
 }
 
-fn look(engine: &Engine, report: &mut Report) {
-    let image = engine.ground.image();
+fn check_trees(engine: &Engine, report: &mut Report) {
+    let image = engine.storage.image();
     let mut extents = Vec::new();
     let own = engine.catalog.own().into_iter().cloned();
     for tree in own.chain(engine.catalog.trees()) {

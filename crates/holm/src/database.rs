@@ -12,7 +12,7 @@ use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::recovery::Recovery;
 use crate::stats::Stats;
-use holm_medium::{Medium, Quill};
+use holm_medium::{Medium, Writer};
 use holm_tree::Entry;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,8 +77,8 @@ impl Database {
     /// For whoever measures designs: an empty database over a medium that flushes, which is neither opened again nor
     /// recovered. Its owner ends the epochs, and outlives it.
     #[doc(hidden)]
-    pub fn over<M: Medium>(quill: Arc<Quill<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
-        Engine::over(quill, design, durability).map(Database::new)
+    pub fn over<M: Medium>(writer: Arc<Writer<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
+        Engine::over(writer, design, durability).map(Database::new)
     }
 
     /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there. In

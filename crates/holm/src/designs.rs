@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::keys::Records;
 use holm_medium::{Journaled, Medium, MediumError};
-use holm_tree::leaf::Card;
+use holm_tree::leaf::Capabilities;
 use holm_tree::{Entry, designs};
 
 /// A table of designs over ordinary files.
@@ -37,8 +37,8 @@ pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records
         suitable(&entry)?;
         return Ok(entry);
     }
-    let suits = |card: Card| card.suits::<Records>();
-    let names: Vec<_> = table.iter().filter(|entry| suits(entry.card)).map(|entry| entry.name).collect();
+    let supports = |capabilities: Capabilities| capabilities.supports::<Records>();
+    let names: Vec<_> = table.iter().filter(|entry| supports(entry.capabilities)).map(|entry| entry.name).collect();
     let expected = format!("one of {}", names.join(", "));
     Err(MediumError::Geometry { what: "design", found: name.into(), expected }.into())
 }
@@ -48,7 +48,7 @@ pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records
 /// # Errors
 /// `Unsupported`.
 pub(crate) fn suitable<M: Medium>(entry: &Entry<M, Records>) -> Result<()> {
-    if entry.card.suits::<Records>() {
+    if entry.capabilities.supports::<Records>() {
         return Ok(());
     }
     let name = entry.name;

@@ -1,4 +1,4 @@
-//! An open database: the tree behind its door, the ground it stands on, the threads that keep it, the catalog.
+//! An open database: the tree behind its door, the storage under it, the threads that keep it, the catalog.
 
 use crate::batch;
 use crate::catalog::Catalog;
@@ -9,14 +9,15 @@ use crate::keys::Records;
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use holm_medium::log::LogOptions;
-use holm_medium::superblock::{Geometry, State, Superblock, open_pool, pool_path};
+use holm_medium::superblock::{Geometry, State, Superblock, open_superblock, superblock_path};
 use holm_medium::vfs::{How, Vfs, VfsFile};
 use holm_medium::{
-    Agrees, Area, Clock, Found, Ground, Journaled, JournaledOptions, Keeper, Lay, Medium, MediumError, Pool, Quill,
+    Agrees, Area, Background, Clock, Found, Journaled, JournaledOptions, Medium, MediumError, Persistence, Storage,
+    StorageOps, Writer,
 };
 use holm_search::Search;
-use holm_tree::leaf::Cut;
-use holm_tree::{Entry, Index, Root};
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Entry, Index, TreeRoot};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -27,22 +28,22 @@ const KEYS_RECORDS: u32 = 1;
 const DEFAULT_CAPACITY: u64 = 1 << 40;
 
 /// One keyspace's tree.
-pub(crate) struct Tree {
+pub(crate) struct KeyspaceTree {
     pub(crate) name: String,
-    pub(crate) root: Root,
+    pub(crate) root: TreeRoot,
 }
 
-impl Tree {
-    pub(crate) fn new(name: &str, root: Root) -> Arc<Self> {
-        Arc::new(Tree { name: name.into(), root })
+impl KeyspaceTree {
+    pub(crate) fn new(name: &str, root: TreeRoot) -> Arc<Self> {
+        Arc::new(KeyspaceTree { name: name.into(), root })
     }
 
-    /// Refuses a keyspace that has been dropped. A writer asks once it has checked in: dropping sets the mark and then
-    /// waits for the epoch to end, so whoever it did not wait for sees the mark. A reader asks once it has copied what
-    /// it tells: leaves that are given up may be another keyspace's by then.
+    /// Refuses a keyspace that has been dropped. A writer asks once it has pinned an epoch: dropping sets the mark and
+    /// then waits for the epoch to end, so whoever it did not wait for sees the mark. A reader asks once it has copied
+    /// what it tells: leaves that are given up may be another keyspace's by then.
     #[inline]
-    pub(crate) fn alive(&self) -> Result<()> {
-        if self.root.is_given_up() {
+    pub(crate) fn check_not_dropped(&self) -> Result<()> {
+        if self.root.is_dropped() {
             return Err(Error::Dropped { keyspace: self.name.clone() });
         }
         Ok(())
@@ -50,30 +51,30 @@ impl Tree {
 
     /// Why a change of it was refused: that it has been dropped, if it has, or else what was said.
     pub(crate) fn explain(&self, error: MediumError) -> Error {
-        self.alive().err().unwrap_or_else(|| error.into())
+        self.check_not_dropped().err().unwrap_or_else(|| error.into())
     }
 }
 
 /// An open database.
 pub(crate) struct Engine {
     pub(crate) index: Box<dyn Index<Records>>,
-    pub(crate) ground: Arc<dyn Ground>,
+    pub(crate) storage: Arc<dyn StorageOps>,
     pub(crate) catalog: Catalog,
     pub(crate) durability: Durability,
     pub(crate) recovery: Recovery,
     pub(crate) batches: batch::Turn,
     pub(crate) path: PathBuf,
     pub(crate) keys: Records,
-    keeper: Mutex<Option<Keeper>>,
-    pub(crate) lay: Lay,
+    background: Mutex<Option<Background>>,
+    pub(crate) persistence: Persistence,
     read_only: bool,
 }
 
 /// What came of an attempt to open.
-enum Raised {
-    Up(Arc<Engine>),
+enum OpenAttempt {
+    Opened(Arc<Engine>),
     /// What had been kept turned out to have lost writes; the database is marked, and is to be opened again.
-    Distrusted(String),
+    LostWrites(String),
 }
 
 impl std::fmt::Debug for Engine {
@@ -107,116 +108,118 @@ fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
 impl Engine {
     pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let design = designs::chosen(builder.designs, &builder.design)?;
-        if !design.card.defers && builder.image == ImageMode::Shared {
-            let what = format!("the design {:?} cannot defer: it needs ImageMode::Private", builder.design);
+        if !design.capabilities.per_epoch && builder.image == ImageMode::Shared {
+            let what =
+                format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", builder.design);
             return Err(Error::Unsupported { what });
         }
         let geometry = geometry_of(&design);
-        match Self::raise(path, &builder, &geometry, &design, None)? {
-            Raised::Up(engine) => Ok(engine),
-            Raised::Distrusted(why) => match Self::raise(path, &builder, &geometry, &design, Some(why))? {
-                Raised::Up(engine) => Ok(engine),
-                Raised::Distrusted(_) => unreachable!("a marked database is cut, not kept"),
+        match Self::try_open(path, &builder, &geometry, &design, None)? {
+            OpenAttempt::Opened(engine) => Ok(engine),
+            OpenAttempt::LostWrites(why) => match Self::try_open(path, &builder, &geometry, &design, Some(why))? {
+                OpenAttempt::Opened(engine) => Ok(engine),
+                OpenAttempt::LostWrites(_) => unreachable!("a marked database is cut, not kept"),
             },
         }
     }
 
-    fn raise(
+    fn try_open(
         path: &Path,
         builder: &Builder,
         geometry: &Geometry,
         design: &Entry<Journaled, Records>,
         distrusted: Option<String>,
-    ) -> Result<Raised> {
+    ) -> Result<OpenAttempt> {
         let opening = |error| Error::opening(path, builder.create, error);
         let opened = holm_medium::open(builder.vfs.clone(), path, geometry, &options_of(builder, design.agrees));
         let mut opened = opened.map_err(opening)?;
-        let (cut, mut recovery, logged) = (cut_of(&opened), opened.recovery.clone(), opened.logged.take());
+        let (recovery_point, mut recovery, logged) =
+            (recovery_point_of(&opened), opened.recovery.clone(), opened.logged.take());
         if let (Found::Cut { why }, Some(reason)) = (&mut recovery.found, distrusted) {
             *why = format!("the page cache has lost writes: {reason}");
         }
-        let (medium, mut remains) = opened.part();
+        let (medium, mut opened_state) = opened.into_parts();
         let active = recovery.epoch + 1;
-        let quill = Arc::new(Pool::open(medium, active)?);
-        let pool = quill.pool().clone();
+        let writer = Arc::new(Storage::open(medium, active)?);
+        let storage = writer.storage().clone();
         let search = Search::detect();
-        let keys = Records { image: pool.medium_image(), search, looking: false };
-        let index = (design.open)(quill.clone(), keys.clone(), search);
-        let defers = design.card.defers;
+        let keys = Records { image: storage.medium_image(), search, tolerates_damage: false };
+        let index = (design.open)(writer.clone(), keys.clone(), search);
+        let per_epoch = design.capabilities.per_epoch;
         if recovery.found == Found::Kept {
-            withhold_all(&pool);
+            withhold_all(&storage);
         }
-        let mut ready = || remains.begin(&pool.medium);
-        let rebuilt = match index.rebuild_when(cut, active, builder.threads, logged.as_ref(), &mut ready) {
+        let mut ready = || opened_state.clear_clean_mark(&storage.medium);
+        let rebuilt = match index.rebuild_when(recovery_point, active, builder.threads, logged.as_ref(), &mut ready) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
                 // The death of a process alone leaves nothing like this: the page cache has lost writes.
                 log::warn!("holm: {}: the tail is not kept: {error}", path.display());
-                remains.distrust(path)?;
-                return Ok(Raised::Distrusted(error.to_string()));
+                opened_state.mark_poisoned(path)?;
+                return Ok(OpenAttempt::LostWrites(error.to_string()));
             }
             rebuilt => rebuilt.map_err(opening)?,
         };
         // As large as the log, and of no more use.
         drop(logged);
         if let Some(after) = rebuilt.after {
-            recovery.tail = remains.judge_tail(&recovery.tail, after);
+            recovery.tail = opened_state.judge_tail(&recovery.tail, after);
         }
         // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
         let mut until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
             index,
-            ground: quill,
+            storage: writer,
             catalog: Catalog::default(),
             durability: builder.durability,
             recovery: recovery.into(),
             batches: batch::Turn::default(),
             path: path.into(),
             keys,
-            keeper: Mutex::new(None),
-            lay: if defers { Lay::Deferred } else { Lay::Flushed },
+            background: Mutex::new(None),
+            persistence: if per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
             read_only: false,
         };
-        pool.clock.restart(until + 1);
-        let pending = batch::pending(&*engine.ground, cut == Cut::Visible)?;
+        storage.clock.restart(until + 1);
+        let pending = batch::pending(&*engine.storage, recovery_point == RecoveryPoint::Visible)?;
         if !pending.is_empty() {
             // In the epoch in which the process died, as it would have gone on itself, and before that epoch is made
             // durable: a power cut between the two would find half a batch that nobody finishes.
             until = until.max(active);
-            pool.clock.restart(until);
+            storage.clock.restart(until);
         }
         // Nobody ticks yet, and nobody is told anything yet: what is read while opening waits for no epoch.
-        pool.clock.publish(pool.clock.active());
+        storage.clock.publish(storage.clock.active());
         let (orphans, _) = engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
-        pool.clock.restart(until + 1);
-        let keeper = Keeper::start(pool.clone(), remains, until, builder.durability.pace(), defers);
-        let keeper = keeper.map_err(opening)?;
-        *engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(keeper);
-        pool.space.release();
+        storage.clock.restart(until + 1);
+        let background = Background::start(storage.clone(), opened_state, until, builder.durability.pace(), per_epoch);
+        let background = background.map_err(opening)?;
+        *engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(background);
+        storage.space.release();
         engine.tidy_catalog(&orphans).inspect_err(|_| {
             // Not closed, for it has not what every database has: whoever opens it next will see to that.
-            drop(engine.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+            drop(engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
         })?;
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
-        Ok(Raised::Up(Arc::new(engine)))
+        Ok(OpenAttempt::Opened(Arc::new(engine)))
     }
 
     /// Over a medium that flushes, is empty, and whose epochs its owner ends: no files, no log, nothing to recover.
     pub(crate) fn over<M: Medium>(
-        quill: Arc<Quill<M>>,
+        writer: Arc<Writer<M>>,
         design: &Entry<M, Records>,
         durability: Durability,
     ) -> Result<Arc<Self>> {
         designs::suitable(design)?;
         let search = Search::detect();
-        let image = quill.pool().medium_image();
-        let keys = Records { image, search, looking: false };
-        let index = (design.open)(quill.clone(), keys.clone(), search);
-        let epoch = quill.pool().clock.durable();
+        let image = writer.storage().medium_image();
+        let keys = Records { image, search, tolerates_damage: false };
+        let index = (design.open)(writer.clone(), keys.clone(), search);
+        let epoch = writer.storage().clock.durable();
         let mut engine = Engine {
             index,
-            ground: quill,
+            storage: writer,
             catalog: Catalog::default(),
             // Nobody is told anything yet, and nothing is waited for.
             durability: Durability::OnSync,
@@ -224,8 +227,8 @@ impl Engine {
             batches: batch::Turn::default(),
             path: PathBuf::new(),
             keys,
-            keeper: Mutex::new(None),
-            lay: if design.card.defers { Lay::Deferred } else { Lay::Flushed },
+            background: Mutex::new(None),
+            persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
             read_only: false,
         };
         engine.read_catalog(Vec::new())?;
@@ -245,30 +248,30 @@ impl Engine {
         let opened = opened.map_err(opening)?;
         debug_assert_eq!(opened.superblock().state, State::Clean);
         let recovery = opened.recovery.clone();
-        let (medium, remains) = opened.part();
-        let quill = Arc::new(Pool::look(medium, recovery.epoch + 1)?);
-        if batch::is_pending(&quill.pool().medium_image()) {
+        let (medium, opened_state) = opened.into_parts();
+        let writer = Arc::new(Storage::open_read_only(medium, recovery.epoch + 1)?);
+        if batch::is_pending(&writer.storage().medium_image()) {
             // Whoever opens for writing does the rest of it; until then a part of it would be seen.
             return Err(MediumError::NotClean { path: path.into() }.into());
         }
         let search = Search::detect();
-        let image = quill.pool().medium_image();
-        let keys = Records { image, search, looking: true };
-        let index = (design.open)(quill.clone(), keys.clone(), search);
-        let rebuilt = index.rebuild(Cut::Visible, recovery.epoch + 1, builder.threads)?;
+        let image = writer.storage().medium_image();
+        let keys = Records { image, search, tolerates_damage: true };
+        let index = (design.open)(writer.clone(), keys.clone(), search);
+        let rebuilt = index.rebuild(RecoveryPoint::Visible, recovery.epoch + 1, builder.threads)?;
         // The shared lock lives as long as the handle.
-        let keeper = Keeper::looking(remains);
+        let background = Background::read_only(opened_state);
         let mut engine = Engine {
             index,
-            ground: quill,
+            storage: writer,
             catalog: Catalog::default(),
             durability: Durability::OnSync,
             recovery: recovery.into(),
             batches: batch::Turn::default(),
             path: path.into(),
             keys,
-            keeper: Mutex::new(Some(keeper)),
-            lay: Lay::Deferred,
+            background: Mutex::new(Some(background)),
+            persistence: Persistence::PerEpoch,
             read_only: true,
         };
         let (_, damaged) = engine.read_catalog(rebuilt.roots)?;
@@ -282,24 +285,24 @@ impl Engine {
     }
 
     pub(crate) fn clock(&self) -> &Clock {
-        self.ground.clock()
+        self.storage.clock()
     }
 
-    pub(crate) fn with_keeper<T>(&self, look: impl FnOnce(Option<&Keeper>) -> T) -> T {
-        look(self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_ref())
+    pub(crate) fn with_background<T>(&self, look: impl FnOnce(Option<&Background>) -> T) -> T {
+        look(self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_ref())
     }
 
     /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing. The
     /// files stay locked until the engine is dropped: whoever still reads sees nobody else's changes.
     pub(crate) fn close(&self) -> Result<()> {
-        let mut keeper = self.keeper.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        keeper.as_mut().map_or(Ok(()), Keeper::close).map_err(Error::from)
+        let mut background = self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        background.as_mut().map_or(Ok(()), Background::close).map_err(Error::from)
     }
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let closed = self.with_keeper(|keeper| keeper.is_none_or(Keeper::is_closed));
+        let closed = self.with_background(|background| background.is_none_or(Background::is_closed));
         if !closed && let Err(error) = self.close() {
             log::error!("holm: {}: closing: {error}", self.path.display());
         }
@@ -308,17 +311,17 @@ impl Drop for Engine {
 
 /// The design that a database was made with, and its superblock's file under a shared lock.
 fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), MediumError> {
-    let pool = open_pool(vfs, path, How::READ)?;
-    let (superblock, _) = Superblock::read(&*pool, &pool_path(path))?;
-    Ok((superblock.geometry.design, pool))
+    let superblock_file = open_superblock(vfs, path, How::READ)?;
+    let (superblock, _) = Superblock::read(&*superblock_file, &superblock_path(path))?;
+    Ok((superblock.geometry.design, superblock_file))
 }
 
 /// Until what is found is durable, a cut may still go back behind it: nothing that the files have is free.
-fn withhold_all(pool: &Pool<Journaled>) {
-    let [blocks, records] = Area::ALL.map(|area| pool.medium_image().area(area).len() as u64);
-    pool.space.withhold((blocks / pool.space.block_bytes()) as u32, records);
+fn withhold_all(storage: &Storage<Journaled>) {
+    let [blocks, records] = Area::ALL.map(|area| storage.medium_image().area(area).len() as u64);
+    storage.space.withhold((blocks / storage.space.block_bytes()) as u32, records);
 }
 
-fn cut_of(opened: &holm_medium::Opened) -> Cut {
-    if opened.is_cut() { Cut::At(opened.recovery.epoch) } else { Cut::Visible }
+fn recovery_point_of(opened: &holm_medium::Opened) -> RecoveryPoint {
+    if opened.is_cut() { RecoveryPoint::At(opened.recovery.epoch) } else { RecoveryPoint::Visible }
 }

@@ -4,7 +4,7 @@
 //! a user matches on paths, offsets and kinds and needs no other crate.
 
 use holm_medium::MediumError;
-use holm_medium::superblock::pool_path;
+use holm_medium::superblock::superblock_path;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -192,7 +192,7 @@ impl Error {
                     // The folder was to be made, and its parent is not there.
                     return error.into();
                 }
-                if path == dir || *path == pool_path(dir) {
+                if path == dir || *path == superblock_path(dir) {
                     return Error::NotFound { path: dir.into() };
                 }
                 let (what, found, expected) = ("a file of the database", "nothing".into(), "the file".into());
@@ -311,8 +311,11 @@ mod tests {
         let (told, error) = (full.to_string(), Error::from(full));
         assert!(matches!(&error, Error::Io { path, kind: io::ErrorKind::Other, .. } if path == Path::new("log.0")));
         assert_eq!(error.source().map(ToString::to_string), Some(told));
-        let died = Error::from(MediumError::Died { thread: "the ticker", why: "a bug".into() });
-        assert!(matches!(&died, Error::Poisoned { reason } if reason.contains("the ticker has died: a bug")), "{died}");
+        let died = Error::from(MediumError::Died { thread: "the group-commit thread", why: "a bug".into() });
+        assert!(
+            matches!(&died, Error::Poisoned { reason } if reason.contains("the group-commit thread has died: a bug")),
+            "{died}"
+        );
     }
 
     #[test]

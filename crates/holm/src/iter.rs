@@ -3,12 +3,12 @@
 //! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began
 //! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
 
-use crate::engine::{Engine, Tree};
+use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
-use crate::keys::{Probe, Records};
-use crate::share::{Rest, Share, Wanted};
+use crate::keys::{Records, SearchKey};
 use crate::slice::{Slice, show};
-use holm_tree::{Toward, View};
+use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;
 use std::iter::FusedIterator;
 use std::ops::{Bound, Range, RangeBounds};
@@ -43,7 +43,7 @@ use std::sync::Arc;
 /// ```
 pub struct Iter {
     engine: Arc<Engine>,
-    tree: Arc<Tree>,
+    tree: Arc<KeyspaceTree>,
     /// What is still to come lies at or above `low` and below `high`, as far as whole leaves go; the ends' own leaves
     /// say the rest.
     low: Vec<u8>,
@@ -51,35 +51,35 @@ pub struct Iter {
     /// Pairs that may still be given.
     most: usize,
     limited: bool,
-    front: End,
-    back: End,
-    room: Room,
+    front: ScanEnd,
+    back: ScanEnd,
+    buffers: ScanBuffers,
 }
 
 /// What an iterator copies leaves into.
 #[derive(Default)]
-struct Room {
+struct ScanBuffers {
     /// The leaf that is looked at.
-    view: View<Records>,
+    cursor: LeafCursor<Records>,
     /// What each end has of its leaf.
-    front: Share,
-    back: Share,
+    front: CopiedPairs,
+    back: CopiedPairs,
 }
 
 thread_local! {
     /// The room of the thread's last iterator: of short scans, allocating it would be a tenth.
-    static SPARE: Cell<Room> = Cell::default();
+    static SPARE: Cell<ScanBuffers> = Cell::default();
 }
 
-impl Room {
+impl ScanBuffers {
     /// As new.
     fn take() -> Self {
         // While a thread is being torn down there is none.
-        let mut room = SPARE.try_with(Cell::take).unwrap_or_default();
-        room.view.forget();
-        room.front.clear();
-        room.back.clear();
-        room
+        let mut buffers = SPARE.try_with(Cell::take).unwrap_or_default();
+        buffers.cursor.reset();
+        buffers.front.clear();
+        buffers.back.clear();
+        buffers
     }
 
     /// Leaves it to the thread's next iterator, unless large values have made it large.
@@ -93,7 +93,7 @@ impl Room {
 
 /// One end of an iterator: where it is in its share, and where it goes on.
 #[derive(Default)]
-struct End {
+struct ScanEnd {
     /// Positions of the share that are still to be given.
     left: Range<usize>,
     /// Whether a share has been taken.
@@ -135,7 +135,11 @@ fn circle(engine: &Engine, key: &[u8]) -> Error {
 }
 
 impl Iter {
-    pub(crate) fn new<K: AsRef<[u8]>>(engine: Arc<Engine>, tree: Arc<Tree>, range: impl RangeBounds<K>) -> Self {
+    pub(crate) fn new<K: AsRef<[u8]>>(
+        engine: Arc<Engine>,
+        tree: Arc<KeyspaceTree>,
+        range: impl RangeBounds<K>,
+    ) -> Self {
         let low = match range.start_bound() {
             Bound::Included(low) => low.as_ref().to_vec(),
             Bound::Excluded(low) => successor(low.as_ref()),
@@ -147,9 +151,9 @@ impl Iter {
             Bound::Unbounded => None,
         };
         let empty = high.as_ref().is_some_and(|high| low >= *high);
-        let end = || End { next: if empty { Next::Nowhere } else { Next::Here }, ..End::default() };
-        let (front, back, room) = (end(), end(), Room::take());
-        Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, room }
+        let end = || ScanEnd { next: if empty { Next::Nowhere } else { Next::Here }, ..ScanEnd::default() };
+        let (front, back, buffers) = (end(), end(), ScanBuffers::take());
+        Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, buffers }
     }
 
     /// Returns at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits
@@ -189,7 +193,7 @@ impl Iter {
     /// ```
     #[inline]
     pub fn next_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step(true)?.map(|index| self.room.front.lend(index)))
+        Some(self.step(true)?.map(|index| self.buffers.front.lend(index)))
     }
 
     /// The next pair from the back, lent until the next call.
@@ -198,14 +202,14 @@ impl Iter {
     /// As [`Iter::next_ref`].
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
-        Some(self.step(false)?.map(|index| self.room.back.lend(index)))
+        Some(self.step(false)?.map(|index| self.buffers.back.lend(index)))
     }
 
     /// Brings an end to a share that still has something to give.
     fn advance(&mut self, forward: bool) -> Result<()> {
         loop {
-            let Room { view, front, back } = &mut self.room;
-            let (end, share) = if forward { (&mut self.front, front) } else { (&mut self.back, back) };
+            let ScanBuffers { cursor, front, back } = &mut self.buffers;
+            let (end, copied) = if forward { (&mut self.front, front) } else { (&mut self.back, back) };
             if !end.left.is_empty() {
                 return Ok(());
             }
@@ -217,13 +221,13 @@ impl Iter {
             }
             // How many are wanted is not known of most scans: one that has come to its second leaf will go on.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
-            let wanted = Wanted { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
-            let rest = take(&self.engine, &self.tree, wanted, ahead, view, share)?;
-            end.left = 0..share.len();
+            let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
+            let remainder = take(&self.engine, &self.tree, bounds, ahead, cursor, copied)?;
+            end.left = 0..copied.len();
             end.begun = true;
-            let next = match rest {
-                Rest::From(key) => Some(key),
-                Rest::Nothing => view.edge.take(),
+            let next = match remainder {
+                Remainder::From(key) => Some(key),
+                Remainder::Nothing => cursor.edge.take(),
             };
             if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &self.low, self.high.as_deref(), forward)) {
                 return Err(circle(&self.engine, key));
@@ -247,12 +251,12 @@ impl Iter {
             self.stop();
             return Some(Err(error));
         }
-        let (index, other_begun, share) = if forward {
-            (self.front.left.next()?, self.back.begun, &self.room.front)
+        let (index, other_begun, copied) = if forward {
+            (self.front.left.next()?, self.back.begun, &self.buffers.front)
         } else {
-            (self.back.left.next_back()?, self.front.begun, &self.room.back)
+            (self.back.left.next_back()?, self.front.begun, &self.buffers.back)
         };
-        if self.most == 0 || other_begun && self.has_met(share.key(index), forward) {
+        if self.most == 0 || other_begun && self.has_met(copied.key(index), forward) {
             self.stop();
             return None;
         }
@@ -262,46 +266,46 @@ impl Iter {
 
     /// Whether the other end has given this key already, or one beyond it, or has all of its leaf to itself.
     fn has_met(&self, key: &[u8], from_front: bool) -> bool {
-        let given = |share: &Share, at: Option<usize>| at.filter(|at| *at < share.len());
+        let given = |copied: &CopiedPairs, at: Option<usize>| at.filter(|at| *at < copied.len());
         if from_front {
-            let last = given(&self.room.back, Some(self.back.left.end));
-            last.is_some_and(|at| key >= self.room.back.key(at))
+            let last = given(&self.buffers.back, Some(self.back.left.end));
+            last.is_some_and(|at| key >= self.buffers.back.key(at))
                 || self.high.as_ref().is_some_and(|high| key >= &high[..])
         } else {
-            let last = given(&self.room.front, self.front.left.start.checked_sub(1));
-            last.is_some_and(|at| key <= self.room.front.key(at)) || key < &self.low[..]
+            let last = given(&self.buffers.front, self.front.left.start.checked_sub(1));
+            last.is_some_and(|at| key <= self.buffers.front.key(at)) || key < &self.low[..]
         }
     }
 
     fn stop(&mut self) {
-        (self.front, self.back) = (End::default(), End::default());
+        (self.front, self.back) = (ScanEnd::default(), ScanEnd::default());
     }
 }
 
 impl Drop for Iter {
     fn drop(&mut self) {
-        std::mem::take(&mut self.room).leave();
+        std::mem::take(&mut self.buffers).leave();
     }
 }
 
 /// A share of the leaf at the near end of what is wanted, and what is left of that leaf.
 fn take(
     engine: &Engine,
-    tree: &Tree,
-    wanted: Wanted<'_>,
+    tree: &KeyspaceTree,
+    bounds: ScanBounds<'_>,
     ahead: usize,
-    view: &mut View<Records>,
-    share: &mut Share,
-) -> Result<Rest> {
+    cursor: &mut LeafCursor<Records>,
+    copied: &mut CopiedPairs,
+) -> Result<Remainder> {
     loop {
-        let toward: Toward<'_, Records> = match wanted.high {
-            _ if wanted.forward => Toward::Holding(Probe::new(wanted.low)),
-            Some(high) => Toward::Below(Probe::new(high)),
-            None => Toward::Last,
+        let target: SeekTarget<'_, Records> = match bounds.high {
+            _ if bounds.forward => SeekTarget::Holding(SearchKey::new(bounds.low)),
+            Some(high) => SeekTarget::Below(SearchKey::new(high)),
+            None => SeekTarget::Last,
         };
-        engine.index.look(&tree.root, toward, ahead, view);
-        if let Some(rest) = share.refill(engine, (tree, view), wanted)? {
-            return Ok(rest);
+        engine.index.copy_leaf(&tree.root, target, ahead, cursor);
+        if let Some(remainder) = copied.refill(engine, (tree, cursor), bounds)? {
+            return Ok(remainder);
         }
     }
 }
@@ -311,7 +315,7 @@ impl Iterator for Iter {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.step(true)? {
-            Ok(index) => Some(Ok(self.room.front.give(index))),
+            Ok(index) => Some(Ok(self.buffers.front.give(index))),
             Err(error) => Some(Err(error)),
         }
     }
@@ -320,7 +324,7 @@ impl Iterator for Iter {
 impl DoubleEndedIterator for Iter {
     fn next_back(&mut self) -> Option<Self::Item> {
         match self.step(false)? {
-            Ok(index) => Some(Ok(self.room.back.give(index))),
+            Ok(index) => Some(Ok(self.buffers.back.give(index))),
             Err(error) => Some(Err(error)),
         }
     }

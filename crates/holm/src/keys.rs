@@ -5,8 +5,8 @@ use crate::record::{self, Header};
 use holm_medium::{Image, Word, atomics};
 use holm_search::{Search, prefetch_lines};
 use holm_tree::head::{head_of, masked};
-use holm_tree::inner::Lead;
-use holm_tree::{Keys, Slot, Texts, View};
+use holm_tree::inner::NodePrefix;
+use holm_tree::{Keys, LeafCursor, LongSeparators, Slot};
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,15 +17,15 @@ const SMALL_WORDS: u32 = 512;
 
 /// A key that is looked for, hashed once.
 #[derive(Clone, Copy)]
-pub struct Probe<'a> {
+pub struct SearchKey<'a> {
     pub(crate) bytes: &'a [u8],
-    print: u8,
+    fingerprint: u8,
 }
 
-impl<'a> Probe<'a> {
+impl<'a> SearchKey<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
-        Probe { bytes, print: xxh3_64(bytes) as u8 }
+        SearchKey { bytes, fingerprint: xxh3_64(bytes) as u8 }
     }
 }
 
@@ -35,7 +35,7 @@ pub struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
     /// Whether what is left of a damaged database is to be seen; whoever writes to one would make it worse.
-    pub(crate) looking: bool,
+    pub(crate) tolerates_damage: bool,
 }
 
 fn shared(a: &[u8], b: &[u8]) -> usize {
@@ -83,66 +83,72 @@ impl Records {
         self.heads(slot, skip) && (!is_small || record::verify(&self.image, slot.payload).is_ok())
     }
 
-    /// Asks for the records that a scan from `low` on wants of a view, judged by heads alone: what the exact answer
+    /// Asks for the records that a scan from `low` on wants of a cursor, judged by heads alone: what the exact answer
     /// depends on is among them.
-    pub(crate) fn approach(&self, view: &View<Records>, low: &[u8], forward: bool, most: usize) {
+    pub(crate) fn prefetch_records(&self, cursor: &LeafCursor<Records>, low: &[u8], forward: bool, most: usize) {
         let skipped = if forward {
-            let head = head_of(low, view.skip);
-            view.pairs.partition_point(|slot| slot.head < head)
+            let head = head_of(low, cursor.skip);
+            cursor.pairs.partition_point(|slot| slot.head < head)
         } else {
-            view.pairs.len().saturating_sub(most)
+            cursor.pairs.len().saturating_sub(most)
         };
-        view.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
+        cursor.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
     }
 
-    /// The positions of a view's pairs that lie at or above `low` and below `high`; no high end is `None`. Of a view
-    /// that no longer stands, anything.
-    pub(crate) fn within(&self, view: &View<Records>, low: &[u8], high: Option<&[u8]>, forward: bool) -> Range<usize> {
+    /// The positions of a cursor's pairs that lie at or above `low` and below `high`; no high end is `None`. Of a
+    /// cursor that no longer stands, anything.
+    pub(crate) fn within(
+        &self,
+        cursor: &LeafCursor<Records>,
+        low: &[u8],
+        high: Option<&[u8]>,
+        forward: bool,
+    ) -> Range<usize> {
         let below = |bytes| {
-            let probe = Probe { bytes, print: 0 };
-            view.pairs.partition_point(|slot| self.compare(*slot, view.skip, probe).is_lt())
+            let search_key = SearchKey { bytes, fingerprint: 0 };
+            cursor.pairs.partition_point(|slot| self.compare(*slot, cursor.skip, search_key).is_lt())
         };
         // Heads can only be compared with a key of the leaf's own range. Forward, the low end is one, for the leaf was
         // found by it, and so is a high end below the leaf's edge. Backward, a low end above the edge is one, and a
         // high end that is not beyond the last pair: the end of the leaf's range itself is not in it.
-        let edge = view.edge.as_deref();
+        let edge = cursor.edge.as_deref();
         let start = if forward || edge.is_none_or(|edge| edge < low) { below(low) } else { 0 };
-        let beyond = |high: &&[u8]| match view.pairs.last() {
+        let beyond = |high: &&[u8]| match cursor.pairs.last() {
             Some(last) if !forward => self.compare_whole(last.payload, high).is_some_and(Ordering::is_lt),
             _ => edge.is_some_and(|edge| edge <= *high),
         };
-        let end = high.filter(|high| !beyond(high)).map_or(view.pairs.len(), below);
+        let end = high.filter(|high| !beyond(high)).map_or(cursor.pairs.len(), below);
         start..end.max(start)
     }
 }
 
 impl Keys for Records {
-    type Probe<'a> = Probe<'a>;
-    type Fence = Vec<u8>;
+    type SearchKey<'a> = SearchKey<'a>;
+    type Separator = Vec<u8>;
 
-    fn probe(fence: &Vec<u8>) -> Probe<'_> {
-        Probe::new(fence)
+    fn search_key(separator: &Vec<u8>) -> SearchKey<'_> {
+        SearchKey::new(separator)
     }
-    fn fence(probe: Probe<'_>) -> Vec<u8> {
-        probe.bytes.to_vec()
-    }
-    #[inline]
-    fn head(probe: Probe<'_>, skip: usize) -> u64 {
-        head_of(probe.bytes, skip)
+    fn to_separator(search_key: SearchKey<'_>) -> Vec<u8> {
+        search_key.bytes.to_vec()
     }
     #[inline]
-    fn print(probe: Probe<'_>) -> u8 {
-        probe.print
+    fn head(search_key: SearchKey<'_>, skip: usize) -> u64 {
+        head_of(search_key.bytes, skip)
     }
     #[inline]
-    fn is(&self, slot: Slot, probe: Probe<'_>) -> bool {
+    fn fingerprint(search_key: SearchKey<'_>) -> u8 {
+        search_key.fingerprint
+    }
+    #[inline]
+    fn is(&self, slot: Slot, search_key: SearchKey<'_>) -> bool {
         self.key_words(slot.payload).is_some_and(|(words, len)| {
-            len == probe.bytes.len() && self.search.starts_with(atomics(words), probe.bytes)
+            len == search_key.bytes.len() && self.search.starts_with(atomics(words), search_key.bytes)
         })
     }
-    fn compare(&self, slot: Slot, skip: usize, probe: Probe<'_>) -> Ordering {
-        let heads = slot.head.cmp(&head_of(probe.bytes, skip));
-        heads.then_with(|| self.compare_whole(slot.payload, probe.bytes).unwrap_or(Ordering::Equal))
+    fn compare(&self, slot: Slot, skip: usize, search_key: SearchKey<'_>) -> Ordering {
+        let heads = slot.head.cmp(&head_of(search_key.bytes, skip));
+        heads.then_with(|| self.compare_whole(slot.payload, search_key.bytes).unwrap_or(Ordering::Equal))
     }
     fn order(&self, a: Slot, b: Slot) -> Ordering {
         a.head.cmp(&b.head).then_with(|| self.order_whole(a.payload, b.payload).unwrap_or(Ordering::Equal))
@@ -172,7 +178,7 @@ impl Keys for Records {
             prefetch_lines(&words[..words.len().min(64)]);
         }
     }
-    fn separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
+    fn shortest_separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
         let upto = (shared(low, high) + 1).min(high.len());
         high[..upto].to_vec()
     }
@@ -182,23 +188,23 @@ impl Keys for Records {
     fn common(low: &Vec<u8>, high: Option<&Vec<u8>>) -> usize {
         high.map_or(0, |high| shared(low, high).min(255))
     }
-    fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {
+    fn as_long(separator: &Vec<u8>, skip: usize) -> Option<&[u8]> {
         // A zero at the end would be lost in the head's padding.
-        (fence.len() > skip + 8 || fence.last() == Some(&0)).then_some(fence)
+        (separator.len() > skip + 8 || separator.last() == Some(&0)).then_some(separator)
     }
-    fn compare_text(texts: &Texts, number: u32, probe: Probe<'_>) -> Ordering {
-        texts.compare(number, probe.bytes)
+    fn compare_long(long_separators: &LongSeparators, number: u32, search_key: SearchKey<'_>) -> Ordering {
+        long_separators.compare(number, search_key.bytes)
     }
-    fn from_text(text: &[u8]) -> Vec<u8> {
-        text.to_vec()
+    fn from_long(long: &[u8]) -> Vec<u8> {
+        long.to_vec()
     }
-    fn from_head(probe: Probe<'_>, lead: &Lead, head: u64) -> Vec<u8> {
-        let mut fence = Vec::with_capacity(lead.skip() + 8);
-        fence.extend_from_slice(probe.bytes.get(..lead.assured).unwrap_or(probe.bytes));
-        fence.extend(lead.bytes());
+    fn from_head(search_key: SearchKey<'_>, prefix: &NodePrefix, head: u64) -> Vec<u8> {
+        let mut separator = Vec::with_capacity(prefix.skip() + 8);
+        separator.extend_from_slice(search_key.bytes.get(..prefix.assured).unwrap_or(search_key.bytes));
+        separator.extend(prefix.bytes());
         let len = 8 - (head.trailing_zeros() / 8).min(8) as usize;
-        fence.extend_from_slice(&head.to_be_bytes()[..len]);
-        fence
+        separator.extend_from_slice(&head.to_be_bytes()[..len]);
+        separator
     }
     fn beyond(key: &Vec<u8>, skip: usize) -> Option<Vec<u8>> {
         beyond(key.get(..skip)?)
@@ -206,11 +212,11 @@ impl Keys for Records {
     fn shares(key: &Vec<u8>, other: &Vec<u8>, skip: usize) -> bool {
         shared(key, other) >= skip
     }
-    fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
+    fn truncate(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
     }
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
-        if keyspace == CATALOG && !self.looking {
+        if keyspace == CATALOG && !self.tolerates_damage {
             // Believed of a damaged one, a number or a name would give a keyspace away.
             return record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip);
         }
@@ -223,15 +229,15 @@ impl Keys for Records {
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let vouched = |slot: &&Slot| self.vouches(**slot, skip);
         let (first, last) = (slots.first()?, slots.last()?);
-        let (first, last) = match self.looking {
+        let (first, last) = match self.tolerates_damage {
             // The others of the leaf can still be found.
             true => (slots.iter().find(vouched).unwrap_or(first), slots.iter().rfind(vouched).unwrap_or(last)),
             false => (Some(first).filter(vouched)?, Some(last).filter(vouched)?),
         };
         self.key(*first).zip(self.key(*last))
     }
-    fn is_own(&self, slot: Slot, skip: usize, print: Option<u8>) -> bool {
-        let known = |key: Vec<u8>| print.is_none_or(|print| xxh3_64(&key) as u8 == print);
+    fn is_own(&self, slot: Slot, skip: usize, fingerprint: Option<u8>) -> bool {
+        let known = |key: Vec<u8>| fingerprint.is_none_or(|fingerprint| xxh3_64(&key) as u8 == fingerprint);
         self.heads(slot, skip) && self.key(slot).is_some_and(known)
     }
     fn extent(payload: u64) -> Option<(u64, u32)> {

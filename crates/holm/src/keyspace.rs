@@ -1,9 +1,9 @@
 //! One named, ordered map of a database.
 
-use crate::engine::{Engine, Tree};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
 use crate::iter::Iter;
-use crate::keys::{Probe, beyond};
+use crate::keys::{SearchKey, beyond};
 use crate::operation::Operation;
 use crate::record;
 use crate::slice::Slice;
@@ -14,7 +14,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 thread_local! {
-    /// Where records are laid out before they are laid down.
+    /// Where records are laid out before they are written.
     static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -37,7 +37,7 @@ thread_local! {
 #[derive(Clone)]
 pub struct Keyspace {
     engine: Arc<Engine>,
-    tree: Arc<Tree>,
+    tree: Arc<KeyspaceTree>,
 }
 
 impl std::fmt::Debug for Keyspace {
@@ -58,11 +58,11 @@ pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
 }
 
 impl Keyspace {
-    pub(crate) fn new(engine: Arc<Engine>, tree: Arc<Tree>) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
         Keyspace { engine, tree }
     }
 
-    pub(crate) fn tree(&self) -> &Arc<Tree> {
+    pub(crate) fn tree(&self) -> &Arc<KeyspaceTree> {
         &self.tree
     }
 
@@ -99,7 +99,7 @@ impl Keyspace {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
         let mut operation = Operation::begin_to_write(&self.engine, key, value)?;
-        self.tree.alive()?;
+        self.tree.check_not_dropped()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = operation.write_record(key, value, buffer);
             if buffer.capacity() > 1 << 17 {
@@ -177,15 +177,15 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.tree.alive()?;
-        let probes: Vec<_> = keys.iter().map(|key| Probe::new(key.as_ref())).collect();
-        let mut sightings = Vec::with_capacity(keys.len());
-        self.engine.index.get_many(&self.tree.root, &probes, &mut sightings);
-        let image = self.engine.ground.image();
-        let found = keys.iter().zip(sightings).map(|(key, sighting)| {
-            let copy = || sighting.payload.map(|payload| record::copy_value(image, payload));
-            let seen = sighting.payload.map(|_| sighting.seen);
-            match self.engine.validated(&self.tree, (seen, sighting.stamp), copy)? {
+        self.tree.check_not_dropped()?;
+        let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
+        let mut lookups = Vec::with_capacity(keys.len());
+        self.engine.index.get_many(&self.tree.root, &search_keys, &mut lookups);
+        let image = self.engine.storage.image();
+        let found = keys.iter().zip(lookups).map(|(key, lookup)| {
+            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload));
+            let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
+            match self.engine.validated(&self.tree, (leaf_version, lookup.stamp), copy)? {
                 Some(None) => Ok(None),
                 Some(Some(Some(value))) => Ok(Some(value)),
                 // Changed under way, or damaged: looked up by itself.
@@ -200,9 +200,9 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let sighting = self.engine.index.get(&self.tree.root, Probe::new(key.as_ref()));
-        self.engine.validated(&self.tree, (None, sighting.stamp), || ())?;
-        Ok(sighting.payload.is_some())
+        let lookup = self.engine.index.get(&self.tree.root, SearchKey::new(key.as_ref()));
+        self.engine.validated(&self.tree, (None, lookup.stamp), || ())?;
+        Ok(lookup.payload.is_some())
     }
 
     /// Removes a key, and returns whether it was there. O(log n). Durable as [`Keyspace::insert`] is.
@@ -222,7 +222,7 @@ impl Keyspace {
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let mut operation = Operation::begin(&self.engine)?;
-        self.tree.alive()?;
+        self.tree.check_not_dropped()?;
         let removed = operation.remove(&self.tree, key.as_ref(), None)?;
         operation.finish()?;
         Ok(removed)

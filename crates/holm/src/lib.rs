@@ -124,6 +124,7 @@
 mod batch;
 mod catalog;
 mod check;
+mod copied_pairs;
 mod database;
 mod designs;
 mod durability;
@@ -138,7 +139,6 @@ mod read;
 mod read_only;
 mod record;
 mod recovery;
-mod share;
 mod slice;
 mod stats;
 

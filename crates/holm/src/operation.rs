@@ -4,20 +4,20 @@
 //! that epoch is durable. An operation that waited inside its epoch would wait for itself.
 
 use crate::durability::Durability;
-use crate::engine::{Engine, Tree};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::Result;
-use crate::keys::Probe;
+use crate::keys::SearchKey;
 use crate::record;
-use holm_medium::{Epoch, Hold, Stay};
-use holm_tree::leaf::Old;
-use holm_tree::{Root, Seal};
+use holm_medium::{Epoch, Guard, Hold};
+use holm_tree::leaf::Replaced;
+use holm_tree::{BatchProgress, TreeRoot};
 
 /// A write operation under way. Dropping it leaves the epoch; [`Operation::finish`] acknowledges it as well.
 #[must_use = "only `finish` waits for what the mode promises"]
 pub(crate) struct Operation<'a, H = ()> {
     engine: &'a Engine,
     /// Left before the hold is released: fields are dropped in order.
-    stay: Stay<'a>,
+    stay: Guard<'a>,
     hold: H,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Operation<'a> {
     /// Where nothing may be written: closed, failed, full.
     #[inline]
     pub(crate) fn begin(engine: &'a Engine) -> Result<Self> {
-        Ok(Operation { engine, stay: engine.clock().check_in()?, hold: () })
+        Ok(Operation { engine, stay: engine.clock().pin()?, hold: () })
     }
 
     /// Begins an operation that writes a record. Waits while the disk cannot keep up.
@@ -37,8 +37,8 @@ impl<'a> Operation<'a> {
     /// As [`Operation::begin`].
     #[inline]
     pub(crate) fn begin_to_write(engine: &'a Engine, key: &[u8], value: &[u8]) -> Result<Self> {
-        let stay = engine.clock().check_in_with((key.len() + value.len()) as u64)?;
-        Ok(Operation { engine, stay, hold: () })
+        let guard = engine.clock().pin_with_bytes((key.len() + value.len()) as u64)?;
+        Ok(Operation { engine, stay: guard, hold: () })
     }
 }
 
@@ -49,7 +49,7 @@ impl<'a> Operation<'a, Hold<'a>> {
     /// As [`Operation::begin`].
     pub(crate) fn begin_batch(engine: &'a Engine, bytes: u64, operations: u64) -> Result<Self> {
         let hold = engine.clock().hold(bytes, operations)?;
-        Ok(Operation { engine, stay: hold.check_in()?, hold })
+        Ok(Operation { engine, stay: hold.pin()?, hold })
     }
 }
 
@@ -60,59 +60,59 @@ impl<H> Operation<'_, H> {
         self.stay.epoch()
     }
 
-    pub(crate) fn stay(&self) -> &Stay<'_> {
+    pub(crate) fn guard(&self) -> &Guard<'_> {
         &self.stay
     }
 
     /// Writes a record to which nothing leads yet; its payload.
     pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
-        let offset = self.engine.ground.lay(&self.stay, buffer, self.engine.lay)?;
+        let offset = self.engine.storage.write_record(&self.stay, buffer, self.engine.persistence)?;
         Ok(record::payload(offset, buffer.len()))
     }
 
     /// Frees a record to which nothing has ever led.
     pub(crate) fn free_record(&self, payload: u64) {
         let (offset, words) = record::extent(payload);
-        self.engine.ground.space().free_record(offset, words);
+        self.engine.storage.space().free_record(offset, words);
     }
 
-    fn free_old(&self, old: Old) {
+    fn free_old(&self, old: Replaced) {
         let (offset, words) = record::extent(old.payload);
-        if old.young {
-            self.engine.ground.space().retire_young_record(self.stay().epoch(), offset, words);
+        if old.same_epoch {
+            self.engine.storage.space().retire_young_record(self.guard().epoch(), offset, words);
         } else {
-            self.engine.ground.space().retire_record(self.stay.epoch(), offset, words);
+            self.engine.storage.space().retire_record(self.stay.epoch(), offset, words);
         }
     }
 
     /// Puts a record under its key and frees the one before.
-    pub(crate) fn put(&mut self, tree: &Tree, key: &[u8], payload: u64, seal: Seal) -> Result<()> {
-        let old = self.engine.index.put(&tree.root, &mut self.stay, Probe::new(key), payload, seal);
+    pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: BatchProgress) -> Result<()> {
+        let old = self.engine.index.put(&tree.root, &mut self.stay, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
     }
 
     /// Takes a key away and frees its record; whether it was there.
-    pub(crate) fn remove(&mut self, tree: &Tree, key: &[u8], seal: Seal) -> Result<bool> {
-        let old = self.engine.index.remove(&tree.root, &mut self.stay, Probe::new(key), seal);
+    pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: BatchProgress) -> Result<bool> {
+        let old = self.engine.index.remove(&tree.root, &mut self.stay, SearchKey::new(key), progress);
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())
     }
 
     /// An empty tree.
-    pub(crate) fn create_tree(&mut self, number: u32) -> Result<Root> {
-        Ok(self.engine.index.plant(&mut self.stay, number)?)
+    pub(crate) fn create_tree(&mut self, number: u32) -> Result<TreeRoot> {
+        Ok(self.engine.index.create_tree(&mut self.stay, number)?)
     }
 
     /// Frees a tree with all it holds.
-    pub(crate) fn drop_tree(&mut self, root: &Root) -> Result<()> {
+    pub(crate) fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         let mut freed = Vec::new();
-        self.engine.index.uproot(root, &mut self.stay, &mut |payload| freed.push(record::extent(payload)))?;
+        self.engine.index.drop_tree(root, &mut self.stay, &mut |payload| freed.push(record::extent(payload)))?;
         for (offset, words) in freed {
-            self.engine.ground.space().retire_record(self.stay.epoch(), offset, words);
+            self.engine.storage.space().retire_record(self.stay.epoch(), offset, words);
         }
         Ok(())
     }
@@ -134,9 +134,9 @@ impl<H> Operation<'_, H> {
     /// # Errors
     /// As [`Operation::finish`].
     pub(crate) fn finish_durably(self) -> Result<()> {
-        let Operation { engine, stay, hold } = self;
-        let label = stay.epoch();
-        drop(stay);
+        let Operation { engine, stay: guard, hold } = self;
+        let label = guard.epoch();
+        drop(guard);
         drop(hold);
         Ok(engine.clock().wait_durable(label)?)
     }

@@ -1,17 +1,17 @@
 //! Optimistic reads: copy first, then ask whether the copy may be returned.
 
 use crate::durability::Durability;
-use crate::engine::{Engine, Tree};
+use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
-use crate::keys::Probe;
+use crate::keys::SearchKey;
 use crate::record;
-use holm_medium::{Epoch, Image, Lay};
-use holm_tree::Seen;
+use holm_medium::{Epoch, Image, Persistence};
+use holm_tree::LeafVersion;
 
 impl Engine {
     /// Takes a copy of what a leaf leads to and validates it; `None`: the leaf has changed, and the copy is worthless.
-    /// `seen`: when the leaf was read, or `None` where the copy holds nothing that the tree has not validated itself.
-    /// `stamp`: the epoch in which the leaf had changed last.
+    /// `leaf_version`: when the leaf was read, or `None` where the copy holds nothing that the tree has not validated
+    /// itself. `stamp`: the epoch in which the leaf had changed last.
     ///
     /// The order matters. *Copy, alive*: leaves of a dropped keyspace may be another's by then, and change for ever, so
     /// it is refused before anything is read again. *Still*: a record is freed only by changing its leaf, so an
@@ -19,16 +19,16 @@ impl Engine {
     #[inline]
     pub(crate) fn validated<T>(
         &self,
-        tree: &Tree,
-        (seen, stamp): (Option<Seen>, Epoch),
+        tree: &KeyspaceTree,
+        (leaf_version, stamp): (Option<LeafVersion>, Epoch),
         copy: impl FnOnce() -> T,
     ) -> Result<Option<T>> {
         let copied = copy();
-        tree.alive()?;
-        if seen.is_some_and(|seen| !self.index.still(seen)) {
+        tree.check_not_dropped()?;
+        if leaf_version.is_some_and(|leaf_version| !self.index.validate(leaf_version)) {
             return Ok(None);
         }
-        self.admit(stamp)?;
+        self.wait_stable(stamp)?;
         Ok(Some(copied))
     }
 
@@ -37,18 +37,20 @@ impl Engine {
     #[inline]
     pub(crate) fn get<T>(
         &self,
-        tree: &Tree,
+        tree: &KeyspaceTree,
         key: &[u8],
         mut copy: impl FnMut(&Image, u64) -> Option<T>,
     ) -> Result<Option<T>> {
-        let probe = Probe::new(key);
-        let image = self.ground.image();
+        let search_key = SearchKey::new(key);
+        let image = self.storage.image();
         loop {
-            let sighting = self.index.get(&tree.root, probe);
-            let Some(payload) = sighting.payload else {
-                return self.validated(tree, (None, sighting.stamp), || ()).map(|_| None);
+            let lookup = self.index.get(&tree.root, search_key);
+            let Some(payload) = lookup.payload else {
+                return self.validated(tree, (None, lookup.stamp), || ()).map(|_| None);
             };
-            if let Some(value) = self.validated(tree, (Some(sighting.seen), sighting.stamp), || copy(image, payload))? {
+            if let Some(value) =
+                self.validated(tree, (Some(lookup.leaf_version), lookup.stamp), || copy(image, payload))?
+            {
                 return value.map(Some).ok_or_else(|| self.no_record(payload));
             }
         }
@@ -57,10 +59,10 @@ impl Engine {
     /// What the mode asks for before something seen may be told: nothing that a power cut could take back. A leaf that
     /// changed in the active epoch is waited for; one that did not is not.
     #[inline]
-    pub(crate) fn admit(&self, stamp: Epoch) -> Result<()> {
+    pub(crate) fn wait_stable(&self, stamp: Epoch) -> Result<()> {
         if self.durability == Durability::Strict && !self.is_read_only() {
             // A design that knows no epochs cannot say when a leaf changed last: it may have been just now.
-            let stamp = if self.lay == Lay::Flushed { self.clock().active() } else { stamp };
+            let stamp = if self.persistence == Persistence::PerOperation { self.clock().active() } else { stamp };
             self.clock().wait_durable(stamp)?;
         }
         Ok(())
@@ -68,7 +70,7 @@ impl Engine {
 
     /// The same for what was read from places that keep no epoch: all that has been done so far.
     pub(crate) fn admit_all(&self) -> Result<()> {
-        self.admit(self.clock().active())
+        self.wait_stable(self.clock().active())
     }
 
     /// A leaf that has not changed leads to something that is no record: no race, but damage.

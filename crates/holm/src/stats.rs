@@ -163,21 +163,23 @@ impl Stats {
             recovery: engine.recovery.clone(),
             ..Stats::default()
         };
-        engine.with_keeper(|keeper| {
-            let Some((keeper, house)) = keeper.and_then(|keeper| Some((keeper, keeper.housekeeping()?))) else {
+        engine.with_background(|background| {
+            let Some((background, counters)) =
+                background.and_then(|background| Some((background, background.counters()?)))
+            else {
                 return;
             };
             let read = |number: &AtomicU64| number.load(Relaxed);
-            stats.space.disk_bytes = keeper.disk_bytes().unwrap_or(0);
-            stats.space.grow_stalls = read(&house.births_waited);
-            stats.epochs.longest_wait_ns = read(&house.longest_cut_ns);
+            stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
+            stats.space.grow_stalls = read(&counters.grow_stalls);
+            stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);
             stats.log = LogStats {
-                entries: read(&house.records),
-                bytes: read(&house.log_bytes),
-                largest_entry_bytes: read(&house.largest_record),
-                longest_sync_ns: read(&house.longest_sync_ns),
-                checkpoints: read(&house.checkpoints),
-                write_back_bytes: read(&house.write_back_bytes),
+                entries: read(&counters.log_records),
+                bytes: read(&counters.log_bytes),
+                largest_entry_bytes: read(&counters.largest_log_record),
+                longest_sync_ns: read(&counters.longest_sync_ns),
+                checkpoints: read(&counters.checkpoints),
+                write_back_bytes: read(&counters.write_back_bytes),
             };
         });
         stats
@@ -186,7 +188,7 @@ impl Stats {
 
 impl SpaceStats {
     fn of(engine: &Engine) -> Self {
-        let space = engine.ground.space();
+        let space = engine.storage.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let leaf_bytes = leaves * space.block_bytes();
         SpaceStats { leaves, leaf_bytes, record_bytes: space.record_bytes(), ..SpaceStats::default() }
@@ -201,7 +203,7 @@ impl EpochStats {
         EpochStats {
             durable: clock.durable(),
             active: clock.active(),
-            throttled_writes: clock.held_back(),
+            throttled_writes: clock.throttled_writes(),
             waiting_ns,
             waiting_operations,
             ..EpochStats::default()
@@ -211,7 +213,7 @@ impl EpochStats {
 
 impl MemoryStats {
     fn of(engine: &Engine) -> Self {
-        let mapping = engine.ground.image().mapping().unwrap_or_default();
+        let mapping = engine.storage.image().mapping().unwrap_or_default();
         let (minor_faults, major_faults) = faults();
         MemoryStats { resident_bytes: mapping.resident, huge_page_bytes: mapping.large, minor_faults, major_faults }
     }
@@ -241,13 +243,13 @@ mod tests {
         let waiting = || (db.stats().epochs.waiting_operations, db.stats().epochs.waiting_ns > 0);
         assert_eq!(waiting(), (0, false));
         thread::scope(|scope| {
-            let stay = db.engine.clock().check_in().unwrap();
+            let guard = db.engine.clock().pin().unwrap();
             let syncing = scope.spawn(|| db.sync());
             while waiting() != (1, true) {
                 assert!(!syncing.is_finished(), "durable, while it is still under way");
                 thread::yield_now();
             }
-            drop(stay);
+            drop(guard);
             syncing.join().unwrap().unwrap();
         });
         assert_eq!(waiting(), (0, false));

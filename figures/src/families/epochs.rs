@@ -2,9 +2,9 @@
 
 mod space;
 
-use crate::garden::tended;
-use crate::grove::{Soil, counted, plant, recovery, soil};
+use crate::measured_tree::{TreeSetup, counted, create, recovery, setup};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
+use crate::traced_tree::build_traced;
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
 use space::{MEMORY, SPACE};
@@ -46,12 +46,12 @@ pub(super) fn mops(ns: f64) -> f64 {
 }
 
 /// Loads a tree, and then runs half puts and half lookups along a trace.
-pub(super) fn mixed(design: &str, soil: Soil, trace: &[u64], threads: usize) -> Result<f64> {
-    let grove = plant(design, soil)?;
-    grove.put(&all(soil.pairs), threads)?;
+pub(super) fn mixed(design: &str, setup: TreeSetup, trace: &[u64], threads: usize) -> Result<f64> {
+    let tree = create(design, setup)?;
+    tree.put(&all(setup.pairs), threads)?;
     // The writes of the load do not belong to the trace.
-    grove.settle()?;
-    Ok(mops(grove.mix(trace, threads)?))
+    tree.settle()?;
+    Ok(mops(tree.mix(trace, threads)?))
 }
 
 const TRACES: Study = Study {
@@ -64,8 +64,8 @@ const TRACES: Study = Study {
         // The local trace is long compared with the two epochs that are awaited at its end.
         let (long, short) = (setting.count(5_000_000), setting.count(2_000_000));
         Cell::by_threads(setting, FOUR, near + far + long + short, move |design, threads| {
-            let t1 = mixed(design, soil(near, LATENCY), &zipf(long, near, 3), threads)?;
-            let t2 = mixed(design, soil(far, LATENCY), &uniform(short, far, 3), threads)?;
+            let t1 = mixed(design, setup(near, LATENCY), &zipf(long, near, 3), threads)?;
+            let t2 = mixed(design, setup(far, LATENCY), &uniform(short, far, 3), threads)?;
             Ok(vec![t1, t2])
         })
     },
@@ -104,7 +104,7 @@ const RECORDED: Study = Study {
         let Some(trace) = setting.trace.clone() else { return vec![] };
         let operations = (trace.keys.len() + trace.requests.len()) as u64;
         Cell::by_threads(setting, FOUR, operations, move |design, threads| {
-            let garden = tended(design, soil(trace.keys.len() as u64, LATENCY))?;
+            let garden = build_traced(design, setup(trace.keys.len() as u64, LATENCY))?;
             garden.put(&trace.keys, threads)?;
             garden.settle()?;
             Ok(vec![mops(garden.replay(&trace.requests, threads)?)])
@@ -130,7 +130,7 @@ const RECORDED_TRAFFIC: Study = Study {
         let cells = FOUR.map(|(name, design)| {
             let trace = trace.clone();
             Cell::new(name, 0.0, (trace.keys.len() + trace.requests.len()) as u64, move || {
-                let garden = tended(design, counted(trace.keys.len() as u64))?;
+                let garden = build_traced(design, counted(trace.keys.len() as u64))?;
                 garden.put(&trace.keys, 1)?;
                 garden.end_epoch()?;
                 let before = garden.counts();
@@ -162,15 +162,15 @@ fn mebibytes(lines: u64, operations: u64) -> f64 {
 /// Returns the mebibytes written per million operations along a trace over a tree of `pairs` pairs. Half of the
 /// operations are puts, and they take `epochs` epochs.
 pub(super) fn written(design: &str, pairs: u64, trace: &[u64], epochs: usize) -> Result<f64> {
-    let grove = plant(design, counted(pairs))?;
-    grove.put(&all(pairs), 1)?;
-    grove.end_epoch()?;
-    let before = grove.counts();
+    let tree = create(design, counted(pairs))?;
+    tree.put(&all(pairs), 1)?;
+    tree.end_epoch()?;
+    let before = tree.counts();
     for epoch in trace.chunks(trace.len().div_ceil(epochs)) {
-        grove.mix(epoch, 1)?;
-        grove.end_epoch()?;
+        tree.mix(epoch, 1)?;
+        tree.end_epoch()?;
     }
-    Ok(mebibytes((grove.counts() - before).flushes, trace.len() as u64))
+    Ok(mebibytes((tree.counts() - before).flushes, trace.len() as u64))
 }
 
 const TRAFFIC: Study = Study {
@@ -241,7 +241,7 @@ const WORKING_SETS: Study = Study {
             FOUR.map(|(name, design)| {
                 Cell::new(name, part * 100.0, pairs + operations, move || {
                     let set = ((pairs as f64 * part) as u64).max(1);
-                    Ok(vec![mixed(design, soil(pairs, LATENCY), &uniform(operations, set, 3), 1)?])
+                    Ok(vec![mixed(design, setup(pairs, LATENCY), &uniform(operations, set, 3), 1)?])
                 })
             })
         });
@@ -306,10 +306,10 @@ const EPOCHS: Study = Study {
         let cells = [1, 5, 10, 50, 100].map(|milliseconds: u64| {
             Cell::new("BD", milliseconds as f64, pairs + operations, move || {
                 let epoch = Duration::from_millis(milliseconds);
-                let grove = plant("buffered", Soil { epoch, ..soil(pairs, LATENCY) })?;
-                grove.put(&all(pairs), 1)?;
-                grove.settle()?;
-                Ok(vec![mops(grove.mix(&zipf(operations, pairs, 3), 1)?)])
+                let tree = create("buffered", TreeSetup { epoch, ..setup(pairs, LATENCY) })?;
+                tree.put(&all(pairs), 1)?;
+                tree.settle()?;
+                Ok(vec![mops(tree.mix(&zipf(operations, pairs, 3), 1)?)])
             })
         });
         cells.into()
@@ -336,7 +336,7 @@ const WAITS: Study = Study {
         let cells = [10, 100, 1_000, 10_000].into_iter().flat_map(|every: usize| {
             all_of.map(|(name, design)| {
                 Cell::new(name, every as f64, pairs + 2 * operations, move || {
-                    let garden = tended(design, soil(pairs, LATENCY))?;
+                    let garden = build_traced(design, setup(pairs, LATENCY))?;
                     garden.put(&all(pairs), 1)?;
                     garden.settle()?;
                     Ok(vec![mops(garden.put_and_wait(&uniform(operations, pairs, 3), every)?)])

@@ -1,6 +1,6 @@
 //! Isle-Tree compared with NV-Tree, FPTree, wB+-Tree, FAST-FAIR and Circ-Tree.
 
-use crate::grove::{counted, plant, soil};
+use crate::measured_tree::{counted, create, setup};
 use crate::setting::Setting;
 use crate::strings;
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
@@ -33,9 +33,9 @@ const NOTE: &str = "FF has its inner nodes in persistent memory, as in the paper
 
 /// Returns the nanoseconds of an insert and of a lookup.
 fn inserted(design: &str, pairs: u64, flush_ns: u32) -> Result<Vec<f64>> {
-    let grove = plant(design, soil(pairs, flush_ns))?;
-    let insert = grove.put(&all(pairs), 1)?;
-    Ok(vec![insert, grove.get(&uniform(pairs, pairs, 7), 1)?])
+    let tree = create(design, setup(pairs, flush_ns))?;
+    let insert = tree.put(&all(pairs), 1)?;
+    Ok(vec![insert, tree.get(&uniform(pairs, pairs, 7), 1)?])
 }
 
 const EXAMPLE: Study = Study {
@@ -46,11 +46,11 @@ const EXAMPLE: Study = Study {
         let cells = [("FF", "fast_fair"), ("NV", "nv_tree"), ("FP", "fp_tree"), ("ISLE", "isle")];
         let cells = cells.map(|(name, design)| {
             Cell::new(name, 0.0, 10, move || {
-                let grove = plant(design, counted(10))?;
-                grove.put(&[2, 4, 6, 8, 10, 14, 16, 18, 20], 1)?;
-                let before = grove.counts().flushes;
-                grove.put(&[12], 1)?;
-                Ok(vec![(grove.counts().flushes - before) as f64])
+                let tree = create(design, counted(10))?;
+                tree.put(&[2, 4, 6, 8, 10, 14, 16, 18, 20], 1)?;
+                let before = tree.counts().flushes;
+                tree.put(&[12], 1)?;
+                Ok(vec![(tree.counts().flushes - before) as f64])
             })
         });
         cells.into()
@@ -123,9 +123,9 @@ const FLUSHES: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 10.0, pairs, move || {
-                let grove = plant(design, counted(pairs))?;
-                grove.put(&all(pairs), 1)?;
-                Ok(vec![grove.counts().flushes as f64 / pairs as f64])
+                let tree = create(design, counted(pairs))?;
+                tree.put(&all(pairs), 1)?;
+                Ok(vec![tree.counts().flushes as f64 / pairs as f64])
             })
         };
         EIGHT.map(|(name, design)| cell(name, design)).into()
@@ -157,7 +157,7 @@ const NODES: Study = Study {
         let pairs = setting.count(1_000_000);
         let work = |design: &'static str| {
             move || {
-                let share = plant(design, soil(pairs, LATENCY))?.split_share(&all(pairs))?;
+                let share = create(design, setup(pairs, LATENCY))?.split_share(&all(pairs))?;
                 let mut both = inserted(design, pairs, LATENCY)?;
                 both.push(share);
                 Ok(both)
@@ -205,7 +205,7 @@ const LATENCIES: Study = Study {
         let cells = trees.flat_map(|(name, design)| {
             (0..=600).step_by(100).map(move |flush_ns| {
                 Cell::new(name, f64::from(flush_ns), pairs, move || {
-                    Ok(vec![plant(design, soil(pairs, flush_ns))?.put(&all(pairs), 1)?])
+                    Ok(vec![create(design, setup(pairs, flush_ns))?.put(&all(pairs), 1)?])
                 })
             })
         });
@@ -283,9 +283,9 @@ const READS: Study = Study {
         let pairs = setting.count(100_000);
         let cell = |name, at, design: &'static str| {
             Cell::new(name, at, 2 * pairs, move || {
-                let (grove, keys) = (plant(design, counted(pairs))?, all(pairs));
-                grove.put(&keys, 1)?;
-                Ok(vec![if at == 0.0 { grove.lines_got(&keys[..1_000])? } else { grove.lines_put(&keys[..1_000])? }])
+                let (tree, keys) = (create(design, counted(pairs))?, all(pairs));
+                tree.put(&keys, 1)?;
+                Ok(vec![if at == 0.0 { tree.lines_got(&keys[..1_000])? } else { tree.lines_put(&keys[..1_000])? }])
             })
         };
         let trees = EIGHT.into_iter().filter(|(name, _)| !name.contains("_ALL") && *name != "FF");

@@ -1,6 +1,6 @@
 //! Sentinels over FAST and FAIR and over Circ-Tree.
 
-use crate::grove::{counted, plant, soil};
+use crate::measured_tree::{counted, create, setup};
 use crate::setting::Setting;
 use crate::strings;
 use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
@@ -30,9 +30,9 @@ const LATENCY: u32 = 300;
 
 /// Returns the nanoseconds of a lookup and of an insert, per operation of one thread.
 fn searched(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
-    let grove = plant(design, soil(pairs, LATENCY))?;
-    let insert = grove.put(&all(pairs), threads)?;
-    let search = grove.get(&uniform(pairs, pairs, 7), threads)?;
+    let tree = create(design, setup(pairs, LATENCY))?;
+    let insert = tree.put(&all(pairs), threads)?;
+    let search = tree.get(&uniform(pairs, pairs, 7), threads)?;
     Ok(vec![search * threads as f64, insert * threads as f64])
 }
 
@@ -75,9 +75,9 @@ const EXAMPLES: Study = Study {
     cells: |_| {
         let cells = [("FF", "fast_fair"), ("FF_S", "fast_fair_sentinels")].map(|(name, design)| {
             Cell::new(name, 0.0, 15, move || {
-                let grove = plant(design, counted(15))?;
-                grove.put(&(1..=15).map(|number| number * 10).collect::<Vec<_>>(), 1)?;
-                Ok(vec![grove.lines_got(&[130])?, grove.lines_got(&[140])?])
+                let tree = create(design, counted(15))?;
+                tree.put(&(1..=15).map(|number| number * 10).collect::<Vec<_>>(), 1)?;
+                Ok(vec![tree.lines_got(&[130])?, tree.lines_got(&[140])?])
             })
         });
         cells.into()
@@ -278,9 +278,9 @@ const PARITY: Study = Study {
         let cells = SIX.iter().flat_map(|(name, small, large)| {
             [(512.0, *small), (4096.0, *large)].map(|(x, design)| {
                 Cell::new(name, x, pairs, move || {
-                    let grove = plant(design, counted(pairs))?;
-                    grove.put(&all(pairs), 1)?;
-                    Ok(vec![grove.counts().flushes as f64 / pairs as f64])
+                    let tree = create(design, counted(pairs))?;
+                    tree.put(&all(pairs), 1)?;
+                    Ok(vec![tree.counts().flushes as f64 / pairs as f64])
                 })
             })
         });
@@ -318,9 +318,9 @@ const READS: Study = Study {
         let cells = nodes.into_iter().flat_map(|(name, designs)| {
             [512.0, 2048.0, 4096.0].into_iter().zip(designs).map(move |(x, design)| {
                 Cell::new(name, x, 2 * pairs, move || {
-                    let (grove, keys) = (plant(design, counted(pairs))?, all(pairs));
-                    grove.put(&keys, 1)?;
-                    Ok(vec![grove.lines_got(&keys[..1_000])?])
+                    let (tree, keys) = (create(design, counted(pairs))?, all(pairs));
+                    tree.put(&keys, 1)?;
+                    Ok(vec![tree.lines_got(&keys[..1_000])?])
                 })
             })
         });

@@ -3,9 +3,9 @@
 mod counts;
 mod splits;
 
-use crate::garden::tended;
-use crate::grove::{plant, recovery, soil, unflushed};
+use crate::measured_tree::{create, recovery, setup, unflushed};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
+use crate::traced_tree::build_traced;
 use crate::traces::{all, ascending, eighty_twenty, uniform};
 use anyhow::Result;
 
@@ -42,11 +42,11 @@ const NOTE: &str = "uTree and PACTree are not here; fewer keys and threads than 
 
 /// Returns the nanoseconds of a put in ascending order, of a put in random order, of an update and of a lookup.
 fn worked(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
-    let in_order = plant(design, soil(pairs, LATENCY))?.put(&ascending(pairs), threads)?;
-    let grove = plant(design, soil(pairs, LATENCY))?;
-    let load = grove.put(&all(pairs), threads)?;
-    let update = grove.put(&eighty_twenty(pairs, pairs, 5), threads)?;
-    Ok(vec![in_order, load, update, grove.get(&uniform(pairs, pairs, 7), threads)?])
+    let in_order = create(design, setup(pairs, LATENCY))?.put(&ascending(pairs), threads)?;
+    let tree = create(design, setup(pairs, LATENCY))?;
+    let load = tree.put(&all(pairs), threads)?;
+    let update = tree.put(&eighty_twenty(pairs, pairs, 5), threads)?;
+    Ok(vec![in_order, load, update, tree.get(&uniform(pairs, pairs, 7), threads)?])
 }
 
 const THREADS: Study = Study {
@@ -106,7 +106,7 @@ const THREADS: Study = Study {
 /// Returns the nanoseconds of an insert into a tree of as many pairs, of a uniform update, of a removal, and of a scan
 /// of a hundred pairs.
 fn changed(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
-    let (garden, keys) = (tended(design, soil(pairs, LATENCY))?, all(pairs));
+    let (garden, keys) = (build_traced(design, setup(pairs, LATENCY))?, all(pairs));
     let (old, new) = keys.split_at(keys.len() / 2);
     garden.put(old, threads)?;
     let insert = garden.put(new, threads)?;
@@ -162,10 +162,10 @@ const LISTS: Study = Study {
         let pairs = setting.count(4_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 1.0, 2 * pairs, move || {
-                let grove = plant(design, soil(pairs, LATENCY))?;
-                let load = grove.put(&ascending(pairs), 1)?;
+                let tree = create(design, setup(pairs, LATENCY))?;
+                let load = tree.put(&ascending(pairs), 1)?;
                 let numbers: Vec<u64> = eighty_twenty(pairs, pairs, 9);
-                Ok(vec![load, grove.get(&numbers, 1)?])
+                Ok(vec![load, tree.get(&numbers, 1)?])
             })
         };
         vec![cell("N = 2", "ss_tree"), cell("N = 3", "ss_tree_three"), cell("N = 4", "ss_tree_four")]
@@ -206,9 +206,9 @@ const MOVEMENT: Study = Study {
         let pairs = setting.count(4_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 1.0, 2 * pairs, move || {
-                let grove = plant(design, soil(pairs, LATENCY))?;
-                grove.put(&all(pairs), 1)?;
-                Ok(vec![grove.put(&eighty_twenty(pairs, pairs, 5), 1)?])
+                let tree = create(design, setup(pairs, LATENCY))?;
+                tree.put(&all(pairs), 1)?;
+                Ok(vec![tree.put(&eighty_twenty(pairs, pairs, 5), 1)?])
             })
         };
         vec![cell("moving", "ss_tree"), cell("staying", "ss_tree_staying")]
@@ -256,7 +256,7 @@ const PLAIN: Study = Study {
     cells: |setting| {
         let pairs = setting.count(4_000_000);
         Cell::by_threads(setting, THREE, pairs, move |design, threads| {
-            Ok(vec![plant(design, unflushed(pairs))?.put(&ascending(pairs), threads)?])
+            Ok(vec![create(design, unflushed(pairs))?.put(&ascending(pairs), threads)?])
         })
     },
     figures: &[Figure {

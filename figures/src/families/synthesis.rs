@@ -4,9 +4,9 @@
 use super::epochs::{mixed, mops, written};
 mod ablations;
 
-use crate::garden::{PERCENTILES, tended};
-use crate::grove::{counted, plant, soil, unflushed};
+use crate::measured_tree::{counted, create, setup, unflushed};
 use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
+use crate::traced_tree::{PERCENTILES, build_traced};
 use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
@@ -49,12 +49,12 @@ const READS: Study = Study {
     cells: |_| {
         let cells = TREES.map(|(name, design)| {
             Cell::new(name, 0.0, 20_000, move || {
-                let (grove, keys) = (plant(design, counted(20_000))?, all(20_000));
+                let (tree, keys) = (create(design, counted(20_000))?, all(20_000));
                 for keys in keys.chunks(1_000) {
-                    grove.put(keys, 1)?;
-                    grove.end_epoch()?;
+                    tree.put(keys, 1)?;
+                    tree.end_epoch()?;
                 }
-                Ok(vec![grove.lines_got(&keys[..1_000])?])
+                Ok(vec![tree.lines_got(&keys[..1_000])?])
             })
         });
         cells.into()
@@ -79,22 +79,22 @@ const FLUSHES: Study = Study {
         let cells = TREES.into_iter().flat_map(|(name, design)| {
             [0, 1, 2].map(|place| {
                 Cell::new(name, f64::from(place), 2 * pairs, move || {
-                    let grove = plant(design, counted(pairs))?;
+                    let tree = create(design, counted(pairs))?;
                     let keys = match place {
                         0 => all(pairs),
                         1 => uniform(pairs, pairs, 3),
                         _ => zipf(pairs, pairs, 3),
                     };
                     if place > 0 {
-                        grove.put(&all(pairs), 1)?;
-                        grove.end_epoch()?;
+                        tree.put(&all(pairs), 1)?;
+                        tree.end_epoch()?;
                     }
-                    let before = grove.counts().flushes;
+                    let before = tree.counts().flushes;
                     for keys in keys.chunks(keys.len().div_ceil(50)) {
-                        grove.put(keys, 1)?;
-                        grove.end_epoch()?;
+                        tree.put(keys, 1)?;
+                        tree.end_epoch()?;
                     }
-                    Ok(vec![(grove.counts().flushes - before) as f64 / pairs as f64])
+                    Ok(vec![(tree.counts().flushes - before) as f64 / pairs as f64])
                 })
             })
         });
@@ -124,8 +124,8 @@ const TRACES: Study = Study {
         let operations = setting.count(2_000_000);
         let cells = TREES.map(|(name, design)| {
             Cell::new(name, 0.0, 2 * near + far + 3 * operations, move || {
-                let t1 = mixed(design, soil(near, LATENCY), &zipf(operations, near, 3), 1)?;
-                let t2 = mixed(design, soil(far, LATENCY), &uniform(operations, far, 3), 1)?;
+                let t1 = mixed(design, setup(near, LATENCY), &zipf(operations, near, 3), 1)?;
+                let t2 = mixed(design, setup(far, LATENCY), &uniform(operations, far, 3), 1)?;
                 Ok(vec![t1, t2, written(design, near, &zipf(operations, near, 3), 50)?])
             })
         });
@@ -164,9 +164,9 @@ const SPLITS: Study = Study {
         let pairs = setting.count(2_000_000);
         let cells = TREES.into_iter().filter(|(name, _)| *name != "FF_S").map(|(name, design)| {
             Cell::new(name, 0.0, 3 * pairs, move || {
-                let in_order = plant(design, soil(pairs, LATENCY))?.put(&ascending(pairs), 1)?;
-                let share = plant(design, soil(pairs, LATENCY))?.split_share(&all(pairs))?;
-                let tail = tended(design, soil(pairs, LATENCY))?.tail(&all(pairs), 1)?;
+                let in_order = create(design, setup(pairs, LATENCY))?.put(&ascending(pairs), 1)?;
+                let share = create(design, setup(pairs, LATENCY))?.split_share(&all(pairs))?;
+                let tail = build_traced(design, setup(pairs, LATENCY))?.tail(&all(pairs), 1)?;
                 Ok([vec![in_order, share], tail].concat())
             })
         });
@@ -197,9 +197,9 @@ const fn syn_split(id: &'static str, title: &'static str, measure: usize, unit: 
 
 /// Returns millions per second of puts and of gets, without flushes.
 fn plainly(design: &str, pairs: u64) -> Result<Vec<f64>> {
-    let grove = plant(design, unflushed(pairs))?;
-    let put = grove.put(&all(pairs), 1)?;
-    Ok(vec![mops(put), mops(grove.get(&uniform(pairs, pairs, 7), 1)?)])
+    let tree = create(design, unflushed(pairs))?;
+    let put = tree.put(&all(pairs), 1)?;
+    Ok(vec![mops(put), mops(tree.get(&uniform(pairs, pairs, 7), 1)?)])
 }
 
 const PLAIN: Study = Study {

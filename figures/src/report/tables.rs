@@ -5,7 +5,7 @@ use super::section::class;
 use crate::catalog::Missing;
 use crate::outcome::Verdict;
 use crate::plot::escaped;
-use holm_designs::designs::CARDS;
+use holm_designs::designs::CAPABILITIES;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,11 +20,15 @@ const MODES: [[&str; 4]; 3] = [
 pub(super) fn durability() -> String {
     let row = |cells: &[&str; 4]| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
     let modes: String = MODES.iter().map(row).collect();
-    let designs = CARDS.iter().filter(|(_, card)| card.keeps).map(|(name, card)| {
-        let when = if card.defers { "when its epoch has ended" } else { "when it returns" };
-        let order = if card.needs_line_order { "of a line, in their order" } else { "in any order" };
-        format!("<tr><td>{name}</td><td>{}</td><td>{when}</td><td>{order}</td></tr>\n", escaped(card.source))
-    });
+    let designs =
+        CAPABILITIES.iter().filter(|(_, capabilities)| capabilities.stores_pairs).map(|(name, capabilities)| {
+            let when = if capabilities.per_epoch { "when its epoch has ended" } else { "when it returns" };
+            let order = if capabilities.needs_line_order { "of a line, in their order" } else { "in any order" };
+            format!(
+                "<tr><td>{name}</td><td>{}</td><td>{when}</td><td>{order}</td></tr>\n",
+                escaped(capabilities.source)
+            )
+        });
     format!(
         "<h2 id=\"durability\">Durability</h2>\n<div class=\"wide\"><table>\n<tr><th>mode of the store</th>\
          <th>a write returns</th><th>lost when the process dies</th><th>lost when the power fails</th></tr>\n{modes}\

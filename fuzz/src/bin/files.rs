@@ -21,15 +21,15 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// A database without damage.
-struct Ground {
+struct FuzzFiles {
     mode: Mode,
     disk: SimDisk,
     /// The history of a closed database, which must be found complete.
     whole: Option<History>,
 }
 
-impl Ground {
-    fn new(private: bool, closed: bool) -> Ground {
+impl FuzzFiles {
+    fn new(private: bool, closed: bool) -> FuzzFiles {
         let mode = Mode { private, durability: Durability::OnSync };
         let disk = SimDisk::new();
         let db = mode.open(&disk).expect("a sound disk");
@@ -43,18 +43,18 @@ impl Ground {
         }
         let killed = disk.kill();
         if !closed {
-            return Ground { mode, disk: killed, whole: None };
+            return FuzzFiles { mode, disk: killed, whole: None };
         }
         let mut whole = session.history();
         whole.floor = whole.steps.len();
         session.db.clone().close().expect("a sound disk");
         drop(session);
-        Ground { mode, disk, whole: Some(whole) }
+        FuzzFiles { mode, disk, whole: Some(whole) }
     }
 }
 
-static GROUNDS: LazyLock<[Ground; 4]> =
-    LazyLock::new(|| [(false, true), (false, false), (true, true), (true, false)].map(|(a, b)| Ground::new(a, b)));
+static GROUNDS: LazyLock<[FuzzFiles; 4]> =
+    LazyLock::new(|| [(false, true), (false, false), (true, true), (true, false)].map(|(a, b)| FuzzFiles::new(a, b)));
 
 /// Applies one change to a file, encoded in seven bytes.
 fn damage(disk: &SimDisk, file: &Path, change: &[u8; 7]) {

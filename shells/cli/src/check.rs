@@ -7,12 +7,12 @@ use crate::{opened, output, stat};
 
 pub(crate) fn run(args: &Told) -> anyhow::Result<Exit> {
     let report = opened::told(&args.database, |database| Ok(database.check()?), |database| Ok(database.check()?))?;
-    output::print(if args.json { stat::json_line(&report)? } else { told(&report)? })?;
+    output::print(if args.json { stat::json_line(&report)? } else { describe_recovery(&report)? })?;
     Ok(if report.faults.is_empty() { Exit::Found } else { Exit::Faulty })
 }
 
 /// Formats the report for people: a table, a line per fault, and the verdict.
-fn told(report: &holm::Report) -> anyhow::Result<String> {
+fn describe_recovery(report: &holm::Report) -> anyhow::Result<String> {
     let mut looked_at = serde_json::to_value(report)?;
     if let Some(members) = looked_at.as_object_mut() {
         members.remove("faults");
@@ -36,9 +36,9 @@ mod tests {
     #[test]
     fn faults_are_told_one_by_one() {
         let mut report = holm::Report::default();
-        assert!(told(&report).unwrap().ends_with("sound\n"));
+        assert!(describe_recovery(&report).unwrap().ends_with("sound\n"));
         report.faults = vec!["leaf 3 is out of order".into(), "record lost".into()];
-        let text = told(&report).unwrap();
+        let text = describe_recovery(&report).unwrap();
         assert!(text.contains("records"), "{text}");
         assert!(text.ends_with("fault: leaf 3 is out of order\nfault: record lost\n2 faults\n"), "{text}");
     }

@@ -238,9 +238,9 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_no_part_of_the_first_key() {
-        let texts: [(Format, &str); 3] =
+        let long_separators: [(Format, &str); 3] =
             [(Format::Tsv, "a\tb\n"), (Format::Csv, "a,b\n"), (Format::Jsonl, "{\"key\":\"a\",\"value\":\"b\"}\n")];
-        for (format, text) in texts {
+        for (format, text) in long_separators {
             let text = format!("\u{feff}{text}");
             assert_eq!(read(format, text.as_bytes(), LIMITS), [Ok((b"a".to_vec(), b"b".to_vec()))], "{format:?}");
         }

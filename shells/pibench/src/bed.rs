@@ -6,7 +6,7 @@
 use crate::settings::{Kind, Settings};
 use anyhow::{Context, Result, bail};
 use holm_medium::vfs::{How, RealFs, Vfs};
-use holm_medium::{Backing, Counts, FIRST_EPOCH, Mapped, MappedOptions, Metronome, Pace, Pool, Quill};
+use holm_medium::{Backing, Counts, EpochTimer, FIRST_EPOCH, Mapped, MappedOptions, Pace, Storage, Writer};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ const PAGE: u64 = 4096;
 
 /// The medium.
 pub(crate) struct Bed {
-    pub(crate) quill: Arc<Quill<Mapped>>,
-    _metronome: Metronome,
+    pub(crate) writer: Arc<Writer<Mapped>>,
+    _metronome: EpochTimer,
     /// Dropped after the medium that maps files in it.
     _folder: Option<TempDir>,
 }
@@ -54,13 +54,13 @@ impl Bed {
             }
             _ => Mapped::anonymous(options)?,
         };
-        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH)?);
-        let metronome = Metronome::start(quill.clone(), Pace::every(settings.interval()), NonZero::<usize>::MIN)?;
-        Ok(Bed { quill, _metronome: metronome, _folder: folder })
+        let writer = Arc::new(Storage::open(medium, FIRST_EPOCH)?);
+        let timer = EpochTimer::start(writer.clone(), Pace::every(settings.interval()), NonZero::<usize>::MIN)?;
+        Ok(Bed { writer, _metronome: timer, _folder: folder })
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        self.quill.pool().medium.counts()
+        self.writer.storage().medium.counts()
     }
 }
 

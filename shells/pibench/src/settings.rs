@@ -39,7 +39,7 @@ impl Kind {
 pub(crate) struct Settings {
     pub(crate) design: String,
     /// Whether the design is durable per epoch.
-    pub(crate) defers: bool,
+    pub(crate) per_epoch: bool,
     pub(crate) kind: Kind,
     pub(crate) flush_ns: u32,
     pub(crate) durability: Durability,
@@ -59,8 +59,12 @@ impl Settings {
             Err(VarError::NotUnicode(bytes)) => bail!("{name}={}: not UTF-8", bytes.display()),
         };
         let design = variable("HOLM_DESIGN")?.unwrap_or_else(|| "buffered".into());
-        let Some((_, card)) = designs::CARDS.iter().find(|(name, card)| *name == design && card.keeps) else {
-            let names = designs::CARDS.iter().filter_map(|(name, card)| card.keeps.then_some(*name));
+        let Some((_, capabilities)) =
+            designs::CAPABILITIES.iter().find(|(name, capabilities)| *name == design && capabilities.stores_pairs)
+        else {
+            let names = designs::CAPABILITIES
+                .iter()
+                .filter_map(|(name, capabilities)| capabilities.stores_pairs.then_some(*name));
             bail!("HOLM_DESIGN={design}: there are {}", names.collect::<Vec<_>>().join(", "));
         };
         let kind = match variable("HOLM_MEDIUM")?.as_deref() {
@@ -81,7 +85,7 @@ impl Settings {
             None => Durability::default(),
             Some(text) => durability(text).with_context(|| format!("HOLM_DURABILITY={text}"))?,
         };
-        if !card.defers && kind != Kind::File && said.is_some_and(|text| text != "strict") {
+        if !capabilities.per_epoch && kind != Kind::File && said.is_some_and(|text| text != "strict") {
             bail!("HOLM_DURABILITY: {design} is durable when an operation returns, which is `strict`");
         }
         let stats = match variable("HOLM_STATS")?.as_deref() {
@@ -89,7 +93,7 @@ impl Settings {
             Some("1") => true,
             Some(other) => bail!("HOLM_STATS={other}: there are 0 and 1"),
         };
-        Ok(Settings { design, defers: card.defers, kind, flush_ns, durability, stats })
+        Ok(Settings { design, per_epoch: capabilities.per_epoch, kind, flush_ns, durability, stats })
     }
 
     /// Returns the interval between ends of epochs that no operation waits for.
@@ -135,7 +139,7 @@ mod tests {
     fn what_is_not_said_is_buffered_in_memory() {
         let settings = read(&[("HOLM_STATS", ""), ("HOLM_MEDIUM", "")]).expect("defaults");
         assert_eq!((&*settings.design, settings.kind, settings.flush_ns), ("buffered", Kind::Memory, 0));
-        assert!(settings.defers && !settings.stats && settings.durability == Durability::default());
+        assert!(settings.per_epoch && !settings.stats && settings.durability == Durability::default());
     }
 
     #[test]

@@ -45,17 +45,17 @@ impl Store {
         let about = format!("{} on {}, {:?}", settings.design, settings.kind.name(), settings.durability);
         let (bed, folder, database) = if settings.kind == Kind::File {
             let folder = folder_in(path)?;
-            let image = if settings.defers { ImageMode::Shared } else { ImageMode::Private };
+            let image = if settings.per_epoch { ImageMode::Shared } else { ImageMode::Private };
             let options = Database::builder().laboratory().design(&settings.design).image(image);
             let database = options.durability(settings.durability).open(folder.path().join("pibench.holm"))?;
             (None, Some(folder), database)
         } else {
             let bed = Bed::open(path, &settings)?;
             // The other designs are durable when an operation returns, so no write has to wait.
-            let durability = if settings.defers { settings.durability } else { Durability::OnSync };
+            let durability = if settings.per_epoch { settings.durability } else { Durability::OnSync };
             let entry = over_mapped().into_iter().find(|entry| entry.name == settings.design);
             let entry = entry.with_context(|| format!("there is no design named {:?}", settings.design))?;
-            let database = Database::over(bed.quill.clone(), &entry, durability)?;
+            let database = Database::over(bed.writer.clone(), &entry, durability)?;
             (Some(bed), None, database)
         };
         let keyspace = database.keyspace("pibench")?;

@@ -6,15 +6,15 @@ use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
 use anyhow::{Context, Result};
 use holm::Durability;
-use holm_medium::{Ground, Stay};
+use holm_medium::{Guard, StorageOps};
 use holm_search::Search;
-use holm_tree::{Index, Root, Toward, View};
+use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot};
 use std::path::Path;
 
 /// The tree of a design, and its only root.
 pub(crate) struct Words {
     index: Box<dyn Index<holm_tree::Words>>,
-    root: Root,
+    root: TreeRoot,
     stripes: Stripes,
     strict: bool,
     about: String,
@@ -32,11 +32,11 @@ impl Words {
     pub(crate) fn open(path: &Path, settings: Settings) -> Result<Self> {
         let bed = Bed::open(path, &settings)?;
         let search = Search::detect();
-        let index = holm_lab::words::design(&settings.design, bed.quill.clone(), search);
+        let index = holm_lab::words::design(&settings.design, bed.writer.clone(), search);
         let index = index.context("a design that keeps words")?;
-        let root = index.plant(&mut bed.quill.clock().check_in()?, 1)?;
+        let root = index.create_tree(&mut bed.writer.clock().pin()?, 1)?;
         // The other designs are durable when an operation returns, so no write has to wait.
-        let strict = settings.defers && settings.durability == Durability::Strict;
+        let strict = settings.per_epoch && settings.durability == Durability::Strict;
         let about = format!("{} on {}, +{} ns a line", settings.design, settings.kind.name(), settings.flush_ns);
         Ok(Words { index, root, stripes: Stripes::new(), strict, about, bed })
     }
@@ -46,18 +46,18 @@ impl Words {
         &self,
         key: u64,
         wanted: bool,
-        work: impl FnOnce(&mut Stay<'_>) -> holm_medium::Result<()>,
+        work: impl FnOnce(&mut Guard<'_>) -> holm_medium::Result<()>,
     ) -> Result<bool> {
         let turn = self.stripes.lock(key);
         if self.index.get(&self.root, key).payload.is_some() != wanted {
             return Ok(false);
         }
-        let clock = self.bed.quill.clock();
-        let mut stay = clock.check_in()?;
-        work(&mut stay)?;
-        let label = stay.epoch();
+        let clock = self.bed.writer.clock();
+        let mut guard = clock.pin()?;
+        work(&mut guard)?;
+        let label = guard.epoch();
         // The guard must go before this thread waits for the epoch: the end of the epoch waits for all guards in it.
-        drop(stay);
+        drop(guard);
         drop(turn);
         if self.strict {
             clock.wait_durable(label)?;
@@ -75,25 +75,25 @@ impl Tree for Words {
 
     fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
         let (key, value) = (word(key)?, word(value)?);
-        self.change(key, wanted, |stay| self.index.put(&self.root, stay, key, value, None).map(drop))
+        self.change(key, wanted, |guard| self.index.put(&self.root, guard, key, value, None).map(drop))
     }
 
     fn remove(&self, key: &[u8]) -> Result<bool> {
         let key = word(key)?;
-        self.change(key, true, |stay| self.index.remove(&self.root, stay, key, None).map(drop))
+        self.change(key, true, |guard| self.index.remove(&self.root, guard, key, None).map(drop))
     }
 
     fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize> {
-        let (mut low, mut view, mut found) = (word(key)?, View::default(), 0);
+        let (mut low, mut cursor, mut found) = (word(key)?, LeafCursor::default(), 0);
         while found < count {
-            self.index.look(&self.root, Toward::Holding(low), count - found, &mut view);
-            let from = view.pairs.partition_point(|slot| slot.head < low);
-            for slot in view.pairs[from..].iter().take(count - found) {
+            self.index.copy_leaf(&self.root, SeekTarget::Holding(low), count - found, &mut cursor);
+            let from = cursor.pairs.partition_point(|slot| slot.head < low);
+            for slot in cursor.pairs[from..].iter().take(count - found) {
                 pairs.extend_from_slice(&slot.head.to_ne_bytes());
                 pairs.extend_from_slice(&slot.payload.to_ne_bytes());
                 found += 1;
             }
-            match view.edge {
+            match cursor.edge {
                 Some(edge) if edge > low => low = edge,
                 _ => break,
             }
@@ -103,7 +103,7 @@ impl Tree for Words {
 
     fn counts(&self) -> Result<String> {
         let counts = self.bed.counts();
-        let (pairs, leaves) = (self.root.pairs(), self.bed.quill.space().block_frontier());
+        let (pairs, leaves) = (self.root.pairs(), self.bed.writer.space().block_frontier());
         Ok(format!(
             "{}: {pairs} pairs, {leaves} blocks; {} words written, {} lines flushed, {} fences",
             self.about, counts.writes, counts.flushes, counts.fences

@@ -40,7 +40,7 @@ fn drive(sizes: [usize; 2], variables: &[(&str, &str)]) -> Output {
     }
     let output = command.envs(variables.iter().copied()).output().expect("the driver runs");
     let left = std::fs::read_dir(folder.path()).expect("the folder").count();
-    assert_eq!(left, 0, "something is left where the pool was");
+    assert_eq!(left, 0, "something is left where the storage was");
     output
 }
 
@@ -54,7 +54,7 @@ fn well(sizes: [usize; 2], variables: &[(&str, &str)]) -> String {
 
 #[test]
 fn words_in_memory_of_every_design() {
-    let designs = holm_designs::designs::CARDS.iter().filter(|(_, card)| card.keeps);
+    let designs = holm_designs::designs::CAPABILITIES.iter().filter(|(_, capabilities)| capabilities.stores_pairs);
     for (design, _) in designs {
         well([8, 8], &[("HOLM_DESIGN", design)]);
     }

@@ -10,7 +10,7 @@ pub struct Halving;
 
 impl Guide for Halving {
     type Inlaid = ();
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
     fn rank<K: Keys>(_: Board<'_, Self>, row: Row<'_>, _: Search, head: u64) -> usize {

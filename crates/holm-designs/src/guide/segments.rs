@@ -11,7 +11,7 @@ pub struct Segments;
 
 impl Guide for Segments {
     type Inlaid = ();
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
     fn rank<K: Keys>(_: Board<'_, Self>, row: Row<'_>, _: Search, head: u64) -> usize {

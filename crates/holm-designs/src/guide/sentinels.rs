@@ -8,7 +8,7 @@
 
 use super::{Board, Guide, Signs, Sweep};
 use crate::row::Row;
-use holm_medium::{Medium, Pen};
+use holm_medium::{Medium, WriteHandle};
 use holm_search::Search;
 use holm_tree::keys::{Keys, Role};
 use std::marker::PhantomData;
@@ -21,22 +21,28 @@ pub struct Sentinels<S, W>(PhantomData<(S, W)>);
 const VACANT: u64 = u64::MAX;
 
 impl<S: Signs, W: Sweep> Sentinels<S, W> {
-    fn set<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize, head: impl Fn() -> u64) {
+    fn set<M: Medium>(
+        board: Board<'_, Self>,
+        handle: &mut WriteHandle<'_, M>,
+        row: Row<'_>,
+        at: usize,
+        head: impl Fn() -> u64,
+    ) {
         let line = row.line(at);
         if row.first(line) == at {
-            S::set(board.inlaid, board.beside, pen, line, head());
+            S::set(board.inlaid, board.volatile, handle, line, head());
         }
     }
 }
 
 impl<S: Signs, W: Sweep> Guide for Sentinels<S, W> {
     type Inlaid = S::Inlaid;
-    type Beside = S::Beside;
+    type Volatile = S::Volatile;
     const MOST_SLOTS: usize = S::WORDS * crate::row::LINE_SLOTS;
 
     #[inline]
     fn rank<K: Keys>(board: Board<'_, Self>, row: Row<'_>, search: Search, head: u64) -> usize {
-        let words = &S::words(board.inlaid, board.beside)[..row.lines()];
+        let words = &S::words(board.inlaid, board.volatile)[..row.lines()];
         // The first line whose first place is in use. It is the base's own line only if the base is that first place.
         let own = row.line(row.base());
         let start = if row.first(own) == row.base() { own } else { own + 1 };
@@ -59,25 +65,30 @@ impl<S: Signs, W: Sweep> Guide for Sentinels<S, W> {
     }
 
     #[inline]
-    fn moved<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, _: usize, to: usize) {
-        Self::set(board, pen, row, to, || row.pair(to).head.read());
+    fn moved<M: Medium>(board: Board<'_, Self>, handle: &mut WriteHandle<'_, M>, row: Row<'_>, _: usize, to: usize) {
+        Self::set(board, handle, row, to, || row.pair(to).head.read());
     }
 
     #[inline]
-    fn placed<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize, _: u8) {
-        Self::set(board, pen, row, at, || row.pair(at).head.read());
+    fn placed<M: Medium>(board: Board<'_, Self>, handle: &mut WriteHandle<'_, M>, row: Row<'_>, at: usize, _: u8) {
+        Self::set(board, handle, row, at, || row.pair(at).head.read());
     }
 
     #[inline]
-    fn vacated<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize) {
-        Self::set(board, pen, row, at, || VACANT);
+    fn vacated<M: Medium>(board: Board<'_, Self>, handle: &mut WriteHandle<'_, M>, row: Row<'_>, at: usize) {
+        Self::set(board, handle, row, at, || VACANT);
     }
 
-    fn derive<M: Medium>(board: Board<'_, Self>, pen: &mut Pen<'_, M>, row: Row<'_>, _: impl Fn(usize) -> u8) {
+    fn derive<M: Medium>(
+        board: Board<'_, Self>,
+        handle: &mut WriteHandle<'_, M>,
+        row: Row<'_>,
+        _: impl Fn(usize) -> u8,
+    ) {
         for line in 0..row.lines() {
             let at = row.first(line);
             let head = if row.index(at) < row.count() { row.pair(at).head.read() } else { VACANT };
-            S::set(board.inlaid, board.beside, pen, line, head);
+            S::set(board.inlaid, board.volatile, handle, line, head);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Signs in the block share no line with durable words, so no write-back of durable words includes them. But they are
 //! lines of the block, and the CPU may evict them to the medium at any time.
 
-use holm_medium::{Medium, Pen, Persistent, Scratch, scratch_atomics};
+use holm_medium::{Medium, Persistent, Scratch, WriteHandle, scratch_atomics};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A place for words that need not survive a crash.
@@ -11,14 +11,20 @@ pub trait Signs: Send + Sync + 'static {
     /// The part in the block.
     type Inlaid: Persistent;
     /// The part outside the block.
-    type Beside: Default + Send + Sync + 'static;
+    type Volatile: Default + Send + Sync + 'static;
     /// The number of words.
     const WORDS: usize;
 
     /// The words.
-    fn words<'a>(inlaid: &'a Self::Inlaid, beside: &'a Self::Beside) -> &'a [AtomicU64];
+    fn words<'a>(inlaid: &'a Self::Inlaid, volatile: &'a Self::Volatile) -> &'a [AtomicU64];
     /// Changes one word.
-    fn set<M: Medium>(inlaid: &Self::Inlaid, beside: &Self::Beside, pen: &mut Pen<'_, M>, index: usize, value: u64);
+    fn set<M: Medium>(
+        inlaid: &Self::Inlaid,
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        index: usize,
+        value: u64,
+    );
 }
 
 /// Signs in DRAM, beside the block.
@@ -36,18 +42,18 @@ impl<const WORDS: usize> Default for Lines<WORDS> {
 
 impl<const WORDS: usize> Signs for Aside<WORDS> {
     type Inlaid = ();
-    type Beside = Lines<WORDS>;
+    type Volatile = Lines<WORDS>;
     const WORDS: usize = WORDS;
 
     #[inline(always)]
-    fn words<'a>(_: &'a (), beside: &'a Lines<WORDS>) -> &'a [AtomicU64] {
-        &beside.0
+    fn words<'a>(_: &'a (), volatile: &'a Lines<WORDS>) -> &'a [AtomicU64] {
+        &volatile.0
     }
     #[inline]
-    fn set<M: Medium>(_: &(), beside: &Lines<WORDS>, _: &mut Pen<'_, M>, index: usize, value: u64) {
+    fn set<M: Medium>(_: &(), volatile: &Lines<WORDS>, _: &mut WriteHandle<'_, M>, index: usize, value: u64) {
         // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
-        beside.0[index].store(value, std::sync::atomic::Ordering::Release);
-        debug_assert_eq!(beside.0[index].load(Relaxed), value, "writers are alone");
+        volatile.0[index].store(value, std::sync::atomic::Ordering::Release);
+        debug_assert_eq!(volatile.0[index].load(Relaxed), value, "writers are alone");
     }
 }
 
@@ -56,7 +62,7 @@ pub struct Inlaid<const WORDS: usize>;
 
 impl<const WORDS: usize> Signs for Inlaid<WORDS> {
     type Inlaid = [Scratch; WORDS];
-    type Beside = ();
+    type Volatile = ();
     const WORDS: usize = WORDS;
 
     #[inline(always)]
@@ -64,7 +70,7 @@ impl<const WORDS: usize> Signs for Inlaid<WORDS> {
         scratch_atomics(inlaid)
     }
     #[inline]
-    fn set<M: Medium>(inlaid: &[Scratch; WORDS], _: &(), pen: &mut Pen<'_, M>, index: usize, value: u64) {
-        pen.scratch(&inlaid[index], value);
+    fn set<M: Medium>(inlaid: &[Scratch; WORDS], _: &(), handle: &mut WriteHandle<'_, M>, index: usize, value: u64) {
+        handle.scratch(&inlaid[index], value);
     }
 }

@@ -6,16 +6,16 @@
 //! split: `rebuild_levels.rs` rebuilds all leaf parents half full, and then this array. If the array outgrows its
 //! memory, it moves to an array of twice the size. The old array stays allocated, because readers may still be in it.
 
-use holm_medium::{Medium, Pen};
+use holm_medium::{Medium, WriteHandle};
 use holm_search::Search;
 use holm_tree::inner::lined::{Lined, lines_of_heads};
-use holm_tree::inner::{Arrival, Inner, Lead, Mark, Range, Shape, Station, mark_of};
+use holm_tree::inner::{Inner, NewChild, NodeHeader, NodePrefix, Range, SeparatorEntry, Shape, entry_of};
 use holm_tree::keys::Keys;
 use holm_tree::latch::Latch;
-use holm_tree::locks::InBerths;
+use holm_tree::locks::PerLeaf;
+use holm_tree::long_separators::LongSeparators;
 use holm_tree::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use holm_tree::sync::rank;
-use holm_tree::texts::Texts;
 use std::sync::OnceLock;
 
 /// The number of arrays; each has twice the nodes of the one before.
@@ -25,14 +25,14 @@ const SIZES: usize = 26;
 /// numbers of the leaf parents.
 struct Array<const LINES: usize> {
     nodes: Box<[Lined<[[AtomicU64; 8]; LINES]>]>,
-    texts: Box<[AtomicU32]>,
+    long: Box<[AtomicU32]>,
     children: Box<[AtomicU32]>,
 }
 
 impl<const LINES: usize> Array<LINES> {
     fn new(nodes: usize) -> Self {
         let words = || (0..nodes * LINES * 8).map(|_| AtomicU32::default()).collect();
-        Array { nodes: (0..nodes).map(|_| lines_of_heads()).collect(), texts: words(), children: words() }
+        Array { nodes: (0..nodes).map(|_| lines_of_heads()).collect(), long: words(), children: words() }
     }
 }
 
@@ -103,53 +103,56 @@ impl<const LINES: usize> Contiguous<LINES> {
         Some((array, Plan::new(LINES * 8, shape as u32 as usize + 1)))
     }
 
-    fn rewrite(&self, marks: &[Mark], children: &[u32]) {
-        debug_assert_eq!(marks.len() + 1, children.len());
+    fn rewrite(&self, entries: &[SeparatorEntry], children: &[u32]) {
+        debug_assert_eq!(entries.len() + 1, children.len());
         let plan = Plan::new(LINES * 8, children.len());
         let size = plan.nodes().next_power_of_two().ilog2();
         let array = self.arrays[size as usize].get_or_init(|| Array::new(1 << size));
-        let texts = u64::from(marks.iter().any(|mark| mark.text != 0));
-        self.shape.store(texts << 63 | u64::from(size) << 32 | marks.len() as u64, Relaxed);
-        for (index, mark) in marks.iter().enumerate() {
+        let long_separators = u64::from(entries.iter().any(|entry| entry.long != 0));
+        self.shape.store(long_separators << 63 | u64::from(size) << 32 | entries.len() as u64, Relaxed);
+        for (index, entry) in entries.iter().enumerate() {
             let (node, at) = plan.before(index + 1);
-            array.nodes[node].as_flattened()[at].store(mark.head, Relaxed);
-            array.texts[node * plan.fan + at].store(mark.text, Relaxed);
+            array.nodes[node].as_flattened()[at].store(entry.head, Relaxed);
+            array.long[node * plan.fan + at].store(entry.long, Relaxed);
         }
         array.children.iter().zip(children).for_each(|(place, child)| place.store(*child, Relaxed));
     }
 
-    fn hold<K: Keys>(&self, texts: &Texts, fences: &[K::Fence], children: &[u32]) {
-        let marks: Vec<_> = fences.iter().map(|fence| mark_of::<K>(texts, fence, Lead::default().skip())).collect();
-        self.rewrite(&marks, children);
+    fn hold<K: Keys>(&self, long_separators: &LongSeparators, separators: &[K::Separator], children: &[u32]) {
+        let entries: Vec<_> = separators
+            .iter()
+            .map(|separator| entry_of::<K>(long_separators, separator, NodePrefix::default().skip()))
+            .collect();
+        self.rewrite(&entries, children);
     }
 }
 
 impl<const LINES: usize> Inner for Contiguous<LINES> {
     /// One child for each number that fits.
     const CHILDREN: usize = 1 << 31;
-    const RENEWED: bool = true;
-    type Locks = InBerths;
+    const REBUILT_WHEN_FULL: bool = true;
+    type Locks = PerLeaf;
 
     #[inline]
     fn latch(&self) -> &Latch {
         &self.latch
     }
     #[inline]
-    fn locks(&self) -> &InBerths {
-        &InBerths
+    fn locks(&self) -> &PerLeaf {
+        &PerLeaf
     }
     #[inline]
     fn shape(&self) -> Shape {
         let shape = self.shape.load(Relaxed);
-        Shape { len: shape as u32 as usize, texts: shape >> 63 == 1, ..Shape::default() }
+        Shape { len: shape as u32 as usize, long: shape >> 63 == 1, ..Shape::default() }
     }
-    fn mark(&self, index: usize) -> Mark {
-        let mark = self.now().filter(|(_, plan)| index + 1 < plan.children).and_then(|(array, plan)| {
+    fn entry(&self, index: usize) -> SeparatorEntry {
+        let entry = self.now().filter(|(_, plan)| index + 1 < plan.children).and_then(|(array, plan)| {
             let (node, at) = plan.before(index + 1);
             let head = array.nodes.get(node)?.as_flattened()[at].load(Relaxed);
-            Some(Mark { head, text: array.texts[node * plan.fan + at].load(Relaxed) })
+            Some(SeparatorEntry { head, long: array.long[node * plan.fan + at].load(Relaxed) })
         });
-        mark.unwrap_or_default()
+        entry.unwrap_or_default()
     }
     #[inline]
     fn child(&self, index: usize) -> u32 {
@@ -172,54 +175,54 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
 
     fn fill<M: Medium, K: Keys>(
         &self,
-        _: &mut Pen<'_, M>,
-        texts: &Texts,
-        _: Station,
-        _: (&K::Fence, Option<&K::Fence>),
-        fences: &[K::Fence],
+        _: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
+        _: NodeHeader,
+        _: (&K::Separator, Option<&K::Separator>),
+        separators: &[K::Separator],
         children: &[u32],
     ) {
-        self.hold::<K>(texts, fences, children);
+        self.hold::<K>(long_separators, separators, children);
     }
 
-    fn set_child<M: Medium>(&self, _: &mut Pen<'_, M>, index: usize, child: u32) {
+    fn set_child<M: Medium>(&self, _: &mut WriteHandle<'_, M>, index: usize, child: u32) {
         self.now().into_iter().for_each(|(array, _)| array.children[index].store(child, Relaxed));
     }
 
-    fn adopt<M: Medium, K: Keys>(
+    fn insert_child<M: Medium, K: Keys>(
         &self,
-        _: &mut Pen<'_, M>,
-        texts: &Texts,
+        _: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
         _: &Range<K>,
-        (position, separator, child): Arrival<'_, K::Fence>,
-        probe: K::Probe<'_>,
+        (position, separator, child): NewChild<'_, K::Separator>,
+        search_key: K::SearchKey<'_>,
     ) {
-        let (mut fences, mut children) = self.take_apart::<K>(texts, probe);
-        fences.insert(position, separator.clone());
+        let (mut separators, mut children) = self.unpack::<K>(long_separators, search_key);
+        separators.insert(position, separator.clone());
         children.insert(position + 1, child);
-        self.hold::<K>(texts, &fences, &children);
+        self.hold::<K>(long_separators, &separators, &children);
     }
 
-    fn disown<M: Medium>(&self, _: &mut Pen<'_, M>, index: usize) {
-        let mut marks: Vec<_> = (0..self.len()).map(|at| self.mark(at)).collect();
+    fn remove_child<M: Medium>(&self, _: &mut WriteHandle<'_, M>, index: usize) {
+        let mut entries: Vec<_> = (0..self.len()).map(|at| self.entry(at)).collect();
         let mut children: Vec<_> = (0..=self.len()).map(|at| self.child(at)).collect();
-        marks.remove(index);
+        entries.remove(index);
         children.remove(index + 1);
-        self.rewrite(&marks, &children);
+        self.rewrite(&entries, &children);
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        _: &mut Pen<'_, M>,
-        texts: &Texts,
+        _: &mut WriteHandle<'_, M>,
+        long_separators: &LongSeparators,
         _: &Range<K>,
         (_, right): (u32, &Self),
-        probe: K::Probe<'_>,
-    ) -> K::Fence {
-        let (fences, children) = self.take_apart::<K>(texts, probe);
-        let middle = fences.len() / 2;
-        right.hold::<K>(texts, &fences[middle + 1..], &children[middle + 1..]);
-        self.hold::<K>(texts, &fences[..middle], &children[..=middle]);
-        fences[middle].clone()
+        search_key: K::SearchKey<'_>,
+    ) -> K::Separator {
+        let (separators, children) = self.unpack::<K>(long_separators, search_key);
+        let middle = separators.len() / 2;
+        right.hold::<K>(long_separators, &separators[middle + 1..], &children[middle + 1..]);
+        self.hold::<K>(long_separators, &separators[..middle], &children[..=middle]);
+        separators[middle].clone()
     }
 }

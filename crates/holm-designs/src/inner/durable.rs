@@ -7,13 +7,13 @@
 //! A writer changes a node under its latch, and the change is durable before the latch is released. Readers validate
 //! the latch as elsewhere, so only recovery can see intermediate states.
 
-use holm_medium::{Area, Image, Loc, Medium, Pen, Persistent};
+use holm_medium::{Area, Image, Loc, Medium, Persistent, WriteHandle};
 use holm_search::Search;
-use holm_tree::inner::{Arrival, Inner, Lead, Mark, Range, Shape, Station};
+use holm_tree::inner::{Inner, NewChild, NodeHeader, NodePrefix, Range, SeparatorEntry, Shape};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::latch::Latch;
-use holm_tree::locks::InBerths;
-use holm_tree::texts::Texts;
+use holm_tree::locks::PerLeaf;
+use holm_tree::long_separators::LongSeparators;
 use std::sync::{Arc, OnceLock};
 
 /// A block that holds a node's children. Each child is a slot: the least key of its range, and its number.
@@ -21,46 +21,57 @@ pub trait Node: Persistent + Sized {
     /// The largest number of children.
     const CHILDREN: usize;
     /// The node's volatile side.
-    type Beside: Default + Send + Sync + 'static;
+    type Volatile: Default + Send + Sync + 'static;
 
     /// The current number of children; never more than [`Node::CHILDREN`].
-    fn count(&self, beside: &Self::Beside) -> usize;
+    fn count(&self, volatile: &Self::Volatile) -> usize;
     /// A child. Total over any bits.
     fn slot(&self, index: usize) -> Slot;
 
     /// Makes the block the first node of its level, with one or two children. The node becomes durable and reachable in
     /// one step.
-    fn begin<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, station: Station, children: &[Slot]);
+    fn begin<M: Medium>(
+        &self,
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        node_header: NodeHeader,
+        children: &[Slot],
+    );
     /// Inserts a child. The caller has checked that there is room.
-    fn insert<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, child: Slot);
+    fn insert<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, child: Slot);
     /// Removes a child other than the first.
-    fn remove<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, index: usize);
+    fn remove<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, index: usize);
     /// Assigns a child's range to another child.
-    fn point<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32);
+    fn point<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32);
     /// Moves the upper half of the children to a fresh node with that number.
-    fn split<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: (u32, &Self, &Self::Beside));
+    fn split<M: Medium>(
+        &self,
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        right: (u32, &Self, &Self::Volatile),
+    );
 
     /// The block's header; `None` if the block is not a node. Total over any bits.
-    fn station(&self) -> Option<Station>;
+    fn header(&self) -> Option<NodeHeader>;
     /// The number of the level's next node; 0 is none.
     fn next(&self) -> u32;
     /// After a crash: as [`Inner::repair_link`].
-    fn mend<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: Option<&Self>);
+    fn repair_link<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, right: Option<&Self>);
     /// Makes the block no node, durably. The mutants that omit a step identify it by its caller.
     #[track_caller]
-    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>);
+    fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>);
 }
 
 /// The volatile side of a node in a block.
 pub struct Durable<N: Node> {
     latch: Latch,
-    beside: N::Beside,
+    volatile: N::Volatile,
     block: OnceLock<(Arc<Image>, Loc<N>)>,
 }
 
 impl<N: Node> Default for Durable<N> {
     fn default() -> Self {
-        Durable { latch: Latch::default(), beside: N::Beside::default(), block: OnceLock::new() }
+        Durable { latch: Latch::default(), volatile: N::Volatile::default(), block: OnceLock::new() }
     }
 }
 
@@ -84,33 +95,33 @@ impl<N: Node> Durable<N> {
 }
 
 /// A separator in the form in which slots hold it.
-fn word<K: Keys>(fence: &K::Fence) -> u64 {
-    K::head(K::probe(fence), 0)
+fn word<K: Keys>(separator: &K::Separator) -> u64 {
+    K::head(K::search_key(separator), 0)
 }
 
 impl<N: Node> Inner for Durable<N> {
     const CHILDREN: usize = N::CHILDREN;
     const DURABLE: bool = true;
-    type Locks = InBerths;
+    type Locks = PerLeaf;
 
     #[inline]
     fn latch(&self) -> &Latch {
         &self.latch
     }
-    fn locks(&self) -> &InBerths {
-        &InBerths
+    fn locks(&self) -> &PerLeaf {
+        &PerLeaf
     }
     #[inline]
     fn shape(&self) -> Shape {
-        let count = self.look().map_or(0, |block| block.count(&self.beside));
+        let count = self.look().map_or(0, |block| block.count(&self.volatile));
         Shape { len: count.min(N::CHILDREN).saturating_sub(1), ..Shape::default() }
     }
-    fn approach(&self) {
+    fn prefetch_children(&self) {
         self.look().into_iter().for_each(holm_search::prefetch_lines);
     }
     #[inline]
-    fn mark(&self, index: usize) -> Mark {
-        Mark { head: self.slot(index + 1).head, text: 0 }
+    fn entry(&self, index: usize) -> SeparatorEntry {
+        SeparatorEntry { head: self.slot(index + 1).head, long: 0 }
     }
     #[inline]
     fn child(&self, index: usize) -> u32 {
@@ -124,55 +135,55 @@ impl<N: Node> Inner for Durable<N> {
 
     fn fill<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        _: &Texts,
-        station: Station,
-        range: (&K::Fence, Option<&K::Fence>),
-        fences: &[K::Fence],
+        handle: &mut WriteHandle<'_, M>,
+        _: &LongSeparators,
+        node_header: NodeHeader,
+        range: (&K::Separator, Option<&K::Separator>),
+        separators: &[K::Separator],
         children: &[u32],
     ) {
-        let lows = [range.0].into_iter().chain(fences).map(word::<K>);
+        let lows = [range.0].into_iter().chain(separators).map(word::<K>);
         let slots: Vec<_> = lows.zip(children).map(|(head, child)| Slot { head, payload: u64::from(*child) }).collect();
-        self.block().begin(&self.beside, pen, station, &slots);
+        self.block().begin(&self.volatile, handle, node_header, &slots);
     }
 
-    fn set_child<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32) {
-        self.block().point(pen, index, child);
+    fn set_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32) {
+        self.block().point(handle, index, child);
     }
 
-    fn adopt<M: Medium, K: Keys>(
+    fn insert_child<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        _: &Texts,
+        handle: &mut WriteHandle<'_, M>,
+        _: &LongSeparators,
         _: &Range<K>,
-        (_, separator, child): Arrival<'_, K::Fence>,
-        _: K::Probe<'_>,
+        (_, separator, child): NewChild<'_, K::Separator>,
+        _: K::SearchKey<'_>,
     ) {
         let child = Slot { head: word::<K>(separator), payload: child.into() };
-        self.block().insert(&self.beside, pen, child);
+        self.block().insert(&self.volatile, handle, child);
     }
 
-    fn disown<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize) {
-        self.block().remove(&self.beside, pen, index + 1);
+    fn remove_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize) {
+        self.block().remove(&self.volatile, handle, index + 1);
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        pen: &mut Pen<'_, M>,
-        _: &Texts,
+        handle: &mut WriteHandle<'_, M>,
+        _: &LongSeparators,
         _: &Range<K>,
         (number, right): (u32, &Self),
-        probe: K::Probe<'_>,
-    ) -> K::Fence {
-        self.block().split(&self.beside, pen, (number, right.block(), &right.beside));
-        K::from_head(probe, &Lead::default(), right.low())
+        search_key: K::SearchKey<'_>,
+    ) -> K::Separator {
+        self.block().split(&self.volatile, handle, (number, right.block(), &right.volatile));
+        K::from_head(search_key, &NodePrefix::default(), right.low())
     }
 
-    fn station(image: &Image, offset: u64) -> Option<Station> {
-        image.at::<N>(Loc::new(Area::Leaves, offset))?.station()
+    fn header(image: &Image, offset: u64) -> Option<NodeHeader> {
+        image.at::<N>(Loc::new(Area::Leaves, offset))?.header()
     }
 
-    fn stand(&self, image: &Arc<Image>, offset: u64) -> bool {
+    fn attach_block(&self, image: &Arc<Image>, offset: u64) -> bool {
         let place = Loc::new(Area::Leaves, offset);
         self.block.get_or_init(|| (image.clone(), place));
         image.at::<N>(place).is_some()
@@ -186,12 +197,12 @@ impl<N: Node> Inner for Durable<N> {
         self.look().map_or(0, N::next)
     }
 
-    fn mend<M: Medium>(&self, pen: &mut Pen<'_, M>, right: Option<&Self>) {
-        self.block().mend(&self.beside, pen, right.and_then(Self::look));
+    fn repair_link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
+        self.block().repair_link(&self.volatile, handle, right.and_then(Self::look));
     }
 
     #[track_caller]
-    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.block().end(pen);
+    fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.block().end(handle);
     }
 }

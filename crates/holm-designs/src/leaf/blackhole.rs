@@ -1,8 +1,10 @@
 //! Accepts everything and stores nothing: a benchmark of this leaf measures the cost of the rest of the tree.
 
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::Keys;
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+};
 
 persistent! {
     /// A block that uses only its first words.
@@ -15,40 +17,46 @@ persistent! {
 }
 
 impl Leaf for Blackhole {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "none: prices the house",
-        defers: false,
+        per_epoch: false,
         needs_line_order: false,
         needs_whole_keys: false,
         linked: false,
-        keeps: false,
+        stores_pairs: false,
     };
     const CAPACITY: usize = usize::MAX;
-    type Beside = ();
+    type Volatile = ();
 
-    fn get<K: Keys>(&self, _: &(), _: Lens<'_, K>, _: K::Probe<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, _: &(), _: ReadContext<'_, K>, _: K::SearchKey<'_>) -> Option<u64> {
         None
     }
 
-    fn live(&self, _: &(), _: &mut Pairs) {}
+    fn block_pairs(&self, _: &(), _: &mut Pairs) {}
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.home, 1 + u64::from(home.keyspace));
-        pen.persist(&self.home);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.home, 1 + u64::from(home.keyspace));
+        handle.persist(&self.home);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        _: Lens<'_, K>,
-        _: &mut Pen<'_, M>,
-        _: K::Probe<'_>,
+        _: ReadContext<'_, K>,
+        _: &mut WriteHandle<'_, M>,
+        _: K::SearchKey<'_>,
         _: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
+    ) -> std::result::Result<Option<Replaced>, Full> {
         Ok(None)
     }
 
-    fn remove<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, _: &mut Pen<'_, M>, _: K::Probe<'_>) -> Option<Old> {
+    fn remove<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        _: ReadContext<'_, K>,
+        _: &mut WriteHandle<'_, M>,
+        _: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
         None
     }
 
@@ -56,31 +64,31 @@ impl Leaf for Blackhole {
         &self,
         own: u32,
         _: &(),
-        _: Lens<'_, K>,
-        _: &mut Pen<'_, M>,
+        _: ReadContext<'_, K>,
+        _: &mut WriteHandle<'_, M>,
         _: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
         Split { left: own, right: None }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
-        pen.persist(&self.home);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
+        handle.persist(&self.home);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         _: u32,
         _: &(),
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         Ok(match self.home.read() {
-            0 => Fate::Free,
+            0 => BlockState::Free,
             // Wrapping: after damage, any bits may lie here.
-            home => Fate::Live { keyspace: (home as u32).wrapping_sub(1), first: false },
+            home => BlockState::Live { keyspace: (home as u32).wrapping_sub(1), first: false },
         })
     }
 }

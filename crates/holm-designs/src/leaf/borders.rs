@@ -23,9 +23,12 @@
 //! Borders are keys, so slots must hold whole keys: the design does not support keys in records. Assumption about the
 //! medium: what persists of a line is a prefix of the stores to it.
 
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    SplitRequest, damaged,
+};
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -71,7 +74,7 @@ pub struct Known {
     counts: AtomicU32,
     /// The block has been written since it was zero.
     used: AtomicBool,
-    prints: [AtomicU64; 4],
+    fingerprints: [AtomicU64; 4],
 }
 
 impl Known {
@@ -80,45 +83,45 @@ impl Known {
         self.counts.load(Relaxed)
     }
 
-    fn print(&self, slot: usize) -> u8 {
-        (self.prints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
+    fn fingerprint(&self, slot: usize) -> u8 {
+        (self.fingerprints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
     }
 
-    fn admit(&self, slot: usize, print: u8) {
-        let (word, shift) = (&self.prints[slot / 8], slot % 8 * 8);
-        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(print) << shift, Relaxed);
+    fn set(&self, slot: usize, fingerprint: u8) {
+        let (word, shift) = (&self.fingerprints[slot / 8], slot % 8 * 8);
+        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift, Relaxed);
         self.counts.store(self.counts() | 1 << slot, Relaxed);
     }
 
-    fn dismiss(&self, slots: u32) {
+    fn clear(&self, slots: u32) {
         self.counts.store(self.counts() & !slots, Relaxed);
     }
 }
 
 /// A moving pair, with its fingerprint.
 #[derive(Clone, Copy, Default)]
-struct Traveller {
+struct MovingPair {
     slot: Slot,
-    print: u8,
+    fingerprint: u8,
     /// The slot that it leaves; `None` for a new pair.
     from: Option<u8>,
 }
 
 /// The pairs that a split divides: those of a full leaf and one more, without heap memory.
 struct Halves {
-    pairs: [Traveller; SLOTS + 1],
+    pairs: [MovingPair; SLOTS + 1],
     count: usize,
     middle: usize,
 }
 
 impl Halves {
     /// In any order.
-    fn lower(&self) -> &[Traveller] {
+    fn lower(&self) -> &[MovingPair] {
         &self.pairs[..self.middle]
     }
 
     /// Ascending.
-    fn upper(&self) -> &[Traveller] {
+    fn upper(&self) -> &[MovingPair] {
         &self.pairs[self.middle..self.count]
     }
 }
@@ -132,17 +135,22 @@ impl Borders {
 
     /// The slots whose fingerprint equals the search key's.
     #[inline]
-    fn candidates<K: Keys>(known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
-        lens.search.bytes_equal(&known.prints, K::print(probe)) & known.counts()
+    fn candidates<K: Keys>(known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> u32 {
+        context.search.bytes_equal(&known.fingerprints, K::fingerprint(search_key)) & known.counts()
     }
 
     #[inline]
-    fn find<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        let mut candidates = Self::candidates(known, lens, probe);
+    fn find<K: Keys>(
+        &self,
+        known: &Known,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<(usize, u64)> {
+        let mut candidates = Self::candidates(known, context, search_key);
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
-            if lens.keys.is(slot, probe) {
+            if context.keys.is(slot, search_key) {
                 return Some((index, slot.payload));
             }
             candidates &= candidates - 1;
@@ -167,47 +175,54 @@ impl Borders {
 
     /// Stores a pair into a dead slot, the key last: the key makes the pair count, and the value must be there before
     /// it.
-    fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, pair: Slot) {
-        pen.write(&self.pairs[slot].payload, pair.payload);
-        pen.write(&self.pairs[slot].head, pair.head);
+    fn store<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, slot: usize, pair: Slot) {
+        handle.write(&self.pairs[slot].payload, pair.payload);
+        handle.write(&self.pairs[slot].head, pair.head);
     }
 
     /// Flushes the lines of these slots, each once.
-    fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, changed: u32) {
+    fn flush<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, changed: u32) {
         let mut last = None;
         for slot in slots(changed) {
             let line = (slot + 1) / 4;
             if last.replace(line) != Some(line) {
-                pen.flush(&self.pairs[slot]);
+                handle.flush(&self.pairs[slot]);
             }
         }
     }
 
-    fn travellers<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = Traveller> {
-        let of = |slot| Traveller { slot: self.slot(slot), print: known.print(slot), from: Some(slot as u8) };
+    fn moving_pairs<'a>(&'a self, known: &'a Known) -> impl Iterator<Item = MovingPair> {
+        let of =
+            |slot| MovingPair { slot: self.slot(slot), fingerprint: known.fingerprint(slot), from: Some(slot as u8) };
         slots(known.counts()).map(of)
     }
 
     /// Makes an unreachable block the right half of a split.
-    fn settle<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, header: [u64; 2], pairs: &[Traveller]) {
+    fn settle<M: Medium>(
+        &self,
+        known: &Known,
+        handle: &mut WriteHandle<'_, M>,
+        header: [u64; 2],
+        pairs: &[MovingPair],
+    ) {
         // Before anything else: if the process dies in between, no block looks unused that is not.
-        pen.write(&self.low, header[0]);
-        pen.write(&self.link, header[1]);
+        handle.write(&self.low, header[0]);
+        handle.write(&self.link, header[1]);
         // The greatest first: the next split moves those, so a pair that waits for it finds a slot in the link's line.
         let placed = || pairs.iter().rev().enumerate();
         for (slot, pair) in placed() {
-            self.store(pen, slot, pair.slot);
+            self.store(handle, slot, pair.slot);
         }
         let filled: u32 = (1 << pairs.len()) - 1;
         // The header's line, in any case.
         let mut changed = 1 | filled;
         if known.used.swap(true, Relaxed) {
             changed = ALL;
-            slots(ALL & !filled).for_each(|slot| pen.write(&self.pairs[slot].head, 0));
+            slots(ALL & !filled).for_each(|slot| handle.write(&self.pairs[slot].head, 0));
         }
-        self.flush(pen, changed);
-        known.dismiss(ALL);
-        placed().for_each(|(slot, pair)| known.admit(slot, pair.print));
+        self.flush(handle, changed);
+        known.clear(ALL);
+        placed().for_each(|(slot, pair)| known.set(slot, pair.fingerprint));
     }
 
     /// The halves of a full leaf and the pair that found no room; `None` if there is room by now. If the caller does
@@ -215,29 +230,31 @@ impl Borders {
     fn halves<K: Keys>(
         &self,
         known: &Known,
-        lens: Lens<'_, K>,
-        pending: Option<(K::Probe<'_>, u64)>,
+        context: ReadContext<'_, K>,
+        pending: Option<(K::SearchKey<'_>, u64)>,
     ) -> Option<Halves> {
-        let key = pending.map_or(u64::MAX, |(probe, _)| K::head(probe, 0));
+        let key = pending.map_or(u64::MAX, |(search_key, _)| K::head(search_key, 0));
         if known.counts() != ALL && !self.shuns(key) {
             return None;
         }
         let new = match pending {
-            Some((probe, _)) if self.find(known, lens, probe).is_some() => return None,
-            Some((probe, payload)) => {
-                Some(Traveller { slot: Slot { head: key, payload }, print: K::print(probe), from: None })
-            }
+            Some((search_key, _)) if self.find(known, context, search_key).is_some() => return None,
+            Some((search_key, payload)) => Some(MovingPair {
+                slot: Slot { head: key, payload },
+                fingerprint: K::fingerprint(search_key),
+                from: None,
+            }),
             None => None,
         };
-        let mut halves = Halves { pairs: [Traveller::default(); SLOTS + 1], count: 0, middle: 0 };
-        for (place, pair) in halves.pairs.iter_mut().zip(self.travellers(known).chain(new)) {
+        let mut halves = Halves { pairs: [MovingPair::default(); SLOTS + 1], count: 0, middle: 0 };
+        for (place, pair) in halves.pairs.iter_mut().zip(self.moving_pairs(known).chain(new)) {
             *place = pair;
             halves.count += 1;
         }
         // If the greatest key of all found no room, it goes to the upper half, even if that has no other pair.
         let moved = (halves.count + usize::from(new.is_some())) / 2;
         halves.middle = halves.count - moved.min(MOVED);
-        let (key, middle) = (|pair: &Traveller| pair.slot.head, halves.middle);
+        let (key, middle) = (|pair: &MovingPair| pair.slot.head, halves.middle);
         // These are copies that no writer changes, so the standard library may sort them. The order of the lower half
         // does not matter.
         let all = &mut halves.pairs[..halves.count];
@@ -252,41 +269,41 @@ impl Borders {
     fn part<M: Medium, K: Keys>(
         &self,
         known: &Known,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         own: u32,
         right: &Fresh<'_, Self>,
-        pending: Option<(K::Probe<'_>, u64)>,
-    ) -> (Split<K::Fence>, bool) {
+        pending: Option<(K::SearchKey<'_>, u64)>,
+    ) -> (Split<K::Separator>, bool) {
         let stays = (Split { left: own, right: None }, false);
-        let Some(halves) = self.halves(known, lens, pending) else { return stays };
+        let Some(halves) = self.halves(known, context, pending) else { return stays };
         let (lower, upper) = (halves.lower(), halves.upper());
-        let key = |pair: &Traveller| pair.slot.head;
+        let key = |pair: &MovingPair| pair.slot.head;
         let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
         // Halfway between the halves; the middle of all keys, where both are empty. Between equal keys, which only
         // damage can cause, there is no separator: the tree set reports a leaf that stays full.
         let low = last.midpoint(first).saturating_add(1);
-        let separator = lens.keys.key(Slot { head: low, payload: 0 });
+        let separator = context.keys.key(Slot { head: low, payload: 0 });
         let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
-        right.leaf.settle(right.beside, pen, [low, self.link.read() & !FIRST], upper);
+        right.leaf.settle(right.volatile, handle, [low, self.link.read() & !FIRST], upper);
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.fence();
+        handle.fence();
         // The commit word: this leaf's upper border is now the right leaf's lower one.
-        pen.write(&self.link, self.link_to(right.number));
+        handle.write(&self.link, self.link_to(right.number));
         let gone = upper.iter().filter_map(|pair| pair.from).fold(0, |gone, slot| gone | 1 << slot);
-        known.dismiss(gone);
+        known.clear(gone);
         let new = lower.iter().find(|pair| pair.from.is_none());
         // What moved away is dead only once the link is durable. In the link's own line, the link persists first
         // anyway.
         let place = slots(gone & 0b111).next();
         if let Some((pair, place)) = new.zip(place) {
             // The commit word of the insert is the key.
-            self.store(pen, place, pair.slot);
-            known.admit(place, pair.print);
+            self.store(handle, place, pair.slot);
+            known.set(place, pair.fingerprint);
         }
         // Before readers see the split: otherwise a crash loses the link, and with it what later goes to the right
         // leaf.
-        pen.persist(&self.link);
+        handle.persist(&self.link);
         let took = pending.is_some() && (new.is_none() || place.is_some());
         (Split { left: own, right: Some((separator, right.number)) }, took)
     }
@@ -296,8 +313,8 @@ impl Borders {
     fn widen<M: Medium>(
         &self,
         known: &Known,
-        pen: &mut Pen<'_, M>,
-        mut coming: impl Iterator<Item = Traveller>,
+        handle: &mut WriteHandle<'_, M>,
+        mut coming: impl Iterator<Item = MovingPair>,
         next: u32,
     ) {
         let dead = self.dead();
@@ -305,61 +322,61 @@ impl Borders {
         for slot in slots(ALL & !known.counts()) {
             if let Some(pair) = coming.next() {
                 // The pair still lies beyond the upper border.
-                self.store(pen, slot, pair.slot);
-                known.admit(slot, pair.print);
+                self.store(handle, slot, pair.slot);
+                known.set(slot, pair.fingerprint);
             } else if self.pairs[slot].head.read() != dead {
-                pen.write(&self.pairs[slot].head, dead);
+                handle.write(&self.pairs[slot].head, dead);
             } else {
                 continue;
             }
             changed |= 1 << slot;
         }
         if changed != 0 {
-            self.flush(pen, changed);
+            self.flush(handle, changed);
             // Before the border moves: otherwise a crash keeps the border's move, makes old dead keys count, or loses
             // the pairs that move here.
-            pen.fence();
+            handle.fence();
         }
         // The commit word: the range between the two upper borders is this leaf's.
-        pen.write(&self.link, self.link_to(next));
-        pen.flush(&self.link);
+        handle.write(&self.link, self.link_to(next));
+        handle.flush(&self.link);
     }
 }
 
 impl Leaf for Borders {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "none: our own",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: true,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = Known;
+    type Volatile = Known;
 
     #[inline]
-    fn get<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(known, lens, probe).map(|(_, payload)| payload)
+    fn get<K: Keys>(&self, known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(known, context, search_key).map(|(_, payload)| payload)
     }
 
     /// Does nothing: fingerprints are not in the block.
     #[inline]
-    fn approach(&self) {}
+    fn prefetch_header(&self) {}
 
     #[inline]
-    fn aim<K: Keys>(&self, known: &Known, lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        let candidates = Self::candidates(known, lens, probe);
+    fn prefetch_pairs<K: Keys>(&self, known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        let candidates = Self::candidates(known, context, search_key);
         if candidates != 0 {
             holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
         }
     }
 
-    fn live(&self, known: &Known, out: &mut Pairs) {
+    fn block_pairs(&self, known: &Known, out: &mut Pairs) {
         slots(known.counts()).for_each(|slot| out.push(self.slot(slot)));
     }
 
-    fn sparse<K: Keys>(&self, known: &Known, _: Lens<'_, K>) -> bool {
+    fn sparse<K: Keys>(&self, known: &Known, _: ReadContext<'_, K>) -> bool {
         (known.counts().count_ones() as usize) < SPARSE
     }
 
@@ -367,134 +384,134 @@ impl Leaf for Borders {
         self.link.read() as u32
     }
 
-    fn low<K: Keys>(&self, lens: Lens<'_, K>) -> Option<K::Fence> {
-        lens.keys.key(Slot { head: self.low.read(), payload: 0 })
+    fn low<K: Keys>(&self, context: ReadContext<'_, K>) -> Option<K::Separator> {
+        context.keys.key(Slot { head: self.low.read(), payload: 0 })
     }
 
-    fn format<M: Medium>(&self, known: &Known, pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, known: &Known, handle: &mut WriteHandle<'_, M>, home: Home) {
         assert!(home.first, "where another leaf starts, only a split can say");
         assert!(u64::from(home.keyspace) < KEYSPACES, "keyspaces are numbered below 2^24");
         // Zero is a key here.
-        self.pairs.iter().for_each(|pair| pen.write(&pair.head, u64::MAX));
-        self.flush(pen, ALL & !0b111);
+        self.pairs.iter().for_each(|pair| handle.write(&pair.head, u64::MAX));
+        self.flush(handle, ALL & !0b111);
         // Before the block is a leaf: otherwise a crash leaves a leaf with the pairs of the block's last use.
-        pen.fence();
-        pen.write(&self.low, 0);
+        handle.fence();
+        handle.write(&self.low, 0);
         // The commit word, last in its line.
-        pen.write(&self.link, LEAF | FIRST | u64::from(home.keyspace) << KEYSPACE);
-        pen.persist(&self.link);
+        handle.write(&self.link, LEAF | FIRST | u64::from(home.keyspace) << KEYSPACE);
+        handle.persist(&self.link);
         known.used.store(true, Relaxed);
-        known.dismiss(ALL);
+        known.clear(ALL);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         known: &Known,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        if let Some((slot, old)) = self.find(known, lens, probe) {
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        if let Some((slot, old)) = self.find(known, context, search_key) {
             // The commit word.
-            pen.write(&self.pairs[slot].payload, payload);
+            handle.write(&self.pairs[slot].payload, payload);
             // Before the new value is acknowledged or seen: otherwise a crash brings the old value back.
-            pen.persist(&self.pairs[slot]);
-            return Ok(Some(Old { payload: old, young: false }));
+            handle.persist(&self.pairs[slot]);
+            return Ok(Some(Replaced { payload: old, same_epoch: false }));
         }
-        let (free, head) = (!known.counts() & ALL, K::head(probe, 0));
+        let (free, head) = (!known.counts() & ALL, K::head(search_key, 0));
         if free == 0 || self.shuns(head) {
             return Err(Full);
         }
         let slot = free.trailing_zeros() as usize;
         // The commit word is the key.
-        self.store(pen, slot, Slot { head, payload });
+        self.store(handle, slot, Slot { head, payload });
         // Before the pair is acknowledged or seen: otherwise a crash loses it.
-        pen.persist(&self.pairs[slot]);
-        known.admit(slot, K::print(probe));
+        handle.persist(&self.pairs[slot]);
+        known.set(slot, K::fingerprint(search_key));
         Ok(None)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         known: &Known,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let (slot, payload) = self.find(known, lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let (slot, payload) = self.find(known, context, search_key)?;
         // The commit word.
-        pen.write(&self.pairs[slot].head, self.dead());
+        handle.write(&self.pairs[slot].head, self.dead());
         // Before the removal is acknowledged or seen: otherwise a crash brings the pair back.
-        pen.persist(&self.pairs[slot]);
-        known.dismiss(1 << slot);
-        Some(Old { payload, young: false })
+        handle.persist(&self.pairs[slot]);
+        known.clear(1 << slot);
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         known: &Known,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         [right, _]: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        self.part(known, lens, pen, own, &right, None).0
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        self.part(known, context, handle, own, &right, None).0
     }
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
         known: &Known,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> (Split<K::Fence>, bool) {
-        self.part(known, lens, pen, room.own, &room.fresh[0], Some((probe, payload)))
+    ) -> (Split<K::Separator>, bool) {
+        self.part(known, context, handle, request.own, &request.fresh[0], Some((search_key, payload)))
     }
 
     fn absorb<M: Medium, K: Keys>(
         &self,
         known: &Known,
         (right, theirs): (&Self, &Known),
-        _: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> bool {
         let [own, other] = [known.counts(), theirs.counts()].map(|counts| counts.count_ones() as usize);
         let next = right.next();
         let alone = self.low.read() == 0 && next == 0;
-        let homeless = alone && right.travellers(theirs).any(|pair| pair.slot.head == u64::MAX);
+        let homeless = alone && right.moving_pairs(theirs).any(|pair| pair.slot.head == u64::MAX);
         if homeless || own.min(other) > 0 && own + other > MERGE_UP_TO {
             return false;
         }
-        self.widen(known, pen, right.travellers(theirs), next);
+        self.widen(known, handle, right.moving_pairs(theirs), next);
         // Before the merge is seen and the right block is reused: otherwise a crash leaves the reused block in the
         // chain.
-        pen.fence();
+        handle.fence();
         true
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.link, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.link, 0);
         // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
-        pen.persist(&self.link);
+        handle.persist(&self.link);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         known: &Known,
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let (low, link) = (self.low.read(), self.link.read());
         if link == 0 {
             let noise = |pair: &Pair| pair.head.read() | pair.payload.read() != 0;
             known.used.store(low != 0 || self.pairs.iter().any(noise), Relaxed);
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         known.used.store(true, Relaxed);
         let (first, keyspace) = (link & FIRST != 0, (link & !(LEAF | FIRST)) >> KEYSPACE);
@@ -502,24 +519,36 @@ impl Leaf for Borders {
             let expected = "a keyspace below 2^24, the mark of a leaf, and zero as the lower border of the first alone";
             return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{low:#x}, {link:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: keyspace as u32, first })
+        Ok(BlockState::Live { keyspace: keyspace as u32, first })
     }
 
     /// Repairs nothing: no change is ever half done, because the borders alone decide what counts.
-    fn mend<M: Medium, K: Keys>(&self, known: &Known, lens: Lens<'_, K>, _: &mut Pen<'_, M>, right: Option<&Self>) {
+    fn repair_link<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        context: ReadContext<'_, K>,
+        _: &mut WriteHandle<'_, M>,
+        right: Option<&Self>,
+    ) {
         let low = self.low.read();
         let high = right.map(|right| right.low.read());
-        known.dismiss(ALL);
+        known.clear(ALL);
         for slot in 0..SLOTS {
             let key = self.pairs[slot].head.read();
             let within = low <= key && high.is_none_or(|high| key < high) && !self.shuns(key);
-            if let Some(fence) = lens.keys.key(self.slot(slot)).filter(|_| within) {
-                known.admit(slot, K::print(K::probe(&fence)));
+            if let Some(separator) = context.keys.key(self.slot(slot)).filter(|_| within) {
+                known.set(slot, K::fingerprint(K::search_key(&separator)));
             }
         }
     }
 
-    fn relink<M: Medium, K: Keys>(&self, known: &Known, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        self.widen(known, pen, std::iter::empty(), next);
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        known: &Known,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        self.widen(known, handle, std::iter::empty(), next);
     }
 }

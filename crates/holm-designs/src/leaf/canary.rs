@@ -14,9 +14,11 @@
 //!       64-511  28 pairs {key, payload}
 //! ```
 
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+};
 use std::cmp::Ordering;
 
 const SLOTS: usize = 28;
@@ -136,19 +138,19 @@ impl<const BUG: usize> Canary<BUG> {
         }
     }
 
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<usize> {
-        self.used().find(|index| lens.keys.is(self.slot(*index), probe))
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<usize> {
+        self.used().find(|index| context.keys.is(self.slot(*index), search_key))
     }
 
     /// Stores the commit word; with the torn bitmap there are two.
-    fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u64) {
-        pen.write(&self.bitmap, bits);
+    fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u64) {
+        handle.write(&self.bitmap, bits);
         if BUG == TORN {
-            pen.write(&self.high, bits);
+            handle.write(&self.high, bits);
         }
-        pen.flush(&self.bitmap);
+        handle.flush(&self.bitmap);
         // Before the operation returns: otherwise a crash undoes what was acknowledged.
-        pen.fence();
+        handle.fence();
     }
 
     /// The next slot according to the count, in the bug that trusts it.
@@ -161,36 +163,36 @@ impl<const BUG: usize> Canary<BUG> {
         self.pairs[0].payload.read() != 0
     }
 
-    fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, key: u64, payload: u64) {
-        pen.write(&self.pairs[index].key, key);
-        pen.write(&self.pairs[index].payload, payload);
+    fn store<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, key: u64, payload: u64) {
+        handle.write(&self.pairs[index].key, key);
+        handle.write(&self.pairs[index].payload, payload);
         if BUG != UNFLUSHED {
-            pen.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
+            handle.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
         }
         if BUG != UNFENCED {
             // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
-            pen.fence();
+            handle.fence();
         }
     }
 
     /// The slots that count, in key order.
-    fn sorted<K: Keys>(&self, lens: Lens<'_, K>) -> Vec<(usize, Slot)> {
+    fn sorted<K: Keys>(&self, context: ReadContext<'_, K>) -> Vec<(usize, Slot)> {
         let mut pairs: Vec<_> = self.used().map(|index| (index, self.slot(index))).collect();
-        pairs.sort_unstable_by(|a, b| lens.keys.order(a.1, b.1));
+        pairs.sort_unstable_by(|a, b| context.keys.order(a.1, b.1));
         pairs
     }
 
-    fn link<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.next, next.into());
+    fn link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, next: u32) {
+        handle.write(&self.next, next.into());
         if BUG != UNLINKED {
-            pen.flush(&self.next);
+            handle.flush(&self.next);
         }
         // Before the truncation: otherwise a crash loses the link, and the upper half is in neither leaf.
-        pen.fence();
+        handle.fence();
     }
 
-    fn set_home<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.home, (1 + u64::from(home.keyspace)) | if home.first { FIRST } else { 0 });
+    fn set_home<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.home, (1 + u64::from(home.keyspace)) | if home.first { FIRST } else { 0 });
     }
 
     fn home(&self) -> Home {
@@ -200,22 +202,22 @@ impl<const BUG: usize> Canary<BUG> {
 }
 
 impl<const BUG: usize> Leaf for Canary<BUG> {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "none: known bugs",
-        defers: false,
+        per_epoch: false,
         needs_line_order: false,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Volatile = ();
 
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|index| self.slot(index).payload)
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|index| self.slot(index).payload)
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
         self.used().for_each(|index| out.push(self.slot(index)));
     }
 
@@ -223,42 +225,42 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         self.next.read() as u32
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
         if BUG == UNSWEPT {
-            self.set_home(pen, home);
-            pen.persist(&self.home);
+            self.set_home(handle, home);
+            handle.persist(&self.home);
         }
         if BUG == COUNTED {
-            pen.write(&self.count, 0);
+            handle.write(&self.count, 0);
         }
         if [STUCK, ERODES].contains(&BUG) {
-            pen.write(&self.lock, 0);
+            handle.write(&self.lock, 0);
         }
-        pen.write(&self.bitmap, 0);
-        pen.write(&self.high, 0);
-        pen.write(&self.next, 0);
+        handle.write(&self.bitmap, 0);
+        handle.write(&self.high, 0);
+        handle.write(&self.next, 0);
         // Before the block becomes a leaf: otherwise a crash leaves a leaf with the pairs of the block's last use.
-        pen.persist(&self.bitmap);
-        self.set_home(pen, home);
-        pen.persist(&self.home);
+        handle.persist(&self.bitmap);
+        self.set_home(handle, home);
+        handle.persist(&self.home);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let found = self.find(lens, probe);
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let found = self.find(context, search_key);
         if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE, RESURRECTS].contains(&BUG)) {
             let old = self.slot(index).payload;
-            pen.write(&self.pairs[index].payload, payload);
-            pen.flush(&self.pairs[index].payload);
+            handle.write(&self.pairs[index].payload, payload);
+            handle.flush(&self.pairs[index].payload);
             // Before the operation returns: otherwise a crash brings the old payload back.
-            pen.fence();
-            return Ok(Some(Old { payload: old, young: false }));
+            handle.fence();
+            return Ok(Some(Replaced { payload: old, same_epoch: false }));
         }
         let bits = self.bits();
         let free = !bits & if BUG == BRIM { ALL << 1 | 1 } else { ALL };
@@ -266,41 +268,41 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             return Err(Full);
         }
         if BUG == STUCK {
-            pen.write(&self.lock, 1);
+            handle.write(&self.lock, 1);
         }
         if BUG == ERODES {
-            pen.write(&self.lock, 1);
-            pen.persist(&self.lock);
+            handle.write(&self.lock, 1);
+            handle.persist(&self.lock);
         }
         // A replaced pair moves to the other half, so that both words of a torn bitmap must change.
         let other = found.map_or(ALL, |index| if HIGH >> index & 1 == 1 { !HIGH } else { HIGH });
         let choice = if free & other == 0 { free } else { free & other };
         let index = self.counted().unwrap_or(choice.trailing_zeros() as usize);
-        let old = found.map(|index| Old { payload: self.slot(index).payload, young: false });
+        let old = found.map(|index| Replaced { payload: self.slot(index).payload, same_epoch: false });
         let gone = found.map_or(0, |index| 1 << index);
         let changed = bits & !gone | 1 << index;
         if BUG == EARLY {
-            self.commit(pen, changed);
+            self.commit(handle, changed);
         }
-        self.store(pen, index, K::head(probe, 0), payload);
+        self.store(handle, index, K::head(search_key, 0), payload);
         match BUG {
-            TWICE | RESURRECTS => self.commit(pen, bits | 1 << index),
-            NOWHERE => self.commit(pen, bits & !gone),
+            TWICE | RESURRECTS => self.commit(handle, bits | 1 << index),
+            NOWHERE => self.commit(handle, bits & !gone),
             _ => {}
         }
         if BUG != EARLY {
-            self.commit(pen, changed);
+            self.commit(handle, changed);
         }
         if BUG == COUNTED {
-            pen.write(&self.count, self.count.read() + 1);
-            pen.persist(&self.count);
+            handle.write(&self.count, self.count.read() + 1);
+            handle.persist(&self.count);
         }
         if BUG == STUCK {
-            pen.write(&self.lock, 0);
+            handle.write(&self.lock, 0);
         }
         if BUG == ERODES {
-            pen.write(&self.lock, 0);
-            pen.persist(&self.lock);
+            handle.write(&self.lock, 0);
+            handle.persist(&self.lock);
         }
         Ok(old)
     }
@@ -308,75 +310,75 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let index = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let index = self.find(context, search_key)?;
         let payload = self.slot(index).payload;
         let bits = self.bits() & !(1 << index);
         if BUG == UNFLUSHED_REMOVAL {
-            pen.write(&self.bitmap, bits);
+            handle.write(&self.bitmap, bits);
         } else {
-            self.commit(pen, bits);
+            self.commit(handle, bits);
         }
-        Some(Old { payload, young: false })
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        let pairs = self.sorted(lens);
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        let pairs = self.sorted(context);
         let middle = pairs.len() / 2;
         let (lower, upper) = pairs.split_at(middle);
         let ends = lower.last().zip(upper.first());
-        let fences = ends.and_then(|(last, first)| lens.keys.key(last.1).zip(lens.keys.key(first.1)));
+        let separators = ends.and_then(|(last, first)| context.keys.key(last.1).zip(context.keys.key(first.1)));
         // Records are missing: this is damage, and no split can help.
-        let Some((last, first)) = fences else { return Split { left: own, right: None } };
+        let Some((last, first)) = separators else { return Split { left: own, right: None } };
         let [right, _] = fresh;
         for (pair, (_, slot)) in right.leaf.pairs.iter().zip(upper) {
-            pen.write(&pair.key, slot.head);
-            pen.write(&pair.payload, slot.payload);
+            handle.write(&pair.key, slot.head);
+            handle.write(&pair.payload, slot.payload);
         }
         let filled = (1 << upper.len()) - 1;
-        pen.write(&right.leaf.bitmap, filled);
+        handle.write(&right.leaf.bitmap, filled);
         if BUG == TORN {
-            pen.write(&right.leaf.high, filled);
+            handle.write(&right.leaf.high, filled);
         }
         if BUG == COUNTED {
-            pen.write(&right.leaf.count, upper.len() as u64);
+            handle.write(&right.leaf.count, upper.len() as u64);
         }
         if [STUCK, ERODES].contains(&BUG) {
-            pen.write(&right.leaf.lock, 0);
+            handle.write(&right.leaf.lock, 0);
         }
-        pen.write(&right.leaf.next, self.next.read());
-        right.leaf.set_home(pen, Home { first: false, ..self.home() });
+        handle.write(&right.leaf.next, self.next.read());
+        right.leaf.set_home(handle, Home { first: false, ..self.home() });
         let lines = if BUG == HOLLOW { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
-        pen.flush(&right.leaf.bitmap);
-        right.leaf.pairs.chunks(4).take(lines).for_each(|line| pen.flush(&line[0]));
+        handle.flush(&right.leaf.bitmap);
+        right.leaf.pairs.chunks(4).take(lines).for_each(|line| handle.flush(&line[0]));
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.fence();
+        handle.fence();
         let truncated = lower.iter().fold(0, |bits, (index, _)| bits | 1 << index);
         if BUG == LOST {
-            self.commit(pen, truncated);
-            self.link(pen, right.number);
+            self.commit(handle, truncated);
+            self.link(handle, right.number);
         } else {
-            self.link(pen, right.number);
-            self.commit(pen, truncated);
+            self.link(handle, right.number);
+            self.commit(handle, truncated);
         }
-        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
         if BUG != UNDEAD {
-            pen.persist(&self.home);
+            handle.persist(&self.home);
         }
     }
 
@@ -384,34 +386,40 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         &'a self,
         _: u32,
         _: &(),
-        pen: &mut Pen<'_, M>,
-        _: Cut,
+        handle: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         if BUG == ERODES && self.lock.read() != 0 && self.bits() != 0 {
-            self.commit(pen, self.bits() & !(1 << self.bits().ilog2()));
+            self.commit(handle, self.bits() & !(1 << self.bits().ilog2()));
         }
         let Home { keyspace, first, .. } = self.home();
-        Ok(if self.home.read() == 0 { Fate::Free } else { Fate::Live { keyspace, first } })
+        Ok(if self.home.read() == 0 { BlockState::Free } else { BlockState::Live { keyspace, first } })
     }
 
     /// Finishes a split that was linked and not truncated: pairs that the right neighbour also has belong to it.
-    fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
-        let Some(low) = right.and_then(|right| right.sorted(lens).first().map(|(_, slot)| *slot)) else { return };
-        let below = |index: &usize| lens.keys.order(self.slot(*index), low) == Ordering::Less;
+    fn repair_link<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        right: Option<&Self>,
+    ) {
+        let Some(low) = right.and_then(|right| right.sorted(context).first().map(|(_, slot)| *slot)) else { return };
+        let below = |index: &usize| context.keys.order(self.slot(*index), low) == Ordering::Less;
         let bits = self.used().filter(below).fold(0, |bits, index| bits | 1 << index);
         match BUG {
             _ if bits == self.bits() => {}
             UNMENDED => {}
-            FLEETING => pen.write(&self.bitmap, bits),
-            _ => self.commit(pen, bits),
+            FLEETING => handle.write(&self.bitmap, bits),
+            _ => self.commit(handle, bits),
         }
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.next, next.into());
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
+        handle.write(&self.next, next.into());
         if BUG != DANGLING {
-            pen.flush(&self.next);
+            handle.flush(&self.next);
         }
     }
 }

@@ -25,12 +25,15 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
-use crate::guide::{Board, Guide, print_of};
+use crate::guide::{Board, Guide, fingerprint_of};
 use crate::row::{LINE_SLOTS, Row};
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
-use holm_tree::pair::{Pair, mark_and_mate};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    damaged,
+};
+use holm_tree::pair::{Pair, unique_and_other};
 
 /// The header's length, in slots.
 const LEAD: usize = 2;
@@ -87,8 +90,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     };
 
     #[inline(always)]
-    fn board<'a>(&'a self, beside: &'a G::Beside) -> Board<'a, G> {
-        Board { inlaid: &self.inlaid, beside }
+    fn board<'a>(&'a self, volatile: &'a G::Volatile) -> Board<'a, G> {
+        Board { inlaid: &self.inlaid, volatile }
     }
 
     /// A racing reader may see any bits; a row never extends beyond the block's slots.
@@ -105,8 +108,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
 
     /// For the key zero, its payload in the header, if it is present; `None` for any other search key.
     #[inline]
-    fn zero<K: Keys>(&self, probe: K::Probe<'_>) -> Option<Option<u64>> {
-        let is = K::UNIQUE == Role::Head && K::head(probe, 0) == 0;
+    fn zero<K: Keys>(&self, search_key: K::SearchKey<'_>) -> Option<Option<u64>> {
+        let is = K::UNIQUE == Role::Head && K::head(search_key, 0) == 0;
         is.then(|| (self.home.read() & ZERO != 0).then(|| self.zero.read()))
     }
 
@@ -117,12 +120,12 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     }
 
     /// Notes that a shift reaches a place.
-    fn enter<M: Medium>(&self, pen: &mut Pen<'_, M>, course: &mut Course, at: usize) {
+    fn enter<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, course: &mut Course, at: usize) {
         let line = |place: usize| (place + LEAD) / LINE_SLOTS;
         if let Some(last) = course.filter(|last| line(*last) != line(at)) {
             // Before this line gives up a pair that the last line took over: otherwise a crash keeps this line, loses
             // that one, and the pair.
-            pen.persist(&self.pairs[last]);
+            handle.persist(&self.pairs[last]);
         }
         *course = Some(at);
     }
@@ -131,13 +134,13 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     fn rise<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         row: Row<'_>,
         (from, to): (usize, usize),
     ) {
-        pen.write(self.pairs[to].mark::<K>(), self.pairs[from].mark::<K>().read());
-        pen.write(self.pairs[to].mate::<K>(), self.pairs[from].mate::<K>().read());
-        G::moved(board, pen, row, from, to);
+        handle.write(self.pairs[to].unique_word::<K>(), self.pairs[from].unique_word::<K>().read());
+        handle.write(self.pairs[to].other_word::<K>(), self.pairs[from].other_word::<K>().read());
+        G::moved(board, handle, row, from, to);
     }
 
     /// Copies a pair to the place before. The mark last: until then the place is vacant or in transit; afterwards the
@@ -145,96 +148,108 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     fn fall<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         row: Row<'_>,
         (from, to): (usize, usize),
     ) {
-        pen.write(self.pairs[to].mate::<K>(), self.pairs[from].mate::<K>().read());
-        pen.write(self.pairs[to].mark::<K>(), self.pairs[from].mark::<K>().read());
-        G::moved(board, pen, row, from, to);
+        handle.write(self.pairs[to].other_word::<K>(), self.pairs[from].other_word::<K>().read());
+        handle.write(self.pairs[to].unique_word::<K>(), self.pairs[from].unique_word::<K>().read());
+        G::moved(board, handle, row, from, to);
     }
 
-    fn vacate<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, row: Row<'_>, at: usize) {
-        pen.write(self.pairs[at].mark::<K>(), 0);
-        G::vacated(board, pen, row, at);
+    fn vacate<M: Medium, K: Keys>(
+        &self,
+        board: Board<'_, G>,
+        handle: &mut WriteHandle<'_, M>,
+        row: Row<'_>,
+        at: usize,
+    ) {
+        handle.write(self.pairs[at].unique_word::<K>(), 0);
+        G::vacated(board, handle, row, at);
     }
 
-    fn set_ring<M: Medium>(&self, pen: &mut Pen<'_, M>, ring: Ring) {
-        pen.write(&self.ring, ring.bits());
+    fn set_ring<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, ring: Ring) {
+        handle.write(&self.ring, ring.bits());
         // Before the operation is acknowledged, together with the last line of its shift: a crash may keep either one
         // without the other. The next operation may move the same end by one more, and recovery looks one slot beside
         // the base, no further.
-        pen.persist(&self.ring);
+        handle.persist(&self.ring);
     }
 
     /// Puts a pair at an index, and shifts the side with fewer pairs.
     fn open<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         (ring, at): (Ring, usize),
-        (slot, print): (Slot, u8),
+        (slot, fingerprint): (Slot, u8),
     ) {
         let row = self.row(ring);
         let mut course = None;
         let rising = ring.count - at <= at;
         let target = if rising {
             for from in (at..ring.count).rev() {
-                self.enter(pen, &mut course, row.place(from + 1));
-                self.rise::<M, K>(board, pen, row, (row.place(from), row.place(from + 1)));
+                self.enter(handle, &mut course, row.place(from + 1));
+                self.rise::<M, K>(board, handle, row, (row.place(from), row.place(from + 1)));
             }
             let target = row.place(at);
-            self.enter(pen, &mut course, target);
+            self.enter(handle, &mut course, target);
             if at < ring.count {
                 // In transit, and from this store on the copy above it counts.
-                pen.write(self.pairs[target].mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
+                handle.write(
+                    self.pairs[target].unique_word::<K>(),
+                    row.pair(row.place(at - 1)).unique_word::<K>().read(),
+                );
             }
             target
         } else {
             for from in 0..at {
                 let to = Self::before(row.place(from));
-                self.enter(pen, &mut course, to);
-                self.fall::<M, K>(board, pen, row, (row.place(from), to));
+                self.enter(handle, &mut course, to);
+                self.fall::<M, K>(board, handle, row, (row.place(from), to));
             }
             let target = Self::before(row.place(at));
-            self.enter(pen, &mut course, target);
+            self.enter(handle, &mut course, target);
             target
         };
-        let (mark_word, mate_word) = mark_and_mate::<K>(slot);
-        pen.write(self.pairs[target].mate::<K>(), mate_word);
+        let (unique_word, other_word) = unique_and_other::<K>(slot);
+        handle.write(self.pairs[target].other_word::<K>(), other_word);
         // The commit word: the slot is no longer vacant or in transit.
-        pen.write(self.pairs[target].mark::<K>(), mark_word);
-        pen.flush(&self.pairs[target]);
-        G::placed(board, pen, row, target, print);
+        handle.write(self.pairs[target].unique_word::<K>(), unique_word);
+        handle.flush(&self.pairs[target]);
+        G::placed(board, handle, row, target, fingerprint);
         let base = if rising { ring.base } else { Self::before(ring.base) };
-        self.set_ring(pen, Ring { base, count: ring.count + 1, ..ring });
+        self.set_ring(handle, Ring { base, count: ring.count + 1, ..ring });
     }
 
     /// Removes the pair at an index, and closes the gap from the shorter side.
-    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, ring: Ring, at: usize) {
+    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, handle: &mut WriteHandle<'_, M>, ring: Ring, at: usize) {
         let row = self.row(ring);
         let last = ring.count - 1;
         if at > last - at {
             let mut course = None;
             if at < last {
-                self.enter(pen, &mut course, row.place(at));
+                self.enter(handle, &mut course, row.place(at));
                 // The commit word: the slot is in transit.
-                pen.write(row.pair(row.place(at)).mark::<K>(), row.pair(row.place(at - 1)).mark::<K>().read());
+                handle.write(
+                    row.pair(row.place(at)).unique_word::<K>(),
+                    row.pair(row.place(at - 1)).unique_word::<K>().read(),
+                );
             }
-            self.fall_in::<M, K>(board, pen, row, at, course);
-            return self.set_ring(pen, Ring { count: last, ..ring });
+            self.fall_in::<M, K>(board, handle, row, at, course);
+            return self.set_ring(handle, Ring { count: last, ..ring });
         }
         let mut course = None;
         for to in (1..=at).rev() {
-            self.enter(pen, &mut course, row.place(to));
+            self.enter(handle, &mut course, row.place(to));
             // The commit word is the first of these marks: it puts the removed pair in transit.
-            self.rise::<M, K>(board, pen, row, (row.place(to - 1), row.place(to)));
+            self.rise::<M, K>(board, handle, row, (row.place(to - 1), row.place(to)));
         }
-        self.enter(pen, &mut course, ring.base);
+        self.enter(handle, &mut course, ring.base);
         // The commit word of the first pair's removal.
-        self.vacate::<M, K>(board, pen, row, ring.base);
-        pen.flush(&self.pairs[ring.base]);
-        self.set_ring(pen, Ring { base: row.place(1), count: last, ..ring });
+        self.vacate::<M, K>(board, handle, row, ring.base);
+        handle.flush(&self.pairs[ring.base]);
+        self.set_ring(handle, Ring { base: row.place(1), count: last, ..ring });
     }
 
     /// Shifts the pairs behind an index to the left. The pair at the index is in transit, or is the last and is
@@ -242,49 +257,49 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     fn fall_in<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         row: Row<'_>,
         at: usize,
         mut course: Course,
     ) {
         let last = row.count() - 1;
         for to in at..last {
-            self.enter(pen, &mut course, row.place(to));
-            self.fall::<M, K>(board, pen, row, (row.place(to + 1), row.place(to)));
+            self.enter(handle, &mut course, row.place(to));
+            self.fall::<M, K>(board, handle, row, (row.place(to + 1), row.place(to)));
         }
-        self.enter(pen, &mut course, row.place(last));
+        self.enter(handle, &mut course, row.place(last));
         // The commit word of the last pair's removal.
-        self.vacate::<M, K>(board, pen, row, row.place(last));
-        pen.flush(&self.pairs[row.place(last)]);
+        self.vacate::<M, K>(board, handle, row, row.place(last));
+        handle.flush(&self.pairs[row.place(last)]);
     }
 
     /// Finishes an interrupted split: vacates the slots behind the ring's count that the right leaf also has.
-    fn truncate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, right: &Self) {
+    fn truncate<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, right: &Self) {
         let ring = self.ring();
         let row = self.row(ring);
         let mut course: Course = None;
         // The last index is the slot before the base: no split leaves a pair there.
         for place in (ring.count..SLOTS - 1).map(|index| row.place(index)) {
-            let word = self.pairs[place].mark::<K>();
+            let word = self.pairs[place].unique_word::<K>();
             let moved = word.read();
-            if moved != 0 && right.pairs.iter().any(|pair| pair.mark::<K>().read() == moved) {
+            if moved != 0 && right.pairs.iter().any(|pair| pair.unique_word::<K>().read() == moved) {
                 if let Some(last) = course.filter(|last| row.line(*last) != row.line(place)) {
-                    pen.flush(&self.pairs[last]);
+                    handle.flush(&self.pairs[last]);
                 }
-                pen.write(word, 0);
+                handle.write(word, 0);
                 course = Some(place);
             }
         }
         if let Some(last) = course {
             // The rebuild fences before any operation changes the right leaf.
-            pen.flush(&self.pairs[last]);
+            handle.flush(&self.pairs[last]);
         }
     }
 
     /// The slots in use, whatever the ring's word says: they begin at the base or one slot beside it.
     fn run<K: Keys>(&self) -> Ring {
         let ring = self.ring();
-        let used = |place: usize| self.pairs[place].mark::<K>().read() != 0;
+        let used = |place: usize| self.pairs[place].unique_word::<K>().read() != 0;
         let around = |place: usize| if place < SLOTS { place } else { place - SLOTS };
         let ends = [Self::before(ring.base), ring.base, around(ring.base + 1)];
         let Some(base) = ends.into_iter().find(|place| used(*place)) else { return Ring { count: 0, ..ring } };
@@ -294,34 +309,44 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
 }
 
 impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "Circ-Tree: Wang et al., IEEE TC 71(2), 2022",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     /// The key zero has its place in the header and is not included.
     const CAPACITY: usize = Self::MOST;
-    type Beside = G::Beside;
+    type Volatile = G::Volatile;
 
     #[inline]
-    fn get<K: Keys>(&self, beside: &G::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        if let Some(zero) = self.zero::<K>(probe) {
+    fn get<K: Keys>(
+        &self,
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        if let Some(zero) = self.zero::<K>(search_key) {
             return zero;
         }
         let row = self.row(self.ring());
-        G::seek(self.board(beside), row, lens, probe).map(|index| row.slot(index).payload)
+        G::seek(self.board(volatile), row, context, search_key).map(|index| row.slot(index).payload)
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, beside: &G::Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
+    fn candidate_payload<K: Keys>(
+        &self,
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
         let row = self.row(self.ring());
-        G::glance(self.board(beside), row, lens, probe).map(|index| row.slot(index).payload)
+        G::candidate(self.board(volatile), row, context, search_key).map(|index| row.slot(index).payload)
     }
 
-    fn summon(&self) {
+    fn prefetch_block(&self) {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
         }
@@ -330,11 +355,11 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         holm_search::prefetch_lines(&self.inlaid);
     }
 
-    fn aim<K: Keys>(&self, _: &G::Beside, _: Lens<'_, K>, _: K::Probe<'_>) {
-        self.summon();
+    fn prefetch_pairs<K: Keys>(&self, _: &G::Volatile, _: ReadContext<'_, K>, _: K::SearchKey<'_>) {
+        self.prefetch_block();
     }
 
-    fn live(&self, _: &G::Beside, out: &mut Pairs) {
+    fn block_pairs(&self, _: &G::Volatile, out: &mut Pairs) {
         if self.home.read() & ZERO != 0 {
             out.push(Slot { head: 0, payload: self.zero.read() });
         }
@@ -346,64 +371,64 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         self.ring().next
     }
 
-    fn format<M: Medium>(&self, beside: &G::Beside, pen: &mut Pen<'_, M>, home: Home) {
+    fn format<M: Medium>(&self, volatile: &G::Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
         let (first_line, rest) = self.pairs.split_at(LINE_SLOTS - LEAD);
         // Whichever word is the mark, all slots become vacant.
         for pair in rest {
-            pen.write(&pair.head, 0);
-            pen.write(&pair.payload, 0);
+            handle.write(&pair.head, 0);
+            handle.write(&pair.payload, 0);
         }
         for line in rest.chunks(LINE_SLOTS) {
-            pen.flush(&line[0]);
+            handle.flush(&line[0]);
         }
         // Before the block is a leaf: otherwise a crash leaves a leaf with the block's old contents.
-        pen.fence();
+        handle.fence();
         for pair in first_line {
-            pen.write(&pair.head, 0);
-            pen.write(&pair.payload, 0);
+            handle.write(&pair.head, 0);
+            handle.write(&pair.payload, 0);
         }
-        pen.write(&self.ring, 0);
+        handle.write(&self.ring, 0);
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
-        pen.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
-        pen.persist(&self.home);
-        G::derive(self.board(beside), pen, self.row(Ring::of(0)), |_| 0);
+        handle.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
+        handle.persist(&self.home);
+        G::derive(self.board(volatile), handle, self.row(Ring::of(0)), |_| 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        beside: &G::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        if let Some(zero) = self.zero::<K>(probe) {
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        if let Some(zero) = self.zero::<K>(search_key) {
             // The commit word if the key is present.
-            pen.write(&self.zero, payload);
+            handle.write(&self.zero, payload);
             if zero.is_none() {
                 // The commit word if it is absent, stored after the payload in the same line.
-                pen.write(&self.home, self.home.read() | ZERO);
+                handle.write(&self.home, self.home.read() | ZERO);
             }
-            pen.persist(&self.home);
-            return Ok(zero.map(|payload| Old { payload, young: false }));
+            handle.persist(&self.home);
+            return Ok(zero.map(|payload| Replaced { payload, same_epoch: false }));
         }
         let ring = self.ring();
         let row = self.row(ring);
-        match G::find(self.board(beside), row, lens, probe) {
+        match G::find(self.board(volatile), row, context, search_key) {
             Ok(at) => {
-                row.check_mark::<K>(at, payload);
+                row.check_unique::<K>(at, payload);
                 let pair = row.pair(row.place(at));
                 let old = pair.payload.read();
                 // The commit word.
-                pen.write(&pair.payload, payload);
-                pen.persist(pair);
-                Ok(Some(Old { payload: old, young: false }))
+                handle.write(&pair.payload, payload);
+                handle.persist(pair);
+                Ok(Some(Replaced { payload: old, same_epoch: false }))
             }
             Err(_) if ring.count == Self::MOST => Err(Full),
             Err(at) => {
-                row.check_mark::<K>(ring.count, payload);
-                let slot = Slot { head: K::head(probe, 0), payload };
-                self.open::<M, K>(self.board(beside), pen, (ring, at), (slot, K::print(probe)));
+                row.check_unique::<K>(ring.count, payload);
+                let slot = Slot { head: K::head(search_key, 0), payload };
+                self.open::<M, K>(self.board(volatile), handle, (ring, at), (slot, K::fingerprint(search_key)));
                 Ok(None)
             }
         }
@@ -411,39 +436,39 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        beside: &G::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        if let Some(zero) = self.zero::<K>(probe) {
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        if let Some(zero) = self.zero::<K>(search_key) {
             let payload = zero?;
             // The commit word.
-            pen.write(&self.home, self.home.read() & !ZERO);
-            pen.persist(&self.home);
-            return Some(Old { payload, young: false });
+            handle.write(&self.home, self.home.read() & !ZERO);
+            handle.persist(&self.home);
+            return Some(Replaced { payload, same_epoch: false });
         }
         let ring = self.ring();
         let row = self.row(ring);
-        let at = G::seek(self.board(beside), row, lens, probe)?;
+        let at = G::seek(self.board(volatile), row, context, search_key)?;
         let payload = row.slot(at).payload;
-        self.close::<M, K>(self.board(beside), pen, ring, at);
-        Some(Old { payload, young: false })
+        self.close::<M, K>(self.board(volatile), handle, ring, at);
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &G::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
         let ring = self.ring();
         let row = self.row(ring);
         let middle = ring.count / 2;
-        let key = |index: usize| lens.keys.key(row.slot(index));
+        let key = |index: usize| context.keys.key(row.slot(index));
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let ends = (ring.count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
@@ -453,92 +478,98 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         let [right, _] = fresh;
         let moved = (middle..ring.count).map(|index| row.slot(index)).chain(std::iter::repeat(Slot::default()));
         for (pair, slot) in right.leaf.pairs.iter().zip(moved) {
-            pen.write(&pair.head, slot.head);
-            pen.write(&pair.payload, slot.payload);
+            handle.write(&pair.head, slot.head);
+            handle.write(&pair.payload, slot.payload);
         }
         // The key zero is the least of all, so it stays left.
-        pen.write(&right.leaf.home, self.home.read() & !(FIRST | ZERO));
+        handle.write(&right.leaf.home, self.home.read() & !(FIRST | ZERO));
         let half = Ring { next: ring.next, base: 0, count: ring.count - middle };
-        pen.write(&right.leaf.ring, half.bits());
+        handle.write(&right.leaf.ring, half.bits());
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.persist(&right.leaf.pairs);
+        handle.persist(&right.leaf.pairs);
         // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
-        pen.write(&self.ring, Ring { next: right.number, count: middle, ..ring }.bits());
+        handle.write(&self.ring, Ring { next: right.number, count: middle, ..ring }.bits());
         // Before the upper half is vacated: otherwise a crash keeps that, and loses the link with the upper half.
-        pen.persist(&self.ring);
-        let board = self.board(beside);
-        let print = |index: usize| G::print(board, row.place(middle + index));
-        G::derive(right.leaf.board(right.beside), pen, right.leaf.row(half), print);
+        handle.persist(&self.ring);
+        let board = self.board(volatile);
+        let fingerprint = |index: usize| G::fingerprint(board, row.place(middle + index));
+        G::derive(right.leaf.board(right.volatile), handle, right.leaf.row(half), fingerprint);
         for index in middle..ring.count {
             let place = row.place(index);
-            self.vacate::<M, K>(board, pen, row, place);
+            self.vacate::<M, K>(board, handle, row, place);
             if index + 1 == ring.count || row.line(row.place(index + 1)) != row.line(place) {
-                pen.flush(&self.pairs[place]);
+                handle.flush(&self.pairs[place]);
             }
         }
         // Before the next change: recovery vacates here only what it finds in the right leaf, and a removal there would
         // hide a pair from it.
-        pen.fence();
-        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+        handle.fence();
+        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
         // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
-        pen.persist(&self.home);
+        handle.persist(&self.home);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &G::Beside,
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &G::Volatile,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let (home, ring) = (self.home.read(), self.ring.read());
         if home == 0 {
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         if home & LEAF == 0 || home >= ZERO << 1 || self.ring().bits() != ring {
             let expected = "a block's number and a ring's base and count; a keyspace with at most three marks, of \
                             which one says leaf";
             return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{ring:#x}, {home:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: home as u32, first: home & FIRST != 0 })
+        Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
 
-    fn mend<M: Medium, K: Keys>(
+    fn repair_link<M: Medium, K: Keys>(
         &self,
-        beside: &G::Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &G::Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         right: Option<&Self>,
     ) {
         if let Some(right) = right {
-            self.truncate::<M, K>(pen, right);
+            self.truncate::<M, K>(handle, right);
         }
-        let board = self.board(beside);
+        let board = self.board(volatile);
         let mut run = self.run::<K>();
         // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
             let row = self.row(run);
-            let word = |index: usize| row.pair(row.place(index)).mark::<K>().read();
+            let word = |index: usize| row.pair(row.place(index)).unique_word::<K>().read();
             let Some(at) = (1..run.count).find(|index| word(*index) == word(index - 1)) else { break };
             // As a removal does: if a crash interrupts this, it leaves what an interrupted removal leaves.
-            self.fall_in::<M, K>(board, pen, row, at, None);
+            self.fall_in::<M, K>(board, handle, row, at, None);
             run.count -= 1;
         }
         if run != self.ring() {
-            self.set_ring(pen, run);
+            self.set_ring(handle, run);
         }
         // Signs in the block need a write handle.
         let row = self.row(run);
-        G::derive(board, pen, row, |index| print_of(lens, row, index));
+        G::derive(board, handle, row, |index| fingerprint_of(context, row, index));
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &G::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.ring, Ring { next, ..self.ring() }.bits());
-        pen.flush(&self.ring);
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        _: &G::Volatile,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        handle.write(&self.ring, Ring { next, ..self.ring() }.bits());
+        handle.flush(&self.ring);
     }
 }

@@ -32,12 +32,15 @@
 
 mod node;
 
-use crate::guide::{Board, Guide, print_of};
+use crate::guide::{Board, Guide, fingerprint_of};
 use crate::row::{LINE_SLOTS, Row};
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
-use holm_tree::pair::{Pair, mark_and_mate};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    damaged,
+};
+use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::cmp::Ordering;
 
@@ -66,16 +69,16 @@ persistent! {
 }
 
 /// The volatile side of a leaf.
-pub struct Beside<G: Guide> {
+pub struct Volatile<G: Guide> {
     /// The number of pairs.
     pub count: AtomicU32,
     /// The guide's volatile data.
-    pub guide: G::Beside,
+    pub guide: G::Volatile,
 }
 
-impl<G: Guide> Default for Beside<G> {
+impl<G: Guide> Default for Volatile<G> {
     fn default() -> Self {
-        Beside { count: AtomicU32::new(0), guide: G::Beside::default() }
+        Volatile { count: AtomicU32::new(0), guide: G::Volatile::default() }
     }
 }
 
@@ -114,8 +117,8 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     };
 
     #[inline(always)]
-    fn board<'a>(&'a self, beside: &'a Beside<G>) -> Board<'a, G> {
-        Board { inlaid: &self.inlaid, beside: &beside.guide }
+    fn board<'a>(&'a self, volatile: &'a Volatile<G>) -> Board<'a, G> {
+        Board { inlaid: &self.inlaid, volatile: &volatile.guide }
     }
 
     #[inline(always)]
@@ -124,13 +127,13 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     }
 
     #[inline]
-    fn mark<K: Keys>(&self, slot: usize) -> &Word {
-        self.pairs[slot].mark::<K>()
+    fn unique_word<K: Keys>(&self, slot: usize) -> &Word {
+        self.pairs[slot].unique_word::<K>()
     }
 
     #[inline]
-    fn mate<K: Keys>(&self, slot: usize) -> &Word {
-        self.pairs[slot].mate::<K>()
+    fn other_word<K: Keys>(&self, slot: usize) -> &Word {
+        self.pairs[slot].other_word::<K>()
     }
 
     #[inline]
@@ -140,20 +143,20 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
 
     /// A racing reader may see any count; it never exceeds the block's slots.
     #[inline]
-    fn count(beside: &Beside<G>) -> usize {
-        (beside.count.load(Relaxed) as usize).min(Self::MOST)
+    fn count(volatile: &Volatile<G>) -> usize {
+        (volatile.count.load(Relaxed) as usize).min(Self::MOST)
     }
 
-    fn set_front<M: Medium>(&self, pen: &mut Pen<'_, M>, counts: bool) {
+    fn set_front<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, counts: bool) {
         let rest = self.home.read() & !FRONT;
-        pen.write(&self.home, if counts { rest | FRONT } else { rest });
+        handle.write(&self.home, if counts { rest | FRONT } else { rest });
     }
 
     /// Puts a slot in transit: this one store removes the pair that it held. The mark left of it counts and stays.
-    fn invalidate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, at: usize) {
+    fn invalidate<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, at: usize) {
         match at.checked_sub(1) {
-            Some(left) => pen.write(self.mark::<K>(at), self.mark::<K>(left).read()),
-            None => self.set_front(pen, false),
+            Some(left) => handle.write(self.unique_word::<K>(at), self.unique_word::<K>(left).read()),
+            None => self.set_front(handle, false),
         }
     }
 
@@ -161,39 +164,39 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     fn open<M: Medium, K: Keys>(
         &self,
         board: Board<'_, G>,
-        pen: &mut Pen<'_, M>,
+        handle: &mut WriteHandle<'_, M>,
         (count, at): (usize, usize),
-        (slot, print): (Slot, u8),
+        (slot, fingerprint): (Slot, u8),
     ) {
         let row = self.row(count);
         // Before slot `count` holds a pair: otherwise, after a crash, old pairs of a split would follow it as live
         // ones.
-        pen.write(self.mark::<K>(count + 1), 0);
+        handle.write(self.unique_word::<K>(count + 1), 0);
         if starts_line(count + 1) {
-            pen.persist(&self.pairs[count + 1]);
+            handle.persist(&self.pairs[count + 1]);
         }
         for from in (at..count).rev() {
             // The mark first: the copy is in transit before it differs from the old content.
-            pen.write(self.mark::<K>(from + 1), self.mark::<K>(from).read());
-            pen.write(self.mate::<K>(from + 1), self.mate::<K>(from).read());
-            G::moved(board, pen, row, from, from + 1);
+            handle.write(self.unique_word::<K>(from + 1), self.unique_word::<K>(from).read());
+            handle.write(self.other_word::<K>(from + 1), self.other_word::<K>(from).read());
+            G::moved(board, handle, row, from, from + 1);
             if starts_line(from + 1) {
                 // Before the line below gives up the pair: otherwise a crash keeps that line, loses this one, and the
                 // pair.
-                pen.persist(&self.pairs[from + 1]);
+                handle.persist(&self.pairs[from + 1]);
             }
         }
-        self.invalidate::<M, K>(pen, at);
-        let (mark, mate) = mark_and_mate::<K>(slot);
-        pen.write(self.mate::<K>(at), mate);
+        self.invalidate::<M, K>(handle, at);
+        let (unique, other) = unique_and_other::<K>(slot);
+        handle.write(self.other_word::<K>(at), other);
         // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit commits.
-        pen.write(self.mark::<K>(at), mark);
+        handle.write(self.unique_word::<K>(at), unique);
         if at == 0 {
-            self.set_front(pen, true);
+            self.set_front(handle, true);
         }
         // Before the insert is acknowledged: otherwise a crash loses it.
-        pen.persist(&self.pairs[at]);
-        G::placed(board, pen, row, at, print);
+        handle.persist(&self.pairs[at]);
+        G::placed(board, handle, row, at, fingerprint);
     }
 
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots including it.
@@ -201,28 +204,28 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     /// The last slot gets the mark zero, and the slot behind it already has that mark. So whenever a leaf shrinks to
     /// one pair, the marks of slots 1 and 2 are zero. `format` establishes this, a split leaves more than two pairs,
     /// and inserts preserve it.
-    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, pen: &mut Pen<'_, M>, at: usize, end: usize) {
+    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, handle: &mut WriteHandle<'_, M>, at: usize, end: usize) {
         let row = self.row(end);
         for to in at..end {
             if to + 1 < end {
                 // The mark last: until then the slot is in transit, and afterwards the next one is.
-                pen.write(self.mate::<K>(to), self.mate::<K>(to + 1).read());
-                pen.write(self.mark::<K>(to), self.mark::<K>(to + 1).read());
+                handle.write(self.other_word::<K>(to), self.other_word::<K>(to + 1).read());
+                handle.write(self.unique_word::<K>(to), self.unique_word::<K>(to + 1).read());
                 if to == 0 {
-                    self.set_front(pen, true);
+                    self.set_front(handle, true);
                 }
-                G::moved(board, pen, row, to + 1, to);
+                G::moved(board, handle, row, to + 1, to);
             } else if to > 0 {
-                pen.write(self.mark::<K>(to), 0);
+                handle.write(self.unique_word::<K>(to), 0);
             }
             if starts_line(to + 1) || to + 1 == end {
                 // Before the next line gives up a pair that this one took over: otherwise a crash loses the pair. At
                 // the end, before the removal is acknowledged.
-                pen.persist(&self.pairs[to]);
+                handle.persist(&self.pairs[to]);
             }
         }
         if let Some(last) = end.checked_sub(1) {
-            G::vacated(board, pen, row, last);
+            G::vacated(board, handle, row, last);
         }
     }
 
@@ -232,96 +235,111 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         counts[0] = u64::from(self.home.read() & FRONT != 0);
         let mut end = counts[0] as usize;
         let mut before = counts[0] == 1;
-        let mut left = self.mark::<K>(0).read();
+        let mut left = self.unique_word::<K>(0).read();
         for slot in 1..SLOTS {
-            let mark = self.mark::<K>(slot).read();
-            let transit = before && mark == left;
-            if !transit && mark == 0 {
+            let unique = self.unique_word::<K>(slot).read();
+            let transit = before && unique == left;
+            if !transit && unique == 0 {
                 break;
             }
             counts[slot / 64] |= u64::from(!transit) << (slot % 64);
             // The zero behind the key zero looks like a slot in transit. It is the end unless pairs follow.
-            if mark != 0 {
+            if unique != 0 {
                 end = slot + 1;
             }
-            (left, before) = (mark, !transit);
+            (left, before) = (unique, !transit);
         }
         Survey { counts, end }
     }
 
     /// FAIR: moves the upper half of a full leaf's pairs to a fresh one.
-    fn halve<M: Medium, K: Keys>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, right: Fresh<'_, Self>) {
-        let count = Self::count(beside);
+    fn halve<M: Medium, K: Keys>(
+        &self,
+        volatile: &Volatile<G>,
+        handle: &mut WriteHandle<'_, M>,
+        right: Fresh<'_, Self>,
+    ) {
+        let count = Self::count(volatile);
         let middle = count / 2;
         let moved = (middle..count).map(|slot| self.slot(slot)).chain(std::iter::repeat(Slot::default()));
         for (pair, slot) in right.leaf.pairs.iter().zip(moved) {
-            pen.write(&pair.head, slot.head);
-            pen.write(&pair.payload, slot.payload);
+            handle.write(&pair.head, slot.head);
+            handle.write(&pair.payload, slot.payload);
         }
-        pen.write(&right.leaf.home, self.home.read() & !FIRST);
-        pen.write(&right.leaf.link, self.next().into());
+        handle.write(&right.leaf.home, self.home.read() & !FIRST);
+        handle.write(&right.leaf.link, self.next().into());
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.persist(&right.leaf.pairs);
+        handle.persist(&right.leaf.pairs);
         // The commit word: the upper half now belongs to the right leaf, whatever the left leaf still contains.
-        pen.write(&self.link, right.number.into());
+        handle.write(&self.link, right.number.into());
         // Before the truncation: otherwise a crash keeps the truncation, and loses the link with the upper half.
-        pen.persist(&self.link);
-        pen.write(self.mark::<K>(middle), 0);
+        handle.persist(&self.link);
+        handle.write(self.unique_word::<K>(middle), 0);
         // Before the next change: recovery could not match the upper half with a right leaf that has changed since.
-        pen.persist(&self.pairs[middle]);
-        let (board, row) = (self.board(beside), self.row(count));
-        let print = |index: usize| G::print(board, index + middle);
-        G::derive(right.leaf.board(right.beside), pen, right.leaf.row(count - middle), print);
-        (middle..count).for_each(|slot| G::vacated(board, pen, row, slot));
-        right.beside.count.store((count - middle) as u32, Relaxed);
-        beside.count.store(middle as u32, Relaxed);
+        handle.persist(&self.pairs[middle]);
+        let (board, row) = (self.board(volatile), self.row(count));
+        let fingerprint = |index: usize| G::fingerprint(board, index + middle);
+        G::derive(right.leaf.board(right.volatile), handle, right.leaf.row(count - middle), fingerprint);
+        (middle..count).for_each(|slot| G::vacated(board, handle, row, slot));
+        right.volatile.count.store((count - middle) as u32, Relaxed);
+        volatile.count.store(middle as u32, Relaxed);
     }
 
     /// FAIR, if a crash came between link and truncation: the right leaf is then exactly this leaf's pairs from some
     /// slot on. Any other overlap is damage, and the rebuild reports it.
-    fn truncate<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, lens: Lens<'_, K>, right: &Self) {
+    fn truncate<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, context: ReadContext<'_, K>, right: &Self) {
         let counting = |leaf: &Self| {
             let survey = leaf.survey::<K>();
             (0..survey.end).filter(move |slot| survey.counts(*slot))
         };
         let Some(lowest) = counting(right).next().map(|slot| right.slot(slot)) else { return };
-        let at_or_above = |slot: &usize| lens.keys.order(self.slot(*slot), lowest) != Ordering::Less;
+        let at_or_above = |slot: &usize| context.keys.order(self.slot(*slot), lowest) != Ordering::Less;
         let Some(cut) = counting(self).find(at_or_above).filter(|cut| *cut > 0) else { return };
         let moved = counting(self).filter(|slot| *slot >= cut).map(|slot| self.slot(slot));
         if moved.eq(counting(right).map(|slot| right.slot(slot))) {
-            pen.write(self.mark::<K>(cut), 0);
+            handle.write(self.unique_word::<K>(cut), 0);
             // The rebuild fences before any operation changes the right leaf. No crash leaves a slot of that leaf in
             // transit.
-            pen.flush(&self.pairs[cut]);
+            handle.flush(&self.pairs[cut]);
         }
     }
 }
 
 impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "FAST and FAIR: Hwang et al., FAST 2018",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = Self::MOST;
-    type Beside = Beside<G>;
+    type Volatile = Volatile<G>;
 
     #[inline]
-    fn get<K: Keys>(&self, beside: &Beside<G>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let found = G::seek(self.board(beside), self.row(Self::count(beside)), lens, probe);
+    fn get<K: Keys>(
+        &self,
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let found = G::seek(self.board(volatile), self.row(Self::count(volatile)), context, search_key);
         found.map(|slot| self.pairs[slot].payload.read())
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, beside: &Beside<G>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let found = G::glance(self.board(beside), self.row(Self::count(beside)), lens, probe);
+    fn candidate_payload<K: Keys>(
+        &self,
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let found = G::candidate(self.board(volatile), self.row(Self::count(volatile)), context, search_key);
         found.map(|slot| self.pairs[slot].payload.read())
     }
 
-    fn summon(&self) {
+    fn prefetch_block(&self) {
         if SLOTS <= FEW_SLOTS {
             return holm_search::prefetch_lines(self);
         }
@@ -330,59 +348,59 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         holm_search::prefetch_lines(&self.inlaid);
     }
 
-    fn aim<K: Keys>(&self, _: &Beside<G>, _: Lens<'_, K>, _: K::Probe<'_>) {
-        self.summon();
+    fn prefetch_pairs<K: Keys>(&self, _: &Volatile<G>, _: ReadContext<'_, K>, _: K::SearchKey<'_>) {
+        self.prefetch_block();
     }
 
-    fn live(&self, beside: &Beside<G>, out: &mut Pairs) {
-        (0..Self::count(beside)).for_each(|slot| out.push(self.slot(slot)));
+    fn block_pairs(&self, volatile: &Volatile<G>, out: &mut Pairs) {
+        (0..Self::count(volatile)).for_each(|slot| out.push(self.slot(slot)));
     }
 
     fn next(&self) -> u32 {
         self.link.read() as u32
     }
 
-    fn format<M: Medium>(&self, beside: &Beside<G>, pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.link, 0);
+    fn format<M: Medium>(&self, volatile: &Volatile<G>, handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.link, 0);
         // Whichever word is the mark. Pairs in later lines are never reached past these zeros.
         for pair in &self.pairs[1..3] {
-            pen.write(&pair.head, 0);
-            pen.write(&pair.payload, 0);
+            handle.write(&pair.head, 0);
+            handle.write(&pair.payload, 0);
         }
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
-        pen.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
-        pen.persist(&self.home);
-        beside.count.store(0, Relaxed);
-        G::derive(self.board(beside), pen, self.row(0), |_| 0);
+        handle.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
+        handle.persist(&self.home);
+        volatile.count.store(0, Relaxed);
+        G::derive(self.board(volatile), handle, self.row(0), |_| 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        beside: &Beside<G>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let count = Self::count(beside);
-        let found = G::find(self.board(beside), self.row(count), lens, probe);
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let count = Self::count(volatile);
+        let found = G::find(self.board(volatile), self.row(count), context, search_key);
         if found.is_err() && count == Self::MOST {
             return Err(Full);
         }
         match found {
             Ok(at) => {
-                self.row(count).check_mark::<K>(at, payload);
+                self.row(count).check_unique::<K>(at, payload);
                 let old = self.pairs[at].payload.read();
                 // The commit word.
-                pen.write(&self.pairs[at].payload, payload);
-                pen.persist(&self.pairs[at]);
-                Ok(Some(Old { payload: old, young: false }))
+                handle.write(&self.pairs[at].payload, payload);
+                handle.persist(&self.pairs[at]);
+                Ok(Some(Replaced { payload: old, same_epoch: false }))
             }
             Err(at) => {
-                self.row(count).check_mark::<K>(count, payload);
-                let slot = Slot { head: K::head(probe, 0), payload };
-                self.open::<M, K>(self.board(beside), pen, (count, at), (slot, K::print(probe)));
-                beside.count.store(count as u32 + 1, Relaxed);
+                self.row(count).check_unique::<K>(count, payload);
+                let slot = Slot { head: K::head(search_key, 0), payload };
+                self.open::<M, K>(self.board(volatile), handle, (count, at), (slot, K::fingerprint(search_key)));
+                volatile.count.store(count as u32 + 1, Relaxed);
                 Ok(None)
             }
         }
@@ -390,33 +408,33 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        beside: &Beside<G>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let count = Self::count(beside);
-        let at = G::seek(self.board(beside), self.row(count), lens, probe)?;
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let count = Self::count(volatile);
+        let at = G::seek(self.board(volatile), self.row(count), context, search_key)?;
         let old = self.pairs[at].payload.read();
         // The commit word.
-        self.invalidate::<M, K>(pen, at);
-        self.close::<M, K>(self.board(beside), pen, at, count);
-        beside.count.store(count as u32 - 1, Relaxed);
-        Some(Old { payload: old, young: false })
+        self.invalidate::<M, K>(handle, at);
+        self.close::<M, K>(self.board(volatile), handle, at, count);
+        volatile.count.store(count as u32 - 1, Relaxed);
+        Some(Replaced { payload: old, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Beside<G>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        let count = Self::count(beside);
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        let count = Self::count(volatile);
         let middle = count / 2;
-        let key = |slot: usize| lens.keys.key(self.slot(slot));
+        let key = |slot: usize| context.keys.key(self.slot(slot));
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let ends = (count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
@@ -425,63 +443,69 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         };
         let [right, _] = fresh;
         let number = right.number;
-        self.halve::<M, K>(beside, pen, right);
-        Split { left: own, right: Some((K::separator(&last, &first), number)) }
+        self.halve::<M, K>(volatile, handle, right);
+        Split { left: own, right: Some((K::shortest_separator(&last, &first), number)) }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
         // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
-        pen.persist(&self.home);
+        handle.persist(&self.home);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &Beside<G>,
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &Volatile<G>,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let (home, link) = (self.home.read(), self.link.read());
         if home == 0 {
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         if home & LEAF == 0 || home >= FRONT << 1 || link > u64::from(u32::MAX) {
             let expected = "a block's number; a keyspace with at most three marks, of which one says leaf";
             return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{link:#x}, {home:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: home as u32, first: home & FIRST != 0 })
+        Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
 
-    fn mend<M: Medium, K: Keys>(
+    fn repair_link<M: Medium, K: Keys>(
         &self,
-        beside: &Beside<G>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile<G>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         right: Option<&Self>,
     ) {
         if let Some(right) = right {
-            self.truncate(pen, lens, right);
+            self.truncate(handle, context, right);
         }
         // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
             let survey = self.survey::<K>();
             let Some(at) = survey.transit() else { break };
             // As a removal does: if a crash interrupts this, it leaves what an interrupted removal leaves.
-            self.close::<M, K>(self.board(beside), pen, at, survey.end);
+            self.close::<M, K>(self.board(volatile), handle, at, survey.end);
         }
         // Here, and not where the count is derived: signs in the block need a write handle.
         let row = self.row(self.survey::<K>().count());
-        G::derive(self.board(beside), pen, row, |index| print_of(lens, row, index));
+        G::derive(self.board(volatile), handle, row, |index| fingerprint_of(context, row, index));
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &Beside<G>, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.link, next.into());
-        pen.flush(&self.link);
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        _: &Volatile<G>,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        handle.write(&self.link, next.into());
+        handle.flush(&self.link);
     }
 
-    fn rederive<K: Keys>(&self, beside: &Beside<G>, _: Lens<'_, K>) {
-        beside.count.store(self.survey::<K>().count() as u32, Relaxed);
+    fn rebuild_volatile<K: Keys>(&self, volatile: &Volatile<G>, _: ReadContext<'_, K>) {
+        volatile.count.store(self.survey::<K>().count() as u32, Relaxed);
     }
 }

@@ -13,11 +13,13 @@
 //!
 //! In a log, the roster's 32 bits have the number of the leaf that is split, and its `next` the right half.
 
-use crate::printed::{ALL, Printed, SLOTS};
+use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS};
 use crate::roster::Roster;
-use holm_medium::{Medium, Pen, Result, persistent};
+use holm_medium::{Medium, Result, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Split};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+};
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
 
@@ -26,7 +28,7 @@ persistent! {
     #[repr(align(64))]
     pub struct FpTree {
         roster: Roster,
-        printed: Printed,
+        fingerprinted: FingerprintedPairs,
     }
 }
 
@@ -38,150 +40,161 @@ impl FpTree {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        self.printed.find(self.bits(), lens, probe)
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+        self.fingerprinted.find(self.bits(), context, search_key)
     }
 
     /// The steps of a split after its log: copies the whole leaf, divides the bitmaps, and links the halves.
-    fn divide<M: Medium>(&self, pen: &mut Pen<'_, M>, right: &Self, number: u32, upper: u32) {
-        right.roster.follow(pen, &self.roster, self.bits());
-        right.printed.copy(pen, &self.printed);
+    fn divide<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, right: &Self, number: u32, upper: u32) {
+        right.roster.follow(handle, &self.roster, self.bits());
+        right.fingerprinted.copy(handle, &self.fingerprinted);
         // Before the bitmaps are divided: otherwise a crash loses half of the pairs.
-        pen.persist(right);
-        right.roster.commit(pen, upper);
+        handle.persist(right);
+        right.roster.commit(handle, upper);
         // The commit word: if fewer than all bits are set after a crash, recovery finishes the split.
-        self.roster.commit(pen, ALL & !upper);
-        self.roster.link(pen, number);
+        self.roster.commit(handle, ALL & !upper);
+        self.roster.link(handle, number);
         // Before the log ends: otherwise a crash leaves no link to the upper half.
-        pen.persist(&self.roster);
+        handle.persist(&self.roster);
     }
 }
 
 impl Leaf for FpTree {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "FPTree: Oukid et al., SIGMOD 2016",
-        defers: false,
+        per_epoch: false,
         needs_line_order: false,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|(_, payload)| payload)
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, payload)| payload)
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        self.printed.aim(self.bits(), lens, probe);
+    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.printed.glance(self.bits(), lens, probe)
+    fn candidate_payload<K: Keys>(
+        &self,
+        _: &(),
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
-        self.printed.live(self.bits(), out);
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
+        self.fingerprinted.block_pairs(self.bits(), out);
     }
 
     fn next(&self) -> u32 {
         self.roster.next()
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        self.roster.link(pen, 0);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        self.roster.link(handle, 0);
         // Before the block is a leaf: otherwise a crash leaves a leaf with the link of the block's last use.
-        pen.persist(&self.roster);
-        self.roster.begin(pen, home, 0);
+        handle.persist(&self.roster);
+        self.roster.begin(handle, home, 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let found = self.find(lens, probe);
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let found = self.find(context, search_key);
         let bits = self.bits();
         let at = slots(!bits & ALL).next().ok_or(Full)?;
-        self.printed.pair(at).write(pen, Slot { head: K::head(probe, 0), payload });
+        self.fingerprinted.pair(at).write(handle, Slot { head: K::head(search_key, 0), payload });
         // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
-        pen.persist(self.printed.pair(at));
-        self.printed.set_print(pen, at, K::print(probe));
+        handle.persist(self.fingerprinted.pair(at));
+        self.fingerprinted.set_fingerprint(handle, at, K::fingerprint(search_key));
         // Before the bitmap: otherwise a crash keeps a pair that no search finds.
-        pen.persist(self.printed.print_word(at));
+        handle.persist(self.fingerprinted.fingerprint_word(at));
         let gone = found.map_or(0, |(old, _)| 1 << old);
         // The commit word: one store admits the new pair and removes the old one.
-        self.roster.commit(pen, bits & !gone | 1 << at);
-        Ok(found.map(|(_, payload)| Old { payload, young: false }))
+        self.roster.commit(handle, bits & !gone | 1 << at);
+        Ok(found.map(|(_, payload)| Replaced { payload, same_epoch: false }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let (at, payload) = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let (at, payload) = self.find(context, search_key)?;
         // The commit word.
-        self.roster.commit(pen, self.bits() & !(1 << at));
-        Some(Old { payload, young: false })
+        self.roster.commit(handle, self.bits() & !(1 << at));
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        let Some((separator, upper)) = upper_half(lens.keys, self.printed.placed(self.bits()), SLOTS) else {
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(self.bits()), SLOTS) else {
             return Split { left: own, right: None };
         };
         let [right, log] = fresh;
-        log.leaf.roster.log(pen, own);
-        log.leaf.roster.link(pen, right.number);
-        pen.persist(&log.leaf.roster);
-        self.divide(pen, right.leaf, right.number, upper.iter().fold(0, |bits, (_, at)| bits | 1 << at));
-        log.leaf.roster.end(pen);
+        log.leaf.roster.log(handle, own);
+        log.leaf.roster.link(handle, right.number);
+        handle.persist(&log.leaf.roster);
+        self.divide(handle, right.leaf, right.number, upper.iter().fold(0, |bits, (_, at)| bits | 1 << at));
+        log.leaf.roster.end(handle);
         Split { left: own, right: Some((separator, right.number)) }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.roster.end(pen);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.roster.end(handle);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        pen: &mut Pen<'_, M>,
-        _: Cut,
+        handle: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
-        let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
+    ) -> Result<BlockState> {
+        let Some(number) = self.roster.logged() else { return self.roster.block_state::<Self>(own) };
         let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
         // While the bitmap is full, no pair has left the leaf, and no pair of the right half counts.
         if leaf.bits() != ALL {
-            leaf.roster.link(pen, self.next());
+            leaf.roster.link(handle, self.next());
             // Before the log ends, as in the split: otherwise a crash leaves no link to the upper half.
-            pen.persist(&leaf.roster);
+            handle.persist(&leaf.roster);
         }
-        self.roster.end(pen);
-        Ok(Fate::Free)
+        self.roster.end(handle);
+        Ok(BlockState::Free)
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        self.roster.link(pen, next);
-        pen.flush(&self.roster);
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        _: &Self::Volatile,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        self.roster.link(handle, next);
+        handle.flush(&self.roster);
     }
 }

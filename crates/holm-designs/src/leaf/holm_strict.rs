@@ -15,10 +15,13 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
-use crate::printed::{ALL, Printed, SLOTS, line};
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, Old, Pairs, Room, Split, damaged};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    SplitRequest, damaged,
+};
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
 
@@ -50,7 +53,7 @@ persistent! {
     pub struct HolmStrict {
         state: Word,
         keyspace: Word,
-        printed: Printed,
+        fingerprinted: FingerprintedPairs,
     }
 }
 
@@ -90,39 +93,44 @@ impl HolmStrict {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        self.printed.find(self.bits(), lens, probe)
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+        self.fingerprinted.find(self.bits(), context, search_key)
     }
 
     /// Makes another state durable, and with it all earlier stores to its line.
     #[track_caller]
-    fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
-        pen.write(&self.state, state.0);
+    fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State) {
+        handle.write(&self.state, state.0);
         // Before the operation returns: otherwise a crash undoes it.
-        pen.persist(&self.state);
+        handle.persist(&self.state);
     }
 
     /// Puts a pair into the first free slot. If that slot is not in the header's line, the header line's pair moves
     /// along where the line has room for both: LB+-Tree's entry moving.
-    fn admit<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot, print: u8) -> std::result::Result<(), Full> {
+    fn insert_pair<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        slot: Slot,
+        fingerprint: u8,
+    ) -> std::result::Result<(), Full> {
         let state = self.state();
         let free = !state.bits() & ALL;
         let at = slots(free).next().ok_or(Full)?;
         let mut bits = state.bits() | 1 << at;
-        self.printed.pair(at).write(pen, slot);
+        self.fingerprinted.pair(at).write(handle, slot);
         if at != FRONT {
             if let Some(to) = slots(free).find(|to| *to != at && line(*to) == line(at)) {
-                self.printed.pair(to).write(pen, self.printed.slot(FRONT));
-                self.printed.set_print(pen, to, self.printed.print(FRONT));
+                self.fingerprinted.pair(to).write(handle, self.fingerprinted.slot(FRONT));
+                self.fingerprinted.set_fingerprint(handle, to, self.fingerprinted.fingerprint(FRONT));
                 bits = bits & !(1 << FRONT) | 1 << to;
             }
             // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
-            pen.persist(self.printed.pair(at));
+            handle.persist(self.fingerprinted.pair(at));
         }
         // In the bitmap's line, before it: a crash that keeps the bit keeps the fingerprint.
-        self.printed.set_print(pen, at, print);
+        self.fingerprinted.set_fingerprint(handle, at, fingerprint);
         // The commit word: it admits the new pair, and leaves the moved pair in one place only.
-        self.commit(pen, state.with(bits));
+        self.commit(handle, state.with(bits));
         Ok(())
     }
 
@@ -130,90 +138,101 @@ impl HolmStrict {
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         right: &Fresh<'_, Self>,
-        pending: Option<(K::Probe<'_>, u64)>,
-    ) -> (Split<K::Fence>, bool) {
+        pending: Option<(K::SearchKey<'_>, u64)>,
+    ) -> (Split<K::Separator>, bool) {
         let state = self.state();
-        let Some((separator, upper)) = upper_half(lens.keys, self.printed.placed(state.bits()), SLOTS) else {
+        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(state.bits()), SLOTS) else {
             return (Split { left: own, right: None }, false);
         };
-        let rides =
-            |(probe, _): &(K::Probe<'_>, u64)| K::fence(*probe) >= separator && self.find(lens, *probe).is_none();
-        let rider = pending.filter(rides).map(|(probe, payload)| {
-            let slot = Slot { head: K::head(probe, 0), payload };
-            (slot, K::print(probe))
+        let rides = |(search_key, _): &(K::SearchKey<'_>, u64)| {
+            K::to_separator(*search_key) >= separator && self.find(context, *search_key).is_none()
+        };
+        let rider = pending.filter(rides).map(|(search_key, payload)| {
+            let slot = Slot { head: K::head(search_key, 0), payload };
+            (slot, K::fingerprint(search_key))
         });
-        let coming = upper.iter().map(|(slot, at)| (*slot, self.printed.print(*at))).chain(rider);
-        right.leaf.begin(pen, self, coming);
+        let coming = upper.iter().map(|(slot, at)| (*slot, self.fingerprinted.fingerprint(*at))).chain(rider);
+        right.leaf.begin(handle, self, coming);
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.fence();
+        handle.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
         // The commit word: the fresh leaf is next, and its pairs no longer count here.
-        self.commit(pen, state.with(state.bits() & !moved).leading(right.number));
+        self.commit(handle, state.with(state.bits() & !moved).leading(right.number));
         (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
     }
 
     /// Makes an unreachable block a leaf like another one, with the same next leaf. The slot in the header's line stays
     /// free. Flushed, and not fenced.
-    fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, other: &Self, coming: impl Iterator<Item = (Slot, u8)>) {
+    fn begin<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        other: &Self,
+        coming: impl Iterator<Item = (Slot, u8)>,
+    ) {
         let mut bits = 0;
-        for ((slot, print), at) in coming.zip(FRONT + 1..SLOTS) {
-            self.printed.pair(at).write(pen, slot);
-            self.printed.set_print(pen, at, print);
+        for ((slot, fingerprint), at) in coming.zip(FRONT + 1..SLOTS) {
+            self.fingerprinted.pair(at).write(handle, slot);
+            self.fingerprinted.set_fingerprint(handle, at, fingerprint);
             bits |= 1 << at;
         }
-        pen.write(&self.keyspace, other.keyspace.read());
-        pen.write(&self.state, State(other.state().0 & !FIRST).with(bits).0);
-        self.flush(pen, bits);
-        pen.flush(&self.state);
+        handle.write(&self.keyspace, other.keyspace.read());
+        handle.write(&self.state, State(other.state().0 & !FIRST).with(bits).0);
+        self.flush(handle, bits);
+        handle.flush(&self.state);
     }
 
     /// Flushes the lines of these slots, each once, except the header's, which the commit flushes.
     #[track_caller]
-    fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, changed: u32) {
+    fn flush<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, changed: u32) {
         let mut last = line(FRONT);
         for at in slots(changed) {
             if std::mem::replace(&mut last, line(at)) != line(at) {
-                pen.flush(self.printed.pair(at));
+                handle.flush(self.fingerprinted.pair(at));
             }
         }
     }
 }
 
 impl Leaf for HolmStrict {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "none: our own, over FPTree and LB+-Tree",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|(_, payload)| payload)
-    }
-
-    #[inline]
-    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        self.printed.aim(self.bits(), lens, probe);
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, payload)| payload)
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.printed.glance(self.bits(), lens, probe)
+    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
-        self.printed.live(self.bits(), out);
+    #[inline]
+    fn candidate_payload<K: Keys>(
+        &self,
+        _: &(),
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
     }
 
-    fn sparse<K: Keys>(&self, _: &(), _: Lens<'_, K>) -> bool {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
+        self.fingerprinted.block_pairs(self.bits(), out);
+    }
+
+    fn sparse<K: Keys>(&self, _: &(), _: ReadContext<'_, K>) -> bool {
         self.bits().count_ones() < SPARSE
     }
 
@@ -221,77 +240,77 @@ impl Leaf for HolmStrict {
         self.state.read() as u32
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.keyspace, (u64::from(home.keyspace) % KEYSPACES) << KEYSPACE);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.keyspace, (u64::from(home.keyspace) % KEYSPACES) << KEYSPACE);
         let first = if home.first { FIRST } else { 0 };
         // The commit word, last in its line: when recovery finds the block as the first leaf, the leaf is empty.
-        self.commit(pen, State(LEAF | first));
+        self.commit(handle, State(LEAF | first));
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let Some((at, old)) = self.find(lens, probe) else {
-            self.admit(pen, Slot { head: K::head(probe, 0), payload }, K::print(probe))?;
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let Some((at, old)) = self.find(context, search_key) else {
+            self.insert_pair(handle, Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key))?;
             return Ok(None);
         };
-        let word = &self.printed.pair(at).payload;
+        let word = &self.fingerprinted.pair(at).payload;
         // The commit word.
-        pen.write(word, payload);
+        handle.write(word, payload);
         // Before the operation returns: otherwise a crash brings the old payload back.
-        pen.persist(word);
-        Ok(Some(Old { payload: old, young: false }))
+        handle.persist(word);
+        Ok(Some(Replaced { payload: old, same_epoch: false }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let (at, payload) = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let (at, payload) = self.find(context, search_key)?;
         let state = self.state();
         // The commit word.
-        self.commit(pen, state.with(state.bits() & !(1 << at)));
-        Some(Old { payload, young: false })
+        self.commit(handle, state.with(state.bits() & !(1 << at)));
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        self.part(own, lens, pen, &fresh[0], None).0
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        self.part(own, context, handle, &fresh[0], None).0
     }
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> (Split<K::Fence>, bool) {
-        self.part(room.own, lens, pen, &room.fresh[0], Some((probe, payload)))
+    ) -> (Split<K::Separator>, bool) {
+        self.part(request.own, context, handle, &request.fresh[0], Some((search_key, payload)))
     }
 
     fn absorb<M: Medium, K: Keys>(
         &self,
         _: &(),
         (right, _): (&Self, &()),
-        _: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> bool {
         let state = self.state();
         let [own, theirs] = [self, right].map(|leaf| leaf.bits().count_ones());
@@ -300,49 +319,49 @@ impl Leaf for HolmStrict {
         }
         let mut taken = 0;
         for (to, from) in slots(!state.bits() & ALL).zip(slots(right.bits())) {
-            self.printed.pair(to).write(pen, right.printed.slot(from));
-            self.printed.set_print(pen, to, right.printed.print(from));
+            self.fingerprinted.pair(to).write(handle, right.fingerprinted.slot(from));
+            self.fingerprinted.set_fingerprint(handle, to, right.fingerprinted.fingerprint(from));
             taken |= 1 << to;
         }
         if taken & !(1 << FRONT) != 0 {
-            self.flush(pen, taken);
+            self.flush(handle, taken);
             // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
-            pen.fence();
+            handle.fence();
         }
         // The commit word: the chain passes over the right leaf, and its pairs count here. Durable before its block is
         // reused: otherwise a crash leaves the reused block in the chain.
-        self.commit(pen, state.with(state.bits() | taken).leading(right.next()));
+        self.commit(handle, state.with(state.bits() | taken).leading(right.next()));
         true
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.state, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.state, 0);
         // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
-        pen.persist(&self.state);
+        handle.persist(&self.state);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let (state, home) = (self.state.read(), self.keyspace.read());
         if state == 0 {
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         let keyspace = home >> KEYSPACE;
         if state & LEAF == 0 || state >= FIRST << 1 || keyspace >= KEYSPACES || home << KEYSPACE != 0 {
             let expected = "one or two marks, of which one says leaf; a keyspace below 2^24";
             return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{state:#x}, {home:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: keyspace as u32, first: state & FIRST != 0 })
+        Ok(BlockState::Live { keyspace: keyspace as u32, first: state & FIRST != 0 })
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        pen.write(&self.state, self.state().leading(next).0);
-        pen.flush(&self.state);
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
+        handle.write(&self.state, self.state().leading(next).0);
+        handle.flush(&self.state);
     }
 }

@@ -21,10 +21,13 @@
 pub mod node;
 
 use crate::lineage::Lineage;
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
-use holm_tree::pair::{Pair, mark_and_mate};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    damaged,
+};
+use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::pairs::reheaded;
 use std::cmp::Ordering;
 
@@ -64,7 +67,7 @@ fn each(counters: u64) -> [usize; LINES] {
 }
 
 /// What a crash left of one line.
-struct Found {
+struct Survey {
     /// The number of slots in use.
     filled: usize,
     /// The left slot of two neighbours with equal marks.
@@ -82,13 +85,13 @@ impl Isle {
 
     /// The paper's search: reads a line, and continues in the next one at the first key that is too great.
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(Place, Slot)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(Place, Slot)> {
         let skip = self.skip();
-        let head = K::head(probe, skip);
+        let head = K::head(search_key, skip);
         for (line, count) in self.counts().into_iter().enumerate() {
             for (at, pair) in self.lines[line][..count].iter().enumerate() {
                 let slot = pair.slot();
-                match slot.head.cmp(&head).then_with(|| lens.keys.compare(slot, skip, probe)) {
+                match slot.head.cmp(&head).then_with(|| context.keys.compare(slot, skip, search_key)) {
                     Ordering::Less => {}
                     Ordering::Equal => return Some(((line, at), slot)),
                     Ordering::Greater => break,
@@ -99,33 +102,33 @@ impl Isle {
     }
 
     /// Makes a line's counter durable.
-    fn count<M: Medium>(&self, pen: &mut Pen<'_, M>, line: usize, count: usize) {
-        pen.write(&self.counters, with_counter(self.counters.read(), line, count));
+    fn count<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, line: usize, count: usize) {
+        handle.write(&self.counters, with_counter(self.counters.read(), line, count));
         // Before the next change of the line: otherwise a crash leaves the line two pairs away from its counter.
-        pen.persist(&self.counters);
+        handle.persist(&self.counters);
     }
 
     /// Shifts the pairs behind a stale mark over it, and clears the last slot.
-    fn close<M: Medium, K: Keys>(&self, pen: &mut Pen<'_, M>, (line, stale): Place, filled: usize) {
+    fn close<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, (line, stale): Place, filled: usize) {
         let pairs = &self.lines[line];
         for at in stale..filled - 1 {
-            pen.write(pairs[at].mate::<K>(), pairs[at + 1].mate::<K>().read());
+            handle.write(pairs[at].other_word::<K>(), pairs[at + 1].other_word::<K>().read());
             // From here on the next slot is the stale one.
-            let mark = if at + 2 < filled { pairs[at + 2].mark::<K>().read() } else { 0 };
-            pen.write(pairs[at + 1].mark::<K>(), mark);
+            let unique = if at + 2 < filled { pairs[at + 2].unique_word::<K>().read() } else { 0 };
+            handle.write(pairs[at + 1].unique_word::<K>(), unique);
         }
     }
 
     /// All pairs in order: repeatedly takes the least of the lines' first pairs. The paper does the same from the other
     /// end.
-    fn sorted<K: Keys>(&self, lens: Lens<'_, K>) -> Vec<Slot> {
+    fn sorted<K: Keys>(&self, context: ReadContext<'_, K>) -> Vec<Slot> {
         let counts = self.counts();
         let mut taken = [0; LINES];
         let mut pairs = Vec::with_capacity(CAPACITY);
         loop {
             let fronts = (0..LINES).filter(|line| taken[*line] < counts[*line]);
             let fronts = fronts.map(|line| (line, self.lines[line][taken[line]].slot()));
-            match fronts.min_by(|a, b| lens.keys.order(a.1, b.1)) {
+            match fronts.min_by(|a, b| context.keys.order(a.1, b.1)) {
                 Some((line, slot)) => {
                     taken[line] += 1;
                     pairs.push(slot);
@@ -136,52 +139,52 @@ impl Isle {
     }
 
     /// Fills a block with ordered pairs, and zeros behind them.
-    fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
+    fn fill<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, pairs: &[Slot]) {
         let counters = pairs.chunks(WIDTH).enumerate().fold(0, |all, (line, some)| with_counter(all, line, some.len()));
-        pen.write(&self.counters, counters);
+        handle.write(&self.counters, counters);
         let slots = pairs.iter().copied().chain(std::iter::repeat(Slot::default()));
-        self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
+        self.lines.as_flattened().iter().zip(slots).for_each(|(pair, slot)| pair.write(handle, slot));
     }
 
     /// A line as it is, and its counter when the line was last durable; `None` for what no crash leaves.
-    fn survey<K: Keys>(&self, line: usize, count: usize) -> Option<Found> {
-        let marks = self.lines[line].each_ref().map(|pair| pair.mark::<K>().read());
-        let later = marks[1..].iter().take_while(|mark| **mark != 0).count();
-        let gap = marks[1 + later..].iter().any(|mark| *mark != 0);
+    fn survey<K: Keys>(&self, line: usize, count: usize) -> Option<Survey> {
+        let uniques = self.lines[line].each_ref().map(|pair| pair.unique_word::<K>().read());
+        let later = uniques[1..].iter().take_while(|unique| **unique != 0).count();
+        let gap = uniques[1 + later..].iter().any(|unique| *unique != 0);
         // A line with only the key zero looks empty by its marks, a line whose first pair is not yet counted by its
         // counter.
-        let filled = if later > 0 || marks[0] != 0 || count > 0 { later + 1 } else { 0 };
-        let mut twice = (1..filled).filter(|at| marks[at - 1] == marks[*at]).map(|at| at - 1);
+        let filled = if later > 0 || uniques[0] != 0 || count > 0 { later + 1 } else { 0 };
+        let mut twice = (1..filled).filter(|at| uniques[at - 1] == uniques[*at]).map(|at| at - 1);
         let (stale, more) = (twice.next(), twice.next());
         let near = filled.abs_diff(count) <= 1 && (stale.is_none() || filled >= count);
-        (near && !gap && more.is_none()).then_some(Found { filled, stale })
+        (near && !gap && more.is_none()).then_some(Survey { filled, stale })
     }
 }
 
 impl Leaf for Isle {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "Isle-Tree: Wang and Chattopadhyay, DATE 2020",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: false,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = CAPACITY;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|(_, slot)| slot.payload)
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, slot)| slot.payload)
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
         for (line, count) in self.counts().into_iter().enumerate() {
             self.lines[line][..count].iter().for_each(|pair| out.push(pair.slot()));
         }
     }
 
-    fn sparse<K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>) -> bool {
+    fn sparse<K: Keys>(&self, _: &Self::Volatile, _: ReadContext<'_, K>) -> bool {
         self.filled() < CAPACITY / 2
     }
 
@@ -189,184 +192,184 @@ impl Leaf for Isle {
         self.lineage.home().skip.into()
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        self.fill(pen, &[]);
-        self.lineage.begin(pen, home, None);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        self.fill(handle, &[]);
+        self.lineage.begin(handle, home, None);
         // Before any pair is put here: otherwise a crash leaves, beside that pair, the pairs of the block's last use.
         // Until then a leaf without pairs is a free block, in whichever order its lines persist.
-        pen.persist(self);
+        handle.persist(self);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
+    ) -> std::result::Result<Option<Replaced>, Full> {
         assert!(K::UNIQUE == Role::Head || payload != 0, "a payload of zero leads to no record");
-        if let Some(((line, at), old)) = self.find(lens, probe) {
+        if let Some(((line, at), old)) = self.find(context, search_key) {
             let word = &self.lines[line][at].payload;
             // The commit word.
-            pen.write(word, payload);
+            handle.write(word, payload);
             // Before the update is acknowledged: otherwise a crash brings the old payload back.
-            pen.persist(word);
-            return Ok(Some(Old { payload: old.payload, young: false }));
+            handle.persist(word);
+            return Ok(Some(Replaced { payload: old.payload, same_epoch: false }));
         }
         let counts = self.counts();
         let line = counts.iter().position(|count| *count < WIDTH).ok_or(Full)?;
         let (pairs, count, skip) = (&self.lines[line], counts[line], self.skip());
         let mut at = count;
-        while at > 0 && lens.keys.compare(pairs[at - 1].slot(), skip, probe).is_gt() {
+        while at > 0 && context.keys.compare(pairs[at - 1].slot(), skip, search_key).is_gt() {
             // The mark last: until then the slot is vacant or has its old pair.
-            pen.write(pairs[at].mate::<K>(), pairs[at - 1].mate::<K>().read());
-            pen.write(pairs[at].mark::<K>(), pairs[at - 1].mark::<K>().read());
+            handle.write(pairs[at].other_word::<K>(), pairs[at - 1].other_word::<K>().read());
+            handle.write(pairs[at].unique_word::<K>(), pairs[at - 1].unique_word::<K>().read());
             at -= 1;
         }
-        let (mark, mate) = mark_and_mate::<K>(Slot { head: K::head(probe, skip), payload });
-        pen.write(pairs[at].mate::<K>(), mate);
+        let (unique, other) = unique_and_other::<K>(Slot { head: K::head(search_key, skip), payload });
+        handle.write(pairs[at].other_word::<K>(), other);
         // The commit word: no mark is in two slots any more. For the key zero in an empty line, the counter commits.
-        pen.write(pairs[at].mark::<K>(), mark);
-        pen.persist(pairs);
-        self.count(pen, line, count + 1);
+        handle.write(pairs[at].unique_word::<K>(), unique);
+        handle.persist(pairs);
+        self.count(handle, line, count + 1);
         Ok(None)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let ((line, at), old) = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let ((line, at), old) = self.find(context, search_key)?;
         let (pairs, count) = (&self.lines[line], self.counts()[line]);
         let alone = count == 1;
         if alone {
             // The commit word, which here comes first: otherwise the cleared slot would be taken for the key zero.
-            self.count(pen, line, 0);
+            self.count(handle, line, 0);
         }
-        let next = if at + 1 < count { pairs[at + 1].mark::<K>().read() } else { 0 };
+        let next = if at + 1 < count { pairs[at + 1].unique_word::<K>().read() } else { 0 };
         // The commit word if the line has other pairs: the removed pair's slot is stale, or vacant.
-        pen.write(pairs[at].mark::<K>(), next);
+        handle.write(pairs[at].unique_word::<K>(), next);
         if at + 1 < count {
-            self.close::<M, K>(pen, (line, at), count);
+            self.close::<M, K>(handle, (line, at), count);
         }
         // Before the removal is acknowledged: otherwise a crash leaves one pair more than the counter says, and
         // recovery counts it.
-        pen.persist(pairs);
+        handle.persist(pairs);
         if !alone {
-            self.count(pen, line, count - 1);
+            self.count(handle, line, count - 1);
         }
-        Some(Old { payload: old.payload, young: false })
+        Some(Replaced { payload: old.payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        let pairs = self.sorted(lens);
+        range: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        let pairs = self.sorted(context);
         let middle = CAPACITY / 2;
-        let key = |slot: usize| lens.keys.key(pairs[slot]);
+        let key = |slot: usize| context.keys.key(pairs[slot]);
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let ends = (pairs.len() == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else { return Split { left: own, right: None } };
-        let separator = K::separator(&last, &first);
+        let separator = K::shortest_separator(&last, &first);
         let home = self.lineage.home();
         let ranges = [(range.0, Some(&separator)), (&separator, range.1)];
         for ((fresh, half), (low, high)) in fresh.iter().zip(pairs.chunks(middle)).zip(ranges) {
             let home = Home { skip: K::common(low, high) as u8, ..home };
-            fresh.leaf.lineage.begin(pen, home, Some((own, &self.lineage)));
-            fresh.leaf.fill(pen, &reheaded(lens.keys, half, self.skip(), home.skip.into()));
-            pen.flush(fresh.leaf);
+            fresh.leaf.lineage.begin(handle, home, Some((own, &self.lineage)));
+            fresh.leaf.fill(handle, &reheaded(context.keys, half, self.skip(), home.skip.into()));
+            handle.flush(fresh.leaf);
         }
         // Before the old leaf ends: otherwise a crash loses both it and its pairs.
-        pen.fence();
-        self.lineage.end(pen);
+        handle.fence();
+        self.lineage.end(handle);
         let [left, right] = fresh;
         Split { left: left.number, right: Some((separator, right.number)) }
     }
 
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Self::Beside); 2],
+        own: [(u32, &Self::Volatile); 2],
         right: &Self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: Fresh<'_, Self>,
-        range: (&K::Fence, Option<&K::Fence>),
+        range: (&K::Separator, Option<&K::Separator>),
     ) -> bool {
         if self.filled() + right.filled() > MERGE_UP_TO {
             return false;
         }
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.lineage.home() };
-        let of = |leaf: &Self| reheaded(lens.keys, &leaf.sorted(lens), leaf.skip(), home.skip.into());
+        let of = |leaf: &Self| reheaded(context.keys, &leaf.sorted(context), leaf.skip(), home.skip.into());
         let pairs = [of(self), of(right)].concat();
         // An empty leaf is free after any crash, so it needs no commit. For the same reason it cannot commit for
         // another leaf.
         let empty = self.filled() == 0;
         let (origin, commits) = if empty { (own[1].0, right) } else { (own[0].0, self) };
-        fresh.leaf.lineage.begin(pen, home, Some((origin, &commits.lineage)));
-        fresh.leaf.fill(pen, &pairs);
-        pen.flush(fresh.leaf);
+        fresh.leaf.lineage.begin(handle, home, Some((origin, &commits.lineage)));
+        fresh.leaf.fill(handle, &pairs);
+        handle.flush(fresh.leaf);
         if !empty {
-            right.lineage.tie(pen, own[0].0, &self.lineage);
-            pen.flush(&right.lineage);
+            right.lineage.tie(handle, own[0].0, &self.lineage);
+            handle.flush(&right.lineage);
         }
         // Before the committing leaf ends: otherwise a crash leaves the right leaf beside the one that replaces it, or
         // neither.
-        pen.fence();
-        commits.lineage.end(pen);
+        handle.fence();
+        commits.lineage.end(handle);
         true
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.lineage.end(pen);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.lineage.end(handle);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        pen: &mut Pen<'_, M>,
-        _: Cut,
+        handle: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let counters = self.counters.read();
-        let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
+        let block_state = self.lineage.settle(handle, |number| peer(number).map(|leaf| &leaf.lineage));
         let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
-        if fate != Fate::Free && counters != sound {
+        if block_state != BlockState::Free && counters != sound {
             let (found, expected) = (format!("{counters:#018x}"), "seven counters of 0 to 4, and zero");
             return Err(damaged::<Self>((own, 24), "a leaf's line", found, expected));
         }
-        Ok(fate)
+        Ok(block_state)
     }
 
-    fn normalise<M: Medium, K: Keys>(
+    fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        _: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         placed: bool,
     ) -> Result<bool> {
         let mut counters = self.counters.read();
         if counters == 0 && !placed {
             // Its lines may contain anything.
-            self.lineage.give_up(pen);
+            self.lineage.give_up(handle);
             return Ok(false);
         }
         for (line, count) in self.counts().into_iter().enumerate() {
-            let Some(Found { filled, stale }) = self.survey::<K>(line, count) else {
-                let marks = self.lines[line].each_ref().map(|pair| pair.mark::<K>().read());
-                let found = format!("{count} pairs counted, marks {marks:x?}");
+            let Some(Survey { filled, stale }) = self.survey::<K>(line, count) else {
+                let uniques = self.lines[line].each_ref().map(|pair| pair.unique_word::<K>().read());
+                let found = format!("{count} pairs counted, marks {uniques:x?}");
                 return Err(damaged::<Self>(
                     (own, 64 * (1 + line as u64)),
                     "a leaf's line",
@@ -378,13 +381,13 @@ impl Leaf for Isle {
                 // This undoes an insert or completes a removal: either way, one pair less than there are filled slots.
                 // Not flushed: if a crash loses it, the next recovery closes the line again, by the old counter or by
                 // the new one.
-                self.close::<M, K>(pen, (line, stale), filled);
+                self.close::<M, K>(handle, (line, stale), filled);
             }
             counters = with_counter(counters, line, filled - usize::from(stale.is_some()));
         }
         if counters != self.counters.read() {
-            pen.write(&self.counters, counters);
-            pen.flush(&self.counters);
+            handle.write(&self.counters, counters);
+            handle.flush(&self.counters);
         }
         // A leaf that only now became empty still is a leaf; the next recovery releases it.
         Ok(true)

@@ -15,9 +15,12 @@
 //!
 //! Assumption about the medium: what persists of a line is a prefix of the stores to it.
 
-use holm_medium::{Medium, Pen, Result, Word, atomics, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split, damaged};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    SplitRequest, damaged,
+};
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
 
@@ -61,20 +64,20 @@ impl Header {
         usize::from(self.0[0] & OTHER != 0)
     }
 
-    fn print(self, slot: usize) -> u8 {
+    fn fingerprint(self, slot: usize) -> u8 {
         (self.0[(slot + 2) / 8] >> ((slot + 2) % 8 * 8)) as u8
     }
 
     /// The header with one more slot that counts.
-    fn admit(mut self, slot: usize, print: u8) -> Self {
+    fn with_slot(mut self, slot: usize, fingerprint: u8) -> Self {
         let (word, shift) = ((slot + 2) / 8, (slot + 2) % 8 * 8);
-        self.0[word] = self.0[word] & !(0xff << shift) | u64::from(print) << shift;
+        self.0[word] = self.0[word] & !(0xff << shift) | u64::from(fingerprint) << shift;
         self.0[0] |= 1 << slot;
         self
     }
 
     /// The header without these slots.
-    fn dismiss(mut self, bits: u32) -> Self {
+    fn without(mut self, bits: u32) -> Self {
         self.0[0] &= !u64::from(bits);
         self
     }
@@ -97,55 +100,64 @@ impl LbTree {
     }
 
     /// Writes both words of a slot that does not count yet.
-    fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, slot: Slot) {
-        pen.write(&self.words[2 + 2 * at], slot.head);
-        pen.write(&self.words[3 + 2 * at], slot.payload);
+    fn store<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, at: usize, slot: Slot) {
+        handle.write(&self.words[2 + 2 * at], slot.head);
+        handle.write(&self.words[3 + 2 * at], slot.payload);
     }
 
     /// Makes the header durable; its word with the bitmap is the commit word.
-    fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, header: Header) {
+    fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, header: Header) {
         if header.0[1] != self.words[1].read() {
             // First in its line: a crash that keeps the bitmap keeps the fingerprints.
-            pen.write(&self.words[1], header.0[1]);
+            handle.write(&self.words[1], header.0[1]);
         }
-        pen.write(&self.words[0], header.0[0]);
+        handle.write(&self.words[0], header.0[0]);
         // Before the operation returns: otherwise a crash undoes it.
-        pen.persist(&self.words[0]);
+        handle.persist(&self.words[0]);
     }
 
     /// The slots whose fingerprint equals the search key's.
     #[inline]
-    fn candidates<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> impl Iterator<Item = usize> {
+    fn candidates<K: Keys>(
+        &self,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> impl Iterator<Item = usize> {
         let front: &[_; 4] = atomics(&self.words[..4]).try_into().expect("four words");
         let bits = self.words[0].read() as u32 & ALL;
-        slots(lens.search.bytes_equal(front, K::print(probe)) >> 2 & bits)
+        slots(context.search.bytes_equal(front, K::fingerprint(search_key)) >> 2 & bits)
     }
 
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        let pairs = self.candidates(lens, probe).map(|at| (at, self.slot(at)));
-        pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+        let pairs = self.candidates(context, search_key).map(|at| (at, self.slot(at)));
+        pairs.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key)).map(|(at, slot)| (at, slot.payload))
     }
 
     /// Puts a pair into the first free slot. If that slot lies in a line behind the header's, the header line's pairs
     /// move along as far as there is room: the paper's entry moving.
-    fn admit<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: Slot, print: u8) -> std::result::Result<(), Full> {
+    fn insert_pair<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        slot: Slot,
+        fingerprint: u8,
+    ) -> std::result::Result<(), Full> {
         let old = self.header();
         let free = !old.bits() & ALL;
         let at = slots(free).next().ok_or(Full)?;
-        self.store(pen, at, slot);
-        let mut new = old.admit(at, print);
+        self.store(handle, at, slot);
+        let mut new = old.with_slot(at, fingerprint);
         if at >= FRONT {
             let behind = slots(free).filter(|to| *to > at && line(*to) == line(at));
             for (to, from) in behind.zip(0..FRONT) {
-                self.store(pen, to, self.slot(from));
-                new = new.admit(to, old.print(from)).dismiss(1 << from);
+                self.store(handle, to, self.slot(from));
+                new = new.with_slot(to, old.fingerprint(from)).without(1 << from);
             }
             // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
-            pen.persist(&self.words[2 + 2 * at]);
+            handle.persist(&self.words[2 + 2 * at]);
         }
         // The commit word: it admits the new pair, and leaves the moved pairs in one place only.
-        self.commit(pen, new);
+        self.commit(handle, new);
         Ok(())
     }
 
@@ -158,82 +170,93 @@ impl LbTree {
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         right: &Fresh<'_, Self>,
-        pending: Option<(K::Probe<'_>, u64)>,
-    ) -> (Split<K::Fence>, bool) {
+        pending: Option<(K::SearchKey<'_>, u64)>,
+    ) -> (Split<K::Separator>, bool) {
         let header = self.header();
         let pairs = slots(header.bits()).map(|at| (self.slot(at), at));
-        let Some((separator, upper)) = upper_half(lens.keys, pairs, SLOTS) else {
+        let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
             return (Split { left: own, right: None }, false);
         };
-        let rides =
-            |(probe, _): &(K::Probe<'_>, u64)| K::fence(*probe) >= separator && self.find(lens, *probe).is_none();
-        let rider = pending.filter(rides).map(|(probe, payload)| {
-            let slot = Slot { head: K::head(probe, 0), payload };
-            (slot, K::print(probe))
+        let rides = |(search_key, _): &(K::SearchKey<'_>, u64)| {
+            K::to_separator(*search_key) >= separator && self.find(context, *search_key).is_none()
+        };
+        let rider = pending.filter(rides).map(|(search_key, payload)| {
+            let slot = Slot { head: K::head(search_key, 0), payload };
+            (slot, K::fingerprint(search_key))
         });
-        let coming = upper.iter().map(|(slot, at)| (*slot, header.print(*at))).chain(rider);
-        right.leaf.begin(pen, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
-        pen.write(&self.links[1 - header.side()], self.link(right.number));
-        pen.flush(&self.links);
+        let coming = upper.iter().map(|(slot, at)| (*slot, header.fingerprint(*at))).chain(rider);
+        right.leaf.begin(handle, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
+        handle.write(&self.links[1 - header.side()], self.link(right.number));
+        handle.flush(&self.links);
         // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to lost pairs.
-        pen.fence();
+        handle.fence();
         let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
-        let Header([word, prints]) = header.dismiss(moved);
+        let Header([word, fingerprints]) = header.without(moved);
         // The commit word: the other link is in force, and the moved pairs no longer count here.
-        self.commit(pen, Header([word ^ OTHER, prints]));
+        self.commit(handle, Header([word ^ OTHER, fingerprints]));
         (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
     }
 
     /// Fills an unreachable block: the last slots first, so that the header's line stays free. Flushed, and not fenced.
-    fn begin<M: Medium>(&self, pen: &mut Pen<'_, M>, links: [u64; 2], coming: impl Iterator<Item = (Slot, u8)>) {
+    fn begin<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        links: [u64; 2],
+        coming: impl Iterator<Item = (Slot, u8)>,
+    ) {
         let mut header = Header([LEAF, 0]);
         let mut least = SLOTS;
-        for ((slot, print), at) in coming.zip((0..SLOTS).rev()) {
-            self.store(pen, at, slot);
-            header = header.admit(at, print);
+        for ((slot, fingerprint), at) in coming.zip((0..SLOTS).rev()) {
+            self.store(handle, at, slot);
+            header = header.with_slot(at, fingerprint);
             least = at;
         }
-        self.links.iter().zip(links).for_each(|(link, value)| pen.write(link, value));
-        self.words.iter().zip(header.0).for_each(|(word, value)| pen.write(word, value));
-        (line(least).max(1)..3).for_each(|line| pen.flush(&self.words[line * 8]));
-        pen.flush(&self.links);
-        pen.flush(&self.words[0]);
+        self.links.iter().zip(links).for_each(|(link, value)| handle.write(link, value));
+        self.words.iter().zip(header.0).for_each(|(word, value)| handle.write(word, value));
+        (line(least).max(1)..3).for_each(|line| handle.flush(&self.words[line * 8]));
+        handle.flush(&self.links);
+        handle.flush(&self.words[0]);
     }
 }
 
 impl Leaf for LbTree {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "LB+-Tree: Liu, Chen, Wang, VLDB 2020",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|(_, payload)| payload)
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, payload)| payload)
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        if let Some(at) = self.candidates(lens, probe).next() {
+    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        if let Some(at) = self.candidates(context, search_key).next() {
             holm_search::prefetch(&self.words[2 + 2 * at]);
         }
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.candidates(lens, probe).next().map(|at| self.slot(at).payload)
+    fn candidate_payload<K: Keys>(
+        &self,
+        _: &(),
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.candidates(context, search_key).next().map(|at| self.slot(at).payload)
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
         slots(self.header().bits()).for_each(|at| out.push(self.slot(at)));
     }
 
@@ -241,107 +264,107 @@ impl Leaf for LbTree {
         self.links[self.header().side()].read() as u32
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.words[0], 0);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.words[0], 0);
         // Before the links: otherwise a crash leaves the first leaf of a keyspace with the pairs of the block's last
         // use.
-        pen.persist(&self.words[0]);
+        handle.persist(&self.words[0]);
         let first = if home.first { FIRST } else { 0 };
         let link = u64::from(home.keyspace & 0xff_ffff) << 32 | first;
-        self.links.iter().for_each(|it| pen.write(it, link));
+        self.links.iter().for_each(|it| handle.write(it, link));
         // Before the block is a leaf: otherwise a crash leaves a leaf with the links of the block's last use.
-        pen.persist(&self.links);
+        handle.persist(&self.links);
         // The commit word: when recovery finds the block as a leaf, the leaf is empty.
-        pen.write(&self.words[0], LEAF);
+        handle.write(&self.words[0], LEAF);
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
-        pen.persist(&self.words[0]);
+        handle.persist(&self.words[0]);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let Some((at, old)) = self.find(lens, probe) else {
-            self.admit(pen, Slot { head: K::head(probe, 0), payload }, K::print(probe))?;
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let Some((at, old)) = self.find(context, search_key) else {
+            self.insert_pair(handle, Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key))?;
             return Ok(None);
         };
         // The commit word.
-        pen.write(&self.words[3 + 2 * at], payload);
+        handle.write(&self.words[3 + 2 * at], payload);
         // Before the operation returns: otherwise a crash brings the old payload back.
-        pen.persist(&self.words[3 + 2 * at]);
-        Ok(Some(Old { payload: old, young: false }))
+        handle.persist(&self.words[3 + 2 * at]);
+        Ok(Some(Replaced { payload: old, same_epoch: false }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let (at, payload) = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let (at, payload) = self.find(context, search_key)?;
         // The commit word.
-        self.commit(pen, self.header().dismiss(1 << at));
-        Some(Old { payload, young: false })
+        self.commit(handle, self.header().without(1 << at));
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        self.part(own, lens, pen, &fresh[0], None).0
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        self.part(own, context, handle, &fresh[0], None).0
     }
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> (Split<K::Fence>, bool) {
-        self.part(room.own, lens, pen, &room.fresh[0], Some((probe, payload)))
+    ) -> (Split<K::Separator>, bool) {
+        self.part(request.own, context, handle, &request.fresh[0], Some((search_key, payload)))
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.words[0], 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.words[0], 0);
         // Before the block is reused: otherwise recovery finds the first leaf of a dropped keyspace.
-        pen.persist(&self.words[0]);
+        handle.persist(&self.words[0]);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
+    ) -> Result<BlockState> {
         let header = self.header();
         let (word, link) = (header.0[0], self.links[header.side()].read());
         if word == 0 {
-            return Ok(Fate::Free);
+            return Ok(BlockState::Free);
         }
         if word & LEAF == 0 || link >= FIRST << 1 {
             let expected = "a bitmap with the mark of a leaf; a block's number and a keyspace with at most one mark";
             return Err(damaged::<Self>((own, 0), "a leaf's header", format!("{word:#x}, {link:#x}"), expected));
         }
-        Ok(Fate::Live { keyspace: (link >> 32) as u32 & 0xff_ffff, first: link & FIRST != 0 })
+        Ok(BlockState::Live { keyspace: (link >> 32) as u32 & 0xff_ffff, first: link & FIRST != 0 })
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
         let link = &self.links[self.header().side()];
-        pen.write(link, self.link(next));
-        pen.flush(link);
+        handle.write(link, self.link(next));
+        handle.flush(link);
     }
 }

@@ -12,9 +12,12 @@
 //! ```
 
 use crate::lineage::Lineage;
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split, damaged};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    damaged,
+};
 use holm_tree::pair::Pair;
 use holm_tree::pairs::{arrange, reheaded};
 
@@ -74,66 +77,66 @@ impl NvTree {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, Slot)> {
-        let head = K::head(probe, self.skip());
-        self.standing().find(|(_, slot)| slot.head == head && lens.keys.is(*slot, probe))
+    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, Slot)> {
+        let head = K::head(search_key, self.skip());
+        self.standing().find(|(_, slot)| slot.head == head && context.keys.is(*slot, search_key))
     }
 
     /// Appends up to two records: one that strikes out, and one that is a pair.
-    fn append<M: Medium>(&self, pen: &mut Pen<'_, M>, struck: Option<usize>, pair: Option<Slot>) {
+    fn append<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, struck: Option<usize>, pair: Option<Slot>) {
         let Log { mut count, mut strikes } = self.log();
         let from = count;
         if let Some(struck) = struck {
-            pen.write(&self.records[count].payload, struck as u64);
+            handle.write(&self.records[count].payload, struck as u64);
             strikes |= 1 << count;
             count += 1;
         }
         if let Some(pair) = pair {
-            self.records[count].write(pen, pair);
+            self.records[count].write(handle, pair);
             count += 1;
         }
-        self.flush_records(pen, from, count);
+        self.flush_records(handle, from, count);
         // Before the records count: otherwise a crash keeps the count, and recovery finds older contents as records.
-        pen.fence();
+        handle.fence();
         // The commit word.
-        pen.write(&self.log, Log { count, strikes }.pack());
+        handle.write(&self.log, Log { count, strikes }.pack());
         // Before the operation is acknowledged: otherwise a crash undoes it.
-        pen.persist(&self.log);
+        handle.persist(&self.log);
     }
 
     /// Flushes each line of these records once.
-    fn flush_records<M: Medium>(&self, pen: &mut Pen<'_, M>, from: usize, to: usize) {
+    fn flush_records<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, from: usize, to: usize) {
         // The header's line has two records; each line behind it has four.
         let line = |at: usize| (at + 2) / 4;
         let starts = (from..to).filter(|at| *at == from || line(*at) != line(*at - 1));
-        starts.for_each(|at| pen.flush(&self.records[at]));
+        starts.for_each(|at| handle.flush(&self.records[at]));
     }
 
     /// Fills a block with these pairs. The caller flushes.
-    fn fill<M: Medium>(&self, pen: &mut Pen<'_, M>, pairs: &[Slot]) {
-        pen.write(&self.log, Log { count: pairs.len(), strikes: 0 }.pack());
-        self.records.iter().zip(pairs).for_each(|(record, slot)| record.write(pen, *slot));
+    fn fill<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, pairs: &[Slot]) {
+        handle.write(&self.log, Log { count: pairs.len(), strikes: 0 }.pack());
+        self.records.iter().zip(pairs).for_each(|(record, slot)| record.write(handle, *slot));
     }
 }
 
 impl Leaf for NvTree {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "NV-Tree: Yang et al., FAST 2015",
-        defers: false,
+        per_epoch: false,
         needs_line_order: false,
         needs_whole_keys: false,
         linked: false,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = RECORDS;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(lens, probe).map(|(_, slot)| slot.payload)
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, slot)| slot.payload)
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
         self.standing().for_each(|(_, slot)| out.push(slot));
     }
 
@@ -141,31 +144,31 @@ impl Leaf for NvTree {
         self.lineage.home().skip.into()
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        self.fill(pen, &[]);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        self.fill(handle, &[]);
         // Before the block is a leaf: otherwise a crash leaves a leaf with the record count of the block's last use.
-        pen.persist(&self.log);
-        self.lineage.begin(pen, home, None);
+        handle.persist(&self.log);
+        self.lineage.begin(handle, home, None);
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
-        pen.persist(&self.lineage);
+        handle.persist(&self.lineage);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let found = self.find(lens, probe);
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let found = self.find(context, search_key);
         let needs = 1 + usize::from(found.is_some());
         if self.log().count + needs > RECORDS {
             return Err(Full);
         }
-        let pair = Slot { head: K::head(probe, self.skip()), payload };
-        self.append(pen, found.map(|(at, _)| at), Some(pair));
-        Ok(found.map(|(_, old)| Old { payload: old.payload, young: false }))
+        let pair = Slot { head: K::head(search_key, self.skip()), payload };
+        self.append(handle, found.map(|(at, _)| at), Some(pair));
+        Ok(found.map(|(_, old)| Replaced { payload: old.payload, same_epoch: false }))
     }
 
     fn crowded(&self) -> bool {
@@ -175,14 +178,14 @@ impl Leaf for NvTree {
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let (at, old) = self.find(lens, probe)?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let (at, old) = self.find(context, search_key)?;
         assert!(!self.crowded(), "room for one record more has been made");
-        self.append(pen, Some(at), None);
-        Some(Old { payload: old.payload, young: false })
+        self.append(handle, Some(at), None);
+        Some(Replaced { payload: old.payload, same_epoch: false })
     }
 
     /// Replaces the leaf: by one compact leaf if half of one is enough, otherwise by two.
@@ -190,79 +193,80 @@ impl Leaf for NvTree {
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
+        range: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
         let as_it_is = Split { left: own, right: None };
         if self.log().count + 2 <= RECORDS {
             // There is room by now, also for an update.
             return as_it_is;
         }
         let mut pairs: Vec<_> = self.standing().map(|(_, slot)| slot).collect();
-        arrange(&mut pairs, |a, b| lens.keys.order(*a, *b));
+        arrange(&mut pairs, |a, b| context.keys.order(*a, *b));
         let (home, middle) = (self.lineage.home(), pairs.len() / 2);
-        let replace = |pen: &mut Pen<'_, M>, fresh: &Fresh<'_, Self>, pairs: &[Slot], home: Home| {
-            fresh.leaf.lineage.begin(pen, home, Some((own, &self.lineage)));
-            fresh.leaf.fill(pen, &reheaded(lens.keys, pairs, self.skip(), home.skip.into()));
-            pen.flush(&fresh.leaf.lineage);
-            fresh.leaf.flush_records(pen, 2, pairs.len());
+        let replace = |handle: &mut WriteHandle<'_, M>, fresh: &Fresh<'_, Self>, pairs: &[Slot], home: Home| {
+            fresh.leaf.lineage.begin(handle, home, Some((own, &self.lineage)));
+            fresh.leaf.fill(handle, &reheaded(context.keys, pairs, self.skip(), home.skip.into()));
+            handle.flush(&fresh.leaf.lineage);
+            fresh.leaf.flush_records(handle, 2, pairs.len());
         };
         let [left, right] = &fresh;
         let mut split = Split { left: left.number, right: None };
         if pairs.len() <= RECORDS / 2 {
-            replace(pen, left, &pairs, home);
+            replace(handle, left, &pairs, home);
         } else {
-            let key = |at: usize| lens.keys.key(pairs[at]);
+            let key = |at: usize| context.keys.key(pairs[at]);
             // There is no key if a record is missing, which only damage can cause: the tree set then reports a leaf
             // that stays full.
             let Some((last, first)) = key(middle - 1).zip(key(middle)) else { return as_it_is };
-            let separator = K::separator(&last, &first);
-            let at = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..home };
-            replace(pen, left, &pairs[..middle], at(range.0, Some(&separator)));
-            replace(pen, right, &pairs[middle..], at(&separator, range.1));
+            let separator = K::shortest_separator(&last, &first);
+            let at =
+                |low: &K::Separator, high: Option<&K::Separator>| Home { skip: K::common(low, high) as u8, ..home };
+            replace(handle, left, &pairs[..middle], at(range.0, Some(&separator)));
+            replace(handle, right, &pairs[middle..], at(&separator, range.1));
             split.right = Some((separator, right.number));
         }
         // Before the old leaf ends: otherwise a crash loses both it and its pairs.
-        pen.fence();
-        self.lineage.end(pen);
+        handle.fence();
+        self.lineage.end(handle);
         split
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.lineage.end(pen);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.lineage.end(handle);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        pen: &mut Pen<'_, M>,
-        _: Cut,
+        handle: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
-        let fate = self.lineage.settle(pen, |number| peer(number).map(|leaf| &leaf.lineage));
+    ) -> Result<BlockState> {
+        let block_state = self.lineage.settle(handle, |number| peer(number).map(|leaf| &leaf.lineage));
         let Log { count, strikes } = self.log();
         let word = self.log.read();
-        if fate != Fate::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
+        if block_state != BlockState::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {
             let (found, expected) = (format!("{word:#x}"), "30 records at most, and marks of none beyond");
             return Err(damaged::<Self>((own, 24), "a leaf's log", found, expected));
         }
-        Ok(fate)
+        Ok(block_state)
     }
 
-    fn normalise<M: Medium, K: Keys>(
+    fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         _: u32,
         _: &(),
-        _: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         placed: bool,
     ) -> Result<bool> {
         let stays = placed || self.standing().next().is_some();
         if !stays {
-            self.lineage.give_up(pen);
+            self.lineage.give_up(handle);
         }
         Ok(stays)
     }

@@ -16,11 +16,14 @@ mod growth;
 mod recovery;
 mod subnode;
 
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Room, Split};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    SplitRequest,
+};
 use holm_tree::pair::slots;
-use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as Mark, Ordering::Relaxed, Ordering::Release};
+use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as SeparatorEntry, Ordering::Relaxed, Ordering::Release};
 use std::sync::atomic::AtomicU64;
 use subnode::{SLOTS, bit, line, part, places, used};
 
@@ -48,30 +51,30 @@ const MORE: u64 = 1 << 63;
 
 /// The volatile side of a head.
 #[derive(Default)]
-pub struct Beside {
+pub struct Volatile {
     /// The bitmap, the head's region, and whether there are more subnodes.
-    bitmap: Mark,
+    bitmap: SeparatorEntry,
     /// The head's fingerprints, in four words: as many as one vector comparison covers.
-    prints: [AtomicU64; 4],
+    fingerprints: [AtomicU64; 4],
     /// The number of a subnode that has just been released.
-    shed: AtomicU32,
+    detached: AtomicU32,
 }
 
-impl Beside {
+impl Volatile {
     /// The bitmap's copy. The other methods of this volatile side refer to it.
     #[inline]
     fn known(&self) -> Known {
         Known(self.bitmap.load(Relaxed))
     }
 
-    fn print(&self, slot: usize) -> u8 {
-        (self.prints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
+    fn fingerprint(&self, slot: usize) -> u8 {
+        (self.fingerprints[slot / 8].load(Relaxed) >> (slot % 8 * 8)) as u8
     }
 
-    fn set_print(&self, slot: usize, print: u8) {
-        let (word, shift) = (&self.prints[slot / 8], slot % 8 * 8);
+    fn set_fingerprint(&self, slot: usize, fingerprint: u8) {
+        let (word, shift) = (&self.fingerprints[slot / 8], slot % 8 * 8);
         // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
-        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(print) << shift, Release);
+        word.store(word.load(Relaxed) & !(0xff << shift) | u64::from(fingerprint) << shift, Release);
     }
 
     /// Records what is durable by now.
@@ -128,29 +131,39 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
 
     /// Of these slots, the one with the search key.
     #[inline]
-    fn among<K: Keys>(&self, bits: u32, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
+    fn among<K: Keys>(
+        &self,
+        bits: u32,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<(usize, u64)> {
         let pairs = slots(bits).map(|at| (at, self.slot(at)));
-        pairs.into_iter().find(|(_, slot)| lens.keys.is(*slot, probe)).map(|(at, slot)| (at, slot.payload))
+        pairs.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key)).map(|(at, slot)| (at, slot.payload))
     }
 
     /// Searches the head by DRAM's metadata, and each further subnode by what the one before it keeps of it. Reads
     /// persistent memory only where a fingerprint matches, or if there is more than one subnode.
     #[inline]
-    fn find<'a, K: Keys>(&'a self, beside: &Beside, lens: Lens<'a, K>, probe: K::Probe<'_>) -> Option<Place<'a, Self>> {
-        let known = beside.known();
-        let print = K::print(probe);
-        let bits = lens.search.bytes_equal(&beside.prints, print) & known.own();
-        if let Some((at, payload)) = self.among(bits, lens, probe) {
+    fn find<'a, K: Keys>(
+        &'a self,
+        volatile: &Volatile,
+        context: ReadContext<'a, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Place<'a, Self>> {
+        let known = volatile.known();
+        let fingerprint = K::fingerprint(search_key);
+        let bits = context.search.bytes_equal(&volatile.fingerprints, fingerprint) & known.own();
+        if let Some((at, payload)) = self.among(bits, context, search_key) {
             return Some(Place { node: self, before: None, region: known.region(), at, payload });
         }
-        if known.more() { self.find_behind(known, lens, probe) } else { None }
+        if known.more() { self.find_in_overflow(known, context, search_key) } else { None }
     }
 
-    fn find_behind<'a, K: Keys>(
+    fn find_in_overflow<'a, K: Keys>(
         &'a self,
         known: Known,
-        lens: Lens<'a, K>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'a, K>,
+        search_key: K::SearchKey<'_>,
     ) -> Option<Place<'a, Self>> {
         let mut before = self;
         for _ in 1..SUBNODES {
@@ -158,10 +171,11 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             if number == 0 {
                 break;
             }
-            let node: &Self = lens.block(number)?;
+            let node: &Self = context.block(number)?;
             let region = before.delegated_region();
-            let bits = lens.search.bytes_equal(before.delegated(), K::print(probe)) & part(known.bitmap(), region);
-            if let Some((at, payload)) = node.among(bits, lens, probe) {
+            let bits = context.search.bytes_equal(before.delegated(), K::fingerprint(search_key))
+                & part(known.bitmap(), region);
+            if let Some((at, payload)) = node.among(bits, context, search_key) {
                 return Some(Place { node, before: Some(before), region, at, payload });
             }
             before = node;
@@ -170,103 +184,116 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Makes another bitmap durable: the commit word of most operations.
-    fn commit<M: Medium>(&self, pen: &mut Pen<'_, M>, bitmap: u64) {
-        pen.write(&self.words[1], bitmap);
+    fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bitmap: u64) {
+        handle.write(&self.words[1], bitmap);
         // Before the operation returns: otherwise a crash undoes it.
-        pen.persist(&self.words[1]);
+        handle.persist(&self.words[1]);
     }
 
     /// Stores another payload in the pair's place.
-    fn replace<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, payload: u64) {
+    fn replace<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, at: usize, payload: u64) {
         // The commit word.
-        pen.write(&self.words[3 + 2 * at], payload);
+        handle.write(&self.words[3 + 2 * at], payload);
         // Before the operation returns: otherwise a crash brings the old payload back.
-        pen.persist(&self.words[3 + 2 * at]);
+        handle.persist(&self.words[3 + 2 * at]);
     }
 
     /// Puts a new pair into a free slot of the head.
-    fn admit<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, at: usize, slot: Slot, print: u8) {
-        let known = beside.known();
-        self.store(pen, at, slot);
+    fn insert_pair<M: Medium>(
+        &self,
+        volatile: &Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        at: usize,
+        slot: Slot,
+        fingerprint: u8,
+    ) {
+        let known = volatile.known();
+        self.store(handle, at, slot);
         if line(at) > 0 {
             // Before the bitmap: otherwise a crash keeps the bit and loses the pair. In the bitmap's own line the pair
             // persists first anyway.
-            self.flush(pen, line(at));
-            pen.fence();
+            self.flush(handle, line(at));
+            handle.fence();
         }
         let bitmap = known.bitmap() | bit(known.region(), at);
-        self.commit(pen, bitmap);
-        beside.set_print(at, print);
-        beside.know(bitmap, known.region(), known.more());
+        self.commit(handle, bitmap);
+        volatile.set_fingerprint(at, fingerprint);
+        volatile.know(bitmap, known.region(), known.more());
     }
 
     /// Puts a new pair into a free slot behind the head, once the leaf has its largest number of subnodes.
-    fn admit_behind<M: Medium, K: Keys>(
+    fn insert_in_overflow<M: Medium, K: Keys>(
         &self,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         slot: Slot,
-        print: u8,
+        fingerprint: u8,
     ) -> std::result::Result<(), Full> {
-        let known = beside.known();
-        if 1 + self.followers(lens).count() < SUBNODES {
+        let known = volatile.known();
+        if 1 + self.followers(context).count() < SUBNODES {
             return Err(Full);
         }
         let free = |node: &Self| places(node.next() != 0) & !part(known.bitmap(), node.region());
-        let (before, node) = self.followers(lens).find(|(_, node)| free(node) != 0).ok_or(Full)?;
+        let (before, node) = self.followers(context).find(|(_, node)| free(node) != 0).ok_or(Full)?;
         let at = free(node).trailing_zeros() as usize;
-        node.store(pen, at, slot);
-        node.flush(pen, line(at));
+        node.store(handle, at, slot);
+        node.flush(handle, line(at));
         let is_head = std::ptr::eq(before, self);
         if !is_head {
-            before.delegate(pen, at, print);
-            before.flush(pen, 0);
+            before.delegate(handle, at, fingerprint);
+            before.flush(handle, 0);
         }
         // Before the bitmap: otherwise a crash keeps the bit and loses the pair, or the fingerprint by which searches
         // find it.
-        pen.fence();
+        handle.fence();
         if is_head {
             // In the bitmap's line, before it.
-            before.delegate(pen, at, print);
+            before.delegate(handle, at, fingerprint);
         }
         let bitmap = known.bitmap() | bit(node.region(), at);
-        self.commit(pen, bitmap);
-        beside.know(bitmap, known.region(), true);
+        self.commit(handle, bitmap);
+        volatile.know(bitmap, known.region(), true);
         Ok(())
     }
 }
 
 impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURSE> {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "SSTree: Hong et al., ICCD 2024",
-        defers: false,
+        per_epoch: false,
         needs_line_order: true,
         needs_whole_keys: false,
         linked: false,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = {
         assert!(Self::MOST <= MOST_PAIRS);
         Self::MOST
     };
     const BLOCKS: usize = SUBNODES;
-    type Beside = Beside;
+    type Volatile = Volatile;
 
     #[inline]
-    fn get<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.find(beside, lens, probe).map(|place| place.payload)
+    fn get<K: Keys>(
+        &self,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.find(volatile, context, search_key).map(|place| place.payload)
     }
 
     /// Does nothing: DRAM says first which line is needed, if any.
-    fn summon(&self) {}
+    fn prefetch_block(&self) {}
 
-    fn approach(&self) {}
+    fn prefetch_header(&self) {}
 
     #[inline]
-    fn aim<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        let known = beside.known();
-        match slots(lens.search.bytes_equal(&beside.prints, K::print(probe)) & known.own()).next() {
+    fn prefetch_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        let known = volatile.known();
+        match slots(context.search.bytes_equal(&volatile.fingerprints, K::fingerprint(search_key)) & known.own()).next()
+        {
             Some(at) => holm_search::prefetch(&self.words[2 + 2 * at]),
             None if known.more() => holm_search::prefetch(self),
             None => {}
@@ -274,149 +301,161 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let bits = lens.search.bytes_equal(&beside.prints, K::print(probe)) & beside.known().own();
+    fn candidate_payload<K: Keys>(
+        &self,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let bits =
+            context.search.bytes_equal(&volatile.fingerprints, K::fingerprint(search_key)) & volatile.known().own();
         slots(bits).next().map(|at| self.slot(at).payload)
     }
 
-    fn live(&self, _: &Beside, out: &mut Pairs) {
+    fn block_pairs(&self, _: &Volatile, out: &mut Pairs) {
         slots(part(self.bitmap(), self.region())).for_each(|at| out.push(self.slot(at)));
     }
 
-    fn gather<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, out: &mut Pairs) {
-        let known = beside.known();
+    fn leaf_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, out: &mut Pairs) {
+        let known = volatile.known();
         slots(known.own()).for_each(|at| out.push(self.slot(at)));
         if known.more() {
-            for (_, node) in self.followers(lens) {
+            for (_, node) in self.followers(context) {
                 slots(part(known.bitmap(), node.region())).for_each(|at| out.push(node.slot(at)));
             }
         }
     }
 
-    fn behind<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>, place: usize) -> u32 {
+    fn overflow_block<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, place: usize) -> u32 {
         let next = self.next();
-        match lens.block::<Self>(next).filter(|_| next != 0 && place > 1) {
-            Some(node) => node.behind(beside, lens, place - 1),
+        match context.block::<Self>(next).filter(|_| next != 0 && place > 1) {
+            Some(node) => node.overflow_block(volatile, context, place - 1),
             None if place > 1 => 0,
             None => next,
         }
     }
 
-    fn shed(&self, beside: &Beside) -> u32 {
-        let number = beside.shed.load(Relaxed);
+    fn take_detached(&self, volatile: &Volatile) -> u32 {
+        let number = volatile.detached.load(Relaxed);
         if number != 0 {
-            beside.shed.store(0, Relaxed);
+            volatile.detached.store(0, Relaxed);
         }
         number
     }
 
-    fn format<M: Medium>(&self, beside: &Beside, pen: &mut Pen<'_, M>, home: Home) {
-        pen.write(&self.words[1], 0);
+    fn format<M: Medium>(&self, volatile: &Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
+        handle.write(&self.words[1], 0);
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
-        pen.write(&self.words[0], used(home.keyspace, 0, 0));
+        handle.write(&self.words[0], used(home.keyspace, 0, 0));
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
-        pen.persist(&self.words[0]);
-        beside.know(0, 0, false);
+        handle.persist(&self.words[0]);
+        volatile.know(0, 0, false);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        if let Some(place) = self.find(beside, lens, probe) {
-            let old = Old { payload: place.payload, young: false };
-            let free = beside.known().free();
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        if let Some(place) = self.find(volatile, context, search_key) {
+            let old = Replaced { payload: place.payload, same_epoch: false };
+            let free = volatile.known().free();
             if COURSE != STAYING && place.before.is_some() && free != 0 {
-                self.draw_in(beside, pen, &place, payload);
+                self.draw_in(volatile, handle, &place, payload);
             } else {
-                place.node.replace(pen, place.at, payload);
+                place.node.replace(handle, place.at, payload);
             }
             return Ok(Some(old));
         }
-        let (slot, print) = (Slot { head: K::head(probe, 0), payload }, K::print(probe));
-        match slots(beside.known().free()).next() {
-            Some(at) => self.admit(beside, pen, at, slot, print),
-            None => self.admit_behind(beside, lens, pen, slot, print)?,
+        let (slot, fingerprint) = (Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key));
+        match slots(volatile.known().free()).next() {
+            Some(at) => self.insert_pair(volatile, handle, at, slot, fingerprint),
+            None => self.insert_in_overflow(volatile, context, handle, slot, fingerprint)?,
         }
         Ok(None)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let place = self.find(beside, lens, probe)?;
-        self.drop_from(beside, pen, &place);
-        Some(Old { payload: place.payload, young: false })
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let place = self.find(volatile, context, search_key)?;
+        self.drop_from(volatile, handle, &place);
+        Some(Replaced { payload: place.payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        self.grow(own, beside, lens, pen, &fresh, None).0
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        self.grow(own, volatile, context, handle, &fresh, None).0
     }
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> (Split<K::Fence>, bool) {
-        self.grow(room.own, beside, lens, pen, &room.fresh, Some((probe, payload)))
+    ) -> (Split<K::Separator>, bool) {
+        self.grow(request.own, volatile, context, handle, &request.fresh, Some((search_key, payload)))
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.untag(pen);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.untag(handle);
         // Before the preceding subnode is released, and before the block is reused: otherwise recovery finds a separate
         // list in a dropped keyspace.
-        pen.persist(&self.words[0]);
+        handle.persist(&self.words[0]);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        _: &Beside,
-        _: &mut Pen<'_, M>,
-        _: Cut,
+        _: &Volatile,
+        _: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
-        self.fate(own)
+    ) -> Result<BlockState> {
+        self.block_state(own)
     }
 
-    fn normalise<M: Medium, K: Keys>(
+    fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
-        _: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        _: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         _: bool,
     ) -> Result<bool> {
-        self.mend_list(own, lens, pen)
+        self.repair_list(own, context, handle)
     }
 
-    fn mend<M: Medium, K: Keys>(&self, _: &Beside, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: Option<&Self>) {
+    fn repair_link<M: Medium, K: Keys>(
+        &self,
+        _: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        right: Option<&Self>,
+    ) {
         if let Some(right) = right {
-            self.cut_off(lens, pen, right);
+            self.cut_off(context, handle, right);
         }
     }
 
-    fn rederive<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) {
-        self.derive(beside, lens);
+    fn rebuild_volatile<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) {
+        self.derive(volatile, context);
     }
 }

@@ -15,9 +15,11 @@
 //! In a log, the roster has the leaf's number, and the first line of pairs has the leaf's new roster and slot array.
 
 use crate::roster::Roster;
-use holm_medium::{Medium, Pen, Result, Word, persistent};
+use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Card, Cut, Fate, Fresh, Full, Home, Leaf, Lens, MOST_PAIRS, Old, Pairs, Split};
+use holm_tree::leaf::{
+    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+};
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
 use holm_tree::pairs::arrange;
@@ -97,19 +99,23 @@ impl WbTree {
         Array::from_words(self.array.each_ref().map(Word::read))
     }
 
-    fn set_array<M: Medium>(&self, pen: &mut Pen<'_, M>, array: Array) {
-        self.array.iter().zip(array.words()).for_each(|(word, value)| pen.write(word, value));
+    fn set_array<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, array: Array) {
+        self.array.iter().zip(array.words()).for_each(|(word, value)| handle.write(word, value));
     }
 
     /// The rank of a key, or the rank that it would have.
     #[inline]
-    fn find<K: Keys>(&self, lens: Lens<'_, K>, probe: K::Probe<'_>) -> std::result::Result<usize, usize> {
-        let (head, array) = (K::head(probe, 0), self.array());
+    fn find<K: Keys>(
+        &self,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> std::result::Result<usize, usize> {
+        let (head, array) = (K::head(search_key, 0), self.array());
         let (mut low, mut high) = (0, array.len());
         while low < high {
             let middle = low.midpoint(high);
             let slot = self.pairs[array.slot(middle)].slot();
-            match slot.head.cmp(&head).then_with(|| lens.keys.compare(slot, 0, probe)) {
+            match slot.head.cmp(&head).then_with(|| context.keys.compare(slot, 0, search_key)) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return Ok(middle),
                 Ordering::Greater => high = middle,
@@ -119,9 +125,9 @@ impl WbTree {
     }
 
     /// Makes the slot array not count until the next commit.
-    fn invalidate<M: Medium>(&self, pen: &mut Pen<'_, M>) {
+    fn invalidate<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
         // Before the array changes: otherwise a crash leaves an array that counts and names pairs that do not.
-        self.roster.commit(pen, self.bits());
+        self.roster.commit(handle, self.bits());
     }
 
     /// The words of a log: the leaf's new roster and slot array, in the first line of pairs.
@@ -131,35 +137,35 @@ impl WbTree {
     }
 
     /// Copies bits, next leaf and slot array from a log.
-    fn apply<M: Medium>(&self, pen: &mut Pen<'_, M>, record: [u64; 6]) {
+    fn apply<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, record: [u64; 6]) {
         let [bits, next, array @ ..] = record;
-        self.roster.set(pen, bits as u32);
-        self.roster.link(pen, next as u32);
-        self.set_array(pen, Array::from_words(array));
+        self.roster.set(handle, bits as u32);
+        self.roster.link(handle, next as u32);
+        self.set_array(handle, Array::from_words(array));
         // Before the log ends: otherwise a crash leaves some of these words old, and no log from which to redo them.
-        pen.persist(&self.array);
+        handle.persist(&self.array);
     }
 }
 
 impl Leaf for WbTree {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "wB+-Tree: Chen and Jin, VLDB 2015",
-        defers: false,
+        per_epoch: false,
         needs_line_order: false,
         needs_whole_keys: false,
         linked: true,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SLOTS;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let rank = self.find(lens, probe).ok()?;
+    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        let rank = self.find(context, search_key).ok()?;
         Some(self.pairs[self.array().slot(rank)].payload.read())
     }
 
-    fn live(&self, _: &(), out: &mut Pairs) {
+    fn block_pairs(&self, _: &(), out: &mut Pairs) {
         slots(self.bits()).for_each(|at| out.push(self.pairs[at].slot()));
     }
 
@@ -167,84 +173,84 @@ impl Leaf for WbTree {
         self.roster.next()
     }
 
-    fn format<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, home: Home) {
-        self.set_array(pen, Array::new(std::iter::empty()));
-        self.roster.link(pen, 0);
+    fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        self.set_array(handle, Array::new(std::iter::empty()));
+        self.roster.link(handle, 0);
         // Before the block is a leaf: otherwise a crash leaves a leaf with the link and the slot array of the block's
         // last use.
-        pen.persist(&self.roster);
-        self.roster.begin(pen, home, VALID);
+        handle.persist(&self.roster);
+        self.roster.begin(handle, home, VALID);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
+    ) -> std::result::Result<Option<Replaced>, Full> {
         let (mut array, bits) = (self.array(), self.bits());
-        let rank = match self.find(lens, probe) {
+        let rank = match self.find(context, search_key) {
             Ok(rank) => {
                 let word = &self.pairs[array.slot(rank)].payload;
                 let old = word.read();
                 // The commit word.
-                pen.write(word, payload);
+                handle.write(word, payload);
                 // Before the update is acknowledged: otherwise a crash brings the old payload back.
-                pen.persist(word);
-                return Ok(Some(Old { payload: old, young: false }));
+                handle.persist(word);
+                return Ok(Some(Replaced { payload: old, same_epoch: false }));
             }
             Err(rank) => rank,
         };
         let at = slots(!bits & ALL).next().ok_or(Full)?;
-        self.invalidate(pen);
-        self.pairs[at].write(pen, Slot { head: K::head(probe, 0), payload });
-        pen.flush(&self.pairs[at]);
+        self.invalidate(handle);
+        self.pairs[at].write(handle, Slot { head: K::head(search_key, 0), payload });
+        handle.flush(&self.pairs[at]);
         array.insert(rank, at);
-        self.set_array(pen, array);
-        pen.flush(&self.array);
+        self.set_array(handle, array);
+        handle.flush(&self.array);
         // Before the bitmap: otherwise a crash keeps the bits and loses the pair or the array that they admit.
-        pen.fence();
+        handle.fence();
         // The commit word.
-        self.roster.commit(pen, bits | 1 << at | VALID);
+        self.roster.commit(handle, bits | 1 << at | VALID);
         Ok(None)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let rank = self.find(lens, probe).ok()?;
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let rank = self.find(context, search_key).ok()?;
         let mut array = self.array();
         let at = array.slot(rank);
         let payload = self.pairs[at].payload.read();
-        self.invalidate(pen);
+        self.invalidate(handle);
         array.remove(rank);
-        self.set_array(pen, array);
+        self.set_array(handle, array);
         // Before the bitmap: otherwise a crash keeps the array's bit and an older array.
-        pen.persist(&self.array);
+        handle.persist(&self.array);
         // The commit word.
-        self.roster.commit(pen, self.bits() & !(1 << at) | VALID);
-        Some(Old { payload, young: false })
+        self.roster.commit(handle, self.bits() & !(1 << at) | VALID);
+        Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
         _: &(),
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
+        _: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
         let array = self.array();
         let order: Vec<_> = (0..array.len()).map(|rank| array.slot(rank)).collect();
         let (lower, upper) = order.split_at(order.len() / 2);
-        let key = |at: &usize| lens.keys.key(self.pairs[*at].slot());
+        let key = |at: &usize| context.keys.key(self.pairs[*at].slot());
         let ends = lower.last().zip(upper.first()).filter(|_| order.len() == SLOTS);
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
@@ -252,60 +258,72 @@ impl Leaf for WbTree {
             return Split { left: own, right: None };
         };
         let [right, log] = fresh;
-        right.leaf.roster.follow(pen, &self.roster, VALID | ((1 << upper.len()) - 1));
-        right.leaf.set_array(pen, Array::new(0..upper.len()));
-        pen.flush(&right.leaf.roster);
-        right.leaf.pairs.iter().zip(upper).for_each(|(pair, at)| pair.write(pen, self.pairs[*at].slot()));
-        right.leaf.pairs.chunks(4).take(upper.len().div_ceil(4)).for_each(|line| pen.flush(&line[0]));
+        right.leaf.roster.follow(handle, &self.roster, VALID | ((1 << upper.len()) - 1));
+        right.leaf.set_array(handle, Array::new(0..upper.len()));
+        handle.flush(&right.leaf.roster);
+        right.leaf.pairs.iter().zip(upper).for_each(|(pair, at)| pair.write(handle, self.pairs[*at].slot()));
+        right.leaf.pairs.chunks(4).take(upper.len().div_ceil(4)).for_each(|line| handle.flush(&line[0]));
         let bits = lower.iter().fold(VALID, |bits, at| bits | 1 << at);
         let [first_word, second, third, fourth] = Array::new(lower.iter().copied()).words();
         let record = [bits.into(), right.number.into(), first_word, second, third, fourth];
-        log.leaf.record().into_iter().zip(record).for_each(|(word, value)| pen.write(word, value));
-        pen.flush(log.leaf.record()[0]);
+        log.leaf.record().into_iter().zip(record).for_each(|(word, value)| handle.write(word, value));
+        handle.flush(log.leaf.record()[0]);
         // Before the log counts: otherwise a crash keeps the log and loses words of it, or of the right half.
-        pen.fence();
+        handle.fence();
         // The commit word.
-        log.leaf.roster.log(pen, own);
-        self.apply(pen, record);
-        log.leaf.roster.end(pen);
-        Split { left: own, right: Some((K::separator(&last, &first), right.number)) }
+        log.leaf.roster.log(handle, own);
+        self.apply(handle, record);
+        log.leaf.roster.end(handle);
+        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.roster.end(pen);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.roster.end(handle);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
         _: &(),
-        pen: &mut Pen<'_, M>,
-        _: Cut,
+        handle: &mut WriteHandle<'_, M>,
+        _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
-        let Some(number) = self.roster.logged() else { return self.roster.fate::<Self>(own) };
+    ) -> Result<BlockState> {
+        let Some(number) = self.roster.logged() else { return self.roster.block_state::<Self>(own) };
         let leaf = Roster::subject(own, number, peer, |leaf| &leaf.roster)?;
-        leaf.apply(pen, self.record().map(Word::read));
-        self.roster.end(pen);
-        Ok(Fate::Free)
+        leaf.apply(handle, self.record().map(Word::read));
+        self.roster.end(handle);
+        Ok(BlockState::Free)
     }
 
     /// Rebuilds a slot array that does not count; trusts one that counts.
-    fn mend<M: Medium, K: Keys>(&self, _: &(), lens: Lens<'_, K>, pen: &mut Pen<'_, M>, _: Option<&Self>) {
+    fn repair_link<M: Medium, K: Keys>(
+        &self,
+        _: &(),
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        _: Option<&Self>,
+    ) {
         if self.roster.bits() & VALID != 0 {
             return;
         }
         let bits = self.bits();
         let mut order: Vec<_> = slots(bits).map(|at| (self.pairs[at].slot(), at)).collect();
-        arrange(&mut order, |a, b| lens.keys.order(a.0, b.0));
-        self.set_array(pen, Array::new(order.into_iter().map(|(_, at)| at)));
+        arrange(&mut order, |a, b| context.keys.order(a.0, b.0));
+        self.set_array(handle, Array::new(order.into_iter().map(|(_, at)| at)));
         // Before the array counts, as in an insert.
-        pen.persist(&self.array);
-        self.roster.commit(pen, bits | VALID);
+        handle.persist(&self.array);
+        self.roster.commit(handle, bits | VALID);
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &Self::Beside, _: Lens<'_, K>, pen: &mut Pen<'_, M>, next: u32) {
-        self.roster.link(pen, next);
-        pen.flush(&self.roster);
+    fn relink<M: Medium, K: Keys>(
+        &self,
+        _: &Self::Volatile,
+        _: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        next: u32,
+    ) {
+        self.roster.link(handle, next);
+        handle.flush(&self.roster);
     }
 }

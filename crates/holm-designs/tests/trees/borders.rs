@@ -2,11 +2,11 @@
 
 mod shadow;
 
-use crate::grove::{Grove, ORDERS, mixed};
+use crate::fixture::{ORDERS, TreeFixture, mixed};
 use holm_designs::leaf::borders::Borders;
-use holm_medium::{Area, FIRST_EPOCH, Ground};
+use holm_medium::{Area, FIRST_EPOCH, StorageOps};
 use holm_tree::leaf::Leaf;
-use holm_tree::{Toward, Words};
+use holm_tree::{SeekTarget, Words};
 use shadow::Shadow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,33 +14,33 @@ use std::collections::{BTreeMap, BTreeSet};
 #[test]
 fn keys_and_values_of_any_bits_agree_with_a_map() {
     for (name, order) in ORDERS {
-        let mut grove = Grove::new("borders", Words);
+        let mut fixture = TreeFixture::new("borders", Words);
         let mut map = BTreeMap::new();
         for round in 0..4 {
             for i in 0..2_000 {
                 let (key, value) = (order(mixed(i) % 700), [0, 1, i, u64::MAX][(i + round) as usize % 4]);
                 if mixed(i + round) % 8 < 3 + round % 2 * 3 {
-                    assert_eq!(grove.remove(key), map.remove(&key), "{name}: remove {key}");
+                    assert_eq!(fixture.remove(key), map.remove(&key), "{name}: remove {key}");
                 } else {
-                    assert_eq!(grove.put(key, value), map.insert(key, value), "{name}: put {key}");
+                    assert_eq!(fixture.put(key, value), map.insert(key, value), "{name}: put {key}");
                 }
                 if i % 500 == 0 {
-                    grove.quill.advance().expect("a sound pool");
+                    fixture.writer.end_epoch().expect("a sound storage");
                 }
             }
-            assert_eq!(grove.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}");
-            grove.rebuild();
-            assert_eq!(grove.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}: rebuilt");
-            assert!(map.iter().all(|(key, value)| grove.get(*key) == Some(*value)), "{name}");
+            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}");
+            fixture.rebuild();
+            assert_eq!(fixture.payloads(), map.values().copied().collect::<Vec<_>>(), "{name}: rebuilt");
+            assert!(map.iter().all(|(key, value)| fixture.get(*key) == Some(*value)), "{name}");
         }
         while let Some((key, value)) = map.pop_last() {
-            assert_eq!(grove.remove(key), Some(value), "{name}: remove {key}");
+            assert_eq!(fixture.remove(key), Some(value), "{name}: remove {key}");
         }
-        assert_eq!(grove.payloads(), [], "{name}: emptied");
-        assert_eq!(grove.put(u64::MAX, 1), None);
-        assert_eq!(grove.put(0, 2), None);
-        grove.rebuild();
-        assert_eq!(grove.payloads(), [2, 1]);
+        assert_eq!(fixture.payloads(), [], "{name}: emptied");
+        assert_eq!(fixture.put(u64::MAX, 1), None);
+        assert_eq!(fixture.put(0, 2), None);
+        fixture.rebuild();
+        assert_eq!(fixture.payloads(), [2, 1]);
     }
 }
 
@@ -48,37 +48,37 @@ fn keys_and_values_of_any_bits_agree_with_a_map() {
 #[test]
 fn the_greatest_key_splits_a_single_leaf() {
     for beside in 0..=Borders::CAPACITY as u64 {
-        let mut grove = Grove::new("borders", Words);
-        (0..beside).for_each(|key| assert_eq!(grove.put(key, 9), None));
-        let leaves = |grove: &Grove<Words>| grove.index.audit(&grove.root).leaves;
-        assert_eq!(leaves(&grove), 1);
-        assert_eq!(grove.put(u64::MAX, 5), None);
-        assert_eq!(grove.put(u64::MAX, 6), Some(5));
-        assert_eq!(leaves(&grove), 2);
-        (0..beside).for_each(|key| assert_eq!(grove.remove(key), Some(9)));
-        assert_eq!(leaves(&grove), 2, "no merge takes its place away");
-        grove.rebuild();
-        assert_eq!((grove.payloads(), leaves(&grove)), (vec![6], 2));
-        assert_eq!(grove.remove(u64::MAX), Some(6));
-        assert_eq!(grove.get(u64::MAX), None);
-        assert_eq!(leaves(&grove), 1, "where it is gone, one does");
+        let mut fixture = TreeFixture::new("borders", Words);
+        (0..beside).for_each(|key| assert_eq!(fixture.put(key, 9), None));
+        let leaves = |fixture: &TreeFixture<Words>| fixture.index.audit(&fixture.root).leaves;
+        assert_eq!(leaves(&fixture), 1);
+        assert_eq!(fixture.put(u64::MAX, 5), None);
+        assert_eq!(fixture.put(u64::MAX, 6), Some(5));
+        assert_eq!(leaves(&fixture), 2);
+        (0..beside).for_each(|key| assert_eq!(fixture.remove(key), Some(9)));
+        assert_eq!(leaves(&fixture), 2, "no merge takes its place away");
+        fixture.rebuild();
+        assert_eq!((fixture.payloads(), leaves(&fixture)), (vec![6], 2));
+        assert_eq!(fixture.remove(u64::MAX), Some(6));
+        assert_eq!(fixture.get(u64::MAX), None);
+        assert_eq!(leaves(&fixture), 1, "where it is gone, one does");
     }
 }
 
 #[test]
 fn creating_and_dropping_a_tree_costs_what_the_page_says() {
-    let grove = Grove::new("borders", Words);
+    let fixture = TreeFixture::new("borders", Words);
     let cost = |before: holm_medium::Counts| {
-        let spent = grove.counts() - before;
+        let spent = fixture.counts() - before;
         (spent.flushes, spent.fences)
     };
-    let before = grove.counts();
-    let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 8).expect("memory");
+    let before = fixture.counts();
+    let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 8).expect("memory");
     assert_eq!(cost(before), (8, 2));
-    let mut stay = grove.quill.clock().check_in().expect("sound");
-    (0..200).for_each(|key| assert_eq!(grove.index.put(&root, &mut stay, key, key, None).expect("memory"), None));
-    let (leaves, before) = (grove.index.audit(&root).leaves, grove.counts());
-    grove.index.uproot(&root, &mut stay, &mut |_| {}).expect("sound");
+    let mut guard = fixture.writer.clock().pin().expect("sound");
+    (0..200).for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key, None).expect("memory"), None));
+    let (leaves, before) = (fixture.index.audit(&root).leaves, fixture.counts());
+    fixture.index.drop_tree(&root, &mut guard, &mut |_| {}).expect("sound");
     assert!(leaves > 5);
     assert_eq!(cost(before), (leaves, leaves));
 }
@@ -87,14 +87,14 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
 #[test]
 fn equal_keys_are_damage() {
     for key in [500, u64::MAX] {
-        let mut grove = Grove::new("borders", Words);
-        (0..40).for_each(|key| assert_eq!(grove.put(key, key), None));
+        let mut fixture = TreeFixture::new("borders", Words);
+        (0..40).for_each(|key| assert_eq!(fixture.put(key, key), None));
         // Block 2 holds the upper half.
-        let words = grove.quill.image().words(Area::Leaves.at(1024), 64).expect("block 2");
-        words[2..].iter().step_by(2).for_each(|word| grove.quill.cut_at(FIRST_EPOCH).write(word, key));
-        grove.rebuild();
-        let mut stay = grove.quill.clock().check_in().expect("sound");
-        let error = grove.index.put(&grove.root, &mut stay, 400, 1, None).expect_err("there is no room");
+        let words = fixture.writer.image().words(Area::Leaves.at(1024), 64).expect("block 2");
+        words[2..].iter().step_by(2).for_each(|word| fixture.writer.begin_write_at(FIRST_EPOCH).write(word, key));
+        fixture.rebuild();
+        let mut guard = fixture.writer.clock().pin().expect("sound");
+        let error = fixture.index.put(&fixture.root, &mut guard, 400, 1, None).expect_err("there is no room");
         assert!(error.to_string().contains("full however often it is split"), "{error}");
     }
 }
@@ -102,10 +102,10 @@ fn equal_keys_are_damage() {
 /// The purpose of the design.
 #[test]
 fn uniform_inserts_cost_little_more_than_a_line_and_a_fence() {
-    let grove = Grove::new("borders", Words);
-    let before = grove.counts();
-    (0..100_000).for_each(|i| assert_eq!(grove.put(mixed(i), i), None));
-    let spent = grove.counts() - before;
+    let fixture = TreeFixture::new("borders", Words);
+    let before = fixture.counts();
+    (0..100_000).for_each(|i| assert_eq!(fixture.put(mixed(i), i), None));
+    let spent = fixture.counts() - before;
     assert_eq!((spent.flushes, spent.fences), (118_073, 104_561));
 }
 
@@ -115,19 +115,24 @@ fn flushes_and_fences_are_those_of_the_table() {
     let mut all_waited = 0;
     for (name, order) in ORDERS {
         for recycles in [false, true] {
-            let grove = Grove::new("borders", Words);
+            let fixture = TreeFixture::new("borders", Words);
             let mut shadow = Shadow::new();
-            let used = RefCell::new(BTreeSet::from([grove.index.view(&grove.root, Toward::Last).seen.leaf()]));
+            let used = RefCell::new(BTreeSet::from([fixture
+                .index
+                .cursor_at(&fixture.root, SeekTarget::Last)
+                .leaf_version
+                .leaf()]));
             let mut reused = 0;
             for i in 0..6_000 {
                 let key = order(mixed(i) % 600);
                 let removes = mixed(i + 7) % 16 < if i / 1_500 % 2 == 0 { 3 } else { 13 };
-                let before = grove.counts();
-                let found = if removes { grove.remove(key) } else { grove.put(key, i) };
-                let spent = grove.counts() - before;
+                let before = fixture.counts();
+                let found = if removes { fixture.remove(key) } else { fixture.put(key, i) };
+                let spent = fixture.counts() - before;
                 assert_eq!(found.is_some(), shadow.holds(key));
                 let splits = shadow.splits;
-                let number = |start| grove.index.view(&grove.root, Toward::Holding(start)).seen.leaf();
+                let number =
+                    |start| fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(start)).leaf_version.leaf();
                 let expected = if removes {
                     shadow.remove(key)
                 } else {
@@ -135,15 +140,15 @@ fn flushes_and_fences_are_those_of_the_table() {
                 };
                 reused += usize::from(shadow.splits > splits && expected.0 > 8);
                 assert_eq!((spent.flushes, spent.fences), expected, "{name}: {i}, key {key}, removed: {removes}");
-                let before = grove.counts();
-                let _ = (grove.get(key), grove.index.view(&grove.root, Toward::Last));
-                assert_eq!(grove.counts(), before, "{name}: reading writes nothing");
+                let before = fixture.counts();
+                let _ = (fixture.get(key), fixture.index.cursor_at(&fixture.root, SeekTarget::Last));
+                assert_eq!(fixture.counts(), before, "{name}: reading writes nothing");
                 if recycles && i % 50 == 0 {
-                    grove.quill.advance().expect("a sound pool");
+                    fixture.writer.end_epoch().expect("a sound storage");
                 }
             }
             let Shadow { splits, waited, merges, .. } = shadow;
-            assert!(shadow.leaves() < 64 && grove.index.audit(&grove.root).leaves == shadow.leaves() as u64);
+            assert!(shadow.leaves() < 64 && fixture.index.audit(&fixture.root).leaves == shadow.leaves() as u64);
             assert!(splits > 20 && merges > 5, "{name}: {splits} splits, {merges} merges");
             all_waited += waited;
             assert_eq!(reused > 0, recycles, "{name}: {reused} blocks were used again");

@@ -1,31 +1,31 @@
 //! NV-Tree's inner nodes: one array that routes as a sorted list does, and when it is rebuilt.
 
-use crate::grove::mixed;
+use crate::fixture::mixed;
 use holm_designs::inner::Contiguous;
 use holm_designs::leaf::nv_tree::NvTree;
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::inner::{Inner, Sorted, Station};
-use holm_tree::leaf::Cut;
-use holm_tree::{Design, Forest, Index, Root, Texts, Toward, Words};
+use holm_tree::inner::{Inner, NodeHeader, Sorted};
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Design, Index, LongSeparators, SeekTarget, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
 
-fn memory() -> Arc<Quill<Mapped>> {
+fn memory() -> Arc<Writer<Mapped>> {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-    Arc::new(Pool::open(Mapped::heap(1 << 20, 4 << 10, options), FIRST_EPOCH).expect("memory"))
+    Arc::new(Storage::open(Mapped::heap(1 << 20, 4 << 10, options), FIRST_EPOCH).expect("memory"))
 }
 
 /// Checks a node's counts, and where it routes keys, against ordered separators and children.
-fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]) {
+fn routes(node: &impl Inner, long_separators: &LongSeparators, separators: &[u64], children: &[u32]) {
     let search = Search::detect();
     assert_eq!(node.len(), separators.len());
-    assert_eq!((0..separators.len()).map(|index| node.mark(index).head).collect::<Vec<_>>(), separators);
+    assert_eq!((0..separators.len()).map(|index| node.entry(index).head).collect::<Vec<_>>(), separators);
     assert_eq!((0..children.len()).map(|index| node.child(index)).collect::<Vec<_>>(), children);
     for around in separators.iter().flat_map(|key| [key - 1, *key, key + 1]).chain([0, u64::MAX]) {
         let place = separators.partition_point(|key| *key <= around);
-        assert_eq!(node.route::<Words>(search, texts, around), place, "{around} among {}", separators.len());
+        assert_eq!(node.route::<Words>(search, long_separators, around), place, "{around} among {}", separators.len());
         let below = separators.partition_point(|key| *key < around);
-        assert_eq!(node.route_below::<Words>(search, texts, around), below, "below {around}");
+        assert_eq!(node.route_below::<Words>(search, long_separators, around), below, "below {around}");
     }
 }
 
@@ -33,49 +33,55 @@ fn routes(node: &impl Inner, texts: &Texts, separators: &[u64], children: &[u32]
 /// held another number of children before.
 #[test]
 fn the_array_routes_as_a_sorted_list_does() {
-    let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
-    let station = Station { keyspace: 1, level: 2, first: true };
+    let (writer, long_separators, node) = (memory(), LongSeparators::default(), Contiguous::<1>::default());
+    let node_header = NodeHeader { keyspace: 1, level: 2, first: true };
     let counts = [1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 72, 73, 511, 512, 513, 577, 40, 3];
     for count in counts {
         let separators: Vec<u64> = (1..count).map(|i| i * 10).collect();
         let children: Vec<u32> = (0..count as u32).map(|i| i * 3 + 1).collect();
-        let mut pen = quill.cut_at(FIRST_EPOCH);
-        node.fill::<_, Words>(&mut pen, &texts, station, (&0, None), &separators, &children);
-        routes(&node, &texts, &separators, &children);
+        let mut handle = writer.begin_write_at(FIRST_EPOCH);
+        node.fill::<_, Words>(&mut handle, &long_separators, node_header, (&0, None), &separators, &children);
+        routes(&node, &long_separators, &separators, &children);
     }
 }
 
 #[test]
 fn the_array_inserts_and_removes_as_a_sorted_list_does() {
-    let (quill, texts, node) = (memory(), Texts::default(), Contiguous::<1>::default());
+    let (writer, long_separators, node) = (memory(), LongSeparators::default(), Contiguous::<1>::default());
     let (mut separators, mut children) = (vec![], vec![7]);
-    let mut pen = quill.cut_at(FIRST_EPOCH);
-    let station = Station { keyspace: 1, level: 2, first: true };
-    node.fill::<_, Words>(&mut pen, &texts, station, (&0, None), &separators, &children);
+    let mut handle = writer.begin_write_at(FIRST_EPOCH);
+    let node_header = NodeHeader { keyspace: 1, level: 2, first: true };
+    node.fill::<_, Words>(&mut handle, &long_separators, node_header, (&0, None), &separators, &children);
     for turn in 0..300u64 {
         if mixed(turn).is_multiple_of(4) && !separators.is_empty() {
             let index = mixed(turn + 1) as usize % separators.len();
             separators.remove(index);
             children.remove(index + 1);
-            node.disown(&mut pen, index);
+            node.remove_child(&mut handle, index);
         } else {
             let key = mixed(turn) >> 8 | 1;
             let index = separators.partition_point(|it| *it < key);
             separators.insert(index, key);
             children.insert(index + 1, turn as u32);
-            node.adopt::<_, Words>(&mut pen, &texts, &(None, None), (index, &key, turn as u32), key);
+            node.insert_child::<_, Words>(
+                &mut handle,
+                &long_separators,
+                &(None, None),
+                (index, &key, turn as u32),
+                key,
+            );
         }
         let changed = mixed(turn + 2) as usize % children.len();
         children[changed] = 1_000 + turn as u32;
-        node.set_child(&mut pen, changed, children[changed]);
-        routes(&node, &texts, &separators, &children);
+        node.set_child(&mut handle, changed, children[changed]);
+        routes(&node, &long_separators, &separators, &children);
     }
     assert!(separators.len() > 100);
     let (right, middle) = (Contiguous::<1>::default(), separators.len() / 2);
-    let separator = node.split::<_, Words>(&mut pen, &texts, &(None, None), (0, &right), 0);
+    let separator = node.split::<_, Words>(&mut handle, &long_separators, &(None, None), (0, &right), 0);
     assert_eq!(separator, separators[middle]);
-    routes(&node, &texts, &separators[..middle], &children[..=middle]);
-    routes(&right, &texts, &separators[middle + 1..], &children[middle + 1..]);
+    routes(&node, &long_separators, &separators[..middle], &children[..=middle]);
+    routes(&right, &long_separators, &separators[middle + 1..], &children[middle + 1..]);
 }
 
 /// Eight children per node, on every level.
@@ -84,14 +90,14 @@ struct Narrow;
 impl Design for Narrow {
     const NAME: &'static str = "narrow";
     type Leaf = NvTree;
-    type Twig = Sorted<1>;
-    type Branch = Contiguous<1>;
+    type LeafParent = Sorted<1>;
+    type Upper = Contiguous<1>;
 }
 
 struct Grown {
-    quill: Arc<Quill<Mapped>>,
-    forest: Forest<Mapped, Narrow, Words>,
-    root: Root,
+    writer: Arc<Writer<Mapped>>,
+    tree_set: TreeSet<Mapped, Narrow, Words>,
+    root: TreeRoot,
     /// Where each leaf's range starts, by leaf parent.
     shadow: Vec<Vec<u64>>,
     renewals: u64,
@@ -99,15 +105,15 @@ struct Grown {
 
 impl Grown {
     fn new() -> Self {
-        let quill = memory();
-        let forest = Forest::new(quill.clone(), Words, Search::detect());
-        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 1).expect("memory");
-        Grown { quill, forest, root, shadow: vec![vec![0]], renewals: 0 }
+        let writer = memory();
+        let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
+        let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("memory");
+        Grown { writer, tree_set, root, shadow: vec![vec![0]], renewals: 0 }
     }
 
     fn lows(&self) -> Vec<u64> {
         let mut lows = vec![0];
-        while let Some(edge) = self.forest.view(&self.root, Toward::Holding(lows[lows.len() - 1])).edge {
+        while let Some(edge) = self.tree_set.cursor_at(&self.root, SeekTarget::Holding(lows[lows.len() - 1])).edge {
             lows.push(edge);
         }
         lows
@@ -115,26 +121,26 @@ impl Grown {
 
     /// Leaf parents half full, as evenly as possible.
     fn even(leaves: &[u64]) -> Vec<Vec<u64>> {
-        let (mut twigs, mut rest) = (vec![], leaves);
+        let (mut leaf_parents, mut rest) = (vec![], leaves);
         let nodes = leaves.len().div_ceil(4);
         for index in 0..nodes {
             let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
-            twigs.push(part.to_vec());
+            leaf_parents.push(part.to_vec());
             rest = tail;
         }
-        twigs
+        leaf_parents
     }
 
     /// Puts a key. If a leaf splits, its leaf parent takes the upper half; if that has no room, all leaf parents are
     /// rebuilt.
     fn put(&mut self, key: u64) {
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        self.forest.put(&self.root, &mut stay, key, !key, None).expect("memory");
-        drop(stay);
+        let mut guard = self.writer.clock().pin().expect("sound");
+        self.tree_set.put(&self.root, &mut guard, key, !key, None).expect("memory");
+        drop(guard);
         let before = self.shadow.concat();
         let after = self.lows();
         let Some(new) = after.iter().find(|low| before.binary_search(low).is_err()) else { return };
-        let parent = |shadow: &[Vec<u64>]| shadow.partition_point(|twig| twig[0] <= *new) - 1;
+        let parent = |shadow: &[Vec<u64>]| shadow.partition_point(|leaf_parent| leaf_parent[0] <= *new) - 1;
         if self.shadow[parent(&self.shadow)].len() == 8 {
             self.shadow = Self::even(&before);
             self.renewals += 1;
@@ -143,9 +149,9 @@ impl Grown {
         let place = self.shadow[at].partition_point(|low| low < new);
         self.shadow[at].insert(place, *new);
         assert_eq!(self.shadow.concat(), after);
-        assert_eq!(self.forest.fills(&self.root), self.shadow.iter().map(Vec::len).collect::<Vec<_>>());
-        assert_eq!(self.root.renewals(), self.renewals);
-        assert_eq!(self.forest.height(&self.root), if self.renewals == 0 { 1 } else { 2 }, "one branch, ever");
+        assert_eq!(self.tree_set.fills(&self.root), self.shadow.iter().map(Vec::len).collect::<Vec<_>>());
+        assert_eq!(self.root.level_rebuilds(), self.renewals);
+        assert_eq!(self.tree_set.height(&self.root), if self.renewals == 0 { 1 } else { 2 }, "one branch, ever");
     }
 }
 
@@ -156,16 +162,16 @@ fn leaf_parents_are_rebuilt_when_one_is_full() {
     for order in orders {
         let mut grown = Grown::new();
         (0..4_000).for_each(|i| grown.put(order(i)));
-        let Grown { forest, root, quill, .. } = grown;
-        assert_eq!(forest.audit(&root).faults, Vec::<String>::new());
+        let Grown { tree_set, root, writer, .. } = grown;
+        assert_eq!(tree_set.audit(&root).faults, Vec::<String>::new());
         // After reopening, leaf parents are half full, too.
-        let leaves: usize = forest.fills(&root).iter().sum();
-        let rebuilt = forest.rebuild(Cut::Visible, quill.clock().active(), 1).expect("sound leaves");
+        let leaves: usize = tree_set.fills(&root).iter().sum();
+        let rebuilt = tree_set.rebuild(RecoveryPoint::Visible, writer.clock().active(), 1).expect("sound leaves");
         let root = &rebuilt.roots[0];
-        let fills = forest.fills(root);
+        let fills = tree_set.fills(root);
         assert_eq!((fills.iter().sum::<usize>(), fills.len()), (leaves, leaves.div_ceil(4)));
         assert!(fills.iter().all(|fill| (3..=4).contains(fill)), "{fills:?}");
-        assert_eq!((root.renewals(), forest.height(root)), (0, 2));
+        assert_eq!((root.level_rebuilds(), tree_set.height(root)), (0, 2));
     }
 }
 
@@ -176,7 +182,7 @@ fn ascending_keys_rebuild_after_half_a_leaf_parent_and_spread_keys_after_many() 
     let renewals = |order: fn(u64) -> u64, many: u64| {
         let mut grown = Grown::new();
         (0..many).for_each(|i| grown.put(order(i)));
-        (grown.shadow.concat().len() as u64, grown.root.renewals())
+        (grown.shadow.concat().len() as u64, grown.root.level_rebuilds())
     };
     let (leaves, ascending) = renewals(|i| i, 3_000);
     assert_eq!((leaves, ascending), ((3_000 - 30u64).div_ceil(15) + 1, (leaves - 9) / 4 + 1));

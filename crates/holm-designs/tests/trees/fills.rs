@@ -37,7 +37,7 @@ fn worn_out<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64)
     (0..L::CAPACITY).for_each(|rank| fresh.act(&Act::Put(passing(rank), stage.keys.payload(&passing(rank), turn))));
     fresh.act(&Act::Split);
     // Its neighbour is not part of the test.
-    fresh.leaf(1).relink(&fresh.besides[1], fresh.lens(), &mut fresh.pen(), 0);
+    fresh.leaf(1).relink(&fresh.besides[1], fresh.context(), &mut fresh.handle(), 0);
     fresh.recover().expect("a chain of one");
     let mut left = L::CAPACITY / 2;
     for (index, rank) in ranks.iter().enumerate() {

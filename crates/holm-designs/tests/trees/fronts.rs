@@ -1,9 +1,9 @@
 //! Counts by formula for the designs that keep pairs in the header's line: the line of an operation's pair determines
 //! what it flushes.
 
-use crate::grove::{Grove, ORDERS, Order, mixed};
-use holm_medium::{Area, Counts, Ground, Word};
-use holm_tree::{Toward, Words};
+use crate::fixture::{ORDERS, Order, TreeFixture, mixed};
+use holm_medium::{Area, Counts, StorageOps, Word};
+use holm_tree::{SeekTarget, Words};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where a design keeps what the formulas need, and the costs of its splits.
@@ -50,9 +50,9 @@ const SHAPES: [Shape; 2] = [
 type Slots = BTreeSet<(usize, u64)>;
 
 impl Shape {
-    fn slots(&self, grove: &Grove<Words>, leaf: u32) -> Slots {
+    fn slots(&self, fixture: &TreeFixture<Words>, leaf: u32) -> Slots {
         let place = Area::Leaves.at(u64::from(leaf) * self.bytes as u64);
-        let words = grove.quill.image().words(place, self.bytes / 8).expect("a block");
+        let words = fixture.writer.image().words(place, self.bytes / 8).expect("a block");
         let bits = (self.bits)(words);
         (0..self.slots).filter(|at| bits >> at & 1 == 1).map(|at| (at, words[self.first + 2 * at].read())).collect()
     }
@@ -76,12 +76,12 @@ impl Shape {
 }
 
 /// The leaves, by number.
-fn leaves(shape: &Shape, grove: &Grove<Words>) -> BTreeMap<u32, Slots> {
+fn leaves(shape: &Shape, fixture: &TreeFixture<Words>) -> BTreeMap<u32, Slots> {
     let (mut leaves, mut edge) = (BTreeMap::new(), 0);
     loop {
-        let view = grove.index.view(&grove.root, Toward::Holding(edge));
-        leaves.insert(view.seen.leaf(), shape.slots(grove, view.seen.leaf()));
-        match view.edge {
+        let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(edge));
+        leaves.insert(cursor.leaf_version.leaf(), shape.slots(fixture, cursor.leaf_version.leaf()));
+        match cursor.edge {
             Some(high) => edge = high,
             None => return leaves,
         }
@@ -101,16 +101,16 @@ struct Tally {
 
 /// Checks the cost of each operation of a trace by formula.
 fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
-    let grove = Grove::new(shape.design, Words);
+    let fixture = TreeFixture::new(shape.design, Words);
     let mut tally = Tally::default();
     for i in 0..4_000 {
         let key = order(mixed(i) % 600);
         let removes = mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 13 };
-        let number = || grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf();
-        let (own, before, counts) = (number(), leaves(shape, &grove), grove.counts());
-        let found = if removes { grove.remove(key) } else { grove.put(key, i) };
-        let spent = grove.counts() - counts;
-        let (now, after) = (number(), leaves(shape, &grove));
+        let number = || fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key)).leaf_version.leaf();
+        let (own, before, counts) = (number(), leaves(shape, &fixture), fixture.counts());
+        let found = if removes { fixture.remove(key) } else { fixture.put(key, i) };
+        let spent = fixture.counts() - counts;
+        let (now, after) = (number(), leaves(shape, &fixture));
         let wanted = match (removes, found.is_some()) {
             (true, false) => (0, 0),
             (false, true) => (1, 1),
@@ -161,18 +161,19 @@ fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
 #[test]
 fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     for (shape, planted) in SHAPES.iter().zip([(3, 3), (1, 1)]) {
-        let grove = Grove::new(shape.design, Words);
+        let fixture = TreeFixture::new(shape.design, Words);
         let cost = |before: Counts| {
-            let spent = grove.counts() - before;
+            let spent = fixture.counts() - before;
             (spent.flushes, spent.fences)
         };
-        let before = grove.counts();
-        let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 8).expect("memory");
+        let before = fixture.counts();
+        let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 8).expect("memory");
         assert_eq!(cost(before), planted, "{}", shape.design);
-        let mut stay = grove.quill.clock().check_in().expect("sound");
-        (0..200).for_each(|key| assert_eq!(grove.index.put(&root, &mut stay, key, key, None).expect("memory"), None));
-        let (leaves, before) = (grove.index.audit(&root).leaves, grove.counts());
-        grove.index.uproot(&root, &mut stay, &mut |_| {}).expect("sound");
+        let mut guard = fixture.writer.clock().pin().expect("sound");
+        (0..200)
+            .for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key, None).expect("memory"), None));
+        let (leaves, before) = (fixture.index.audit(&root).leaves, fixture.counts());
+        fixture.index.drop_tree(&root, &mut guard, &mut |_| {}).expect("sound");
         assert!(leaves > 5);
         assert_eq!(cost(before), (leaves, leaves), "{}", shape.design);
     }
@@ -182,10 +183,10 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
 #[test]
 fn uniform_inserts_cost_less_than_two_lines() {
     let spent = SHAPES.map(|shape| {
-        let grove = Grove::new(shape.design, Words);
-        let before = grove.counts();
-        (0..100_000).for_each(|i| assert_eq!(grove.put(mixed(i), i), None));
-        let spent = grove.counts() - before;
+        let fixture = TreeFixture::new(shape.design, Words);
+        let before = fixture.counts();
+        (0..100_000).for_each(|i| assert_eq!(fixture.put(mixed(i), i), None));
+        let spent = fixture.counts() - before;
         (shape.design, spent.flushes, spent.fences)
     });
     assert_eq!(spent, [("lb_tree", 172_498, 138_866), ("holm_strict", 175_764, 157_680)]);

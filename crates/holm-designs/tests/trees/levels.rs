@@ -1,7 +1,7 @@
 //! Designs with durable nodes above the leaves: a shadow of the tree that knows only keys predicts what each operation
 //! flushes and fences, including splits of nodes and growth. A rebuild leaves the nodes as they were.
 
-use crate::grove::{Grove, ORDERS, mixed};
+use crate::fixture::{ORDERS, TreeFixture, mixed};
 use holm_designs::variants;
 use holm_search::Search;
 use holm_tree::Words;
@@ -192,10 +192,10 @@ impl Shadow {
     }
 }
 
-fn spent(grove: &Grove<Words>, operation: impl FnOnce()) -> Cost {
-    let before = grove.counts();
+fn spent(fixture: &TreeFixture<Words>, operation: impl FnOnce()) -> Cost {
+    let before = fixture.counts();
     operation();
-    let spent = grove.counts() - before;
+    let spent = fixture.counts() - before;
     (spent.flushes, spent.fences)
 }
 
@@ -204,28 +204,29 @@ fn spent(grove: &Grove<Words>, operation: impl FnOnce()) -> Cost {
 fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> usize {
     let mut merged = 0;
     for (name, order) in ORDERS {
-        let plant =
-            || Grove::over(|quill| variants::open(design, quill, Words, Search::detect()).expect("such a variant"));
-        let (mut grove, mut shadow) = (plant(), Shadow::new());
+        let create = || {
+            TreeFixture::over(|writer| variants::open(design, writer, Words, Search::detect()).expect("such a variant"))
+        };
+        let (mut fixture, mut shadow) = (create(), Shadow::new());
         for turn in 0..turns {
             // The tree grows, and then it shrinks.
             let grows = turn < turns / 4 * 3;
             let key = order(if grows { turn / 2 + mixed(turn) % 50 } else { mixed(turn) % (turns / 2) });
             let (done, wanted) = if mixed(turn + 7) % 16 < if grows { 3 } else { 15 } {
-                (spent(&grove, || _ = grove.remove(key)), shadow.remove::<L, N>(key))
+                (spent(&fixture, || _ = fixture.remove(key)), shadow.remove::<L, N>(key))
             } else {
-                (spent(&grove, || _ = grove.put(key, turn)), shadow.put::<L, N>(key))
+                (spent(&fixture, || _ = fixture.put(key, turn)), shadow.put::<L, N>(key))
             };
             assert_eq!(done, wanted, "{design}, {name}: turn {turn}, key {key:#x}");
             if turn % 1000 == 999 {
-                let before = grove.counts();
-                grove.rebuild();
+                let before = fixture.counts();
+                fixture.rebuild();
                 let ended = std::mem::take(&mut shadow.given_up);
-                assert!((grove.counts() - before).flushes <= ended, "{design}, {name}: nothing else to repair");
+                assert!((fixture.counts() - before).flushes <= ended, "{design}, {name}: nothing else to repair");
             }
         }
         let pairs: usize = shadow.levels[0].iter().map(Vec::len).sum();
-        assert_eq!(grove.payloads().len(), pairs);
+        assert_eq!(fixture.payloads().len(), pairs);
         assert!(shadow.grown >= growths && shadow.split > 2 * growths, "{name}: {} {}", shadow.grown, shadow.split);
         merged += shadow.merged;
     }

@@ -3,11 +3,11 @@
 mod agree;
 mod borders;
 mod contiguous;
+mod dropped_trees;
 mod emptied;
 mod fills;
+mod fixture;
 mod fronts;
-mod given_up;
-mod grove;
 mod levels;
 mod linked;
 mod locks;

@@ -1,8 +1,8 @@
 //! Byte-string keys over a table in memory, as a store has them in records: heads of eight bytes, which may be equal,
 //! and payloads that lead to the whole key.
 
-use holm_tree::inner::Lead;
-use holm_tree::{Keys, Slot, Texts};
+use holm_tree::inner::NodePrefix;
+use holm_tree::{Keys, LongSeparators, Slot};
 use std::cmp::Ordering;
 use std::sync::{Arc, RwLock};
 
@@ -11,7 +11,7 @@ pub struct Names(Arc<RwLock<Vec<Vec<u8>>>>);
 
 impl Names {
     /// Writes a record. No two records have one payload, and no payload is zero.
-    pub fn lay(&self, key: &[u8]) -> u64 {
+    pub fn write_record(&self, key: &[u8]) -> u64 {
         let mut records = self.0.write().expect("no panic under it");
         records.push(key.to_vec());
         records.len() as u64
@@ -25,33 +25,33 @@ impl Names {
 }
 
 impl Keys for Names {
-    type Probe<'a> = &'a [u8];
-    type Fence = Vec<u8>;
+    type SearchKey<'a> = &'a [u8];
+    type Separator = Vec<u8>;
 
-    fn probe(fence: &Vec<u8>) -> &[u8] {
-        fence
+    fn search_key(separator: &Vec<u8>) -> &[u8] {
+        separator
     }
-    fn fence(probe: &[u8]) -> Vec<u8> {
-        probe.to_vec()
+    fn to_separator(search_key: &[u8]) -> Vec<u8> {
+        search_key.to_vec()
     }
-    fn compare_text(texts: &Texts, number: u32, probe: &[u8]) -> Ordering {
-        texts.compare(number, probe)
+    fn compare_long(long_separators: &LongSeparators, number: u32, search_key: &[u8]) -> Ordering {
+        long_separators.compare(number, search_key)
     }
-    fn head(probe: &[u8], skip: usize) -> u64 {
-        let rest = probe.get(skip..).unwrap_or_default();
+    fn head(search_key: &[u8], skip: usize) -> u64 {
+        let rest = search_key.get(skip..).unwrap_or_default();
         let mut head = [0; 8];
         head.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
         u64::from_be_bytes(head)
     }
-    fn print(probe: &[u8]) -> u8 {
-        probe.iter().fold(0, |print, byte| print ^ byte)
+    fn fingerprint(search_key: &[u8]) -> u8 {
+        search_key.iter().fold(0, |fingerprint, byte| fingerprint ^ byte)
     }
-    fn is(&self, slot: Slot, probe: &[u8]) -> bool {
-        self.read(slot.payload).as_deref() == Some(probe)
+    fn is(&self, slot: Slot, search_key: &[u8]) -> bool {
+        self.read(slot.payload).as_deref() == Some(search_key)
     }
-    fn compare(&self, slot: Slot, skip: usize, probe: &[u8]) -> Ordering {
-        let by_head = slot.head.cmp(&Self::head(probe, skip));
-        by_head.then_with(|| self.read(slot.payload).as_deref().cmp(&Some(probe)))
+    fn compare(&self, slot: Slot, skip: usize, search_key: &[u8]) -> Ordering {
+        let by_head = slot.head.cmp(&Self::head(search_key, skip));
+        by_head.then_with(|| self.read(slot.payload).as_deref().cmp(&Some(search_key)))
     }
     fn order(&self, a: Slot, b: Slot) -> Ordering {
         a.head.cmp(&b.head).then_with(|| self.read(a.payload).cmp(&self.read(b.payload)))
@@ -62,7 +62,7 @@ impl Keys for Names {
     fn rehead(&self, slot: Slot, skip: usize) -> Option<u64> {
         self.read(slot.payload).map(|key| Self::head(&key, skip))
     }
-    fn separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
+    fn shortest_separator(low: &Vec<u8>, high: &Vec<u8>) -> Vec<u8> {
         let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
         high[..high.len().min(same + 1)].to_vec()
     }
@@ -73,17 +73,17 @@ impl Keys for Names {
         // The last common byte may differ within the range if the upper end is just beyond it.
         high.map_or(0, |high| low.iter().zip(high).take_while(|(a, b)| a == b).count())
     }
-    fn text(fence: &Vec<u8>, skip: usize) -> Option<&[u8]> {
-        (fence.len() > skip + 8 || fence.last() == Some(&0)).then_some(fence)
+    fn as_long(separator: &Vec<u8>, skip: usize) -> Option<&[u8]> {
+        (separator.len() > skip + 8 || separator.last() == Some(&0)).then_some(separator)
     }
-    fn from_text(text: &[u8]) -> Vec<u8> {
-        text.to_vec()
+    fn from_long(long: &[u8]) -> Vec<u8> {
+        long.to_vec()
     }
-    fn from_head(probe: &[u8], lead: &Lead, head: u64) -> Vec<u8> {
+    fn from_head(search_key: &[u8], prefix: &NodePrefix, head: u64) -> Vec<u8> {
         let bytes = head.to_be_bytes();
         let kept = 8 - bytes.iter().rev().take_while(|byte| **byte == 0).count();
-        let assured = probe.get(..lead.assured).unwrap_or(probe);
-        [assured, &lead.bytes().collect::<Vec<_>>(), &bytes[..kept]].concat()
+        let assured = search_key.get(..prefix.assured).unwrap_or(search_key);
+        [assured, &prefix.bytes().collect::<Vec<_>>(), &bytes[..kept]].concat()
     }
     fn beyond(key: &Vec<u8>, skip: usize) -> Option<Vec<u8>> {
         let mut end = key.get(..skip)?.to_vec();
@@ -94,7 +94,7 @@ impl Keys for Names {
     fn shares(key: &Vec<u8>, other: &Vec<u8>, skip: usize) -> bool {
         key.get(..skip).is_some_and(|start| other.starts_with(start))
     }
-    fn cut(key: &Vec<u8>, count: usize) -> Vec<u8> {
+    fn truncate(key: &Vec<u8>, count: usize) -> Vec<u8> {
         key[..count.min(key.len())].to_vec()
     }
 }

@@ -1,14 +1,14 @@
 //! SSTree's counts, by formula: an operation's flushes follow from the leaf's subnodes before it. Also its crashes with
 //! other parameters than the list's.
 
-use crate::grove::{Grove, ORDERS, mixed};
+use crate::fixture::{ORDERS, TreeFixture, mixed};
 use crate::names::Names;
 use crate::strict::crashes::every_operation;
 use holm_designs::leaf::ss_tree::{MOVING, STAYING, SsTree};
 use holm_designs::variants;
-use holm_medium::{Area, Ground};
+use holm_medium::{Area, StorageOps};
 use holm_search::Search;
-use holm_tree::{Toward, Words};
+use holm_tree::{SeekTarget, Words};
 
 /// Flushes and fences.
 type Cost = (u64, u64);
@@ -40,12 +40,13 @@ impl Subnode {
 struct Shape(Vec<Subnode>);
 
 impl Shape {
-    fn of(grove: &Grove<Words>, key: u64) -> Self {
-        let mut number = u64::from(grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf());
+    fn of(fixture: &TreeFixture<Words>, key: u64) -> Self {
+        let mut number =
+            u64::from(fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key)).leaf_version.leaf());
         let mut subnodes = vec![];
         let mut bitmap = None;
         while number != 0 {
-            let words = grove.quill.image().words(Area::Leaves.at(number * 256), 32).expect("a block of 256 bytes");
+            let words = fixture.writer.image().words(Area::Leaves.at(number * 256), 32).expect("a block of 256 bytes");
             let bitmap = *bitmap.get_or_insert(words[1].read());
             let region = words[0].read() >> 56 & 3;
             number = words[0].read() & 0xffff_ffff;
@@ -122,25 +123,25 @@ struct Seen {
 
 fn follows(design: &str, most: usize, moves: bool) {
     for (name, order) in ORDERS {
-        let index = |quill| variants::open(design, quill, Words, Search::detect());
-        let index = |quill| match design {
-            "ss_tree" => holm_designs::designs::open(design, quill, Words, Search::detect()),
-            _ => index(quill),
+        let index = |writer| variants::open(design, writer, Words, Search::detect());
+        let index = |writer| match design {
+            "ss_tree" => holm_designs::designs::open(design, writer, Words, Search::detect()),
+            _ => index(writer),
         };
-        let grove = Grove::over(|quill| index(quill).expect("a design of that name"));
+        let fixture = TreeFixture::over(|writer| index(writer).expect("a design of that name"));
         let mut seen = Seen::default();
         for i in 0..6_000 {
             let key = order(mixed(i) % 300);
             let removes = mixed(i + 7) % 16 < [3, 10, 6][i as usize / 500 % 3];
-            let shape = Shape::of(&grove, key);
+            let shape = Shape::of(&fixture, key);
             let found = shape.find(key);
-            let counts = grove.counts();
+            let counts = fixture.counts();
             if removes {
-                grove.remove(key)
+                fixture.remove(key)
             } else {
-                grove.put(key, i)
+                fixture.put(key, i)
             };
-            let spent = grove.counts() - counts;
+            let spent = fixture.counts() - counts;
             let wanted = match (removes, found) {
                 (true, None) => (0, 0),
                 (true, Some(at)) => {
@@ -154,7 +155,7 @@ fn follows(design: &str, most: usize, moves: bool) {
                 (false, None) => shape.insert(most).unwrap_or_else(|| {
                     seen.splits += 1;
                     let pairs = shape.pairs();
-                    let after = Shape::of(&grove, key);
+                    let after = Shape::of(&fixture, key);
                     // A fresh leaf has no more subnodes than its pairs need; the old leaf has the largest number.
                     if after.0.len() < most || after.0[0].keys[1].is_some() && after.pairs() == pairs / 2 + 1 {
                         seen.riders += 1;

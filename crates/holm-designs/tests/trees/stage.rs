@@ -5,17 +5,17 @@
 
 use crate::names::Names;
 use crate::recorded::{Event, Recorded, Words as Bits, crash};
-use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Pen, Pool, Quill};
+use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Storage, WriteHandle, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{Cut, Fate, Fresh, Full, Home, Leaf, Lens, Pairs};
+use holm_tree::leaf::{BlockState, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint};
 use holm_tree::{Keys, Words};
 use std::cell::RefCell;
 use std::ops::Range;
 
 /// Keys by rank, and the worst payloads that the kind of keys allows.
 pub trait Sample: Keys + Clone {
-    fn ranked(&self, rank: usize) -> Self::Fence;
-    fn payload(&self, key: &Self::Fence, turn: u64) -> u64;
+    fn ranked(&self, rank: usize) -> Self::Separator;
+    fn payload(&self, key: &Self::Separator, turn: u64) -> u64;
 }
 
 /// The rank of the greatest key of all.
@@ -36,7 +36,7 @@ impl Sample for Names {
         format!("head{:04}{rank:04}", rank / 4).into_bytes()
     }
     fn payload(&self, key: &Vec<u8>, _: u64) -> u64 {
-        self.lay(key)
+        self.write_record(key)
     }
 }
 
@@ -52,11 +52,11 @@ pub enum Act<F> {
 
 /// A few leaves of a recorded medium; the tree is created in block 1.
 pub struct Stage<L: Leaf, K: Keys> {
-    pub quill: Quill<Recorded>,
+    pub writer: Writer<Recorded>,
     pub keys: K,
-    pub besides: Vec<L::Beside>,
+    pub besides: Vec<L::Volatile>,
     /// Where each range begins, in order, and the leaf's number: the inner nodes' contents.
-    leaves: RefCell<Vec<(K::Fence, u32)>>,
+    leaves: RefCell<Vec<(K::Separator, u32)>>,
 }
 
 pub type Contents<F> = Vec<(F, u64)>;
@@ -66,23 +66,23 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     const NUMBERS: Range<u32> = 512_usize.div_ceil(size_of::<L>()) as u32..(size_of::<Bits>() / size_of::<L>()) as u32;
 
     pub fn new(keys: &S) -> Self {
-        let quill = Pool::open(Recorded::new(), FIRST_EPOCH).expect("it has a block");
-        let besides = (0..Self::NUMBERS.end).map(|_| L::Beside::default()).collect();
-        let stage = Stage { quill, keys: keys.clone(), besides, leaves: RefCell::default() };
-        stage.plant();
+        let writer = Storage::open(Recorded::new(), FIRST_EPOCH).expect("it has a block");
+        let besides = (0..Self::NUMBERS.end).map(|_| L::Volatile::default()).collect();
+        let stage = Stage { writer, keys: keys.clone(), besides, leaves: RefCell::default() };
+        stage.create();
         stage
     }
 
     pub fn medium(&self) -> &Recorded {
-        &self.quill.pool().medium
+        &self.writer.storage().medium
     }
 
-    pub fn pen(&self) -> Pen<'_, Recorded> {
-        self.quill.cut_at(FIRST_EPOCH)
+    pub fn handle(&self) -> WriteHandle<'_, Recorded> {
+        self.writer.begin_write_at(FIRST_EPOCH)
     }
 
-    pub fn lens(&self) -> Lens<'_, S> {
-        Lens { keys: &self.keys, search: Search::portable(), image: Some(self.medium().image()) }
+    pub fn context(&self) -> ReadContext<'_, S> {
+        ReadContext { keys: &self.keys, search: Search::portable(), image: Some(self.medium().image()) }
     }
 
     pub fn leaf(&self, number: u32) -> &L {
@@ -90,17 +90,17 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         self.medium().image().at(Loc::new(Area::Leaves, offset)).expect("as many blocks")
     }
 
-    fn plant(&self) {
+    fn create(&self) {
         let number = Self::NUMBERS.start;
-        let beside = &self.besides[number as usize];
-        self.leaf(number).format(beside, &mut self.pen(), Home { keyspace: 5, skip: 0, first: true });
-        *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
+        let volatile = &self.besides[number as usize];
+        self.leaf(number).format(volatile, &mut self.handle(), Home { keyspace: 5, skip: 0, first: true });
+        *self.leaves.borrow_mut() = vec![(S::Separator::default(), number)];
         self.medium().take();
     }
 
     /// The numbers of a leaf's blocks.
     fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
-        let behind = move |place| self.leaf(leaf).behind(&self.besides[leaf as usize], self.lens(), place);
+        let behind = move |place| self.leaf(leaf).overflow_block(&self.besides[leaf as usize], self.context(), place);
         let behind = (1..L::BLOCKS).map(behind).take_while(|number| *number != 0);
         std::iter::once(leaf).chain(behind)
     }
@@ -109,40 +109,47 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     fn fresh(&self) -> Vec<Fresh<'_, L>> {
         let used: Vec<_> = self.leaves.borrow().iter().flat_map(|leaf| self.blocks_of(leaf.1)).collect();
         let free = Self::NUMBERS.filter(|number| !used.contains(number));
-        free.map(|number| Fresh { number, leaf: self.leaf(number), beside: &self.besides[number as usize] }).collect()
+        free.map(|number| Fresh { number, leaf: self.leaf(number), volatile: &self.besides[number as usize] }).collect()
     }
 
-    pub fn act(&self, act: &Act<S::Fence>) {
-        let mut pen = self.pen();
+    pub fn act(&self, act: &Act<S::Separator>) {
+        let mut handle = self.handle();
         match act {
             Act::Put(key, payload) => {
-                let put = |pen: &mut Pen<'_, Recorded>| {
-                    let (leaf, beside) = self.leaf_of(self.home_of(key));
-                    leaf.insert(beside, self.lens(), pen, S::probe(key), *payload)
+                let put = |handle: &mut WriteHandle<'_, Recorded>| {
+                    let (leaf, volatile) = self.leaf_of(self.home_of(key));
+                    leaf.insert(volatile, self.context(), handle, S::search_key(key), *payload)
                 };
-                if put(&mut pen) == Err(Full) {
+                if put(&mut handle) == Err(Full) {
                     self.split(self.home_of(key));
-                    assert_ne!(put(&mut pen), Err(Full), "room in the leaf");
+                    assert_ne!(put(&mut handle), Err(Full), "room in the leaf");
                 }
             }
             Act::Remove(key) => {
                 if self.leaf_of(self.home_of(key)).0.crowded() {
                     self.split(self.home_of(key));
                 }
-                let (leaf, beside) = self.leaf_of(self.home_of(key));
-                leaf.remove(beside, self.lens(), &mut pen, S::probe(key)).expect("the key is there");
+                let (leaf, volatile) = self.leaf_of(self.home_of(key));
+                leaf.remove(volatile, self.context(), &mut handle, S::search_key(key)).expect("the key is there");
             }
             Act::Split => self.split(0),
             Act::Merge => {
                 let own = [0, 1].map(|index| self.leaves.borrow()[index].1);
                 let fresh = self.fresh().pop().expect("a block is free");
-                let (number, range) = (fresh.number, (&S::Fence::default(), None));
+                let (number, range) = (fresh.number, (&S::Separator::default(), None));
                 let [left, right] = own.map(|number| self.leaf(number));
-                let [beside, theirs] = own.map(|number| &self.besides[number as usize]);
-                if left.absorb(beside, (right, theirs), self.lens(), &mut pen) {
+                let [volatile, theirs] = own.map(|number| &self.besides[number as usize]);
+                if left.absorb(volatile, (right, theirs), self.context(), &mut handle) {
                     self.leaves.borrow_mut().remove(1);
-                } else if left.merge([(own[0], beside), (own[1], theirs)], right, self.lens(), &mut pen, fresh, range) {
-                    *self.leaves.borrow_mut() = vec![(S::Fence::default(), number)];
+                } else if left.merge(
+                    [(own[0], volatile), (own[1], theirs)],
+                    right,
+                    self.context(),
+                    &mut handle,
+                    fresh,
+                    range,
+                ) {
+                    *self.leaves.borrow_mut() = vec![(S::Separator::default(), number)];
                 }
             }
         }
@@ -154,27 +161,27 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         let mut leaves = self.leaves.borrow_mut();
         let (low, own) = leaves[index].clone();
         let high = leaves.get(index + 1).map(|next| next.0.clone());
-        let (leaf, beside) = (self.leaf(own), &self.besides[own as usize]);
-        let split = leaf.split(own, beside, self.lens(), &mut self.pen(), fresh, (&low, high.as_ref()));
+        let (leaf, volatile) = (self.leaf(own), &self.besides[own as usize]);
+        let split = leaf.split(own, volatile, self.context(), &mut self.handle(), fresh, (&low, high.as_ref()));
         leaves[index] = (low, split.left);
         leaves.splice(index + 1..index + 1, split.right);
     }
 
     /// The place of the leaf whose range holds a key.
-    fn home_of(&self, key: &S::Fence) -> usize {
+    fn home_of(&self, key: &S::Separator) -> usize {
         self.leaves.borrow().partition_point(|leaf| leaf.0 <= *key) - 1
     }
 
-    fn leaf_of(&self, index: usize) -> (&L, &L::Beside) {
+    fn leaf_of(&self, index: usize) -> (&L, &L::Volatile) {
         let number = self.leaves.borrow()[index].1;
         (self.leaf(number), &self.besides[number as usize])
     }
 
     pub fn load(&self, image: &Bits) {
-        let mut pen = self.pen();
+        let mut handle = self.handle();
         for (word, value) in self.medium().words().iter().zip(image) {
             if word.read() != *value {
-                pen.write(word, *value);
+                handle.write(word, *value);
             }
         }
         self.medium().take();
@@ -183,74 +190,76 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     /// Recovers as a rebuild does: each block, then the chain if there is one.
     pub fn recover(&self) -> Result<(), String> {
         let said = |error: holm_medium::MediumError| error.to_string();
-        let mut pen = self.pen();
+        let mut handle = self.handle();
         let mut live = vec![];
         for number in Self::NUMBERS {
-            let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
+            let (leaf, volatile) = (self.leaf(number), &self.besides[number as usize]);
             let peer = |number| (number < Self::NUMBERS.end).then(|| self.leaf(number));
-            if leaf.recover(number, beside, &mut pen, Cut::At(FIRST_EPOCH - 1), &peer).map_err(said)? != Fate::Free {
+            if leaf.recover(number, volatile, &mut handle, RecoveryPoint::At(FIRST_EPOCH - 1), &peer).map_err(said)?
+                != BlockState::Free
+            {
                 live.push(number);
             }
         }
         // As in the rebuild, once for all leaves.
-        pen.fence();
-        if L::CARD.linked {
-            live = self.chain(&mut pen)?;
+        handle.fence();
+        if L::CAPABILITIES.linked {
+            live = self.chain(&mut handle)?;
         } else {
             let behind: Vec<_> = live.iter().filter_map(|number| self.blocks_of(*number).nth(1)).collect();
             live.retain(|number| !behind.contains(number));
             let mut kept = vec![];
             for number in live {
-                let beside = &self.besides[number as usize];
-                if self.leaf(number).normalise(number, beside, self.lens(), &mut pen, false).map_err(said)? {
+                let volatile = &self.besides[number as usize];
+                if self.leaf(number).scrub_leaf(number, volatile, self.context(), &mut handle, false).map_err(said)? {
                     kept.push(number);
                 }
             }
             live = kept;
         }
-        pen.fence();
+        handle.fence();
         let mut leaves = vec![];
         for number in live {
-            self.leaf(number).rederive(&self.besides[number as usize], self.lens());
+            self.leaf(number).rebuild_volatile(&self.besides[number as usize], self.context());
             let first = self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default();
-            leaves.push((self.leaf(number).low(self.lens()).unwrap_or(first), number));
+            leaves.push((self.leaf(number).low(self.context()).unwrap_or(first), number));
         }
-        if !L::CARD.linked {
+        if !L::CAPABILITIES.linked {
             leaves.sort_unstable();
-            self.divide(&leaves, &mut pen)?;
+            self.divide(&leaves, &mut handle)?;
         }
         if let Some(first) = leaves.first_mut() {
-            first.0 = S::Fence::default();
+            first.0 = S::Separator::default();
         }
         *self.leaves.borrow_mut() = leaves;
         Ok(())
     }
 
     /// As in the rebuild: resolves leaves that overlap with their right neighbours.
-    fn divide(&self, leaves: &[(S::Fence, u32)], pen: &mut Pen<'_, Recorded>) -> Result<(), String> {
+    fn divide(&self, leaves: &[(S::Separator, u32)], handle: &mut WriteHandle<'_, Recorded>) -> Result<(), String> {
         for pair in leaves.windows(2) {
             let [left, right] = [pair[0].1, pair[1].1];
             let last = self.pairs(left)?.last().map(|pair| pair.0.clone());
             if last.is_some_and(|last| last >= pair[1].0) {
-                let (leaf, beside) = (self.leaf(left), &self.besides[left as usize]);
-                leaf.mend(beside, self.lens(), pen, Some(self.leaf(right)));
-                pen.fence();
-                leaf.rederive(beside, self.lens());
+                let (leaf, volatile) = (self.leaf(left), &self.besides[left as usize]);
+                leaf.repair_link(volatile, self.context(), handle, Some(self.leaf(right)));
+                handle.fence();
+                leaf.rebuild_volatile(volatile, self.context());
             }
         }
         Ok(())
     }
 
-    fn chain(&self, pen: &mut Pen<'_, Recorded>) -> Result<Vec<u32>, String> {
+    fn chain(&self, handle: &mut WriteHandle<'_, Recorded>) -> Result<Vec<u32>, String> {
         let mut reached = vec![Self::NUMBERS.start];
         loop {
             let at = reached[reached.len() - 1];
-            let (leaf, beside, next) = (self.leaf(at), &self.besides[at as usize], self.leaf(at).next());
+            let (leaf, volatile, next) = (self.leaf(at), &self.besides[at as usize], self.leaf(at).next());
             if next >= Self::NUMBERS.end {
                 return Err(format!("the chain leads to {next}"));
             }
-            leaf.mend(beside, self.lens(), pen, (next != 0).then(|| self.leaf(next)));
-            leaf.rederive(beside, self.lens());
+            leaf.repair_link(volatile, self.context(), handle, (next != 0).then(|| self.leaf(next)));
+            leaf.rebuild_volatile(volatile, self.context());
             match next {
                 0 => return Ok(reached),
                 _ if reached.len() == self.besides.len() => return Err("the chain is a circle".into()),
@@ -260,15 +269,15 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     }
 
     /// The pairs of a leaf in order; a search must find each of them, too.
-    fn pairs(&self, number: u32) -> Result<Contents<S::Fence>, String> {
-        let (leaf, beside) = (self.leaf(number), &self.besides[number as usize]);
+    fn pairs(&self, number: u32) -> Result<Contents<S::Separator>, String> {
+        let (leaf, volatile) = (self.leaf(number), &self.besides[number as usize]);
         let mut pairs = Pairs::default();
-        leaf.gather(beside, self.lens(), &mut pairs);
+        leaf.leaf_pairs(volatile, self.context(), &mut pairs);
         pairs.sort(&self.keys, Search::portable(), leaf.skip());
         let mut found = vec![];
         for slot in pairs.iter() {
             let key = self.keys.key(*slot).ok_or_else(|| format!("no record behind {slot:?}"))?;
-            if leaf.get(beside, self.lens(), S::probe(&key)) != Some(slot.payload) {
+            if leaf.get(volatile, self.context(), S::search_key(&key)) != Some(slot.payload) {
                 return Err(format!("{key:?} is there and not found"));
             }
             found.push((key, slot.payload));
@@ -277,13 +286,13 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
     }
 
     /// The pairs of the first leaf.
-    pub fn lowest(&self) -> Contents<S::Fence> {
+    pub fn lowest(&self) -> Contents<S::Separator> {
         let number = self.leaves.borrow()[0].1;
         self.pairs(number).expect("a sound leaf")
     }
 
     /// All pairs, leaf by leaf.
-    pub fn contents(&self) -> Result<Contents<S::Fence>, String> {
+    pub fn contents(&self) -> Result<Contents<S::Separator>, String> {
         let leaves: Result<Vec<_>, _> = self.leaves.borrow().iter().map(|leaf| self.pairs(leaf.1)).collect();
         let all = leaves?.concat();
         if all.is_sorted_by(|a, b| a.0 < b.0) { Ok(all) } else { Err(format!("out of order: {all:?}")) }
@@ -311,7 +320,7 @@ pub enum LeftOut {
 pub fn explore<L: Leaf, S: Sample>(
     stage: &Stage<L, S>,
     start: &Bits,
-    acts: &[Act<S::Fence>],
+    acts: &[Act<S::Separator>],
     left_out: LeftOut,
 ) -> Verdict {
     stage.load(start);
@@ -320,7 +329,7 @@ pub fn explore<L: Leaf, S: Sample>(
     let wrote = stage.medium().take();
     if stage.leaves.borrow().is_empty() {
         // Designs without a chain do not find an empty leaf.
-        stage.plant();
+        stage.create();
     } else {
         assert_eq!(wrote, idle, "recovery writes nothing to a leaf that no crash has touched");
     }

@@ -6,11 +6,11 @@ mod counts;
 pub mod crashes;
 
 use crate::agree;
-use crate::grove::{Grove, mixed};
+use crate::fixture::{TreeFixture, mixed};
 use crate::names::Names;
 use holm_designs::designs;
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Toward, Words};
+use holm_tree::{Design, SeekTarget, Words};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 macro_rules! tests {
@@ -19,27 +19,27 @@ macro_rules! tests {
             mod $name {
                 use super::*;
 
-                const CARD: holm_tree::leaf::Card = <designs::$name as Design>::Leaf::CARD;
-                const STRICT: bool = CARD.keeps && !CARD.defers;
+                const CAPABILITIES: holm_tree::leaf::Capabilities = <designs::$name as Design>::Leaf::CAPABILITIES;
+                const STRICT: bool = CAPABILITIES.stores_pairs && !CAPABILITIES.per_epoch;
 
                 #[test]
                 fn words_agree_with_a_map_for_any_keys_and_values() {
-                    if CARD.keeps {
-                        agree::words(|| Grove::new(stringify!($name), Words), 1_500);
+                    if CAPABILITIES.stores_pairs {
+                        agree::words(|| TreeFixture::new(stringify!($name), Words), 1_500);
                     }
                 }
 
                 #[test]
                 fn byte_strings_with_equal_heads_agree_with_a_map() {
-                    if CARD.keeps && !CARD.needs_whole_keys {
-                        agree::names(|names| Grove::new(stringify!($name), names));
+                    if CAPABILITIES.stores_pairs && !CAPABILITIES.needs_whole_keys {
+                        agree::names(|names| TreeFixture::new(stringify!($name), names));
                     }
                 }
 
                 #[test]
                 fn readers_beside_writers_see_what_is_there() {
                     if STRICT {
-                        readers_beside_writers(&Grove::new(stringify!($name), Words));
+                        readers_beside_writers(&TreeFixture::new(stringify!($name), Words));
                     }
                 }
 
@@ -52,7 +52,7 @@ macro_rules! tests {
 
                 #[test]
                 fn keys_with_few_heads_survive_every_crash() {
-                    if STRICT && !CARD.needs_whole_keys {
+                    if STRICT && !CAPABILITIES.needs_whole_keys {
                         crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
                     }
                 }
@@ -63,16 +63,16 @@ macro_rules! tests {
 
 holm_designs::for_each_design!(tests);
 
-pub fn readers_beside_writers(grove: &Grove<Words>) {
+pub fn readers_beside_writers(fixture: &TreeFixture<Words>) {
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)
             .map(|thread| {
                 scope.spawn(move || {
                     for i in 0..20_000 {
-                        assert_eq!(grove.put(mixed(i * 2 + thread), i), None);
+                        assert_eq!(fixture.put(mixed(i * 2 + thread), i), None);
                         if i % 3 == 2 {
-                            assert_eq!(grove.remove(mixed((i - 1) * 2 + thread)), Some(i - 1));
+                            assert_eq!(fixture.remove(mixed((i - 1) * 2 + thread)), Some(i - 1));
                         }
                     }
                 })
@@ -84,20 +84,20 @@ pub fn readers_beside_writers(grove: &Grove<Words>) {
                 // Pairs that are never removed: once seen, always seen.
                 let mut seen = 0;
                 while !done.load(Relaxed) {
-                    while grove.get(mixed(seen * 2 + thread)).is_some() {
+                    while fixture.get(mixed(seen * 2 + thread)).is_some() {
                         seen += 3;
                     }
                     for i in (0..seen).step_by(3) {
-                        assert_eq!(grove.get(mixed(i * 2 + thread)), Some(i));
+                        assert_eq!(fixture.get(mixed(i * 2 + thread)), Some(i));
                     }
-                    let view = grove.index.view(&grove.root, Toward::Holding(mixed(seen)));
-                    assert!(view.pairs.is_sorted_by(|a, b| a.head < b.head));
+                    let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(mixed(seen)));
+                    assert!(cursor.pairs.is_sorted_by(|a, b| a.head < b.head));
                 }
             });
         }
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         done.store(true, Relaxed);
     });
-    assert_eq!(grove.root.pairs(), 2 * (20_000 - 6_666));
-    assert_eq!(grove.payloads().len() as u64, grove.root.pairs());
+    assert_eq!(fixture.root.pairs(), 2 * (20_000 - 6_666));
+    assert_eq!(fixture.payloads().len() as u64, fixture.root.pairs());
 }

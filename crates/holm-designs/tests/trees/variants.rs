@@ -3,25 +3,28 @@
 
 use crate::agree;
 use crate::fills::every_operation;
-use crate::grove::{Grove, ORDERS, Order, mixed};
+use crate::fixture::{ORDERS, Order, TreeFixture, mixed};
 use crate::names::Names;
 use holm_designs::guide::{Aside, Fingerprints, Guide, Halving, Linear, Sentinels, Vector};
 use holm_designs::leaf::circ::Circ;
 use holm_designs::leaf::fast_fair::FastFair;
 use holm_designs::variants::{
-    self, CARDS, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k, holm_prints_aside,
+    self, CAPABILITIES, bd_tree_chained, circ_sentinels, fast_fair_fingerprints_4k, fast_fair_sentinels_4k,
+    holm_prints_aside,
 };
 use holm_search::Search;
-use holm_tree::{Design, Forest, Words};
+use holm_tree::{Design, TreeSet, Words};
 use std::collections::BTreeMap;
 
-fn plant(variant: &str) -> Grove<Words> {
-    Grove::over(|quill| variants::open(variant, quill, Words, Search::detect()).expect("a variant of that name"))
+fn create(variant: &str) -> TreeFixture<Words> {
+    TreeFixture::over(|writer| {
+        variants::open(variant, writer, Words, Search::detect()).expect("a variant of that name")
+    })
 }
 
 #[test]
 fn words_agree_with_a_map_for_any_keys_and_values() {
-    CARDS.iter().for_each(|(name, _)| agree::words(|| plant(name), if is_long(name) { 700 } else { 400 }));
+    CAPABILITIES.iter().for_each(|(name, _)| agree::words(|| create(name), if is_long(name) { 700 } else { 400 }));
 }
 
 fn is_long(variant: &str) -> bool {
@@ -29,7 +32,9 @@ fn is_long(variant: &str) -> bool {
 }
 
 fn names_agree<D: Design>() {
-    agree::names(|names| Grove::over(|quill| Box::new(Forest::<_, D, _>::new(quill, names, Search::detect()))));
+    agree::names(|names| {
+        TreeFixture::over(|writer| Box::new(TreeSet::<_, D, _>::new(writer, names, Search::detect())))
+    });
 }
 
 #[test]
@@ -46,32 +51,32 @@ fn byte_strings_with_equal_heads_agree_with_a_map() {
 #[test]
 fn every_search_of_upper_nodes_finds_every_pair() {
     let ways = ["_halved", "_interpolated", "_wide"];
-    for (name, _) in CARDS.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
+    for (name, _) in CAPABILITIES.iter().filter(|(name, _)| ways.iter().any(|way| name.contains(way))) {
         for (order_name, order) in ORDERS {
             let mut keys: Vec<_> = (0..20_000).map(order).collect();
-            let grove = plant(name);
+            let fixture = create(name);
             for key in &keys {
-                grove.put(*key, !key);
+                fixture.put(*key, !key);
             }
-            assert!(keys.iter().all(|key| grove.get(*key) == Some(!key)), "{name}, {order_name}");
+            assert!(keys.iter().all(|key| fixture.get(*key) == Some(!key)), "{name}, {order_name}");
             keys.sort_unstable();
             keys.dedup();
-            assert!(grove.payloads().into_iter().eq(keys.iter().map(|key| !key)), "{name}, {order_name}");
+            assert!(fixture.payloads().into_iter().eq(keys.iter().map(|key| !key)), "{name}, {order_name}");
         }
     }
 }
 
 /// Flushes and fences of each operation of a trace.
-fn spent(grove: &Grove<Words>, order: Order) -> Vec<(u64, u64)> {
+fn spent(fixture: &TreeFixture<Words>, order: Order) -> Vec<(u64, u64)> {
     let operation = |i: u64| {
         let key = order(mixed(i) % 900 + i / 4);
-        let before = grove.counts();
+        let before = fixture.counts();
         if mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 12 } {
-            grove.remove(key)
+            fixture.remove(key)
         } else {
-            grove.put(key, i)
+            fixture.put(key, i)
         };
-        let spent = grove.counts() - before;
+        let spent = fixture.counts() - before;
         (spent.flushes, spent.fences)
     };
     (0..3_000).map(operation).collect()
@@ -93,11 +98,11 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
     for (order_name, order) in ORDERS {
         let mut bases = BTreeMap::new();
         for base in BASES {
-            bases.insert(kin(base), spent(&Grove::new(base, Words), order));
+            bases.insert(kin(base), spent(&TreeFixture::new(base, Words), order));
         }
         let several = |name: &str| name.starts_with("ss_tree") || name.starts_with("holm");
-        for (name, _) in CARDS.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {
-            let spent = spent(&plant(name), order);
+        for (name, _) in CAPABILITIES.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {
+            let spent = spent(&create(name), order);
             // Of the longer nodes, the first one in the list is the plain one.
             assert!(*bases.entry(kin(name)).or_insert_with(|| spent.clone()) == spent, "{name}, {order_name}");
         }

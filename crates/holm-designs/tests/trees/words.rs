@@ -1,41 +1,41 @@
 //! A tree set of words over plain memory, against the standard library's map.
 
 use holm_designs::designs;
-use holm_medium::{FIRST_EPOCH, Ground, Mapped, MappedOptions, Pool, Quill};
+use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::Cut;
-use holm_tree::{Index, Root, Toward, View, Words};
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Index, LeafCursor, SeekTarget, TreeRoot, Words};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-struct Grove {
-    quill: Arc<Quill<Mapped>>,
+struct TreeFixture {
+    writer: Arc<Writer<Mapped>>,
     index: Box<dyn Index<Words>>,
 }
 
-fn grove() -> Grove {
+fn fixture() -> TreeFixture {
     let medium = Mapped::anonymous(MappedOptions::default()).expect("address space");
-    let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-    let index = designs::open("buffered", quill.clone(), Words, Search::detect()).expect("a design of that name");
-    Grove { quill, index }
+    let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+    let index = designs::open("buffered", writer.clone(), Words, Search::detect()).expect("a design of that name");
+    TreeFixture { writer, index }
 }
 
-impl Grove {
-    fn put(&self, root: &Root, key: u64, payload: u64) -> Option<u64> {
-        let mut stay = self.quill.clock().check_in().expect("a sound pool");
-        self.index.put(root, &mut stay, key, payload, None).expect("memory").map(|old| old.payload)
+impl TreeFixture {
+    fn put(&self, root: &TreeRoot, key: u64, payload: u64) -> Option<u64> {
+        let mut guard = self.writer.clock().pin().expect("a sound storage");
+        self.index.put(root, &mut guard, key, payload, None).expect("memory").map(|old| old.payload)
     }
-    fn remove(&self, root: &Root, key: u64) -> Option<u64> {
-        let mut stay = self.quill.clock().check_in().expect("a sound pool");
-        self.index.remove(root, &mut stay, key, None).expect("memory").map(|old| old.payload)
+    fn remove(&self, root: &TreeRoot, key: u64) -> Option<u64> {
+        let mut guard = self.writer.clock().pin().expect("a sound storage");
+        self.index.remove(root, &mut guard, key, None).expect("memory").map(|old| old.payload)
     }
-    fn all(&self, root: &Root) -> Vec<(u64, u64)> {
+    fn all(&self, root: &TreeRoot) -> Vec<(u64, u64)> {
         let mut all = vec![];
         let mut edge = 0;
         loop {
-            let view = self.index.view(root, Toward::Holding(edge));
-            all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
-            match view.edge {
+            let cursor = self.index.cursor_at(root, SeekTarget::Holding(edge));
+            all.extend(cursor.pairs.iter().map(|slot| (slot.head, slot.payload)));
+            match cursor.edge {
                 Some(high) => edge = high,
                 None => return all,
             }
@@ -52,14 +52,15 @@ fn mixed(i: u64) -> u64 {
 #[test]
 fn ascending_keys_leave_full_leaves_behind() {
     let leaves = |keys: &mut dyn Iterator<Item = u64>| {
-        let grove = grove();
-        let mut root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 7).expect("memory");
-        keys.for_each(|key| assert_eq!(grove.put(&root, key, !key), None));
-        let found = grove.index.audit(&root);
+        let fixture = fixture();
+        let mut root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 7).expect("memory");
+        keys.for_each(|key| assert_eq!(fixture.put(&root, key, !key), None));
+        let found = fixture.index.audit(&root);
         assert!(found.faults.is_empty(), "{:?}", found.faults);
-        let cut = Cut::Visible;
-        root = grove.index.rebuild(cut, grove.quill.clock().active(), 1).expect("sound").roots.remove(0);
-        assert_eq!(grove.all(&root), (0..2_800).map(|key| (key, !key)).collect::<Vec<_>>());
+        let recovery_point = RecoveryPoint::Visible;
+        root =
+            fixture.index.rebuild(recovery_point, fixture.writer.clock().active(), 1).expect("sound").roots.remove(0);
+        assert_eq!(fixture.all(&root), (0..2_800).map(|key| (key, !key)).collect::<Vec<_>>());
         found.leaves
     };
     assert_eq!(leaves(&mut (0..2_800)), 100);
@@ -68,8 +69,8 @@ fn ascending_keys_leave_full_leaves_behind() {
 
 #[test]
 fn agrees_with_a_map_through_splits_merges_ticks_and_a_rebuild() {
-    let grove = grove();
-    let mut root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 7).expect("memory");
+    let fixture = fixture();
+    let mut root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 7).expect("memory");
     let mut map = BTreeMap::new();
     for i in 0..60_000u64 {
         let key = match mixed(i) % 8 {
@@ -79,44 +80,47 @@ fn agrees_with_a_map_through_splits_merges_ticks_and_a_rebuild() {
             _ => mixed(i / 2) % 20_000,
         };
         if mixed(i + 1).is_multiple_of(3) || i > 50_000 {
-            assert_eq!(grove.remove(&root, key), map.remove(&key), "remove {key} at {i}");
+            assert_eq!(fixture.remove(&root, key), map.remove(&key), "remove {key} at {i}");
         } else {
-            assert_eq!(grove.put(&root, key, mixed(i) % 5), map.insert(key, mixed(i) % 5), "put {key} at {i}");
+            assert_eq!(fixture.put(&root, key, mixed(i) % 5), map.insert(key, mixed(i) % 5), "put {key} at {i}");
         }
         if i % 700 == 0 {
-            grove.quill.advance().expect("sound");
+            fixture.writer.end_epoch().expect("sound");
         }
         if i % 20_000 == 9_999 {
-            let audit = grove.index.audit(&root);
+            let audit = fixture.index.audit(&root);
             assert_eq!(audit.faults, Vec::<String>::new());
-            grove.quill.advance().expect("sound");
-            let rebuilt = grove.index.rebuild(Cut::Visible, grove.quill.clock().active(), 2).expect("sound leaves");
+            fixture.writer.end_epoch().expect("sound");
+            let rebuilt = fixture
+                .index
+                .rebuild(RecoveryPoint::Visible, fixture.writer.clock().active(), 2)
+                .expect("sound leaves");
             root = rebuilt.roots.into_iter().next().expect("one tree");
             assert_eq!(root.keyspace(), 7);
         }
     }
-    assert_eq!(grove.index.audit(&root).faults, Vec::<String>::new());
-    assert_eq!(grove.all(&root), map.clone().into_iter().collect::<Vec<_>>());
+    assert_eq!(fixture.index.audit(&root).faults, Vec::<String>::new());
+    assert_eq!(fixture.all(&root), map.clone().into_iter().collect::<Vec<_>>());
     assert_eq!(root.pairs(), map.len() as u64);
     for key in map.keys().copied().collect::<Vec<_>>() {
-        assert_eq!(grove.remove(&root, key), map.remove(&key));
+        assert_eq!(fixture.remove(&root, key), map.remove(&key));
     }
-    assert_eq!(grove.all(&root), []);
-    assert_eq!(grove.put(&root, 3, 3), None);
-    assert_eq!(grove.index.get(&root, 3).payload, Some(3));
+    assert_eq!(fixture.all(&root), []);
+    assert_eq!(fixture.put(&root, 3, 3), None);
+    assert_eq!(fixture.index.get(&root, 3).payload, Some(3));
 }
 
 #[test]
 fn backward_scans_visit_every_pair() {
-    let grove = grove();
-    let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
-    (0..5_000).for_each(|key| assert_eq!(grove.put(&root, key * 3, key), None));
+    let fixture = fixture();
+    let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 0).expect("memory");
+    (0..5_000).for_each(|key| assert_eq!(fixture.put(&root, key * 3, key), None));
     let mut all = vec![];
-    let mut view = grove.index.view(&root, Toward::Last);
+    let mut cursor = fixture.index.cursor_at(&root, SeekTarget::Last);
     loop {
-        all.extend(view.pairs.iter().rev().map(|slot| slot.head));
-        match view.edge {
-            Some(low) => view = grove.index.view(&root, Toward::Below(low)),
+        all.extend(cursor.pairs.iter().rev().map(|slot| slot.head));
+        match cursor.edge {
+            Some(low) => cursor = fixture.index.cursor_at(&root, SeekTarget::Below(low)),
             None => break,
         }
     }
@@ -126,30 +130,30 @@ fn backward_scans_visit_every_pair() {
 /// A scan reads the next leaf while it copies one; a leaf that changed since is read again.
 #[test]
 fn a_leaf_read_ahead_counts_only_while_unchanged() {
-    let grove = grove();
-    let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
+    let fixture = fixture();
+    let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 0).expect("memory");
     let mut map: BTreeMap<u64, u64> = (0..1_000).map(|key| (key * 3, key)).collect();
-    map.iter().for_each(|(key, payload)| assert_eq!(grove.put(&root, *key, *payload), None));
-    let mut view = View::default();
+    map.iter().for_each(|(key, payload)| assert_eq!(fixture.put(&root, *key, *payload), None));
+    let mut cursor = LeafCursor::default();
     for forward in [true, false] {
         let mut edge = if forward { 0 } else { 3_000 };
         let (mut leaves, mut foreseen, mut changed) = (0, 0, false);
         loop {
-            let toward = if forward { Toward::Holding(edge) } else { Toward::Below(edge) };
-            grove.index.look(&root, toward, usize::MAX, &mut view);
-            let next = view.edge.unwrap_or(if forward { u64::MAX } else { 0 });
-            let found: Vec<_> = view.pairs.iter().map(|slot| (slot.head, slot.payload)).collect();
+            let target = if forward { SeekTarget::Holding(edge) } else { SeekTarget::Below(edge) };
+            fixture.index.copy_leaf(&root, target, usize::MAX, &mut cursor);
+            let next = cursor.edge.unwrap_or(if forward { u64::MAX } else { 0 });
+            let found: Vec<_> = cursor.pairs.iter().map(|slot| (slot.head, slot.payload)).collect();
             let range = if forward { edge..next } else { next..edge };
             assert_eq!(found, map.range(range).map(|(key, payload)| (*key, *payload)).collect::<Vec<_>>());
-            assert!(!(changed && view.foreseen), "it has changed since");
-            (leaves, foreseen) = (leaves + 1, foreseen + usize::from(view.foreseen));
+            assert!(!(changed && cursor.was_ahead), "it has changed since");
+            (leaves, foreseen) = (leaves + 1, foreseen + usize::from(cursor.was_ahead));
             changed = false;
-            if let (0, Some(slot)) = (leaves % 3, view.ahead.pairs.first()) {
+            if let (0, Some(slot)) = (leaves % 3, cursor.ahead.pairs.first()) {
                 changed = true;
                 map.insert(slot.head, slot.payload + 5_000);
-                assert_eq!(grove.put(&root, slot.head, slot.payload + 5_000), Some(slot.payload));
+                assert_eq!(fixture.put(&root, slot.head, slot.payload + 5_000), Some(slot.payload));
             }
-            match view.edge {
+            match cursor.edge {
                 Some(next) => edge = next,
                 None => break,
             }
@@ -160,19 +164,19 @@ fn a_leaf_read_ahead_counts_only_while_unchanged() {
 
 #[test]
 fn many_threads_lose_nothing() {
-    let grove = grove();
-    let root = grove.index.plant(&mut grove.quill.clock().check_in().expect("sound"), 0).expect("memory");
+    let fixture = fixture();
+    let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 0).expect("memory");
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writers: Vec<_> = (0..3u64)
             .map(|thread| {
-                let (grove, root) = (&grove, &root);
+                let (fixture, root) = (&fixture, &root);
                 scope.spawn(move || {
                     for i in 0..30_000 {
-                        assert_eq!(grove.put(root, mixed(i * 3 + thread), i), None);
+                        assert_eq!(fixture.put(root, mixed(i * 3 + thread), i), None);
                         if i % 5 == 4 {
                             let gone = mixed((i - 2) * 3 + thread);
-                            assert_eq!(grove.remove(root, gone), Some(i - 2));
+                            assert_eq!(fixture.remove(root, gone), Some(i - 2));
                         }
                     }
                 })
@@ -180,7 +184,7 @@ fn many_threads_lose_nothing() {
             .collect();
         scope.spawn(|| {
             while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                grove.quill.advance().expect("sound");
+                fixture.writer.end_epoch().expect("sound");
                 std::thread::yield_now();
             }
         });
@@ -190,7 +194,7 @@ fn many_threads_lose_nothing() {
                 i += 1;
                 let thread = i % 3;
                 let at = mixed(i) % 30_000;
-                if let Some(payload) = grove.index.get(&root, mixed(at * 3 + thread)).payload {
+                if let Some(payload) = fixture.index.get(&root, mixed(at * 3 + thread)).payload {
                     assert_eq!(payload, at);
                 }
             }
@@ -199,5 +203,5 @@ fn many_threads_lose_nothing() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
     assert_eq!(root.pairs(), 3 * (30_000 - 6_000));
-    assert_eq!(grove.index.audit(&root).faults, Vec::<String>::new());
+    assert_eq!(fixture.index.audit(&root).faults, Vec::<String>::new());
 }

@@ -1,6 +1,6 @@
 //! Nodes as in the paper: separators in one area, identifiers in another. Each node's slots are contiguous in both.
 
-use super::{Nodes, Roll, children, in_two_halves};
+use super::{Nodes, OverflowBlocks, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct Apart<K: Key, C, Q> {
     separators: Area<K::Lane>,
     identifiers: Area<u32>,
-    roll: Roll,
+    roll: OverflowBlocks,
     level: PhantomData<(C, Q)>,
 }
 
@@ -45,18 +45,18 @@ impl<K: Key, C: Level, Q: Search> Nodes<K> for Apart<K, C, Q> {
 
     fn new() -> Self {
         let (separators, identifiers) = (Area::new(C::PAGES), Area::new(C::PAGES));
-        Self { separators, identifiers, roll: Roll::new(C::PAGES), level: PhantomData }
+        Self { separators, identifiers, roll: OverflowBlocks::new(C::PAGES), level: PhantomData }
     }
 
     fn bytes(&self) -> usize {
         self.separators.bytes() + self.identifiers.bytes() + self.roll.bytes()
     }
 
-    fn roll(&self) -> &Roll {
+    fn roll(&self) -> &OverflowBlocks {
         &self.roll
     }
 
-    fn roll_mut(&mut self) -> &mut Roll {
+    fn roll_mut(&mut self) -> &mut OverflowBlocks {
         &mut self.roll
     }
 

@@ -10,7 +10,7 @@
 //! which no key exceeds. Each sample is the last separator of its row or of its stride; where there is no such row, it
 //! is the greatest lane. So however many samples are below a key, the node has one more row and one more stride.
 
-use super::{Layout, Nodes, Roll, children, in_two_halves};
+use super::{Layout, Nodes, OverflowBlocks, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -36,7 +36,7 @@ pub struct Rows<K: Key, C> {
     /// For each node its samples and its rows: separators, and the identifiers that [`Rows::row_children`] returns as
     /// numbers.
     lanes: Area<K::Lane>,
-    roll: Roll,
+    roll: OverflowBlocks,
     level: PhantomData<C>,
 }
 
@@ -168,18 +168,18 @@ impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
 
     fn new() -> Self {
         const { assert!(Self::FIRST_CHILDREN.is_multiple_of(ROW) && Self::SAMPLES > 0 && LINE_BYTES == 64) };
-        Self { lanes: Area::new(C::PAGES), roll: Roll::new(C::PAGES), level: PhantomData }
+        Self { lanes: Area::new(C::PAGES), roll: OverflowBlocks::new(C::PAGES), level: PhantomData }
     }
 
     fn bytes(&self) -> usize {
         self.lanes.bytes() + self.roll.bytes()
     }
 
-    fn roll(&self) -> &Roll {
+    fn roll(&self) -> &OverflowBlocks {
         &self.roll
     }
 
-    fn roll_mut(&mut self) -> &mut Roll {
+    fn roll_mut(&mut self) -> &mut OverflowBlocks {
         &mut self.roll
     }
 

@@ -7,13 +7,13 @@
 //! the checkpoint applies the log to the files. A crash in the middle finds the old superblock and the same log, and
 //! applies it again: exact for every design, whether it keeps versions or not.
 
-use super::keeper::Shared;
+use super::background::Shared;
 use super::open::sum_leaves;
 use super::{Journaled, SMALL_EXTENT, area_path, due};
 use crate::error::{MediumError, Result};
 use crate::loc::parts;
 use crate::log::replay_until;
-use crate::superblock::{ImageKind, State, Superblock, pool_path};
+use crate::superblock::{ImageKind, State, Superblock, superblock_path};
 use crate::vfs::write_all_at;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -33,7 +33,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
             return Ok(());
         }
         let until = if journal.log.is_other_needed() { journal.until } else { journal.epoch };
-        if state == State::Dirty && !shared.pool().space.retention().may_release_log(until) {
+        if state == State::Dirty && !shared.storage().space.retention().may_release_log(until) {
             // A floor retains what this would release. Closing does not wait for it.
             return Ok(());
         }
@@ -42,7 +42,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
         }
         journal.until
     };
-    let medium = &shared.pool().medium;
+    let medium = &shared.storage().medium;
     if medium.kind == ImageKind::Private {
         match apply(shared, medium) {
             // Nothing is synced yet and the old half is as it was: applied again from its start when there is space.
@@ -60,15 +60,15 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
     let leaves_sum = if state == State::Clean { sum_leaves(&medium.dir, &medium.files, lengths[0])? } else { 0 };
     let mut journal = shared.journal();
     let start = journal.log.start();
-    let path = pool_path(&medium.dir);
+    let path = superblock_path(&medium.dir);
     let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
     // After the data: written first, a crash would start the replay behind lines that no file has.
-    next.write(&*journal.pool, &path)?;
+    next.write(&*journal.superblock_file, &path)?;
     journal.superblock = next;
     // And only now may the old half be overwritten.
     journal.log.release();
     if state == State::Clean {
-        // The data files are cut when the keeper goes: until then readers may look at any byte of the mapping.
+        // The data files are cut when `Background` is dropped: until then readers may look at any byte of the mapping.
         let initial = journal.log.initial();
         journal.log.trim(initial)?;
     } else {
@@ -78,8 +78,8 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
             journal.log.trim(keep)?;
         }
     }
-    shared.house().checkpoints.fetch_add(1, Relaxed);
-    shared.house().write_back_bytes.fetch_add(journal.to_write, Relaxed);
+    shared.counters().checkpoints.fetch_add(1, Relaxed);
+    shared.counters().write_back_bytes.fetch_add(journal.to_write, Relaxed);
     drop(journal);
     shared.checkpoint_done();
     Ok(())
@@ -87,7 +87,7 @@ pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
 
 /// How long the files of a closed database are: as far as they are in use, in whole extents.
 fn kept(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
-    let space = &shared.pool().space;
+    let space = &shared.storage().space;
     space.settle();
     let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
     std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
@@ -99,7 +99,7 @@ fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
         let journal = shared.journal();
         (journal.superblock.uuid, journal.superblock.log_start, journal.log.start())
     };
-    // Only what lies before the switch: the ticker writes on behind it.
+    // Only what lies before the switch: the group-commit thread writes on behind it.
     replay_until(&*medium.vfs, &medium.dir, &uuid, start, end, |_, loc, bytes| {
         let (area, offset) = parts(loc);
         write_all_at(&*medium.files[area as usize], bytes, offset)

@@ -5,8 +5,8 @@
 //! both halves are cut to a size that a small share of the data takes. Growing them again costs writing zeros, so
 //! nothing is cut while writers are at work but what the last checkpoint found far too large.
 
+use super::background::{Journal, Shared};
 use super::checkpoint;
-use super::keeper::{Journal, Shared};
 use crate::error::Result;
 use crate::superblock::State;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
 /// How often the checkpointer looks around even if nobody asks.
-const LOOK_AROUND: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// After so long without a record nobody is writing.
 const QUIET: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ const SHARE: u64 = 2;
 const KEPT_SHARE: u64 = 256;
 
 /// What the checkpointer has seen.
-struct Watch {
+struct CheckpointPolicy {
     /// When the last checkpoint ended, and how many records there were when it began.
     checkpoint: (Instant, u64),
     /// When the last record was seen to have come, and how many there were.
@@ -42,21 +42,21 @@ struct Watch {
 /// Takes checkpoints until the database is closed.
 pub(super) fn run(shared: &Shared) {
     let now = Instant::now();
-    let mut watch = Watch { checkpoint: (now, 0), record: (now, 0) };
+    let mut policy = CheckpointPolicy { checkpoint: (now, 0), record: (now, 0) };
     while !shared.is_stopped() {
-        shared.wait_to_be_asked(LOOK_AROUND);
+        shared.wait_for_request(POLL_INTERVAL);
         if shared.refuse_if_failed().is_err() {
             continue;
         }
-        if let Err(error) = watch.look(shared) {
+        if let Err(error) = policy.checkpoint_if_due(shared) {
             shared.fail(&error);
         }
     }
 }
 
-impl Watch {
-    fn look(&mut self, shared: &Shared) -> Result<()> {
-        let records = shared.house().records.load(Relaxed);
+impl CheckpointPolicy {
+    fn checkpoint_if_due(&mut self, shared: &Shared) -> Result<()> {
+        let records = shared.counters().log_records.load(Relaxed);
         if records != self.record.1 {
             self.record = (Instant::now(), records);
         }

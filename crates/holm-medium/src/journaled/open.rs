@@ -15,9 +15,11 @@ use crate::epoch::{Epoch, FIRST_EPOCH};
 use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::Area;
-use crate::log::{Log, LogOptions, Position, Replayed, look};
+use crate::log::{Log, LogOptions, Position, Replayed, check_halves};
 use crate::region::{Backing, Region};
-use crate::superblock::{Geometry, ImageKind, State, Superblock, open_pool, pool_path, refuse_orphans, reserve};
+use crate::superblock::{
+    Geometry, ImageKind, State, Superblock, open_superblock, refuse_orphans, reserve, superblock_path,
+};
 use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
 use std::path::Path;
 use std::sync::Arc;
@@ -145,7 +147,7 @@ pub struct Opened {
     /// What was found.
     pub recovery: Recovery,
     pub(crate) superblock: Superblock,
-    pub(crate) pool: Box<dyn VfsFile>,
+    pub(crate) superblock_file: Box<dyn VfsFile>,
     pub(crate) log: LogOptions,
     /// Where the log goes on, once what was found is durable in the data files.
     pub(crate) next: Position,
@@ -172,13 +174,13 @@ impl Opened {
 /// Every variant of [`MediumError`] that its documentation promises for a folder that is locked, foreign, damaged, of
 /// another version or shape, read-only, full, or absent (`Io` of kind `NotFound`).
 pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Opened> {
-    let path = pool_path(dir);
+    let path = superblock_path(dir);
     let there = vfs.exists(&path).map_err(|error| MediumError::io("looking for", &path, error))?;
     if !there && let Some(opened) = create(vfs.clone(), dir, geometry, options)? {
         return Ok(opened);
     }
-    let pool = open_pool(&*vfs, dir, How::WRITE)?;
-    let (superblock, damaged) = Superblock::read(&*pool, &path)?;
+    let superblock_file = open_superblock(&*vfs, dir, How::WRITE)?;
+    let (superblock, damaged) = Superblock::read(&*superblock_file, &path)?;
     geometry.expect(&superblock.geometry)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::WRITE)?, open_area(&*vfs, dir, Area::Records, How::WRITE)?];
     refuse_shortened(dir, &superblock, &files)?;
@@ -188,7 +190,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     let reason = doubts(&*vfs, dir, &superblock, &files, kind)?;
     let image = Arc::new(map(dir, &files, kind, options, None)?);
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
-    let mut opened = settle(medium, superblock, pool, reason, options)?;
+    let mut opened = settle(medium, superblock, superblock_file, reason, options)?;
     opened.recovery.damaged.extend(damaged);
     Ok(opened)
 }
@@ -202,14 +204,14 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let making = |error| MediumError::opening_to_write("creating", dir, error);
     let is_new = !vfs.exists(dir).map_err(making)?;
     vfs.create_dir(dir).map_err(making)?;
-    let ours = ["leaves", "records", "log.0", "log.1", "pool", "pool.new"];
+    let ours = ["leaves", "records", "log.0", "log.1", "superblock", "superblock.new"];
     let stranger =
         if is_new { None } else { vfs.list(dir).map_err(making)?.into_iter().find(|name| !ours.contains(&&**name)) };
     if let Some(found) = stranger {
         return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
     }
     // Before any other file is touched: of several who make one, one goes on.
-    let Some(pool) = reserve(&*vfs, dir)? else { return Ok(None) };
+    let Some(superblock_file) = reserve(&*vfs, dir)? else { return Ok(None) };
     refuse_orphans(&*vfs, dir)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::CREATE)?, open_area(&*vfs, dir, Area::Records, How::CREATE)?];
     let mut uuid = [0; 16];
@@ -233,7 +235,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         leaves_sum: 0,
         created_by: concat!("holm ", env!("CARGO_PKG_VERSION")).into(),
     };
-    superblock.create(&*vfs, dir, &*pool)?;
+    superblock.create(&*vfs, dir, &*superblock_file)?;
     if let Some(parent) = dir.parent().filter(|parent| is_new && !parent.as_os_str().is_empty()) {
         // The folder's own name: without it a power cut may lose the database and every sync ever acknowledged.
         vfs.sync_dir(parent).map_err(making)?;
@@ -242,7 +244,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     let medium = Journaled::new(vfs, dir, image, files, kind, options.reserve)?;
     let next = log.position();
     let recovery = Recovery::of(Found::New, FIRST_EPOCH);
-    Ok(Some(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None }))
+    Ok(Some(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None }))
 }
 
 /// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
@@ -255,9 +257,9 @@ pub fn open_read_only(
     geometry: &Geometry,
     options: &JournaledOptions,
 ) -> Result<Opened> {
-    let path = pool_path(dir);
-    let pool = open_pool(&*vfs, dir, How::READ)?;
-    let (superblock, damaged) = Superblock::read(&*pool, &path)?;
+    let path = superblock_path(dir);
+    let superblock_file = open_superblock(&*vfs, dir, How::READ)?;
+    let (superblock, damaged) = Superblock::read(&*superblock_file, &path)?;
     geometry.expect(&superblock.geometry)?;
     if superblock.state != State::Clean {
         return Err(MediumError::NotClean { path: dir.into() });
@@ -266,14 +268,14 @@ pub fn open_read_only(
     refuse_shortened(dir, &superblock, &files)?;
     // Nothing in the log is needed, but whoever opens to write will want its files; and what can still be read of
     // damaged leaves is worth having.
-    let faults = [look(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
+    let faults = [check_halves(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
     let faults = faults.into_iter().flatten().map(|error| error.to_string());
     let damaged = damaged.into_iter().chain(faults).collect();
     let image = Arc::new(map(dir, &files, ImageKind::Shared, options, Some(superblock.lengths[0]))?);
     let medium = Journaled::new(vfs, dir, image, files, ImageKind::Shared, options.reserve)?;
     let next = superblock.log_start.position();
     let recovery = Recovery { damaged, ..Recovery::of(Found::Clean, superblock.epoch) };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None })
+    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None })
 }
 
 fn open_area(vfs: &dyn Vfs, dir: &Path, area: Area, how: How) -> Result<Box<dyn VfsFile>> {

@@ -14,7 +14,7 @@ use super::{Journaled, area_path};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, LINE, parts};
 use crate::log::{Replayed, half_path, replay};
-use crate::superblock::{ImageKind, State, Superblock, pool_path};
+use crate::superblock::{ImageKind, State, Superblock, superblock_path};
 use crate::vfs::{PAGE, VfsFile};
 
 /// Why the image is not kept.
@@ -28,14 +28,14 @@ struct Doubt {
 pub(super) fn settle(
     medium: Journaled,
     mut superblock: Superblock,
-    pool: Box<dyn VfsFile>,
+    superblock_file: Box<dyn VfsFile>,
     doubt: Option<&'static str>,
     options: &JournaledOptions,
 ) -> Result<Opened> {
     let (next, epoch) = (superblock.log_start.position(), superblock.epoch);
     if superblock.state == State::Clean {
         let recovery = Recovery::of(Found::Clean, epoch);
-        return Ok(Opened { medium, recovery, superblock, pool, log: options.log, next, logged: None });
+        return Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None });
     }
     let kept = match doubt {
         Some(why) => {
@@ -53,7 +53,7 @@ pub(super) fn settle(
             if !doubt.marked {
                 superblock.state = State::Poisoned;
                 // Durable before anything else, for the kernel will not say it again.
-                superblock.write(&*pool, &pool_path(&medium.dir))?;
+                superblock.write(&*superblock_file, &superblock_path(&medium.dir))?;
             }
             (restore(&medium, &superblock)?, Found::Cut { why: doubt.why }, None)
         }
@@ -64,7 +64,7 @@ pub(super) fn settle(
         tail: Tail::of(&replayed),
         ..Recovery::of(found, replayed.last_epoch.unwrap_or(epoch))
     };
-    Ok(Opened { medium, recovery, superblock, pool, log: options.log, next: replayed.next, logged })
+    Ok(Opened { medium, recovery, superblock, superblock_file, log: options.log, next: replayed.next, logged })
 }
 
 /// Makes what is logged durable in the data files as the page cache has it, and compares the two.
@@ -112,7 +112,7 @@ fn disagreement(
     let mut last = 0;
     for number in logged.lines().take_while(|line| parts(line * LINE).0 == Area::Leaves).map(|line| line * LINE / block)
     {
-        // Block 0 is the pool's own; a block with several lines is looked at once.
+        // Block 0 is the storage's own; a block with several lines is looked at once.
         if number == last {
             continue;
         }

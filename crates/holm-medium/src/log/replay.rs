@@ -10,8 +10,8 @@
 
 #![forbid(unsafe_code)]
 
+use super::epoch_record::{HEADER, Header, Runs};
 use super::half::{half_path, too_short};
-use super::record::{HEADER, Header, Runs};
 use super::{FIRST_REACH, HALVES, LogStart, Position};
 use crate::error::{MediumError, Result};
 use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at};
@@ -134,7 +134,7 @@ fn read_on(
 /// # Errors
 ///
 /// [`MediumError::Corrupt`], [`MediumError::Io`].
-pub fn look(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+pub fn check_halves(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Reader::open(vfs, dir, [0; 16]).map(drop)
 }
 
@@ -208,7 +208,7 @@ struct Reader {
 }
 
 /// Bytes that are read at once where only the beginnings of pages are looked at.
-const GLANCE: usize = 1 << 20;
+const READ_AHEAD: usize = 1 << 20;
 
 impl Reader {
     fn open(vfs: &dyn Vfs, dir: &Path, uuid: [u8; 16]) -> Result<Reader> {
@@ -325,11 +325,11 @@ impl Reader {
     fn later(&self, half: u8, (from, upto): (u64, u64), at: &Position) -> Result<Vec<(u64, Header)>> {
         let (path, file, len) = &self.halves[usize::from(half)];
         let mut later = Vec::new();
-        let mut buffer = vec![0; GLANCE];
+        let mut buffer = vec![0; READ_AHEAD];
         let mut offset = from;
         let upto = upto.min(*len);
         while offset < upto {
-            let count = (upto - offset).min(GLANCE as u64) as usize;
+            let count = (upto - offset).min(READ_AHEAD as u64) as usize;
             let pages = &mut buffer[..count];
             read_exact_at(&**file, pages, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
             for (place, page) in (offset..).step_by(PAGE as usize).zip(pages.chunks(PAGE as usize)) {
@@ -339,7 +339,7 @@ impl Reader {
                     later.push((place, header));
                 }
             }
-            offset += GLANCE as u64;
+            offset += READ_AHEAD as u64;
         }
         Ok(later)
     }

@@ -10,7 +10,7 @@ use crate::retention::Retention;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The leaf area's blocks; number 0 is the pool's own, or more of them where they are shorter than that.
+/// The leaf area's blocks; number 0 is the storage's own, or more of them where they are shorter than that.
 pub(super) struct Blocks {
     /// Bytes of each.
     pub(super) size: u64,
@@ -18,25 +18,25 @@ pub(super) struct Blocks {
     pub(super) frontier: u32,
     free: Vec<u32>,
     /// Free, in the first large page, and not to be used while there are others.
-    cold: Vec<u32>,
+    cold_free: Vec<u32>,
     retired: VecDeque<(Epoch, u32)>,
     /// Of those that can be had without growing, so many are for those alone for whom they were set aside.
-    aside: u64,
+    reserved: u64,
     retention: Arc<Retention>,
     lives: Lives,
 }
 
 impl Blocks {
-    /// None but the pool's own.
+    /// None but the storage's own.
     pub(super) fn new(retention: Arc<Retention>) -> Self {
         Blocks {
             size: BLOCK,
             withheld: None,
             frontier: 1,
             free: Vec::new(),
-            cold: Vec::new(),
+            cold_free: Vec::new(),
             retired: VecDeque::new(),
-            aside: 0,
+            reserved: 0,
             retention,
             lives: Lives::default(),
         }
@@ -49,7 +49,7 @@ impl Blocks {
         self.lives.found(self.frontier, &[]);
     }
 
-    /// The first one that is not the pool's.
+    /// The first one that is not the storage's.
     pub(super) fn first(&self) -> u32 {
         BLOCK.div_ceil(self.size) as u32
     }
@@ -65,7 +65,7 @@ impl Blocks {
         let found = self.withheld.map_or(self.frontier, |held| held.frontier as u32);
         self.lives.found(found, &free);
         self.free = free;
-        self.cold.clear();
+        self.cold_free.clear();
         // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
         self.retired.clear();
     }
@@ -89,9 +89,9 @@ impl Blocks {
     }
 
     fn take_any<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
-        self.ripen(label);
-        if !entitled && self.aside > 0 {
-            self.grow_to(medium, self.aside + 1)?;
+        self.reclaim_retired(label);
+        if !entitled && self.reserved > 0 {
+            self.grow_to(medium, self.reserved + 1)?;
         }
         if self.withheld.is_none()
             && let Some(block) = self.pop()
@@ -104,7 +104,7 @@ impl Blocks {
             && let Err(error) = medium.grow(Area::Leaves, end)
         {
             // Better cold than none; while space is withheld none is set aside as cold.
-            return self.cold.pop().ok_or(error);
+            return self.cold_free.pop().ok_or(error);
         }
         self.frontier += 1;
         medium.reached(Area::Leaves, end);
@@ -112,22 +112,22 @@ impl Blocks {
     }
 
     /// Sets so many more aside.
-    pub(super) fn set_aside<M: Medium>(&mut self, medium: &M, label: Epoch, count: u64) -> Result<()> {
-        self.ripen(label);
-        self.grow_to(medium, self.aside + count)?;
-        self.aside += count;
+    pub(super) fn reserve<M: Medium>(&mut self, medium: &M, label: Epoch, count: u64) -> Result<()> {
+        self.reclaim_retired(label);
+        self.grow_to(medium, self.reserved + count)?;
+        self.reserved += count;
         Ok(())
     }
 
     /// So many need not be kept aside any more.
-    pub(super) fn let_go(&mut self, count: u64) {
-        self.aside -= count;
+    pub(super) fn release_reserved(&mut self, count: u64) {
+        self.reserved -= count;
     }
 
     /// Lets the area grow until so many can be had without growing.
     fn grow_to<M: Medium>(&self, medium: &M, count: u64) -> Result<()> {
         let room = (medium.image().area(Area::Leaves).len() as u64 / self.size).saturating_sub(self.frontier.into());
-        let free = if self.withheld.is_none() { (self.free.len() + self.cold.len()) as u64 } else { 0 };
+        let free = if self.withheld.is_none() { (self.free.len() + self.cold_free.len()) as u64 } else { 0 };
         if room + free >= count {
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Blocks {
     }
 
     /// What was retired in an epoch that this label may forget is free.
-    fn ripen(&mut self, label: Epoch) {
+    fn reclaim_retired(&mut self, label: Epoch) {
         while let Some(&(epoch, block)) = self.retired.front()
             && self.retention.may_reuse(epoch, label)
         {
@@ -151,7 +151,7 @@ impl Blocks {
             if u64::from(block) * self.size >= FIRST || u64::from(self.frontier) * self.size < LARGE {
                 return Some(block);
             }
-            self.cold.push(block);
+            self.cold_free.push(block);
         }
         None
     }
@@ -168,6 +168,6 @@ impl Blocks {
 
     /// How many hold no leaf.
     pub(super) fn unused(&self) -> u64 {
-        (self.free.len() + self.cold.len() + self.retired.len()) as u64
+        (self.free.len() + self.cold_free.len() + self.retired.len()) as u64
     }
 }

@@ -1,4 +1,4 @@
-//! A leaf block's life, checked in debug builds: each step is a row of the table, and any other is a bug.
+//! A leaf block's life, pinned an epoch debug builds: each step is a row of the table, and any other is a bug.
 //!
 //! ```text
 //!            take, label f                      retire, epoch r >= f
@@ -14,8 +14,8 @@
 //! block taken (in no epoch: whatever retires it comes later) or free.
 //!
 //! Each illegal step is a way to lose data. Freed twice, a block is given out twice, and two leaves write to it.
-//! Retired while it is free, it may be a fresh leaf's already. Taken too early, a crash recovers a state that names what
-//! it held.
+//! Retired while it is free, it may be a fresh leaf's already. Taken too early, a crash recovers a state that names
+//! what it held.
 
 use crate::epoch::Epoch;
 use crate::retention::Retention;

@@ -7,7 +7,7 @@
 //!
 //! Each record retired lets one older record out of its grace period. So a thread that replaces records by others of
 //! the same size takes back what it freed, and takes no shared lock. Records that it has freed in other sizes return to
-//! the heap, where they join their neighbours, as soon as they exceed [`Nib::keeps`] bytes.
+//! the heap, where they join their neighbours, as soon as they exceed [`ThreadCache::keeps`] bytes.
 
 use super::heap::Heap;
 use crate::epoch::Epoch;
@@ -32,7 +32,7 @@ const LEAST: u64 = 4 << 10;
 const MOST: u64 = 256 << 10;
 
 /// One thread's share.
-pub(super) struct Nib {
+pub(super) struct ThreadCache {
     /// The bump region.
     at: u64,
     end: u64,
@@ -47,7 +47,7 @@ pub(super) struct Nib {
 
 /// A thread's own part of the space.
 pub(super) struct Own {
-    nib: Mutex<Nib>,
+    cache: Mutex<ThreadCache>,
     /// Bytes of records that this thread has taken, less those it has retired. Written by it alone, and outside the
     /// lock: a reader of the sum must not wait for a thread that waits for the medium to grow.
     pub(super) balance: AtomicI64,
@@ -55,16 +55,16 @@ pub(super) struct Own {
 
 impl Own {
     pub(super) fn new() -> Self {
-        Own { nib: Mutex::new(Nib::new()), balance: AtomicI64::new(0) }
+        Own { cache: Mutex::new(ThreadCache::new()), balance: AtomicI64::new(0) }
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Nib> {
-        super::lock(&self.nib)
+    pub(super) fn lock(&self) -> MutexGuard<'_, ThreadCache> {
+        super::lock(&self.cache)
     }
 
     /// The share, unless its thread is using it.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Nib>> {
-        self.nib.try_lock().ok()
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, ThreadCache>> {
+        self.cache.try_lock().ok()
     }
 
     pub(super) fn count(&self, bytes: i64) {
@@ -72,10 +72,10 @@ impl Own {
     }
 }
 
-impl Nib {
+impl ThreadCache {
     fn new() -> Self {
         let freed = vec![Vec::new(); CLASSES];
-        Nib { at: 0, end: 0, freed, kept: 0, keeps: LEAST, hand: 0, retired: VecDeque::new() }
+        ThreadCache { at: 0, end: 0, freed, kept: 0, keeps: LEAST, hand: 0, retired: VecDeque::new() }
     }
 
     /// Forgets everything.

@@ -41,7 +41,7 @@ fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
     let free = space.free_blocks();
     let again: Vec<_> = std::iter::from_fn(|| space.take_block_at(&medium, 9).ok()).collect();
     let first_cold = again.iter().position(|block| u64::from(*block) * BLOCK < FIRST).expect("the last resort");
-    assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the pool's own is given out once");
+    assert_eq!(again.len() as u64, 2 * LARGE / BLOCK - 1, "every block but the storage's own is given out once");
     assert_eq!((again.len() - first_cold) as u64, FIRST / BLOCK - 1, "the first page last");
     assert_eq!((free, space.free_blocks()), (blocks.len() as u64, 0));
 

@@ -15,7 +15,7 @@ const LARGE: u64 = 1 << 20;
 /// Ends epochs on request.
 fn tick(clock: &Clock, drains: bool) {
     while !clock.sleep(None) {
-        let ended = clock.raise();
+        let ended = clock.advance();
         if drains {
             clock.drain(ended, |_, _| {});
         }
@@ -34,13 +34,13 @@ fn bounded(limit: u64, drains: bool) {
             let (clock, written) = (&clock, &written);
             scope.spawn(move || {
                 let held = batch.then(|| clock.hold(LARGE, 1).expect("sound"));
-                let stay = match &held {
-                    Some(held) => held.check_in(),
-                    None => clock.check_in_with(LARGE),
+                let guard = match &held {
+                    Some(held) => held.pin(),
+                    None => clock.pin_with_bytes(LARGE),
                 };
-                let stay = stay.expect("sound");
+                let guard = guard.expect("sound");
                 // The lock must not be held when the schedule moves on.
-                *note(written).entry(stay.epoch()).or_default() += 1;
+                *note(written).entry(guard.epoch()).or_default() += 1;
             })
         });
         writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
@@ -74,8 +74,8 @@ fn refused_writers_get_an_error_and_are_admitted_later() {
         thread::scope(|scope| {
             let writers = [(); 2].map(|()| {
                 let clock = &clock;
-                scope.spawn(move || match clock.check_in() {
-                    Ok(stay) => drop(stay),
+                scope.spawn(move || match clock.pin() {
+                    Ok(guard) => drop(guard),
                     Err(error) => assert!(error.is_no_space(), "{error}"),
                 })
             });
@@ -83,6 +83,6 @@ fn refused_writers_get_an_error_and_are_admitted_later() {
             clock.accept();
             writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
         });
-        assert!(clock.check_in().is_ok(), "accepted again");
+        assert!(clock.pin().is_ok(), "accepted again");
     });
 }

@@ -29,8 +29,8 @@ fn records() -> u64 {
 }
 
 fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
-    let stay = clock.check_in().expect("sound");
-    let epoch = stay.epoch();
+    let guard = clock.pin().expect("sound");
+    let epoch = guard.epoch();
     *note(ledger).inside.entry(epoch).or_default() += 1;
     for _ in 0..2 {
         let line = {
@@ -41,13 +41,13 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
             line
         };
         match writer {
-            Writer::Sound => clock.mark(stay.epoch(), Marks::of(line, 1)),
+            Writer::Sound => clock.mark(guard.epoch(), Marks::of(line, 1)),
             Writer::LabelsAsBefore => clock.mark(epoch - 1, Marks::of(line, 1)),
             Writer::MarksAfterCheckingOut => {}
         }
     }
     *note(ledger).inside.entry(epoch).or_default() -= 1;
-    drop(stay);
+    drop(guard);
     if writer == Writer::MarksAfterCheckingOut {
         let line = records() + note(ledger).next * 3;
         clock.mark(epoch, Marks::of(line, 1));
@@ -55,7 +55,7 @@ fn write(clock: &Clock, ledger: &Mutex<Ledger>, writer: Writer) {
 }
 
 fn tick(clock: &Clock, ledger: &Mutex<Ledger>) {
-    let ended = clock.raise();
+    let ended = clock.advance();
     let inside = note(ledger).inside.get(&ended).copied().unwrap_or_default();
     assert_eq!(inside, 0, "somebody is still in the ended epoch {ended}");
     let mut drained = BTreeSet::new();
@@ -97,16 +97,16 @@ fn leaf(lets_go_first: bool) {
     let clock = clock();
     let latch = shuttle::sync::Mutex::new(());
     let write = |line| {
-        let stay = clock.check_in().expect("sound");
+        let guard = clock.pin().expect("sound");
         let held = latch.lock().expect("no panic");
         if lets_go_first {
             drop(held);
         }
-        clock.mark(stay.epoch(), Marks::of(line, 1));
+        clock.mark(guard.epoch(), Marks::of(line, 1));
     };
     thread::scope(|scope| [5, 6].into_iter().for_each(|line| _ = scope.spawn(move || write(line))));
     let mut drained = vec![];
-    clock.drain(clock.raise(), |first, count| drained.extend(first..first + count));
+    clock.drain(clock.advance(), |first, count| drained.extend(first..first + count));
     assert_eq!(drained, [5, 6], "the marks of a leaf");
 }
 
@@ -125,22 +125,22 @@ fn order(validates: bool) {
     let clock = clock();
     let taken = shuttle::sync::Mutex::new(Vec::new());
     let write = || {
-        let mut stay = clock.check_in().expect("sound");
+        let mut guard = clock.pin().expect("sound");
         loop {
             let mut taken = taken.lock().expect("no panic");
-            if !validates || stay.valid() {
-                taken.push(stay.epoch());
+            if !validates || guard.valid() {
+                taken.push(guard.epoch());
                 return;
             }
             drop(taken);
-            stay.renew().expect("an open clock");
+            guard.repin().expect("an open clock");
         }
     };
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| (0..2).for_each(|_| write()));
         }
-        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.advance())));
     });
     let taken = taken.lock().expect("no panic");
     assert!(taken.is_sorted(), "labels fall along the order of latches: {taken:?}");

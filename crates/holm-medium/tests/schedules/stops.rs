@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 fn batch(holds: bool) {
     let clock = clock();
     let operate = || {
-        let mut stay = clock.check_in().expect("sound");
-        if !stay.valid() {
-            stay.renew().expect("an open clock");
+        let mut guard = clock.pin().expect("sound");
+        if !guard.valid() {
+            guard.repin().expect("an open clock");
         }
-        stay.epoch()
+        guard.epoch()
     };
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -23,7 +23,7 @@ fn batch(holds: bool) {
                 assert_eq!(first, last, "a batch saw two epochs");
             });
         }
-        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+        scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.advance())));
         scope.spawn(|| clock.paused(|| ()));
     });
 }
@@ -51,7 +51,7 @@ fn look(clock: &Clock, look: Look, inside: &AtomicI32) {
     match look {
         Look::Paused => clock.paused(nobody),
         Look::Stopped => {
-            let ended = clock.raise_stopped(|_| nobody());
+            let ended = clock.advance_stopped(|_| nobody());
             clock.publish(ended);
         }
         Look::Boldly => nobody(),
@@ -64,16 +64,16 @@ fn pauses(kind: Look) {
         for _ in 0..2 {
             scope.spawn(|| {
                 for _ in 0..2 {
-                    let mut stay = clock.check_in().expect("sound");
+                    let mut guard = clock.pin().expect("sound");
                     inside.fetch_add(1, Relaxed);
-                    clock.mark(stay.epoch(), Marks::of(Area::Records.at(64) / LINE, 1));
-                    while !stay.valid() {
+                    clock.mark(guard.epoch(), Marks::of(Area::Records.at(64) / LINE, 1));
+                    while !guard.valid() {
                         // A writer that repins has released everything.
                         inside.fetch_sub(1, Relaxed);
-                        stay.renew().expect("an open clock");
+                        guard.repin().expect("an open clock");
                         inside.fetch_add(1, Relaxed);
                     }
-                    clock.mark(stay.epoch(), Marks::of(Area::Records.at(128) / LINE, 1));
+                    clock.mark(guard.epoch(), Marks::of(Area::Records.at(128) / LINE, 1));
                     inside.fetch_sub(1, Relaxed);
                 }
             });
@@ -105,13 +105,13 @@ fn epoch_ends_pauses_and_batches_do_not_deadlock() {
         let clock = clock();
         let start = clock.active();
         thread::scope(|scope| {
-            scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.raise())));
+            scope.spawn(|| (0..2).for_each(|_| clock.publish(clock.advance())));
             scope.spawn(|| clock.paused(|| ()));
             scope.spawn(|| {
                 let _hold = clock.hold(0, 1);
-                drop(clock.check_in().expect("sound"));
+                drop(clock.pin().expect("sound"));
             });
-            scope.spawn(|| drop(clock.check_in().expect("sound")));
+            scope.spawn(|| drop(clock.pin().expect("sound")));
         });
         assert_eq!(clock.active(), start + 2);
         assert_eq!(clock.durable(), start + 1);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Ends epochs until stopped; `recorded` is what a medium would have made durable.
 fn tick(clock: &Clock, recorded: &AtomicU64, early: bool) {
     while !clock.sleep(None) {
-        let ended = clock.raise();
+        let ended = clock.advance();
         if early {
             clock.publish(ended);
         }
@@ -28,7 +28,7 @@ fn waits(early: bool) {
         let ticker = scope.spawn(|| tick(&clock, &recorded, early));
         let waiters = [(); 2].map(|()| {
             scope.spawn(|| {
-                let epoch = clock.check_in().expect("sound").epoch();
+                let epoch = clock.pin().expect("sound").epoch();
                 clock.wait_durable(epoch).expect("sound");
                 assert!(recorded.load(Relaxed) >= epoch, "woken before the epoch was durable");
                 assert!(clock.durable() >= epoch, "woken for nothing");
@@ -63,7 +63,7 @@ fn poison_wakes_every_waiter_and_refuses_writers() {
             }
             scope.spawn(|| clock.poison(&MediumError::Unsupported { what: "a test's failure" }));
         });
-        assert!(matches!(clock.check_in().err(), Some(MediumError::Poisoned { .. })));
+        assert!(matches!(clock.pin().err(), Some(MediumError::Poisoned { .. })));
         assert!(clock.poisoned().is_some());
     });
 }
@@ -81,7 +81,7 @@ fn a_stop_wakes_waiters_and_the_timer_thread() {
             });
             scope.spawn(|| {
                 while !clock.sleep(None) {
-                    clock.publish(clock.raise());
+                    clock.publish(clock.advance());
                 }
             });
             scope.spawn(|| clock.stop());
@@ -97,9 +97,9 @@ fn a_requested_tick_is_never_lost() {
         thread::scope(|scope| {
             let ticker = scope.spawn(|| {
                 assert!(!clock.sleep(None));
-                clock.publish(clock.raise());
+                clock.publish(clock.advance());
             });
-            clock.nudge();
+            clock.request_tick();
             ticker.join().expect("no panic");
         });
         assert_eq!(clock.durable(), start);

@@ -64,9 +64,11 @@ fn named(name: &str) -> Result<&'static Subject, String> {
     let apart = APART.iter().copied().flatten();
     let mut all = DESIGNS.iter().chain(VARIANTS).chain(apart).chain(canaries::ALL).copied();
     let known = |(it, _): &(&str, _)| *it == name;
-    all.find(|subject| subject.name == name).ok_or_else(|| match holm_designs::variants::CARDS.iter().any(known) {
-        true => format!("{name} is a variant, and this program was built without them"),
-        false => format!("no design is called {name}"),
+    all.find(|subject| subject.name == name).ok_or_else(|| {
+        match holm_designs::variants::CAPABILITIES.iter().any(known) {
+            true => format!("{name} is a variant, and this program was built without them"),
+            false => format!("no design is called {name}"),
+        }
     })
 }
 
@@ -100,8 +102,10 @@ fn survey(arguments: &Arguments) -> Result<(Report, u64, Option<Box<Violation>>)
     }
     let deadline = Instant::now() + Duration::from_secs(arguments.seconds);
     let subjects = chosen(arguments)?;
-    let subjects: Vec<_> =
-        subjects.into_iter().filter(|subject| subject.card.keeps || arguments.design.is_some()).collect();
+    let subjects: Vec<_> = subjects
+        .into_iter()
+        .filter(|subject| subject.capabilities.stores_pairs || arguments.design.is_some())
+        .collect();
     let (begun, found) = (AtomicU64::new(0), Mutex::new((total, None)));
     // All designs with one seed, then with the next, on all cores.
     let work = || {

@@ -9,7 +9,7 @@
 #![forbid(unsafe_code)]
 
 use clap::Parser;
-use holm_medium::superblock::{Superblock, pool_path};
+use holm_medium::superblock::{Superblock, superblock_path};
 use holm_medium::vfs::{How, RealFs, Vfs};
 use holm_proof::death::Mode;
 use holm_proof::death::ledger::Ledger;
@@ -167,7 +167,7 @@ fn cut_once(
 
 /// Changes what a power cut would have changed and this kernel has not: the boot identifier.
 fn boot_anew(dir: &Path) -> Result<(), String> {
-    let path = pool_path(dir);
+    let path = superblock_path(dir);
     // A database that was not yet created has no superblock.
     let Ok(file) = RealFs.open(&path, How::WRITE) else { return Ok(()) };
     let (mut superblock, _) = Superblock::read(&*file, &path).map_err(|error| error.to_string())?;

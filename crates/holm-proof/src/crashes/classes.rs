@@ -4,7 +4,7 @@
 //! cell, and the walk continues with each part separately. A cell that no opening reads is never divided, however many
 //! takes it has. So a leaf to which nothing leads costs one image, instead of the product of its lines (Jaaru, Vinter).
 
-use super::known::{Known, Node, Way};
+use super::known::{Known, Node, NodeSearch};
 use super::window::{Choice, Window};
 use rand::Rng;
 
@@ -43,18 +43,18 @@ impl Window<'_> {
         opener: &mut O,
     ) -> Result<bool, O::Stop> {
         let left = self.cells.iter().map(|takes| (0..takes.len()).collect()).collect();
-        Walk { window: self, known, opener, random, left, most }.from(Way::First)
+        Walk { window: self, known, opener, random, left, most }.from(NodeSearch::First)
     }
 }
 
 impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
     /// Judges the remaining takes, from a path on. Recurses where takes divide; each cell's number of takes bounds the
     /// depth.
-    fn from(&mut self, mut way: Way) -> Result<bool, O::Stop> {
+    fn from(&mut self, mut way: NodeSearch) -> Result<bool, O::Stop> {
         loop {
             match self.node(way) {
                 Node::Fork(fork) => match self.read(self.known.loc(fork)) {
-                    Read::One(value) => way = Way::From(fork, value),
+                    Read::One(value) => way = NodeSearch::From(fork, value),
                     Read::Many(cell, parts) => return self.part(fork, cell, parts),
                 },
                 Node::End(end) => {
@@ -72,7 +72,7 @@ impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
     }
 
     /// The node at the end of a path; if no opening has followed it yet, opens an image that does.
-    fn node(&mut self, way: Way) -> Node {
+    fn node(&mut self, way: NodeSearch) -> Node {
         if let Some(node) = self.known.at(way) {
             return node;
         }
@@ -102,7 +102,7 @@ impl<T, O: Opener<T>, R: Rng> Walk<'_, T, O, R> {
     fn part(&mut self, fork: usize, cell: usize, parts: Vec<(u64, Vec<usize>)>) -> Result<bool, O::Stop> {
         for (value, takes) in parts {
             let all = std::mem::replace(&mut self.left[cell], takes);
-            let whole = self.from(Way::From(fork, value));
+            let whole = self.from(NodeSearch::From(fork, value));
             self.left[cell] = all;
             if !whole? {
                 return Ok(false);

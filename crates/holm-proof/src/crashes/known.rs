@@ -16,7 +16,7 @@ pub(crate) enum Node {
 
 /// The path to a node: the first node, or the next one for the value that was read at a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Way {
+pub(crate) enum NodeSearch {
     First,
     From(usize, u64),
 }
@@ -41,10 +41,10 @@ impl<T> Default for Known<T> {
 
 impl<T> Known<T> {
     /// The node at the end of a path, if an opening has followed it.
-    pub(crate) fn at(&self, way: Way) -> Option<Node> {
+    pub(crate) fn at(&self, way: NodeSearch) -> Option<Node> {
         match way {
-            Way::First => self.first,
-            Way::From(fork, value) => {
+            NodeSearch::First => self.first,
+            NodeSearch::From(fork, value) => {
                 self.forks[fork].ways.iter().find(|(known, _)| *known == value).map(|(_, node)| *node)
             }
         }
@@ -62,10 +62,10 @@ impl<T> Known<T> {
 
     /// The outcome of opening an image, if it is known.
     pub(crate) fn find(&self, word: impl Fn(u64) -> u64) -> Option<&T> {
-        let mut way = Way::First;
+        let mut way = NodeSearch::First;
         loop {
             match self.at(way)? {
-                Node::Fork(fork) => way = Way::From(fork, word(self.loc(fork))),
+                Node::Fork(fork) => way = NodeSearch::From(fork, word(self.loc(fork))),
                 Node::End(end) => return Some(self.end(end)),
             }
         }
@@ -76,7 +76,7 @@ impl<T> Known<T> {
     /// # Panics
     /// If another opening has read the same values and then continued differently.
     pub(crate) fn learn(&mut self, reads: &[(u64, u64)], came_to: T) {
-        let mut way = Way::First;
+        let mut way = NodeSearch::First;
         for (loc, value) in reads {
             let fork = match self.at(way) {
                 Some(Node::Fork(fork)) => fork,
@@ -89,7 +89,7 @@ impl<T> Known<T> {
             };
             let known = self.loc(fork);
             assert!(known == *loc, "an opening read {loc:#x} where another, like it so far, read {known:#x}");
-            way = Way::From(fork, *value);
+            way = NodeSearch::From(fork, *value);
         }
         let known = self.at(way);
         assert!(known.is_none(), "an opening ended where another, like it so far, came to {known:?}");
@@ -97,10 +97,10 @@ impl<T> Known<T> {
         self.lead(way, Node::End(self.ends.len() - 1));
     }
 
-    fn lead(&mut self, way: Way, node: Node) {
+    fn lead(&mut self, way: NodeSearch, node: Node) {
         match way {
-            Way::First => self.first = Some(node),
-            Way::From(fork, value) => self.forks[fork].ways.push((value, node)),
+            NodeSearch::First => self.first = Some(node),
+            NodeSearch::From(fork, value) => self.forks[fork].ways.push((value, node)),
         }
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn acceptable<'a>(
     outcome: &Outcome,
 ) -> Result<Vec<&'a Contents>, String> {
     let Outcome::Sound { cut, .. } = outcome else { return Ok(vec![]) };
-    let deferred = subject.card.defers && moment.opening(round) != Persistency::Visible;
+    let deferred = subject.capabilities.per_epoch && moment.opening(round) != Persistency::Visible;
     let published = moment.standing.published;
     if deferred && *cut < published {
         return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
@@ -97,7 +97,7 @@ pub(super) fn judge(
 ) -> Result<(), (String, String)> {
     match outcome {
         Outcome::Broken(wrong) => Err((wrong.clone(), "a tree that works".into())),
-        Outcome::Sound { .. } if !subject.card.keeps => Ok(()),
+        Outcome::Sound { .. } if !subject.capabilities.stores_pairs => Ok(()),
         Outcome::Sound { contents, .. } => {
             if let Some(unheard_of) = &moment.unheard_of {
                 return Err((unheard_of.clone(), "what somebody had stored".into()));

@@ -4,13 +4,13 @@ use super::moment::{Moment, acceptable, judge};
 use super::round::{Branch, Round, panicked};
 use super::{Explorer, violation};
 use crate::crashes::{Choice, Opener, Persistency};
-use crate::grove::Grove;
+use crate::fixture::TreeFixture;
 use crate::inspect::inspect;
 use crate::model::{Contents, Standing};
 use crate::snapshot::Snapshot;
 use crate::trace::{Event, Site, sites};
 use crate::verdict::Violation;
-use holm_medium::observed::Watch;
+use holm_medium::observed::ReadObserver;
 use holm_medium::{Area, Epoch, parts};
 use rand::Rng;
 use std::collections::{BTreeSet, HashMap};
@@ -93,7 +93,7 @@ impl Look<'_, '_> {
         let power = self.explorer.plan.later != Persistency::Visible;
         match outcome {
             Outcome::Sound { cut, .. }
-                if self.explorer.subject.card.defers
+                if self.explorer.subject.capabilities.per_epoch
                     && power
                     && moment.opening(round) == Persistency::Visible
                     && moment.recovered =>
@@ -124,7 +124,7 @@ impl Look<'_, '_> {
         let watched = watched.filter(|(area, _)| *area == Area::Leaves).map(|(_, offset)| offset as usize / 8);
         let covered = self.round.depth > 0;
         let outcome = self.opened(left, opening, watched, covered);
-        let reads = Watch::end().into_iter().map(|index| Area::Leaves.at(index as u64 * 8));
+        let reads = ReadObserver::end().into_iter().map(|index| Area::Leaves.at(index as u64 * 8));
         // The other area is not observed: its words count as read, before all else.
         let mut noted: Vec<u64> = varying.iter().copied().filter(|loc| parts(*loc).0 != Area::Leaves).collect();
         for loc in reads {
@@ -150,17 +150,19 @@ impl Look<'_, '_> {
         let Explorer { subject, plan, .. } = *self.explorer;
         let seen = &mut *self.seen;
         let looked = catch_unwind(AssertUnwindSafe(|| {
-            let quill = Grove::laid(left, opening, &plan.without).map_err(|error| error.to_string())?;
-            let image = quill.pool().medium_image();
+            let writer =
+                TreeFixture::storage_after_crash(left, opening, &plan.without).map_err(|error| error.to_string())?;
+            let image = writer.storage().medium_image();
             let words = image.words(Area::Leaves.at(0), left.bytes()[0] / 8);
             // Where a second crash may lose what this recovery writes, the old words matter as if they were read.
-            Watch::begin(words.expect("what was laid lies in the image"), watched, covered);
-            let mut grove = Grove::recover(subject, quill, opening, plan.ticker).map_err(|error| error.to_string())?;
-            let trace = grove.medium().take();
+            ReadObserver::begin(words.expect("what was laid lies in the image"), watched, covered);
+            let mut fixture =
+                TreeFixture::recover(subject, writer, opening, plan.end_epoch).map_err(|error| error.to_string())?;
+            let trace = fixture.medium().take();
             // A store that is left out is not in the trace, but its flush is.
             let busy = trace.iter().any(|entry| matches!(entry.event, Event::Write { .. } | Event::Flush { .. }));
             seen.sites.extend(sites(&trace));
-            inspect(&mut grove, opening).map(|contents| (contents, busy))
+            inspect(&mut fixture, opening).map(|contents| (contents, busy))
         }));
         match looked.unwrap_or_else(|panic| Err(panicked(&*panic))) {
             Ok((contents, busy)) => {

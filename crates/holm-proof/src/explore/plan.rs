@@ -1,7 +1,7 @@
 //! How to explore: models, bounds, depth, and what is left out.
 
 use crate::crashes::{Bounds, Persistency};
-use crate::grove::{Ticker, advance};
+use crate::fixture::{EndEpoch, advance};
 use crate::reader::Reader;
 use crate::trace::Site;
 use holm_medium::{Epoch, FIRST_EPOCH};
@@ -26,7 +26,7 @@ pub struct Plan {
     /// The epoch in which a script's past begins.
     pub first: Epoch,
     /// How epochs end.
-    pub ticker: Ticker,
+    pub end_epoch: EndEpoch,
     /// Stores, flushes and fences that are left out.
     pub without: BTreeSet<Site>,
     /// Whether one image represents all that differ from it only in words that nothing reads. Without effect in a build
@@ -51,7 +51,7 @@ impl Plan {
             depth: 0,
             seed: 1,
             first: FIRST_EPOCH,
-            ticker: advance,
+            end_epoch: advance,
             without,
             pruned: true,
             reader: None,

@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::violation;
 use crate::crashes::Persistency;
-use crate::grove::Grove;
+use crate::fixture::TreeFixture;
 use crate::model::{Contents, History, Step};
 use crate::script::{Script, aftermath};
 use crate::snapshot::Snapshot;
@@ -63,14 +63,15 @@ impl Round {
     /// Records a script.
     pub(super) fn first(subject: &'static Subject, script: &Script, plan: &Plan) -> Result<Round, Box<Violation>> {
         let run = || {
-            let (grove, mut history) = Grove::plant_in(plan.first, subject, script, plan.ticker, &plan.without)?;
-            let (base, published) = (Snapshot::of(grove.image()), [grove.published(); 2]);
+            let (fixture, mut history) =
+                TreeFixture::create_at(plan.first, subject, script, plan.end_epoch, &plan.without)?;
+            let (base, published) = (Snapshot::of(fixture.image()), [fixture.published(); 2]);
             if let Some(reader) = plan.reader {
-                reader.look_on(&grove, script, plan.persistency)?;
+                reader.look_on(&fixture, script, plan.persistency)?;
             }
-            grove.run(&script.steps, &mut history)?;
-            grove.medium().show(None);
-            let (entries, scratch) = (grove.medium().take(), grove.medium().scratch());
+            fixture.run(&script.steps, &mut history)?;
+            fixture.medium().show(None);
+            let (entries, scratch) = (fixture.medium().take(), fixture.medium().scratch());
             let title = script.name.clone();
             let (steps, before, varying) = (script.steps.clone(), vec![], varying(&entries));
             let (persistency, opened, depth) = (plan.persistency, plan.persistency, plan.depth);
@@ -101,17 +102,17 @@ impl Round {
         number: u64,
     ) -> Result<Round, Box<Violation>> {
         let title = format!("{}, recovered", self.title);
-        let Plan { later, ticker, without, .. } = plan;
+        let Plan { later, end_epoch, without, .. } = plan;
         let steps = aftermath(&branch.contents, number, subject.capacity);
         let mut history = History::from(&branch.contents);
         let run = || {
-            let grove = Grove::revive(subject, &branch.left, branch.opening, *ticker, without)?;
-            let published = [branch.left.durable(), grove.published()];
+            let fixture = TreeFixture::revive(subject, &branch.left, branch.opening, *end_epoch, without)?;
+            let published = [branch.left.durable(), fixture.published()];
             // On a thread of its own: recovery and writers are different threads, and a writer's fences complete no
             // flush of the recovery.
-            let worked = thread::scope(|scope| scope.spawn(|| grove.run(&steps, &mut history)).join());
+            let worked = thread::scope(|scope| scope.spawn(|| fixture.run(&steps, &mut history)).join());
             worked.unwrap_or_else(|panic| resume_unwind(panic))?;
-            Ok((grove.medium().take(), grove.medium().scratch(), published))
+            Ok((fixture.medium().take(), fixture.medium().scratch(), published))
         };
         let (entries, new_scratch, published) =
             caught(run).map_err(|wrong| Box::new(violation(subject, plan, &title, wrong)))?;

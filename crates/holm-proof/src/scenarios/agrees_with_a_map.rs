@@ -2,7 +2,7 @@
 
 use super::Verdict;
 use crate::crashes::Persistency;
-use crate::grove::{Grove, advance};
+use crate::fixture::{TreeFixture, advance};
 use crate::model::History;
 use crate::script::{Script, aftermath, random};
 use crate::snapshot::Snapshot;
@@ -22,20 +22,20 @@ pub fn agrees_with_a_map(subject: &'static Subject) -> Verdict {
         operations += past.len();
         let script = Script { name: format!("map {seed}"), past, steps: vec![], blocks: 96 };
         let said = |error: holm_medium::MediumError| format!("{}, {}: {error}", subject.name, script.name);
-        let (grove, history) = Grove::plant(subject, &script, advance, &none).map_err(said)?;
-        let equal = |grove: &Grove, history: &History, when: &str| -> Result<(), String> {
-            let (contents, _) = grove.contents().map_err(said)?;
-            let (tree, root) = grove.tree();
+        let (fixture, history) = TreeFixture::create(subject, &script, advance, &none).map_err(said)?;
+        let equal = |fixture: &TreeFixture, history: &History, when: &str| -> Result<(), String> {
+            let (contents, _) = fixture.contents().map_err(said)?;
+            let (tree, root) = fixture.tree();
             let faults = tree.audit(root).faults;
-            if subject.card.keeps && contents != *history.now() || !faults.is_empty() {
+            if subject.capabilities.stores_pairs && contents != *history.now() || !faults.is_empty() {
                 return Err(format!("{when}: {contents:?}, expected {:?}; {faults:?}", history.now()));
             }
             Ok(())
         };
-        equal(&grove, &history, "at the end")?;
-        let left = Snapshot::of(grove.image());
+        equal(&fixture, &history, "at the end")?;
+        let left = Snapshot::of(fixture.image());
         for crash in [Persistency::Line, Persistency::Visible] {
-            let revived = Grove::revive(subject, &left, crash, advance, &none).map_err(said)?;
+            let revived = TreeFixture::revive(subject, &left, crash, advance, &none).map_err(said)?;
             equal(&revived, &history, "recovered")?;
             let mut later = history.clone();
             revived.run(&aftermath(history.now(), seed, subject.capacity), &mut later).map_err(said)?;

@@ -80,14 +80,14 @@ pub fn flushes_what_it_writes(subject: &'static Subject) -> Verdict {
                 written.insert(loc / LINE);
             }
             match entry.event {
-                Event::Mark(Mark::Returned(_)) if !subject.card.defers => lines.settled(&when)?,
-                Event::Mark(Mark::Begun(number)) if subject.card.defers => {
+                Event::Mark(Mark::Returned(_)) if !subject.capabilities.per_epoch => lines.settled(&when)?,
+                Event::Mark(Mark::Begun(number)) if subject.capabilities.per_epoch => {
                     let made = (lines.flushes - epoch_from.0, lines.fences - epoch_from.1);
                     if made != (0, 0) {
                         return Err(format!("{when}: {made:?} flushes and fences before operation {number}, not none"));
                     }
                 }
-                Event::Mark(Mark::Published(_)) if subject.card.defers => {
+                Event::Mark(Mark::Published(_)) if subject.capabilities.per_epoch => {
                     lines.settled(&when)?;
                     // The epoch's lines, and the clock's own line, which is among those written.
                     let made = (lines.flushes - epoch_from.0, lines.fences - epoch_from.1);

@@ -2,7 +2,7 @@
 
 use super::Verdict;
 use crate::crashes::Persistency;
-use crate::grove::{Grove, advance};
+use crate::fixture::{TreeFixture, advance};
 use crate::script::random;
 use crate::snapshot::Snapshot;
 use crate::subject::Subject;
@@ -43,17 +43,17 @@ pub fn never_panics_on_torn_bits(subject: &'static Subject) -> Verdict {
     let block = subject.block as u64;
     let images = 1_500;
     let script = random(1, subject.capacity);
-    let (grove, history) =
-        Grove::plant(subject, &script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
-    let sound = Snapshot::of(grove.image());
+    let (fixture, history) =
+        TreeFixture::create(subject, &script, advance, &BTreeSet::new()).map_err(|error| error.to_string())?;
+    let sound = Snapshot::of(fixture.image());
     for image in 0..images {
         let left = damage(&mut draw, &sound, block);
         let crash = if image % 2 == 0 { Persistency::Line } else { Persistency::Visible };
-        left.lay(&mut grove.pen(), grove.image());
+        left.restore(&mut fixture.handle(), fixture.image());
         for number in 1..script.blocks as u32 {
-            subject.read_all(grove.image(), number, &[3, 30, 90, u64::MAX]);
+            subject.read_all(fixture.image(), number, &[3, 30, 90, u64::MAX]);
         }
-        match Grove::revive(subject, &left, crash, advance, &BTreeSet::new()) {
+        match TreeFixture::revive(subject, &left, crash, advance, &BTreeSet::new()) {
             Ok(revived) => {
                 let (tree, root) = revived.tree();
                 let _ = tree.audit(root);

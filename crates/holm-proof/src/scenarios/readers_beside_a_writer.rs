@@ -3,8 +3,8 @@
 use super::Verdict;
 use crate::recorded::Recorded;
 use crate::subject::Subject;
-use holm_medium::{FIRST_EPOCH, Ground, Pool};
-use holm_tree::Toward;
+use holm_medium::{FIRST_EPOCH, Storage, StorageOps};
+use holm_tree::SeekTarget;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -19,10 +19,10 @@ const PASSES: u64 = 40;
 /// What a reader must not have seen.
 pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
     let said = |error: holm_medium::MediumError| error.to_string();
-    let quill = Pool::open(Recorded::new([4 << 20, 64]), FIRST_EPOCH).map_err(said)?;
-    let quill = Arc::new(quill);
-    let tree = subject.tree(quill.clone());
-    let root = tree.plant(&mut quill.clock().check_in().map_err(said)?, 1).map_err(said)?;
+    let writer = Storage::open(Recorded::new([4 << 20, 64]), FIRST_EPOCH).map_err(said)?;
+    let writer = Arc::new(writer);
+    let tree = subject.tree(writer.clone());
+    let root = tree.create_tree(&mut writer.clock().pin().map_err(said)?, 1).map_err(said)?;
     let done = AtomicBool::new(false);
     let passes = AtomicU64::new(0);
     // The key is in the upper half of every payload that is stored under it.
@@ -39,10 +39,10 @@ pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
                 seen += 1;
             }
             passes.fetch_add(1, Ordering::Relaxed);
-            let view = tree.view(&root, Toward::Holding(seen % KEYS));
-            let sorted = view.pairs.is_sorted_by(|a, b| a.head < b.head);
-            if !sorted || view.pairs.iter().any(|slot| !belongs(slot.head, slot.payload)) {
-                return Err(format!("a view saw {:?}", &view.pairs[..]));
+            let cursor = tree.cursor_at(&root, SeekTarget::Holding(seen % KEYS));
+            let sorted = cursor.pairs.is_sorted_by(|a, b| a.head < b.head);
+            if !sorted || cursor.pairs.iter().any(|slot| !belongs(slot.head, slot.payload)) {
+                return Err(format!("a view saw {:?}", &cursor.pairs[..]));
             }
         }
         Ok(seen)
@@ -52,15 +52,15 @@ pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
         while i < ROUNDS || passes.load(Ordering::Relaxed) < PASSES && i < 1_000 * ROUNDS {
             i += 1;
             let key = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % KEYS + 1;
-            let mut stay = quill.clock().check_in().map_err(said)?;
+            let mut guard = writer.clock().pin().map_err(said)?;
             if i % 3 == 2 {
-                tree.remove(&root, &mut stay, key, None).map_err(said)?;
+                tree.remove(&root, &mut guard, key, None).map_err(said)?;
             } else {
-                tree.put(&root, &mut stay, key, key << 32 | i, None).map_err(said)?;
+                tree.put(&root, &mut guard, key, key << 32 | i, None).map_err(said)?;
             }
-            drop(stay);
+            drop(guard);
             if i % 64 == 0 {
-                quill.advance().map_err(said)?;
+                writer.end_epoch().map_err(said)?;
             }
         }
         Ok(())
@@ -75,7 +75,7 @@ pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
     wrote?;
     let [first, second] = seen;
     let faults = tree.audit(&root).faults;
-    if subject.card.keeps && !faults.is_empty() {
+    if subject.capabilities.stores_pairs && !faults.is_empty() {
         return Err(faults.join("; "));
     }
     Ok(format!("{} reads", first? + second?))

@@ -4,7 +4,7 @@
 use super::{Verdict, all};
 use crate::crashes::Bounds;
 use crate::explore::Plan;
-use crate::grove::lagging;
+use crate::fixture::lagging;
 use crate::scenarios::owed;
 use crate::script::{change, merge, refresh};
 use crate::subject::Subject;
@@ -24,13 +24,13 @@ const SOME: Bounds = Bounds { exhaustive: 12, pairs: 2, random: 2 };
 /// # Errors
 /// The violation.
 pub fn survives_every_epoch(subject: &'static Subject) -> Verdict {
-    if !subject.card.defers {
+    if !subject.capabilities.per_epoch {
         return Ok("durable when an operation returns: no epoch's number is kept".into());
     }
     let mut said = String::new();
     let scripts = [change(), refresh(), merge(subject.capacity)];
     for (first, persistency) in STARTS.into_iter().flat_map(|first| owed(subject).map(move |owed| (first, owed))) {
-        let plan = Plan { first, ticker: lagging, bounds: SOME, nested: 2, ..Plan::twice(persistency) };
+        let plan = Plan { first, end_epoch: lagging, bounds: SOME, nested: 2, ..Plan::twice(persistency) };
         said += &format!("{persistency}, from epoch {first}: {}\n", all(subject, &scripts, &plan)?);
     }
     Ok(said)

@@ -4,7 +4,7 @@
 use super::{Verdict, all_owed};
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::Plan;
-use crate::grove::lagging;
+use crate::fixture::lagging;
 use crate::script::{change, merge, refresh, regrow, split};
 use crate::subject::Subject;
 
@@ -12,11 +12,11 @@ use crate::subject::Subject;
 const FEW: Bounds = Bounds { exhaustive: 40, pairs: 4, random: 4 };
 
 fn late(persistency: Persistency) -> Plan {
-    Plan { ticker: lagging, bounds: FEW, ..Plan::suite(persistency) }
+    Plan { end_epoch: lagging, bounds: FEW, ..Plan::suite(persistency) }
 }
 
 fn late_twice(persistency: Persistency) -> Plan {
-    Plan { ticker: lagging, nested: 3, ..Plan::twice(persistency) }
+    Plan { end_epoch: lagging, nested: 3, ..Plan::twice(persistency) }
 }
 
 /// Changes of one leaf and of several, and blocks that are reused as early as possible.
@@ -24,7 +24,7 @@ fn late_twice(persistency: Persistency) -> Plan {
 /// # Errors
 /// The violation.
 pub fn survives_late_ends(subject: &'static Subject) -> Verdict {
-    if !subject.card.defers {
+    if !subject.capabilities.per_epoch {
         return Ok("durable when an operation returns: epochs say only when what was given up is free".into());
     }
     let capacity = subject.capacity;

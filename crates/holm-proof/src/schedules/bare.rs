@@ -1,31 +1,31 @@
 //! A tree whose stores are not recorded: for what concerns the tree only.
 
-use holm_medium::{FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay};
+use holm_medium::{FIRST_EPOCH, Flush, Guard, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::{Forest, Index, Root, Words, designs};
+use holm_tree::{Index, TreeRoot, TreeSet, Words, designs};
 use std::sync::Arc;
 
 pub(super) struct Bare {
-    pub(super) quill: Arc<Quill<Mapped>>,
-    pub(super) forest: Forest<Mapped, designs::buffered, Words>,
-    pub(super) root: Root,
+    pub(super) writer: Arc<Writer<Mapped>>,
+    pub(super) tree_set: TreeSet<Mapped, designs::buffered, Words>,
+    pub(super) root: TreeRoot,
 }
 
 impl Bare {
     /// A tree with the keys from 1 to `pairs`.
-    pub(super) fn plant(pairs: u64) -> Self {
+    pub(super) fn create(pairs: u64) -> Self {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill = Arc::new(Pool::open(Mapped::heap(16 * 512, 64, options), FIRST_EPOCH).expect("memory"));
-        let forest = Forest::new(quill.clone(), Words, Search::portable());
-        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 1).expect("room");
-        let bare = Bare { quill, forest, root };
+        let writer = Arc::new(Storage::open(Mapped::heap(16 * 512, 64, options), FIRST_EPOCH).expect("memory"));
+        let tree_set = TreeSet::new(writer.clone(), Words, Search::portable());
+        let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("room");
+        let bare = Bare { writer, tree_set, root };
         for key in 1..=pairs {
-            bare.forest.put(&bare.root, &mut bare.stay(), key, key, None).expect("room");
+            bare.tree_set.put(&bare.root, &mut bare.guard(), key, key, None).expect("room");
         }
         bare
     }
 
-    pub(super) fn stay(&self) -> Stay<'_> {
-        self.quill.clock().check_in().expect("sound")
+    pub(super) fn guard(&self) -> Guard<'_> {
+        self.writer.clock().pin().expect("sound")
     }
 }

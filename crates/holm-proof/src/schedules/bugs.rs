@@ -14,8 +14,8 @@ const ENOUGH: usize = 4_000;
 /// A run without the fences with which calls end. The fault says which thread executes them instead.
 fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fault) -> Run) {
     let mut random = random();
-    let sound = Crowd::plant(subject, Shape::Few).work_alone(&mut random, Fault::None);
-    let crowd = Crowd::plant(subject, Shape::Few);
+    let sound = Crowd::create(subject, Shape::Few).work_alone(&mut random, Fault::None);
+    let crowd = Crowd::create(subject, Shape::Few);
     crowd.medium().leave_out(&Crowd::last_fences(&sound));
     judge(subject, &work(crowd, &mut random, fault), &mut random, &Tally::default());
 }
@@ -39,7 +39,7 @@ fn a_fence_of_another_thread_is_caught() {
 /// A run in which readers do something wrong.
 fn read(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fault) -> Run) {
     let mut random = random();
-    let run = work(Crowd::plant(subject, Shape::Few), &mut random, fault);
+    let run = work(Crowd::create(subject, Shape::Few), &mut random, fault);
     judge(subject, &run, &mut random, &Tally::default());
 }
 

@@ -1,13 +1,13 @@
 //! A tree and the threads that work on it. The trace has the beginning and the end of each call.
 
-use crate::grove;
+use crate::fixture;
 use crate::history::{Action, Call};
 use crate::recorded::Recorded;
 use crate::snapshot::Snapshot;
 use crate::subject::{Subject, Tree};
 use crate::trace::{Entry, Event, Mark};
-use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Stay};
-use holm_tree::{Root, Toward};
+use holm_medium::{Clock, Epoch, FIRST_EPOCH, Guard, Storage, StorageOps, Writer};
+use holm_tree::{SeekTarget, TreeRoot};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -98,9 +98,9 @@ pub(super) fn instant(event: usize) -> u64 {
 
 pub(super) struct Crowd {
     subject: &'static Subject,
-    quill: Arc<Quill<Recorded>>,
+    writer: Arc<Writer<Recorded>>,
     tree: Arc<dyn Tree>,
-    root: Root,
+    root: TreeRoot,
     past: Vec<(u64, u64)>,
     base: Snapshot,
     calls: Mutex<Vec<Labelled>>,
@@ -117,29 +117,29 @@ enum Work {
 
 impl Crowd {
     /// A tree with its past applied to it, all of it durable.
-    pub(super) fn plant(subject: &'static Subject, shape: Shape) -> Self {
-        let quill = Arc::new(Pool::open(Recorded::new([BLOCKS * subject.block, 64]), FIRST_EPOCH).expect("room"));
-        let tree = subject.tree(quill.clone());
-        let stay = || quill.clock().check_in().expect("sound");
-        let root = tree.plant(&mut stay(), 1).expect("room");
+    pub(super) fn create(subject: &'static Subject, shape: Shape) -> Self {
+        let writer = Arc::new(Storage::open(Recorded::new([BLOCKS * subject.block, 64]), FIRST_EPOCH).expect("room"));
+        let tree = subject.tree(writer.clone());
+        let guard = || writer.clock().pin().expect("sound");
+        let root = tree.create_tree(&mut guard(), 1).expect("room");
         let (puts, removes) = shape.keys(subject.capacity as u64);
         let mut past: Vec<_> = puts.iter().map(|key| (*key, key + 1)).collect();
         for (key, payload) in &past {
-            tree.put(&root, &mut stay(), *key, *payload, None).expect("room");
+            tree.put(&root, &mut guard(), *key, *payload, None).expect("room");
         }
         for key in &removes {
-            tree.remove(&root, &mut stay(), *key, None).expect("room");
+            tree.remove(&root, &mut guard(), *key, None).expect("room");
         }
         past.retain(|pair| !removes.contains(&pair.0));
-        grove::advance(&quill).expect("sound");
-        let base = Snapshot::of(quill.image());
-        quill.pool().medium.keep(true);
+        fixture::advance(&writer).expect("sound");
+        let base = Snapshot::of(writer.image());
+        writer.storage().medium.keep(true);
         let (calls, asked, fenced) = (Mutex::default(), AtomicU64::new(0), AtomicU64::new(0));
-        Crowd { subject, quill: quill.clone(), tree, root, past, base, calls, asked, fenced }
+        Crowd { subject, writer: writer.clone(), tree, root, past, base, calls, asked, fenced }
     }
 
     pub(super) fn medium(&self) -> &Recorded {
-        &self.quill.pool().medium
+        &self.writer.storage().medium
     }
 
     fn calls(&self) -> MutexGuard<'_, Vec<Labelled>> {
@@ -161,7 +161,7 @@ impl Crowd {
                 _ => Work::Call(key, Action::Get),
             }
         };
-        let ticks = if self.subject.card.defers { random.random_range(1..=3) } else { 0 };
+        let ticks = if self.subject.capabilities.per_epoch { random.random_range(1..=3) } else { 0 };
         let threads = random.random_range(2..=4 - ticks.min(1));
         let works = (0..threads).map(|_| (0..random.random_range(1..=3)).map(|_| work(random)).collect());
         works.chain((ticks > 0).then(|| vec![Work::Tick; ticks])).collect()
@@ -213,7 +213,7 @@ impl Crowd {
     fn leaves(&self) -> usize {
         let mut edge = 0;
         let next = || {
-            edge = self.tree.view(&self.root, Toward::Holding(edge)).edge?;
+            edge = self.tree.cursor_at(&self.root, SeekTarget::Holding(edge)).edge?;
             Some(())
         };
         1 + std::iter::from_fn(next).count()
@@ -221,7 +221,7 @@ impl Crowd {
 
     fn one(&self, work: Work, fault: Fault) {
         let Work::Call(key, action) = work else {
-            return grove::advance(&self.quill).expect("sound");
+            return fixture::advance(&self.writer).expect("sound");
         };
         let number = {
             let mut calls = self.calls();
@@ -238,23 +238,23 @@ impl Crowd {
     fn act(&self, key: u64, action: Action, fault: Fault) -> (Option<u64>, Epoch) {
         if action == Action::Get {
             if fault == Fault::Rash {
-                return ((1..BLOCKS as u32).find_map(|number| self.subject.bare(self.quill.image(), number, key)), 0);
+                return ((1..BLOCKS as u32).find_map(|number| self.subject.bare(self.writer.image(), number, key)), 0);
             }
-            let sighting = self.tree.get(&self.root, key);
-            return (sighting.payload, if fault == Fault::Hasty { 0 } else { sighting.stamp });
+            let lookup = self.tree.get(&self.root, key);
+            return (lookup.payload, if fault == Fault::Hasty { 0 } else { lookup.stamp });
         }
-        let mut stay = self.quill.clock().check_in().expect("sound");
+        let mut guard = self.writer.clock().pin().expect("sound");
         let old = if fault == Fault::Unasking {
             // The tree gets a clock that does not advance.
-            let own = Clock::new(stay.epoch(), [0, 0]);
-            self.write(&mut own.check_in().expect("it stands still"), key, action)
+            let own = Clock::new(guard.epoch(), [0, 0]);
+            self.write(&mut own.pin().expect("it stands still"), key, action)
         } else {
-            self.write(&mut stay, key, action)
+            self.write(&mut guard, key, action)
         };
         match fault {
             Fault::FencesLate => {
                 (0..SLOW).for_each(|_| thread::yield_now());
-                self.quill.cut(&stay).fence();
+                self.writer.begin_write(&guard).fence();
             }
             Fault::FencesElsewhere => {
                 let own = self.asked.fetch_add(1, SeqCst);
@@ -264,13 +264,13 @@ impl Crowd {
             }
             Fault::None | Fault::Rash | Fault::Hasty | Fault::Unasking => {}
         }
-        (old, stay.epoch())
+        (old, guard.epoch())
     }
 
-    fn write(&self, stay: &mut Stay<'_>, key: u64, action: Action) -> Option<u64> {
+    fn write(&self, guard: &mut Guard<'_>, key: u64, action: Action) -> Option<u64> {
         let old = match action {
-            Action::Put(payload) => self.tree.put(&self.root, stay, key, payload, None),
-            _ => self.tree.remove(&self.root, stay, key, None),
+            Action::Put(payload) => self.tree.put(&self.root, guard, key, payload, None),
+            _ => self.tree.remove(&self.root, guard, key, None),
         };
         old.expect("room").map(|old| old.payload)
     }
@@ -280,7 +280,7 @@ impl Crowd {
         while working.load(SeqCst) > 0 {
             let asked = self.asked.load(SeqCst);
             if asked > self.fenced.load(SeqCst) {
-                self.quill.cut_at(self.quill.clock().active()).fence();
+                self.writer.begin_write_at(self.writer.clock().active()).fence();
                 self.fenced.store(asked, SeqCst);
             }
             thread::yield_now();

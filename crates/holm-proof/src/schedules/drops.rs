@@ -4,7 +4,7 @@
 
 use super::bare::Bare;
 use super::explore::{caught, explore};
-use holm_medium::Ground;
+use holm_medium::StorageOps;
 use holm_tree::leaf::Leaf;
 use holm_tree::{Design, Index, designs};
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -25,33 +25,33 @@ enum Moves {
 }
 
 fn give_up(pairs: u64, moves: Moves) {
-    let bare = Bare::plant(pairs);
-    let Bare { quill, forest, root } = &bare;
+    let bare = Bare::create(pairs);
+    let Bare { writer, tree_set, root } = &bare;
     let gone = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            let mut stay = bare.stay();
-            if root.is_given_up() {
+            let mut guard = bare.guard();
+            if root.is_dropped() {
                 return;
             }
-            while moves != Moves::WithTree && stay.valid() {
+            while moves != Moves::WithTree && guard.valid() {
                 thread::yield_now();
             }
             if moves == Moves::Alone {
-                stay.renew().expect("an open clock");
+                guard.repin().expect("an open clock");
             }
-            match forest.put(root, &mut stay, pairs + 1, 0, None) {
+            match tree_set.put(root, &mut guard, pairs + 1, 0, None) {
                 Ok(_) => assert!(!gone.load(SeqCst), "written to a tree whose leaves are given to others"),
-                Err(error) => assert!(root.is_given_up(), "{error}"),
+                Err(error) => assert!(root.is_dropped(), "{error}"),
             }
         });
-        root.give_up();
-        let label = quill.clock().active();
-        while quill.clock().durable() < label {
-            quill.advance().expect("sound");
+        root.mark_dropped();
+        let label = writer.clock().active();
+        while writer.clock().durable() < label {
+            writer.end_epoch().expect("sound");
         }
         gone.store(true, SeqCst);
-        forest.uproot(root, &mut bare.stay(), &mut |_| ()).expect("sound");
+        tree_set.drop_tree(root, &mut bare.guard(), &mut |_| ()).expect("sound");
     });
 }
 

@@ -3,7 +3,7 @@
 
 use super::crowd::{Run, instant};
 use crate::crashes::{Choice, Crashes, Persistency};
-use crate::grove::{Grove, advance};
+use crate::fixture::{TreeFixture, advance};
 use crate::history::{Action, Call, check, check_crash};
 use crate::inspect::inspect;
 use crate::model::Contents;
@@ -108,7 +108,7 @@ impl Moment<'_> {
     /// Whether the history up to here explains what was found.
     fn explains(&self, contents: &Contents, cut: Epoch) -> Result<(), String> {
         let (crash, calls) = (instant(self.event), &self.run.calls);
-        let calls: Vec<Call> = if self.subject.card.defers {
+        let calls: Vec<Call> = if self.subject.capabilities.per_epoch {
             if cut < self.published {
                 let published = self.published;
                 return Err(format!("history is cut at epoch {cut}, but {published} has been declared durable"));
@@ -129,11 +129,11 @@ impl Moment<'_> {
 /// Opens an image; `deep`: and executes operations on it.
 fn found(subject: &'static Subject, choice: &Choice<'_>, persistency: Persistency, deep: bool) -> Found {
     let left = choice.snapshot();
-    let grove = Grove::revive(subject, &left, persistency, advance, &BTreeSet::new());
-    let mut grove = grove.map_err(|error| error.to_string())?;
+    let fixture = TreeFixture::revive(subject, &left, persistency, advance, &BTreeSet::new());
+    let mut fixture = fixture.map_err(|error| error.to_string())?;
     let contents = match deep {
-        true => inspect(&mut grove, persistency)?,
-        false => grove.contents().map_err(|error| error.to_string())?.0,
+        true => inspect(&mut fixture, persistency)?,
+        false => fixture.contents().map_err(|error| error.to_string())?.0,
     };
     Ok((contents, left.durable()))
 }

@@ -3,26 +3,26 @@
 
 use super::bare::Bare;
 use super::explore::explore;
-use holm_medium::Ground;
+use holm_medium::StorageOps;
 use holm_tree::Index;
 use shuttle::thread;
 
 /// Two puts at once into one leaf, whose pairs go into different lines, or two removals.
 fn two_writers(put: bool) {
-    let bare = Bare::plant(3);
-    let Bare { quill, forest, root } = &bare;
-    quill.advance().expect("sound");
+    let bare = Bare::create(3);
+    let Bare { writer, tree_set, root } = &bare;
+    writer.end_epoch().expect("sound");
     thread::scope(|scope| {
         for key in if put { [10, 20] } else { [1, 2] } {
             let bare = &bare;
             scope.spawn(move || match put {
-                true => forest.put(root, &mut bare.stay(), key, key, None).expect("room"),
-                false => forest.remove(root, &mut bare.stay(), key, None).expect("sound"),
+                true => tree_set.put(root, &mut bare.guard(), key, key, None).expect("room"),
+                false => tree_set.remove(root, &mut bare.guard(), key, None).expect("sound"),
             });
         }
     });
     let mut lines = 0;
-    quill.clock().drain(quill.clock().raise(), |_, count| lines += count);
+    writer.clock().drain(writer.clock().advance(), |_, count| lines += count);
     // The bitmap's line, and those of the fourth pair and the fifth.
     assert_eq!(lines, if put { 3 } else { 1 }, "lines that were written");
 }

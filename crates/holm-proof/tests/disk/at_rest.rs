@@ -4,8 +4,8 @@
 use crate::session::{Database, UUID, boundaries, dir, log_0, log_1, logged, options, read_back, record_of};
 use crate::session::{made, recovered, superblock};
 use holm_medium::error::{MediumError, Result};
-use holm_medium::log::{Log, LogStart, RecordBuffer, replay, verify};
-use holm_medium::superblock::{Geometry, Superblock, VERSION, pool_path, reserve};
+use holm_medium::log::{EpochRecord, Log, LogStart, replay, verify};
+use holm_medium::superblock::{Geometry, Superblock, VERSION, reserve, superblock_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
@@ -213,7 +213,7 @@ fn a_record_over_the_bound_gets_a_half_to_itself() {
     let disk = logged(0, true);
     let mut log = Log::open(&disk, &dir(), UUID, LogStart::FIRST, options(true)).expect("an unused log");
     log.append(&mut record_of(1)).expect("no faults");
-    let mut huge = RecordBuffer::new();
+    let mut huge = EpochRecord::new();
     huge.begin(2);
     huge.push(0, &vec![1; 200 << 10]);
     assert!(log.append(&mut huge).is_err_and(|error| error.is_log_full()), "not behind another");
@@ -255,14 +255,14 @@ fn with_two_states() -> (SimDisk, Superblock) {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
     let mut block = superblock();
-    let pool = made(&disk, &mut block).expect("no faults");
+    let superblock_file = made(&disk, &mut block).expect("no faults");
     block.epoch = 77;
-    block.write(&*pool, &pool_path(&dir())).expect("no faults");
+    block.write(&*superblock_file, &superblock_path(&dir())).expect("no faults");
     (disk, block)
 }
 
 fn read_noting(disk: &SimDisk) -> Result<(Superblock, Option<String>)> {
-    let path = pool_path(&dir());
+    let path = superblock_path(&dir());
     let file = disk.open(&path, How::READ).map_err(|e| MediumError::io("opening", &path, e))?;
     Superblock::read(&*file, &path)
 }
@@ -293,7 +293,7 @@ fn a_flip_at_any_byte_of_a_superblock_is_survived_by_the_other() {
         let bits = if byte % 4096 < 280 { 0..8 } else { 5..6 };
         for bit in bits {
             let disk = before.kill();
-            assert!(disk.flip(&pool_path(&dir()), byte, bit));
+            assert!(disk.flip(&superblock_path(&dir()), byte, bit));
             let (left, damage) = read_noting(&disk).expect("the other slot is whole");
             let expected = Superblock { sequence: left.sequence, ..block.clone() };
             assert_eq!(left, expected, "byte {byte}, bit {bit}: an older state is in force");
@@ -308,8 +308,8 @@ fn flips_in_both_superblocks_are_reported() {
     let (before, _) = with_two_states();
     for byte in 0..300 {
         let disk = before.kill();
-        disk.flip(&pool_path(&dir()), byte, 2);
-        disk.flip(&pool_path(&dir()), byte + 4096, 2);
+        disk.flip(&superblock_path(&dir()), byte, 2);
+        disk.flip(&superblock_path(&dir()), byte + 4096, 2);
         match read(&disk) {
             Err(MediumError::Foreign { found, expected, .. }) => assert!(byte < 8 && found != expected),
             Err(MediumError::Corrupt { found, expected, .. }) => assert!(byte >= 8 && found != expected),
@@ -331,8 +331,8 @@ fn another_version_is_reported_whatever_the_rest_is() {
         let (disk, _) = with_two_states();
         let mut preamble = [&b"HolmPool"[..], &version.to_le_bytes()].concat();
         preamble.extend(crc32c(&preamble).to_le_bytes());
-        disk.overwrite(&pool_path(&dir()), slot, &preamble);
-        disk.overwrite(&pool_path(&dir()), slot + 16, &[0xEE; 3000]);
+        disk.overwrite(&superblock_path(&dir()), slot, &preamble);
+        disk.overwrite(&superblock_path(&dir()), slot + 16, &[0xEE; 3000]);
         match read(&disk) {
             Err(MediumError::Version { found, supported }) => assert_eq!((found, supported), (version, VERSION)),
             other => panic!("{other:?}"),
@@ -346,12 +346,12 @@ fn a_valid_superblock_with_another_meaning_is_reported() {
     for (field, value) in [(20, 128_u32), (48, 0), (56, 9), (60, 9), (160, 2)] {
         let (disk, block) = with_two_states();
         let slot = (block.sequence & 1) as usize * 4096;
-        let mut page = disk.contents(&pool_path(&dir())).expect("it was made")[slot..slot + 4096].to_vec();
+        let mut page = disk.contents(&superblock_path(&dir())).expect("it was made")[slot..slot + 4096].to_vec();
         page[field..field + 4].copy_from_slice(&value.to_le_bytes());
         page[16..20].fill(0);
         let crc = crc32c(&page).to_le_bytes();
         page[16..20].copy_from_slice(&crc);
-        disk.overwrite(&pool_path(&dir()), slot, &page);
+        disk.overwrite(&superblock_path(&dir()), slot, &page);
         match read(&disk) {
             Err(MediumError::Geometry { found, .. }) => assert_eq!((field, found), (20, value.to_string())),
             Err(MediumError::Corrupt { found, .. }) => assert_eq!(found, value.to_string()),
@@ -364,18 +364,18 @@ fn a_valid_superblock_with_another_meaning_is_reported() {
 fn a_truncated_or_foreign_superblock_file_is_reported() {
     for len in (0..8192).step_by(512) {
         let (disk, _) = with_two_states();
-        disk.truncate(&pool_path(&dir()), len);
+        disk.truncate(&superblock_path(&dir()), len);
         assert!(corrupt_at(&read(&disk)).is_some(), "{len} bytes");
     }
     let (disk, block) = with_two_states();
-    disk.truncate(&pool_path(&dir()), 20_000);
+    disk.truncate(&superblock_path(&dir()), 20_000);
     assert_eq!(read(&disk).expect("zeros behind the slots are nothing"), block);
     for (text, len) in [("SQLite format 3", 8192), ("%PDF-1.7", 8192), ("MZ but short.", 100), ("", 8192)] {
         let disk = SimDisk::new();
         disk.create_dir(&dir()).expect("no faults");
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(len, 0);
-        let file = disk.open(&pool_path(&dir()), How::CREATE).expect("no faults");
+        let file = disk.open(&superblock_path(&dir()), How::CREATE).expect("no faults");
         file.write_at(&bytes, 0).expect("no faults");
         assert!(matches!(read(&disk), Err(MediumError::Foreign { .. })), "{text}");
     }

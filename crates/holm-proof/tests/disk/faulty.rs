@@ -107,7 +107,7 @@ fn where_direct_writes_are_refused_records_are_synced() {
 fn concurrent_creations_of_one_database_exclude_each_other() {
     let disk = SimDisk::new();
     disk.create_dir(&dir()).expect("no faults");
-    let other = disk.open(&dir().join("pool.new"), holm_medium::vfs::How::CREATE).expect("no faults");
+    let other = disk.open(&dir().join("superblock.new"), holm_medium::vfs::How::CREATE).expect("no faults");
     assert!(other.lock(true).expect("no faults"));
     let outcome = crate::session::made(&disk, &mut crate::session::superblock()).map(drop);
     assert!(matches!(outcome, Err(MediumError::Locked { .. })));

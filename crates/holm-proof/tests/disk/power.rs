@@ -4,7 +4,7 @@ use crate::session::{Database, UUID, boundaries, is_there, logged, options, read
 use crate::session::{dir, log_0, made, superblock};
 use holm_medium::error::MediumError;
 use holm_medium::log::{Log, LogStart};
-use holm_medium::superblock::{Superblock, pool_path};
+use holm_medium::superblock::{Superblock, superblock_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 
@@ -151,18 +151,18 @@ fn the_superblock_is_the_old_or_the_new_one() {
         let disk = SimDisk::new();
         disk.create_dir(&dir()).expect("no faults");
         let mut block = superblock();
-        let pool = made(&disk, &mut block).expect("no faults");
+        let superblock_file = made(&disk, &mut block).expect("no faults");
         for epoch in 1..4 {
             block.epoch = epoch;
-            block.write(&*pool, &pool_path(&dir())).expect("no faults");
+            block.write(&*superblock_file, &superblock_path(&dir())).expect("no faults");
         }
         disk.fail(kind, disk.calls().of(kind) + slot, Fault::PowerCut);
         block.epoch = 4;
-        assert!(block.write(&*pool, &pool_path(&dir())).is_err());
+        assert!(block.write(&*superblock_file, &superblock_path(&dir())).is_err());
         let mut seen = [0; 5];
         disk.for_each_crash(300, |after| {
-            let pool = after.open(&pool_path(&dir()), How::READ).expect("its name is durable");
-            let (read, _) = Superblock::read(&*pool, &pool_path(&dir())).expect("one slot is whole");
+            let superblock_file = after.open(&superblock_path(&dir()), How::READ).expect("its name is durable");
+            let (read, _) = Superblock::read(&*superblock_file, &superblock_path(&dir())).expect("one slot is whole");
             seen[read.epoch as usize] += 1;
         });
         // The second slot's older state cannot come back: the first slot is durable.

@@ -2,18 +2,18 @@
 
 use crate::session::{UUID, dir, log_0, record_of};
 use holm_medium::error::MediumError;
-use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, verify};
+use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, verify};
 use holm_medium::vfs::Vfs;
 use holm_proof::disk::{Kind, SimDisk};
 
 /// More than the reach of a new pass.
 const LARGE: usize = 17 << 20;
 
-fn large(epoch: u64) -> RecordBuffer {
-    let mut record = RecordBuffer::new();
-    record.begin(epoch);
-    record.push_with(0, LARGE, |room| room.fill(epoch as u8));
-    record
+fn large(epoch: u64) -> EpochRecord {
+    let mut epoch_record = EpochRecord::new();
+    epoch_record.begin(epoch);
+    epoch_record.push_with(0, LARGE, |room| room.fill(epoch as u8));
+    epoch_record
 }
 
 fn new_log(disk: &SimDisk) -> Log {
@@ -28,9 +28,9 @@ fn damage_before_records_of_any_size_is_no_tail() {
     let mut log = new_log(&disk);
     // Where each append began: a large one begins with the record that states its size.
     let mut begun = Vec::new();
-    for mut record in [record_of(1), large(2), large(3), record_of(4)] {
+    for mut epoch_record in [record_of(1), large(2), large(3), record_of(4)] {
         begun.push(log.position().offset as usize);
-        log.append(&mut record).expect("no faults");
+        log.append(&mut epoch_record).expect("no faults");
     }
     let seen = verify(&disk, &dir(), &UUID, LogStart::FIRST).expect("nothing is damaged");
     assert_eq!((seen.records, seen.last_epoch), (4, Some(4)));

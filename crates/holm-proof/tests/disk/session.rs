@@ -1,8 +1,8 @@
 //! A database without a tree: epochs whose numbers determine their bytes, a log, a superblock, recovery.
 
 use holm_medium::error::{MediumError, Result};
-use holm_medium::log::{Log, LogOptions, LogStart, RecordBuffer, Replayed, replay};
-use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, pool_path, reserve};
+use holm_medium::log::{EpochRecord, Log, LogOptions, LogStart, Replayed, replay};
+use holm_medium::superblock::{Geometry, ImageKind, State, Superblock, reserve, superblock_path};
 use holm_medium::vfs::{How, Identity, Vfs, VfsFile};
 use holm_proof::disk::SimDisk;
 use std::path::{Path, PathBuf};
@@ -27,9 +27,9 @@ pub(crate) fn options(direct: bool) -> LogOptions {
 
 /// The superblock's file, created.
 pub(crate) fn made(disk: &SimDisk, superblock: &mut Superblock) -> Result<Box<dyn VfsFile>> {
-    let pool = reserve(disk, &dir())?.expect("there is none");
-    superblock.create(disk, &dir(), &*pool)?;
-    Ok(pool)
+    let superblock_file = reserve(disk, &dir())?.expect("there is none");
+    superblock.create(disk, &dir(), &*superblock_file)?;
+    Ok(superblock_file)
 }
 
 pub(crate) fn superblock() -> Superblock {
@@ -58,11 +58,11 @@ pub(crate) fn runs_of(epoch: u64) -> Vec<(u64, Vec<u8>)> {
     vec![(epoch * 64, bytes(1, 1)), (1 << 20, bytes(long, 2)), (4096 * epoch, bytes(2, 3))]
 }
 
-pub(crate) fn record_of(epoch: u64) -> RecordBuffer {
-    let mut record = RecordBuffer::new();
-    record.begin(epoch);
-    runs_of(epoch).iter().for_each(|(location, bytes)| record.push(*location, bytes));
-    record
+pub(crate) fn record_of(epoch: u64) -> EpochRecord {
+    let mut epoch_record = EpochRecord::new();
+    epoch_record.begin(epoch);
+    runs_of(epoch).iter().for_each(|(location, bytes)| epoch_record.push(*location, bytes));
+    epoch_record
 }
 
 /// Replays, and compares every run with what its epoch must have logged. Epochs must be consecutive from `after`.
@@ -99,7 +99,7 @@ pub(crate) fn boundaries(epochs: u64) -> Vec<u64> {
 
 /// An open database.
 pub(crate) struct Database {
-    pool: Box<dyn VfsFile>,
+    superblock_file: Box<dyn VfsFile>,
     pub(crate) superblock: Superblock,
     pub(crate) log: Log,
     /// The last epoch whose append succeeded.
@@ -113,30 +113,30 @@ impl Database {
         disk.create_dir(&dir()).map_err(|e| MediumError::io("creating", &dir(), e))?;
         let log = Log::create(disk, &dir(), UUID, options(direct))?;
         let mut superblock = superblock();
-        let pool = made(disk, &mut superblock)?;
-        Ok(Database { pool, superblock, log, acknowledged: 0, attempted: 0 })
+        let superblock_file = made(disk, &mut superblock)?;
+        Ok(Database { superblock_file, superblock, log, acknowledged: 0, attempted: 0 })
     }
 
     /// Recovery: replays the log, assumes that the replayed data is durable in the data files, and starts a new log.
     pub(crate) fn open(disk: &SimDisk, direct: bool) -> Result<Database> {
-        let path = pool_path(&dir());
-        let pool = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
-        let (mut superblock, _) = Superblock::read(&*pool, &path)?;
+        let path = superblock_path(&dir());
+        let superblock_file = disk.open(&path, How::WRITE).map_err(|e| MediumError::io("opening", &path, e))?;
+        let (mut superblock, _) = Superblock::read(&*superblock_file, &path)?;
         let seen = read_back(disk, &superblock.uuid, superblock.log_start, superblock.epoch)?;
         superblock.epoch = seen.last_epoch.unwrap_or(superblock.epoch);
         superblock.log_start = seen.next.fresh_start();
-        superblock.write(&*pool, &path)?;
+        superblock.write(&*superblock_file, &path)?;
         let log = Log::open(disk, &dir(), UUID, superblock.log_start, options(direct))?;
         let epoch = superblock.epoch;
-        Ok(Database { pool, superblock, log, acknowledged: epoch, attempted: epoch })
+        Ok(Database { superblock_file, superblock, log, acknowledged: epoch, attempted: epoch })
     }
 
     /// One epoch. Retried once if the disk was full and may have space again.
     pub(crate) fn put(&mut self) -> Result<()> {
-        let mut record = record_of(self.acknowledged + 1);
+        let mut epoch_record = record_of(self.acknowledged + 1);
         self.attempted = self.acknowledged + 1;
-        match self.log.append(&mut record) {
-            Err(error) if error.is_no_space() && !self.log.is_poisoned() => self.log.append(&mut record)?,
+        match self.log.append(&mut epoch_record) {
+            Err(error) if error.is_no_space() && !self.log.is_poisoned() => self.log.append(&mut epoch_record)?,
             other => other?,
         }
         self.acknowledged += 1;
@@ -146,7 +146,7 @@ impl Database {
     pub(crate) fn checkpoint(&mut self) -> Result<()> {
         self.superblock.log_start = self.log.switch()?;
         self.superblock.epoch = self.acknowledged;
-        self.superblock.write(&*self.pool, &pool_path(&dir()))?;
+        self.superblock.write(&*self.superblock_file, &superblock_path(&dir()))?;
         self.log.release();
         self.log.trim(8 << 10)
     }
@@ -158,7 +158,7 @@ impl Database {
         self.superblock.log_start = self.log.switch()?;
         self.put()?;
         self.superblock.epoch = epoch;
-        self.superblock.write(&*self.pool, &pool_path(&dir()))?;
+        self.superblock.write(&*self.superblock_file, &superblock_path(&dir()))?;
         self.log.release();
         self.put()?;
         self.checkpoint()?;
@@ -173,5 +173,5 @@ pub(crate) fn recovered(disk: &SimDisk) -> Result<u64> {
 
 /// Whether a database exists: its superblock's file has its name.
 pub(crate) fn is_there(disk: &SimDisk) -> bool {
-    disk.contents(Path::new("/d/pool")).is_some()
+    disk.contents(Path::new("/d/superblock")).is_some()
 }

@@ -5,7 +5,7 @@
 //! released too early in `schedules` of the crate.
 
 use holm_proof::Subject;
-use holm_proof::scenarios::{Verdict, survives_planting_and_giving_up, survives_reuse_of_what_recovery_freed};
+use holm_proof::scenarios::{Verdict, survives_creating_and_dropping_trees, survives_reuse_of_what_recovery_freed};
 use holm_proof::script::{change, ends, inserts, overflow, removals, split, updates};
 use holm_proof::subjects::canaries::*;
 use holm_proof::{Persistency, Plan, Script, Step, Violation, explore};
@@ -213,12 +213,12 @@ fn fails(scenario: fn(&'static Subject) -> Verdict, bug: &'static Subject) {
 
 #[test]
 fn a_leaf_that_comes_back_is_caught() {
-    fails(survives_planting_and_giving_up, &canary_15);
+    fails(survives_creating_and_dropping_trees, &canary_15);
 }
 
 #[test]
 fn a_leaf_that_is_found_before_it_is_empty_is_caught() {
-    fails(survives_planting_and_giving_up, &canary_16);
+    fails(survives_creating_and_dropping_trees, &canary_16);
 }
 
 #[test]

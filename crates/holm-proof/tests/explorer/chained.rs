@@ -3,7 +3,8 @@
 
 use holm_proof::subjects::chained::bd_tree_chained;
 use holm_proof::{
-    Bounds, Grove, Order, Persistency, Plan, Report, Script, Site, Step, advance, explore, lagging, scenarios, table,
+    Bounds, Order, Persistency, Plan, Report, Script, Site, Step, TreeFixture, advance, explore, lagging, scenarios,
+    table,
 };
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -99,7 +100,7 @@ const VISIBLE: Persistency = Persistency::Visible;
 
 /// One crash, and two, the second of which has few images.
 fn plans() -> impl Iterator<Item = Plan> {
-    let late = [LINE, WORD].map(|model| Plan { ticker: lagging, nested: 2, ..Plan::twice(model) });
+    let late = [LINE, WORD].map(|model| Plan { end_epoch: lagging, nested: 2, ..Plan::twice(model) });
     let mixed =
         [(VISIBLE, WORD), (LINE, VISIBLE)].map(|(first, later)| Plan { nested: 2, ..Plan::mixed(first, later) });
     [LINE, WORD, VISIBLE].map(Plan::suite).into_iter().chain(late).chain(mixed)
@@ -168,11 +169,12 @@ fn every_store_is_needed() {
 
 /// The leaves of a script's tree before its steps, and the largest number after one of them.
 fn leaves(script: &Script) -> [usize; 2] {
-    let (grove, mut history) = Grove::plant(&bd_tree_chained, script, advance, &BTreeSet::new()).expect("sound");
-    let count = || grove.contents().expect("a sound tree").1.len();
+    let (fixture, mut history) =
+        TreeFixture::create(&bd_tree_chained, script, advance, &BTreeSet::new()).expect("sound");
+    let count = || fixture.contents().expect("a sound tree").1.len();
     let before = count();
     let after = script.steps.iter().map(|step| {
-        grove.step(*step, &mut history).expect("sound");
+        fixture.step(*step, &mut history).expect("sound");
         count()
     });
     let after = after.collect::<Vec<_>>();

@@ -2,59 +2,59 @@
 //!
 //! That each flush and fence of the correct end is needed is tested in `mutants`.
 
-use holm_medium::{Clock, Epoch, FIRST_EPOCH, Ground, Pool, Quill, Result, Stay};
+use holm_medium::{Clock, Epoch, FIRST_EPOCH, Guard, Result, Storage, StorageOps, Writer};
 use holm_proof::script::{change, merge, refresh, split};
 use holm_proof::subjects::canaries::bd_tree_forgetful;
 use holm_proof::subjects::{bd_tree, bd_tree_literal, buffered};
 use holm_proof::{
-    Contents, Grove, Mark, Order, Persistency, Plan, Recorded, Script, Site, Snapshot, Step, Ticker, Tree,
+    Contents, EndEpoch, Mark, Order, Persistency, Plan, Recorded, Script, Site, Snapshot, Step, Tree, TreeFixture,
 };
 use holm_proof::{Violation, advance, explore, lagging, trace};
-use holm_tree::{Root, Toward};
+use holm_tree::{SeekTarget, TreeRoot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::thread;
 
 /// Publishes the epoch before the clock's word is durable.
-fn publish_first(quill: &Quill<Recorded>) -> Result<()> {
-    let pool = quill.pool();
-    let ended = pool.clock.raise();
-    pool.clock.drain(ended, |first, count| {
-        (first..first + count).for_each(|line| holm_medium::Medium::flush(&pool.medium, line))
+fn publish_first(writer: &Writer<Recorded>) -> Result<()> {
+    let storage = writer.storage();
+    let ended = storage.clock.advance();
+    storage.clock.drain(ended, |first, count| {
+        (first..first + count).for_each(|line| holm_medium::Medium::flush(&storage.medium, line))
     });
-    let mut pen = quill.cut_at(ended);
-    pen.fence();
-    pool.clock.publish(ended);
-    pool.medium.mark(Mark::Published(ended));
-    pen.write(&pool.root()?.durable, ended);
-    pen.persist(&pool.root()?.durable);
+    let mut handle = writer.begin_write_at(ended);
+    handle.fence();
+    storage.clock.publish(ended);
+    storage.medium.mark(Mark::Published(ended));
+    handle.write(&storage.header()?.durable, ended);
+    handle.persist(&storage.header()?.durable);
     Ok(())
 }
 
 /// Makes the clock's word durable before the lines are.
-fn word_first(quill: &Quill<Recorded>) -> Result<()> {
-    let pool = quill.pool();
-    let ended = pool.clock.raise();
-    let mut pen = quill.cut_at(ended);
-    pen.write(&pool.root()?.durable, ended);
-    pen.persist(&pool.root()?.durable);
-    pool.clock.drain(ended, |first, count| {
-        (first..first + count).for_each(|line| holm_medium::Medium::flush(&pool.medium, line))
+fn word_first(writer: &Writer<Recorded>) -> Result<()> {
+    let storage = writer.storage();
+    let ended = storage.clock.advance();
+    let mut handle = writer.begin_write_at(ended);
+    handle.write(&storage.header()?.durable, ended);
+    handle.persist(&storage.header()?.durable);
+    storage.clock.drain(ended, |first, count| {
+        (first..first + count).for_each(|line| holm_medium::Medium::flush(&storage.medium, line))
     });
-    pen.fence();
-    pool.clock.publish(ended);
-    pool.medium.mark(Mark::Published(ended));
+    handle.fence();
+    storage.clock.publish(ended);
+    storage.medium.mark(Mark::Published(ended));
     Ok(())
 }
 
 /// Drains the lines of the epoch and does not write them back.
-fn forgetful(quill: &Quill<Recorded>) -> Result<()> {
-    quill.clock().drain(quill.clock().active(), |_, _| {});
-    advance(quill)
+fn forgetful(writer: &Writer<Recorded>) -> Result<()> {
+    writer.clock().drain(writer.clock().active(), |_, _| {});
+    advance(writer)
 }
 
-fn caught(ticker: Ticker) -> Violation {
-    let plan = Plan { ticker, ..Plan::suite(Persistency::Line) };
+fn caught(end_epoch: EndEpoch) -> Violation {
+    let plan = Plan { end_epoch, ..Plan::suite(Persistency::Line) };
     match explore(&buffered, &change(), &plan) {
         Err(violation) => *violation,
         Ok(report) => panic!("it survives: {report}"),
@@ -109,11 +109,11 @@ fn a_merge_that_recovery_finished_is_undone_completely() {
 }
 
 /// What was retired in an epoch is free as soon as the next one begins, an epoch too early.
-pub(crate) fn hasty(quill: &Quill<Recorded>) -> Result<()> {
-    lagging(quill)?;
-    let pool = quill.pool();
-    let block = pool.space.take_block_at(&pool.medium, pool.clock.active() + 1)?;
-    pool.space.return_block(block);
+pub(crate) fn hasty(writer: &Writer<Recorded>) -> Result<()> {
+    lagging(writer)?;
+    let storage = writer.storage();
+    let block = storage.space.take_block_at(&storage.medium, storage.clock.active() + 1)?;
+    storage.space.return_block(block);
     Ok(())
 }
 
@@ -124,11 +124,11 @@ fn a_block_that_is_used_again_an_epoch_early_is_caught() {
     let past = (1..=28).map(|key| put(key * 10)).collect();
     let steps = [put(55), Step::Tick].into_iter().chain((11..=19).chain(21..=25).map(put)).collect();
     let script = Script { name: "early reuse".into(), past, steps, blocks: 24 };
-    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    let plan = Plan { end_epoch: lagging, ..Plan::suite(Persistency::Line) };
     explore(&buffered, &script, &plan).unwrap_or_else(|violation| panic!("{violation}"));
-    let violation = explore(&buffered, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    let violation = explore(&buffered, &script, &Plan { end_epoch: hasty, ..plan }).expect_err("too early");
     println!("{violation}");
-    let known = Plan { ticker: hasty, ..Plan::suite(Persistency::Visible) };
+    let known = Plan { end_epoch: hasty, ..Plan::suite(Persistency::Visible) };
     assert!(explore(&buffered, &script, &known).is_ok(), "the process alone loses no version");
 }
 
@@ -141,9 +141,9 @@ fn an_emptied_leaf_whose_block_is_used_again_an_epoch_early_is_caught() {
     let past = (1..=84).map(put).chain(gone).chain([Step::Tick, Step::Tick]).collect();
     let steps = vec![Step::Remove(560), Step::Tick, Step::Put(155, 1), Step::Put(555, 2)];
     let script = Script { name: "early reuse of an emptied leaf".into(), past, steps, blocks: 24 };
-    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    let plan = Plan { end_epoch: lagging, ..Plan::suite(Persistency::Line) };
     explore(&buffered, &script, &plan).unwrap_or_else(|violation| panic!("{violation}"));
-    let violation = explore(&buffered, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    let violation = explore(&buffered, &script, &Plan { end_epoch: hasty, ..plan }).expect_err("too early");
     println!("{violation}");
     assert!(violation.wrong.contains("key 560"), "{violation}");
 }
@@ -151,7 +151,7 @@ fn an_emptied_leaf_whose_block_is_used_again_an_epoch_early_is_caught() {
 /// Only if each end takes as long as the next epoch: otherwise no crash chooses a state that is two epochs old.
 #[test]
 fn a_slot_that_is_used_again_an_epoch_early_is_caught() {
-    let late = |persistency| Plan { ticker: lagging, ..Plan::suite(persistency) };
+    let late = |persistency| Plan { end_epoch: lagging, ..Plan::suite(persistency) };
     for persistency in [Persistency::Line, Persistency::Word] {
         explore(&bd_tree, &refresh(), &late(persistency)).unwrap_or_else(|violation| panic!("{violation}"));
         let violation = explore(&bd_tree_forgetful, &refresh(), &late(persistency)).expect_err("too early");
@@ -163,7 +163,7 @@ fn a_slot_that_is_used_again_an_epoch_early_is_caught() {
 /// The paper's fields need two stores for a rollover, and the order in which these reach their line.
 #[test]
 fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
-    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Word) };
+    let plan = Plan { end_epoch: lagging, ..Plan::suite(Persistency::Word) };
     let violation = explore(&bd_tree_literal, &change(), &plan).expect_err("the later store alone");
     println!("{violation}");
     explore(&bd_tree, &change(), &plan).unwrap_or_else(|violation| panic!("{violation}"));
@@ -171,9 +171,9 @@ fn a_rollover_in_two_stores_needs_the_order_of_a_line() {
 
 /// A tree with a clock, on which two threads interfere.
 struct Scene {
-    quill: Arc<Quill<Recorded>>,
+    writer: Arc<Writer<Recorded>>,
     tree: Arc<dyn Tree>,
-    root: Root,
+    root: TreeRoot,
 }
 
 /// Whether a late writer checks that its label is still the clock's.
@@ -186,47 +186,47 @@ enum Asks {
 impl Scene {
     /// With some keys, all of them durable.
     fn new(keys: impl Iterator<Item = u64>) -> Self {
-        let quill = Arc::new(Pool::open(Recorded::new([24 * buffered.block, 64]), FIRST_EPOCH).expect("memory"));
-        let tree = buffered.tree(quill.clone());
-        let root = tree.plant(&mut quill.clock().check_in().expect("sound"), 1).expect("memory");
-        let scene = Scene { quill, tree, root };
+        let writer = Arc::new(Storage::open(Recorded::new([24 * buffered.block, 64]), FIRST_EPOCH).expect("memory"));
+        let tree = buffered.tree(writer.clone());
+        let root = tree.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("memory");
+        let scene = Scene { writer, tree, root };
         for key in keys {
             scene.put(key);
         }
-        advance(&scene.quill).expect("sound");
+        advance(&scene.writer).expect("sound");
         scene
     }
 
     /// Puts the next payload under a key, on a thread that pins an epoch for it; returns the label.
     fn put(&self, key: u64) -> Epoch {
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        self.put_in(&mut stay, key)
+        let mut guard = self.writer.clock().pin().expect("sound");
+        self.put_in(&mut guard, key)
     }
 
-    fn put_in(&self, stay: &mut Stay<'_>, key: u64) -> Epoch {
-        self.tree.put(&self.root, stay, key, key + 1, None).expect("memory");
-        stay.epoch()
+    fn put_in(&self, guard: &mut Guard<'_>, key: u64) -> Epoch {
+        self.tree.put(&self.root, guard, key, key + 1, None).expect("memory");
+        guard.epoch()
     }
 
     /// Pins an epoch, and puts a key after the clock has advanced and others have worked in the next epoch. A writer
     /// that does not check gives the tree the label of its own clock, which does not advance. Returns the writer's
     /// label.
     fn late(&self, asks: Asks, key: u64, others: impl FnOnce() + Send) -> Epoch {
-        let clock = self.quill.clock();
+        let clock = self.writer.clock();
         thread::scope(|scope| {
-            let mut stay = clock.check_in().expect("sound");
-            let own = Clock::new(stay.epoch(), [0, 0]);
-            let ticker = scope.spawn(|| clock.raise());
-            while clock.active() == stay.epoch() {
+            let mut guard = clock.pin().expect("sound");
+            let own = Clock::new(guard.epoch(), [0, 0]);
+            let ticker = scope.spawn(|| clock.advance());
+            while clock.active() == guard.epoch() {
                 thread::yield_now();
             }
             scope.spawn(others).join().expect("no panic");
             let label = match asks {
-                Asks::Yes => self.put_in(&mut stay, key),
-                Asks::No => self.put_in(&mut own.check_in().expect("it stands still"), key),
+                Asks::Yes => self.put_in(&mut guard, key),
+                Asks::No => self.put_in(&mut own.pin().expect("it stands still"), key),
             };
-            drop(stay);
-            self.quill.settle(ticker.join().expect("no panic")).expect("sound");
+            drop(guard);
+            self.writer.persist_epoch(ticker.join().expect("no panic")).expect("sound");
             label
         })
     }
@@ -237,17 +237,17 @@ impl Scene {
 
     /// The contents that recovery finds if power fails now and keeps every store.
     fn crashed(&self) -> Contents {
-        let (left, nothing) = (Snapshot::of(self.quill.image()), BTreeSet::new());
-        let grove = Grove::revive(&buffered, &left, Persistency::Line, advance, &nothing).expect("recovers");
-        grove.contents().expect("a sound tree").0
+        let (left, nothing) = (Snapshot::of(self.writer.image()), BTreeSet::new());
+        let fixture = TreeFixture::revive(&buffered, &left, Persistency::Line, advance, &nothing).expect("recovers");
+        fixture.contents().expect("a sound tree").0
     }
 
     fn leaves(&self) -> Vec<u32> {
         let (mut leaves, mut edge) = (vec![], Some(0));
         while let Some(low) = edge {
-            let view = self.tree.view(&self.root, Toward::Holding(low));
-            leaves.push(view.seen.leaf());
-            edge = view.edge;
+            let cursor = self.tree.cursor_at(&self.root, SeekTarget::Holding(low));
+            leaves.push(cursor.leaf_version.leaf());
+            edge = cursor.edge;
         }
         leaves
     }
@@ -297,12 +297,12 @@ fn a_block_taken_after_validation_is_too_young_for_its_label() {
         for key in (11..=19).chain(21..=24) {
             scene.put(key);
         }
-        advance(&scene.quill).expect("sound");
+        advance(&scene.writer).expect("sound");
         let label = scene.late(asks, 25, || {
-            let stay = scene.quill.clock().check_in().expect("sound");
-            let pool = scene.quill.pool();
-            let block = pool.space.take_block(&pool.medium, &stay).expect("memory");
-            pool.space.return_block(block);
+            let guard = scene.writer.clock().pin().expect("sound");
+            let storage = scene.writer.storage();
+            let block = storage.space.take_block(&storage.medium, &guard).expect("memory");
+            storage.space.return_block(block);
         });
         assert!(scene.leaves().contains(&given_up), "it splits a leaf, and uses the block again");
         let whole = scene.crashed().len();

@@ -5,8 +5,8 @@ use holm_medium::MediumError;
 use holm_proof::script::{empty_out, merge, random};
 use holm_proof::subjects::durable::{fast_fair_all, fast_fair_all_narrow, isle_all, isle_all_narrow};
 use holm_proof::{
-    Bounds, Choice, Contents, Crashes, Entry, Event, Grove, History, Order, Persistency, Plan, Reader, Script, Site,
-    Snapshot, Step,
+    Bounds, Choice, Contents, Crashes, Entry, Event, History, Order, Persistency, Plan, Reader, Script, Site, Snapshot,
+    Step, TreeFixture,
 };
 use holm_proof::{Subject, advance, explore, scenarios, table};
 use rand::SeedableRng;
@@ -69,14 +69,14 @@ fn climbs(subject: &'static Subject) -> [Script; 4] {
 
 /// What a script's steps did above the leaves: the number of additional nodes, and of additional levels.
 fn climbed(subject: &'static Subject, script: &Script) -> (usize, u32) {
-    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
+    let (fixture, _) = TreeFixture::create(subject, script, advance, &BTreeSet::new()).expect("a sound design");
     let look = || {
-        let (forest, root) = grove.tree();
-        (forest.nodes(root).len(), forest.height(root))
+        let (tree_set, root) = fixture.tree();
+        (tree_set.nodes(root).len(), tree_set.height(root))
     };
     let before = look();
-    let contents = grove.contents().expect("a sound tree").0;
-    grove.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
+    let contents = fixture.contents().expect("a sound tree").0;
+    fixture.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
     let after = look();
     (after.0 - before.0, after.1 - before.1)
 }
@@ -118,16 +118,16 @@ fn a_wide_node_survives() {
 /// What has returned needs no recovery: whatever a crash leaves after the last step, opening it writes nothing.
 /// Recovery would make a missing root, so nothing else would show that the root was not durable.
 fn rests(subject: &'static Subject, script: &Script, without: &BTreeSet<Site>) -> Result<u64, String> {
-    let (grove, mut history) = Grove::plant(subject, script, advance, without).expect("a sound design");
-    let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
-    grove.run(&script.steps, &mut history).expect("a sound design");
-    let trace = grove.medium().take();
+    let (fixture, mut history) = TreeFixture::create(subject, script, advance, without).expect("a sound design");
+    let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(fixture.image()));
+    fixture.run(&script.steps, &mut history).expect("a sound design");
+    let trace = fixture.medium().take();
     trace.iter().enumerate().for_each(|(event, entry)| crashes.pass(event, entry));
     let bounds = Bounds { exhaustive: 200, pairs: 10, random: 10 };
     let mut images = 0;
     crashes.visit(&bounds, &mut Pcg64::seed_from_u64(1), |choice| {
         images += 1;
-        let revived = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new());
+        let revived = TreeFixture::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new());
         let trace = revived.map_err(|error| error.to_string())?.medium().take();
         match trace.iter().find(|entry| matches!(entry.event, Event::Write { .. })) {
             Some(entry) => Err(format!("{}: opening writes: {entry}", script.name)),
@@ -150,7 +150,7 @@ fn what_has_returned_needs_no_recovery() {
 
 /// Opens what a crash left, and checks that it holds these pairs.
 fn holds(subject: &'static Subject, choice: &Choice<'_>, pairs: &Contents) -> Result<(), MediumError> {
-    let opened = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new())?;
+    let opened = TreeFixture::revive(subject, &choice.snapshot(), Persistency::Line, advance, &BTreeSet::new())?;
     let (what, path) = ("what is found again", "leaves".into());
     let (found, expected) = (format!("{:?}", opened.contents()?.0), format!("{pairs:?}"));
     if found == expected { Ok(()) } else { Err(MediumError::Corrupt { path, offset: 0, what, found, expected }) }
@@ -162,19 +162,19 @@ fn holds(subject: &'static Subject, choice: &Choice<'_>, pairs: &Contents) -> Re
 fn nothing_comes_back(
     subject: &'static Subject,
     script: &Script,
-    done: impl FnOnce(&Grove),
+    done: impl FnOnce(&TreeFixture),
     after: &[Step],
     without: &BTreeSet<Site>,
 ) -> Result<(u64, BTreeSet<Site>), MediumError> {
     let none = BTreeSet::new();
-    let (grove, _) = Grove::plant(subject, script, advance, &none).expect("a sound design");
-    let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(grove.image()));
-    done(&grove);
+    let (fixture, _) = TreeFixture::create(subject, script, advance, &none).expect("a sound design");
+    let mut crashes = Crashes::new(Persistency::Line, Snapshot::of(fixture.image()));
+    done(&fixture);
     let (mut images, mut gone, mut stores) = (0, 0, BTreeSet::new());
     let (few, fewer) = (Bounds { exhaustive: 20, pairs: 2, random: 2 }, Bounds { exhaustive: 4, pairs: 1, random: 1 });
     let mut after_a_crash = |choice: &Choice<'_>| {
         images += 1;
-        let revived = Grove::revive(subject, &choice.snapshot(), Persistency::Line, advance, without)?;
+        let revived = TreeFixture::revive(subject, &choice.snapshot(), Persistency::Line, advance, without)?;
         let mut trace = revived.medium().take();
         stores.extend(trace.iter().filter_map(Entry::site).filter(|site| site.order == Order::Store));
         let (contents, _) = revived.contents()?;
@@ -189,7 +189,7 @@ fn nothing_comes_back(
         }
         Ok(())
     };
-    for (event, entry) in grove.medium().take().iter().enumerate() {
+    for (event, entry) in fixture.medium().take().iter().enumerate() {
         if entry.event == Event::Fence {
             crashes.visit(&few, &mut Pcg64::seed_from_u64(1), &mut after_a_crash)?;
         }
@@ -201,10 +201,10 @@ fn nothing_comes_back(
 
 /// A tree is dropped, and a lower one is created in the same keyspace.
 fn nodes_do_not_come_back(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<BTreeSet<Site>, MediumError> {
-    let uproot = |grove: &Grove| {
-        let (forest, root) = grove.tree();
-        let mut stay = grove.clock().check_in().expect("a sound pool");
-        forest.uproot(root, &mut stay, &mut |_| {}).expect("a sound pool");
+    let uproot = |fixture: &TreeFixture| {
+        let (tree_set, root) = fixture.tree();
+        let mut guard = fixture.clock().pin().expect("a sound storage");
+        tree_set.drop_tree(root, &mut guard, &mut |_| {}).expect("a sound storage");
     };
     let few = (1..4).map(|i| Step::Put(i, i)).collect::<Vec<_>>();
     let (gone, stores) = nothing_comes_back(subject, &ascent(subject, 7), uproot, &few, without)?;
@@ -215,9 +215,9 @@ fn nodes_do_not_come_back(subject: &'static Subject, without: &BTreeSet<Site>) -
 /// A node splits, and the blocks that a crash there left behind are reused.
 fn nodes_are_no_leaves(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<BTreeSet<Site>, MediumError> {
     let script = ascent(subject, subject.children as u64);
-    let run = |grove: &Grove| {
-        let contents = grove.contents().expect("a sound tree").0;
-        grove.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
+    let run = |fixture: &TreeFixture| {
+        let contents = fixture.contents().expect("a sound tree").0;
+        fixture.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
     };
     let many = (0..90).map(|i| Step::Put(100_000 + i, i + 1)).collect::<Vec<_>>();
     Ok(nothing_comes_back(subject, &script, run, &many, without)?.1)

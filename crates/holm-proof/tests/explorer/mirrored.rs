@@ -1,13 +1,13 @@
 //! A copy of each block's first line beside it: which lines of a leaf are read if searches use the copy, before and
 //! after a recovery. Also crashes, because a recovery renews all copies.
 
-use holm_medium::observed::Watch;
-use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
+use holm_medium::observed::ReadObserver;
+use holm_medium::{Area, FIRST_EPOCH, Storage, StorageOps, Word};
 use holm_proof::subjects::holm;
 use holm_proof::subjects::mirrored::holm_prints_aside;
 use holm_proof::{Recorded, Subject, Tree, scenarios};
-use holm_tree::leaf::Cut;
-use holm_tree::{Keys, Root, Words};
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Keys, TreeRoot, Words};
 use std::sync::Arc;
 
 mod scenario {
@@ -30,36 +30,37 @@ const LINE_WORDS: usize = 8;
 
 /// A tree of one leaf, and the words of its blocks.
 struct Bed {
-    pool: Arc<holm_medium::Quill<Recorded>>,
+    storage: Arc<holm_medium::Writer<Recorded>>,
     index: Arc<dyn Tree>,
-    root: Root,
+    root: TreeRoot,
 }
 
 impl Bed {
     fn new(subject: &Subject) -> Self {
         let medium = Recorded::new([BLOCKS * BLOCK_WORDS * size_of::<Word>(), 64]);
-        let pool = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-        let index = subject.tree(pool.clone());
-        let root = index.plant(&mut pool.clock().check_in().expect("a sound pool"), 1).expect("memory");
-        Bed { pool, index, root }
+        let storage = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+        let index = subject.tree(storage.clone());
+        let root = index.create_tree(&mut storage.clock().pin().expect("a sound storage"), 1).expect("memory");
+        Bed { storage, index, root }
     }
 
     fn put(&self, key: u64) {
-        let mut stay = self.pool.clock().check_in().expect("a sound pool");
-        self.index.put(&self.root, &mut stay, key, key, None).expect("memory");
+        let mut guard = self.storage.clock().pin().expect("a sound storage");
+        self.index.put(&self.root, &mut guard, key, key, None).expect("memory");
     }
 
     fn rebuild(&mut self) {
-        let rebuilt = self.index.rebuild(Cut::Visible, self.pool.clock().active(), 1).expect("sound leaves");
+        let rebuilt =
+            self.index.rebuild(RecoveryPoint::Visible, self.storage.clock().active(), 1).expect("sound leaves");
         self.root = rebuilt.roots.into_iter().next().expect("one tree");
     }
 
     /// The number of lines of blocks that a lookup reads.
-    fn lines(&self, look: impl FnOnce(&dyn Tree, &Root)) -> usize {
-        let words = self.pool.image().words(Area::Leaves.at(0), BLOCKS * BLOCK_WORDS).expect("as long as that");
-        Watch::begin(words, 0..words.len(), false);
+    fn lines(&self, look: impl FnOnce(&dyn Tree, &TreeRoot)) -> usize {
+        let words = self.storage.image().words(Area::Leaves.at(0), BLOCKS * BLOCK_WORDS).expect("as long as that");
+        ReadObserver::begin(words, 0..words.len(), false);
         look(&*self.index, &self.root);
-        let mut lines: Vec<_> = Watch::end().into_iter().map(|word| word / LINE_WORDS).collect();
+        let mut lines: Vec<_> = ReadObserver::end().into_iter().map(|word| word / LINE_WORDS).collect();
         lines.sort_unstable();
         lines.dedup();
         lines.len()
@@ -68,7 +69,7 @@ impl Bed {
 
 /// The number of other keys among these that have a key's fingerprint.
 fn agree(key: u64, among: &[u64]) -> usize {
-    among.iter().filter(|it| **it != key && Words::print(**it) == Words::print(key)).count()
+    among.iter().filter(|it| **it != key && Words::fingerprint(**it) == Words::fingerprint(key)).count()
 }
 
 /// For an absent key, only lines are read in which a fingerprint matches, most often none; for a present key, its own
@@ -86,8 +87,8 @@ fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
         });
         assert_eq!(together, missed, "{key} with others");
         let removed = bed.lines(|index, root| {
-            let mut stay = bed.pool.clock().check_in().expect("a sound pool");
-            assert_eq!(index.remove(root, &mut stay, key, None).expect("sound"), None);
+            let mut guard = bed.storage.clock().pin().expect("a sound storage");
+            assert_eq!(index.remove(root, &mut guard, key, None).expect("sound"), None);
         });
         assert_eq!(removed, missed, "{key}, to be removed");
         none += usize::from(missed == 0);

@@ -3,15 +3,15 @@
 use holm_proof::Subject;
 use holm_proof::script::{come_along, empty, ends, grow_root, inherit, merge, refresh, regrow, split, split_within};
 use holm_proof::subjects::{borders, buffered, holm_strict};
-use holm_proof::{Grove, History, Script, Step, advance};
+use holm_proof::{History, Script, Step, TreeFixture, advance};
 use std::collections::BTreeSet;
 
 /// The leaves of a tree before and after a script's steps, from left to right.
 fn leaves_of(subject: &'static Subject, script: &Script) -> (Vec<u32>, Vec<u32>) {
-    let (grove, _) = Grove::plant(subject, script, advance, &BTreeSet::new()).expect("a sound design");
-    let (contents, before) = grove.contents().expect("a sound tree");
-    grove.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
-    (before, grove.contents().expect("a sound tree").1)
+    let (fixture, _) = TreeFixture::create(subject, script, advance, &BTreeSet::new()).expect("a sound design");
+    let (contents, before) = fixture.contents().expect("a sound tree");
+    fixture.run(&script.steps, &mut History::from(&contents)).expect("a sound design");
+    (before, fixture.contents().expect("a sound tree").1)
 }
 
 fn leaves(script: &Script) -> (Vec<u32>, Vec<u32>) {

@@ -184,10 +184,10 @@ fn a_merge_with_an_empty_leaf() {
 /// leaf.
 #[test]
 fn a_block_released_and_reused_an_epoch_early_is_caught() {
-    let plan = Plan { ticker: lagging, ..Plan::suite(Persistency::Line) };
+    let plan = Plan { end_epoch: lagging, ..Plan::suite(Persistency::Line) };
     let script = given_up_and_wanted();
     explore(&holm_three, &script, &plan).unwrap_or_else(|found| panic!("{found}"));
-    let violation = explore(&holm_three, &script, &Plan { ticker: hasty, ..plan }).expect_err("too early");
+    let violation = explore(&holm_three, &script, &Plan { end_epoch: hasty, ..plan }).expect_err("too early");
     println!("{violation}");
 }
 

@@ -1,15 +1,15 @@
 //! Leaves of several blocks: crashes of leaves with three, the published order of fences with two links to one subnode,
 //! and the lines that a lookup of an absent key reads.
 
-use holm_medium::observed::Watch;
-use holm_medium::{Area, FIRST_EPOCH, Ground, Pool, Word};
+use holm_medium::observed::ReadObserver;
+use holm_medium::{Area, FIRST_EPOCH, Storage, StorageOps, Word};
 use holm_proof::subjects::canaries::ss_tree_hasty;
 use holm_proof::subjects::ss_tree;
 use holm_proof::subjects::subnodes::{ss_tree_four, ss_tree_staying, ss_tree_three};
 use holm_proof::{
     Order, Persistency, Plan, Recorded, Script, Site, Step, Subject, Violation, explore, scenarios, table,
 };
-use holm_tree::{Keys, Toward, Words};
+use holm_tree::{Keys, SeekTarget, Words};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -92,9 +92,9 @@ fn the_fence_behind_all_lists_is_needed() {
 
 /// The lines of a leaf's blocks that a lookup reads.
 fn lines_read(words: &[Word], look: impl FnOnce()) -> BTreeSet<usize> {
-    Watch::begin(words, 0..words.len(), false);
+    ReadObserver::begin(words, 0..words.len(), false);
     look();
-    Watch::end().into_iter().map(|word| word / 8).collect()
+    ReadObserver::end().into_iter().map(|word| word / 8).collect()
 }
 
 /// In a leaf of one subnode, DRAM alone shows that a key is absent, unless a fingerprint happens to match. A present
@@ -102,19 +102,20 @@ fn lines_read(words: &[Word], look: impl FnOnce()) -> BTreeSet<usize> {
 #[test]
 fn an_absent_key_is_answered_without_persistent_memory() {
     let medium = Recorded::new([16 * 256, 64]);
-    let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-    let forest = ss_tree.tree(quill.clone());
-    let words = quill.image().words(Area::Leaves.at(0), 16 * 32).expect("as long as that");
-    let mut stay = quill.clock().check_in().expect("a sound pool");
-    let root = forest.plant(&mut stay, 1).expect("memory");
+    let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+    let tree_set = ss_tree.tree(writer.clone());
+    let words = writer.image().words(Area::Leaves.at(0), 16 * 32).expect("as long as that");
+    let mut guard = writer.clock().pin().expect("a sound storage");
+    let root = tree_set.create_tree(&mut guard, 1).expect("memory");
     let capacity = ss_tree.capacity as u64;
     for count in 1..=capacity {
-        forest.put(&root, &mut stay, count * 10, count, None).expect("memory");
+        tree_set.put(&root, &mut guard, count * 10, count, None).expect("memory");
         let head: Vec<_> = (if count > 15 { 16..=count } else { 1..=count }).collect();
-        let agree =
-            |key: u64, among: &[u64]| among.iter().filter(|it| Words::print(*it * 10) == Words::print(key)).count();
+        let agree = |key: u64, among: &[u64]| {
+            among.iter().filter(|it| Words::fingerprint(*it * 10) == Words::fingerprint(key)).count()
+        };
         for key in (0..400).filter(|key| key % 10 != 0) {
-            let lines = lines_read(words, || assert_eq!(forest.get(&root, key).payload, None)).len();
+            let lines = lines_read(words, || assert_eq!(tree_set.get(&root, key).payload, None)).len();
             if count <= 15 {
                 assert!(lines <= agree(key, &head), "{key} beside {count}: {lines} lines");
             } else {
@@ -123,14 +124,15 @@ fn an_absent_key_is_answered_without_persistent_memory() {
             }
         }
         for key in 1..=count {
-            let lines = lines_read(words, || assert_eq!(forest.get(&root, key * 10).payload, Some(key))).len();
-            let others =
-                (1..=count).filter(|other| *other != key && Words::print(*other * 10) == Words::print(key * 10));
+            let lines = lines_read(words, || assert_eq!(tree_set.get(&root, key * 10).payload, Some(key))).len();
+            let others = (1..=count)
+                .filter(|other| *other != key && Words::fingerprint(*other * 10) == Words::fingerprint(key * 10));
             let most = if head.contains(&key) { 1 } else { 2 } + others.count();
             assert!((1..=most).contains(&lines), "{key} of {count}: {lines} lines");
         }
-        let removed = lines_read(words, || assert_eq!(forest.remove(&root, &mut stay, 5, None).expect("sound"), None));
+        let removed =
+            lines_read(words, || assert_eq!(tree_set.remove(&root, &mut guard, 5, None).expect("sound"), None));
         assert!(count > 15 || removed.len() <= agree(5, &head), "nor is a key that is not there removed from it");
     }
-    assert_eq!(forest.view(&root, Toward::Last).pairs.len() as u64, capacity);
+    assert_eq!(tree_set.cursor_at(&root, SeekTarget::Last).pairs.len() as u64, capacity);
 }

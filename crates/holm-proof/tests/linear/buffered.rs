@@ -1,11 +1,11 @@
 //! The buffered tree on real threads: short histories of a few keys, in leaves that fill, split, empty and merge
 //! meanwhile, under a clock whose epochs end.
 
-use holm_medium::{FIRST_EPOCH, Ground, Pool, Quill};
+use holm_medium::{FIRST_EPOCH, Storage, StorageOps, Writer};
 use holm_proof::history::{Action, Call, Recorder, check};
 use holm_proof::subjects;
 use holm_proof::{Recorded, Tree};
-use holm_tree::Root;
+use holm_tree::TreeRoot;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -16,29 +16,29 @@ const THREADS: u64 = 3;
 const KEYS: u64 = 3;
 const CALLS: u64 = 30;
 
-struct Grove {
-    quill: Arc<Quill<Recorded>>,
+struct TreeFixture {
+    writer: Arc<Writer<Recorded>>,
     tree: Arc<dyn Tree>,
-    root: Root,
+    root: TreeRoot,
 }
 
-impl Grove {
+impl TreeFixture {
     fn new() -> Self {
         let medium = Recorded::new([4 << 20, 4 << 10]);
-        let quill = Arc::new(Pool::open(medium, FIRST_EPOCH).expect("memory"));
-        let tree = subjects::buffered.tree(quill.clone());
-        let root = tree.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
-        Grove { quill, tree, root }
+        let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
+        let tree = subjects::buffered.tree(writer.clone());
+        let root = tree.create_tree(&mut writer.clock().pin().expect("sound"), 0).expect("memory");
+        TreeFixture { writer, tree, root }
     }
 
     fn act(&self, key: u64, action: Action) -> Option<u64> {
         if action == Action::Get {
             return self.tree.get(&self.root, key).payload;
         }
-        let mut stay = self.quill.clock().check_in().expect("sound");
+        let mut guard = self.writer.clock().pin().expect("sound");
         let old = match action {
-            Action::Put(value) => self.tree.put(&self.root, &mut stay, key, value, None),
-            _ => self.tree.remove(&self.root, &mut stay, key, None),
+            Action::Put(value) => self.tree.put(&self.root, &mut guard, key, value, None),
+            _ => self.tree.remove(&self.root, &mut guard, key, None),
         };
         old.expect("memory").map(|old| old.payload)
     }
@@ -65,12 +65,12 @@ impl Grove {
 
 #[test]
 fn every_history_has_an_order() {
-    let grove = Grove::new();
+    let fixture = TreeFixture::new();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !done.load(Relaxed) {
-                grove.quill.advance().expect("sound");
+                fixture.writer.end_epoch().expect("sound");
                 thread::yield_now();
             }
         });
@@ -78,14 +78,14 @@ fn every_history_has_an_order() {
             let (recorder, barrier) = (Recorder::default(), Barrier::new(THREADS as usize));
             let base = seed % 40 * 100;
             for key in 0..KEYS {
-                grove.act(base + key * 20, Action::Remove);
+                fixture.act(base + key * 20, Action::Remove);
             }
             let history: Vec<_> = thread::scope(|scope| {
                 let part = |thread| {
-                    let (grove, recorder, barrier) = (&grove, &recorder, &barrier);
+                    let (fixture, recorder, barrier) = (&fixture, &recorder, &barrier);
                     scope.spawn(move || {
                         barrier.wait();
-                        grove.take_part(recorder, base, thread, seed)
+                        fixture.take_part(recorder, base, thread, seed)
                     })
                 };
                 let parts: Vec<_> = (0..THREADS).map(part).collect();
@@ -99,5 +99,5 @@ fn every_history_has_an_order() {
         }
         done.store(true, Relaxed);
     });
-    assert_eq!(grove.tree.audit(&grove.root).faults, Vec::<String>::new());
+    assert_eq!(fixture.tree.audit(&fixture.root).faults, Vec::<String>::new());
 }

@@ -2,7 +2,7 @@
 
 use crate::history::{Contents, History, Mode, Session, contents};
 use holm::{Durability, Error, RecoveredFrom};
-use holm_medium::superblock::{State, Superblock, pool_path};
+use holm_medium::superblock::{State, Superblock, superblock_path};
 use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
@@ -62,12 +62,12 @@ fn a_poisoned_mark_is_believed() {
     let disk = SimDisk::new();
     let session = written(&disk, SHARED, 3);
     let killed = disk.kill();
-    let path = pool_path(Path::new("/d"));
-    let pool = killed.open(&path, How::WRITE).expect("it is there");
-    let (mut superblock, _) = Superblock::read(&*pool, &path).expect("it is sound");
+    let path = superblock_path(Path::new("/d"));
+    let superblock_file = killed.open(&path, How::WRITE).expect("it is there");
+    let (mut superblock, _) = Superblock::read(&*superblock_file, &path).expect("it is sound");
     superblock.state = State::Poisoned;
-    superblock.write(&*pool, &path).expect("a sound disk");
-    drop(pool);
+    superblock.write(&*superblock_file, &path).expect("a sound disk");
+    drop(superblock_file);
     expect_cut(&killed, SHARED, &session.history(), "marked");
 }
 
@@ -93,7 +93,7 @@ fn damage_to_one_slot_of_the_superblock_loses_nothing() {
         {
             for byte in (0..8192).filter(|byte| byte % 4096 < 284 && byte % 17 == 4 || byte % 1977 == 0) {
                 let damaged = disk.kill();
-                assert!(damaged.flip(&file("pool"), byte, 4));
+                assert!(damaged.flip(&file("superblock"), byte, 4));
                 let context = format!("{mode:?}, {left}, byte {byte}");
                 let db = mode.open(&damaged).unwrap_or_else(|error| panic!("{context}: {error}"));
                 assert_eq!(db.recovery().damaged.len(), 1, "{context}: {:?}", db.recovery());
@@ -190,7 +190,7 @@ fn truncated_or_zeroed_files() {
     session.db.clone().close().expect("a sound disk");
     drop(session);
     for (clean, disk) in [(false, &dirty), (true, &disk.kill())] {
-        for name in ["pool", "leaves", "records", "log.0", "log.1"] {
+        for name in ["superblock", "leaves", "records", "log.0", "log.1"] {
             let len = disk.contents(&file(name)).map_or(0, |bytes| bytes.len());
             let damages: [(&str, Option<usize>); 6] = [
                 ("cut to nothing", Some(0)),
@@ -363,9 +363,9 @@ fn a_creation_on_a_full_disk() {
                 break;
             }
             failed += 1;
-            let path = pool_path(Path::new("/d"));
-            if let Ok(pool) = disk.open(&path, How::READ) {
-                let (superblock, _) = Superblock::read(&*pool, &path).expect("it is whole");
+            let path = superblock_path(Path::new("/d"));
+            if let Ok(superblock_file) = disk.open(&path, How::READ) {
+                let (superblock, _) = Superblock::read(&*superblock_file, &path).expect("it is whole");
                 assert_ne!(superblock.state, State::Clean, "{mode:?}, growth {growths}");
             }
             disk.heal();

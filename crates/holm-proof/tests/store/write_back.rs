@@ -116,12 +116,12 @@ fn one_open_gets_the_failed_write_backs_of_both_files() {
 }
 
 pub(crate) fn mark(disk: &SimDisk) {
-    use holm_medium::superblock::{State, Superblock, pool_path};
-    let path = pool_path(Path::new("/d"));
-    let pool = disk.open(&path, How::WRITE).expect("it is there");
-    let (mut superblock, _) = Superblock::read(&*pool, &path).expect("it is sound");
+    use holm_medium::superblock::{State, Superblock, superblock_path};
+    let path = superblock_path(Path::new("/d"));
+    let superblock_file = disk.open(&path, How::WRITE).expect("it is there");
+    let (mut superblock, _) = Superblock::read(&*superblock_file, &path).expect("it is sound");
     superblock.state = State::Poisoned;
-    superblock.write(&*pool, &path).expect("a sound disk");
+    superblock.write(&*superblock_file, &path).expect("a sound disk");
 }
 
 /// Pages have already gone back to older versions: recovery detects it wherever the log has part of them, in leaves and
@@ -146,7 +146,8 @@ fn pages_that_have_gone_back_are_noticed() {
     assert!(cut > 20, "{cut} cut, {kept} kept");
 }
 
-/// Each block of many that were logged, gone back alone, while others differ from the log because they changed after it.
+/// Each block of many that were logged, gone back alone, while others differ from the log because they changed after
+/// it.
 #[test]
 fn any_block_that_has_gone_back_is_noticed() {
     let disk = SimDisk::new();

@@ -34,8 +34,8 @@ pub(crate) fn unsafe_in_its_rooms(source: &Source) -> Vec<Offence> {
         return Vec::new();
     }
     let offends = |&(_, line): &(usize, &str)| has_word(line, "unsafe");
-    let mend = "`unsafe` outside its rooms: use what holm-medium or holm-search offer, or move the code there";
-    source.code_lines().filter(offends).map(|(line, _)| source.offence(line, mend)).collect()
+    let remedy = "`unsafe` outside its rooms: use what holm-medium or holm-search offer, or move the code there";
+    source.code_lines().filter(offends).map(|(line, _)| source.offence(line, remedy)).collect()
 }
 
 /// Banned calls, where they are banned, and what replaces them.

@@ -23,8 +23,8 @@ pub(crate) fn file_length(source: &Source) -> Vec<Offence> {
     if !source.is_rust() || lines <= FILE_LINES {
         return Vec::new();
     }
-    let mend = format!("{lines} lines, at most {FILE_LINES} (aim at 400): give one of its nouns a file of its own");
-    vec![source.offence(1, mend)]
+    let remedy = format!("{lines} lines, at most {FILE_LINES} (aim at 400): give one of its nouns a file of its own");
+    vec![source.offence(1, remedy)]
 }
 
 pub(crate) fn function_length(source: &Source) -> Vec<Offence> {
@@ -32,11 +32,11 @@ pub(crate) fn function_length(source: &Source) -> Vec<Offence> {
     for function in lexer::functions(&source.code) {
         let lines = function.lines.end() - function.lines.start() + 1;
         if lines > FUNCTION_LINES {
-            let mend = format!(
+            let remedy = format!(
                 "`{}` has {lines} lines, at most {FUNCTION_LINES} (aim at 60): name a step and take it out",
                 function.name
             );
-            offences.push(source.offence(*function.lines.start(), mend));
+            offences.push(source.offence(*function.lines.start(), remedy));
         }
     }
     offences

@@ -13,12 +13,12 @@ use crate::lexer;
 pub(crate) struct Offence {
     path: String,
     line: usize,
-    mend: String,
+    remedy: String,
 }
 
 impl fmt::Display for Offence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.path, self.line, self.mend)
+        write!(f, "{}:{}: {}", self.path, self.line, self.remedy)
     }
 }
 
@@ -65,14 +65,14 @@ impl Source {
             || self.tests.iter().any(|item| item.contains(&line))
     }
 
-    pub(crate) fn offence(&self, line: usize, mend: impl Into<String>) -> Offence {
-        Offence { path: self.path.clone(), line, mend: mend.into() }
+    pub(crate) fn offence(&self, line: usize, remedy: impl Into<String>) -> Offence {
+        Offence { path: self.path.clone(), line, remedy: remedy.into() }
     }
 
     /// One offence for each line of the text for which `broken` is true.
-    pub(crate) fn lines_where(&self, mend: &str, broken: impl Fn(&str) -> bool) -> Vec<Offence> {
+    pub(crate) fn lines_where(&self, remedy: &str, broken: impl Fn(&str) -> bool) -> Vec<Offence> {
         let lines = self.text.split('\n').enumerate();
-        lines.filter(|(_, line)| broken(line)).map(|(index, _)| self.offence(index + 1, mend)).collect()
+        lines.filter(|(_, line)| broken(line)).map(|(index, _)| self.offence(index + 1, remedy)).collect()
     }
 
     /// The lines of the code, counted from one.

@@ -3,10 +3,10 @@
 //!
 //! Nothing is flushed by an operation; lines are deferred to the end of their epoch. Of each block three words say
 //! which slots count now and which did at the ends of the two epochs before (`versions`), fingerprints which pairs are
-//! worth a look (`prints`), and both are parameters, with the number of blocks a leaf may have. A leaf without a free
-//! slot gets another block behind it or gives way to fresh ones (`replace`). Each block behind names the first one;
-//! which there are, a running process knows from DRAM (`roll`). Which blocks are leaves each says itself; where links
-//! say so, they lie in the place of the fingerprints (`chained`).
+//! worth a look (`fingerprint_policy`), and both are parameters, with the number of blocks a leaf may have. A leaf
+//! without a free slot gets another block behind it or gives way to fresh ones (`replace`). Each block behind names the
+//! first one; which there are, a running process knows from DRAM (`overflow_blocks`). Which blocks are leaves each says
+//! itself; where links say so, they lie in the place of the fingerprints (`chained`).
 //!
 //! ```text
 //! bytes 0-23    three words of versions
@@ -16,36 +16,39 @@
 //!       64-511  28 pairs {head, payload}
 //! ```
 //!
-//! **Power loss** cuts at an epoch: the state of each block then is the one of the cut (`recovery`), and what one
-//! operation did to several blocks has one label. **The death of the process** keeps every store in program order (the
-//! `visible` model), so each operation must also be one commit word away from done: for insert, update and remove it is
-//! the word of versions or, for a pair stored in this very epoch, the payload; for an update that goes into another
-//! block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
+//! **Power loss** cuts at an epoch: the state of each block then is the one of the recovery point (`recovery`), and
+//! what one operation did to several blocks has one label. **The death of the process** keeps every store in program
+//! order (the `visible` model), so each operation must also be one commit word away from done: for insert, update and
+//! remove it is the word of versions or, for a pair stored in this very epoch, the payload; for an update that goes
+//! into another block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
 
 pub mod block;
+mod fingerprint_policy;
 mod kept;
 mod order;
+mod overflow_blocks;
 mod owner;
-mod prints;
 pub mod recovery;
 pub mod replace;
-mod roll;
 pub mod tagged;
 pub mod versions;
 
+pub use fingerprint_policy::{FingerprintPolicy, Fingerprints, Line, NoFingerprints};
 pub use order::{AsFound, Ascending, Order};
-pub use prints::{Fingerprints, Line, Prints, Unprinted};
-pub use roll::Roll;
+pub use overflow_blocks::OverflowBlocks;
 pub use tagged::State;
 pub use versions::{Triple, Versions};
 
-use super::{Card, Cut, Fate, Fresh, Full, Home, Join, Leaf, Lens, Old, Pairs, Room, Split};
+use super::{
+    BlockState, Capabilities, Fresh, Full, Home, Join, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    SplitRequest,
+};
 use crate::keys::Keys;
 use crate::pair::Pair;
 use crate::pair::slots;
-use holm_medium::{Epoch, Medium, Pen, Result, Word, persistent};
+use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
+use overflow_blocks::Place;
 use replace::MERGE_UP_TO;
-use roll::Place;
 
 /// Pairs of a block.
 pub const SLOTS: usize = 28;
@@ -57,20 +60,20 @@ pub trait Form: Send + Sync + 'static {
     /// How it says what counted when.
     type Versions: Versions;
     /// Whether it has fingerprints, and where a search looks for them.
-    type Prints: Prints;
+    type FingerprintPolicy: FingerprintPolicy;
     /// How pairs come to lie in fresh blocks.
     type Order: Order;
 }
 
-impl<V: Versions, P: Prints> Form for (V, P) {
+impl<V: Versions, P: FingerprintPolicy> Form for (V, P) {
     type Versions = V;
-    type Prints = P;
+    type FingerprintPolicy = P;
     type Order = Ascending;
 }
 
-impl<V: Versions, P: Prints, O: Order> Form for (V, P, O) {
+impl<V: Versions, P: FingerprintPolicy, O: Order> Form for (V, P, O) {
     type Versions = V;
-    type Prints = P;
+    type FingerprintPolicy = P;
     type Order = O;
 }
 
@@ -81,7 +84,7 @@ persistent! {
         /// Which slots counted at the end of which epoch.
         pub versions: F::Versions,
         /// Fingerprints, and the number of the leaf's first block.
-        pub prints: Line,
+        pub fingerprints: Line,
         /// Whose leaf the block is: see [`Buffered::home`].
         pub home: Word,
         /// The slots.
@@ -92,7 +95,7 @@ persistent! {
 const _: () = assert!(size_of::<Buffered<1, (Triple, Fingerprints)>>() == 512);
 
 /// Where a key was found.
-struct Found<'a, B> {
+struct KeyPlace<'a, B> {
     block: &'a B,
     /// The block's place in the leaf.
     place: Place,
@@ -101,31 +104,45 @@ struct Found<'a, B> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// Where the probe's key is.
+    /// Where the search key is.
     #[inline]
     fn seek<'a, K: Keys>(
         &'a self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'a, K>,
-        probe: K::Probe<'_>,
-    ) -> Option<Found<'a, Self>> {
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'a, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<KeyPlace<'a, Self>> {
         // Their first lines arrive while the first block is looked through.
-        Self::followers(roll, lens).for_each(|(_, block)| F::Prints::approach(block));
+        Self::overflow_blocks(overflow, context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
         let found = |(place, block): (Place, &'a Self)| {
-            block.find(roll.copy(place), lens, probe).map(|(index, payload)| Found { block, place, index, payload })
+            block.find(overflow.copy(place), context, search_key).map(|(index, payload)| KeyPlace {
+                block,
+                place,
+                index,
+                payload,
+            })
         };
-        found((0, self)).or_else(|| Self::followers(roll, lens).find_map(found))
+        found((0, self)).or_else(|| Self::overflow_blocks(overflow, context).find_map(found))
     }
 
-    fn count<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> usize {
-        self.segments(roll, lens).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
+    fn count<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+    ) -> usize {
+        self.segments(overflow, context).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
     /// Has the leaf say that it has changed in this epoch, with its pairs as they are.
-    fn touch<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
-        if self.stamp(roll, lens) != pen.epoch() {
-            self.publish(pen, self.now().bits);
-            self.copied(roll, 0);
+    fn touch<M: Medium, K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+    ) {
+        if self.stamp(overflow, context) != handle.epoch() {
+            self.publish(handle, self.now().bits);
+            self.copied(overflow, 0);
         }
     }
 
@@ -133,87 +150,118 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// others are nearly full without it and it would be wanted back at once.
     fn vacate<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        found: &Found<'_, Self>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        found: &KeyPlace<'_, Self>,
     ) {
         let bits = found.block.now().bits & !(1 << found.index);
-        found.block.publish(pen, bits);
-        found.block.copied(roll, found.place);
-        if found.place > 0 && bits == 0 && self.count(roll, lens) + SLOTS / 4 <= (roll.blocks() - 1) * SLOTS {
-            roll.give_up(found.place);
-            self.derive(roll, lens);
+        found.block.publish(handle, bits);
+        found.block.copied(overflow, found.place);
+        if found.place > 0 && bits == 0 && self.count(overflow, context) + SLOTS / 4 <= (overflow.blocks() - 1) * SLOTS
+        {
+            overflow.detach(found.place);
+            self.derive(overflow, context);
             // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of the
             // removal before it is durable.
-            self.touch(roll, lens, pen);
+            self.touch(overflow, context, handle);
         }
     }
 }
 
 impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
-    const CARD: Card = Card {
+    const CAPABILITIES: Capabilities = Capabilities {
         source: "BD+Tree: Du and Scott, HOPC 2025",
-        defers: true,
+        per_epoch: true,
         needs_line_order: F::Versions::NEEDS_LINE_ORDER,
         needs_whole_keys: false,
         linked: false,
-        keeps: true,
+        stores_pairs: true,
     };
     const CAPACITY: usize = SEGMENTS * SLOTS;
     const BLOCKS: usize = SEGMENTS;
     const SPARE: usize = 2 * SEGMENTS.div_ceil(2) - 2;
-    type Beside = Roll<SEGMENTS, F::Prints>;
+    type Volatile = OverflowBlocks<SEGMENTS, F::FingerprintPolicy>;
 
     #[inline]
-    fn get<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        self.seek(roll, lens, probe).map(|found| found.payload)
+    fn get<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.seek(overflow, context, search_key).map(|found| found.payload)
     }
 
     #[inline]
-    fn summon(&self) {
-        F::Prints::summon(self);
+    fn prefetch_block(&self) {
+        F::FingerprintPolicy::prefetch_block(self);
     }
 
     #[inline]
-    fn approach(&self) {
-        F::Prints::approach(self);
+    fn prefetch_header(&self) {
+        F::FingerprintPolicy::prefetch_header(self);
     }
 
     #[inline]
-    fn aim<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) {
-        let candidates = self.candidates(roll.copy(0), lens, probe);
+    fn prefetch_pairs<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) {
+        let candidates = self.candidates(overflow.copy(0), context, search_key);
         if candidates != 0 {
             holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
         } else {
-            Self::followers(roll, lens).for_each(|(_, block)| F::Prints::approach(block));
+            Self::overflow_blocks(overflow, context)
+                .for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
         }
     }
 
     #[inline]
-    fn glance<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<u64> {
-        let candidates = self.candidates(roll.copy(0), lens, probe);
+    fn candidate_payload<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let candidates = self.candidates(overflow.copy(0), context, search_key);
         (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
     }
 
-    fn live(&self, _: &Roll<SEGMENTS, F::Prints>, out: &mut Pairs) {
+    fn block_pairs(&self, _: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>, out: &mut Pairs) {
         slots(self.now().bits).for_each(|index| out.push(self.slot(index)));
     }
 
-    fn gather<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, out: &mut Pairs) {
-        self.segments(roll, lens).for_each(|(_, block)| block.live(roll, out));
+    fn leaf_pairs<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        out: &mut Pairs,
+    ) {
+        self.segments(overflow, context).for_each(|(_, block)| block.block_pairs(overflow, out));
     }
 
-    fn behind<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, _: Lens<'_, K>, place: usize) -> u32 {
-        roll.number(place)
+    fn overflow_block<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        _: ReadContext<'_, K>,
+        place: usize,
+    ) -> u32 {
+        overflow.number(place)
     }
 
-    fn shed(&self, roll: &Roll<SEGMENTS, F::Prints>) -> u32 {
-        if SEGMENTS == 1 { 0 } else { roll.shed() }
+    fn take_detached(&self, overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>) -> u32 {
+        if SEGMENTS == 1 { 0 } else { overflow.take_detached() }
     }
 
-    fn sparse<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> bool {
-        self.count(roll, lens) < MERGE_UP_TO / 2
+    fn sparse<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+    ) -> bool {
+        self.count(overflow, context) < MERGE_UP_TO / 2
     }
 
     fn skip(&self) -> usize {
@@ -221,10 +269,14 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 
     #[inline]
-    fn stamp<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) -> Epoch {
-        let tag = |place: Place, block: &Self| F::Prints::now(&block.versions, roll.copy(place)).tag;
+    fn stamp<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+    ) -> Epoch {
+        let tag = |place: Place, block: &Self| F::FingerprintPolicy::now(&block.versions, overflow.copy(place)).tag;
         let latest = tag(0, self);
-        Self::followers(roll, lens).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
+        Self::overflow_blocks(overflow, context).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
     }
 
     fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
@@ -239,30 +291,35 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         self.changed_after(epoch)
     }
 
-    fn format<M: Medium>(&self, roll: &Roll<SEGMENTS, F::Prints>, pen: &mut Pen<'_, M>, home: Home) {
-        self.blank(roll, pen, home, 0);
+    fn format<M: Medium>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        handle: &mut WriteHandle<'_, M>,
+        home: Home,
+    ) {
+        self.format_block(overflow, handle, home, 0);
     }
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
         payload: u64,
-    ) -> std::result::Result<Option<Old>, Full> {
-        let (epoch, older) = (pen.epoch(), self.older(pen.epoch()));
+    ) -> std::result::Result<Option<Replaced>, Full> {
+        let (epoch, older) = (handle.epoch(), self.older(handle.epoch()));
         let older = |place: Place, block: &Self| if place == 0 { older } else { block.older(epoch) };
-        let present = self.seek(roll, lens, probe);
-        if let Some(Found { block, place, index, payload: old }) = present
+        let present = self.seek(overflow, context, search_key);
+        if let Some(KeyPlace { block, place, index, payload: old }) = present
             && older(place, block) >> index & 1 == 0
         {
             // Stored in this epoch and named by no older state: the payload itself is the commit word.
-            pen.write(&block.pairs[index].payload, payload);
-            pen.defer(&block.pairs[index].payload);
-            let young = !roll.has_moved(place, index);
-            roll.stored(place, index);
-            return Ok(Some(Old { payload: old, young }));
+            handle.write(&block.pairs[index].payload, payload);
+            handle.defer(&block.pairs[index].payload);
+            let young = !overflow.has_moved(place, index);
+            overflow.stored(place, index);
+            return Ok(Some(Replaced { payload: old, same_epoch: young }));
         }
         // The first one that has room: so a leaf that has lost pairs draws in what is left, and gives blocks up.
         let room = |(place, block): (Place, &'_ Self)| {
@@ -270,75 +327,79 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
             let free = !(now | older(place, block)) & ALL;
             (free != 0).then(|| (place, now, free.trailing_zeros() as usize))
         };
-        let behind = || Self::followers(roll, lens).find_map(|follower| Some((room(follower)?, follower.1)));
-        let ((place, now, index), block) = room((0, self)).map(|room| (room, self)).or_else(behind).ok_or(Full)?;
+        let overflow_block =
+            || Self::overflow_blocks(overflow, context).find_map(|follower| Some((room(follower)?, follower.1)));
+        let ((place, now, index), block) =
+            room((0, self)).map(|room| (room, self)).or_else(overflow_block).ok_or(Full)?;
         let pair = &block.pairs[index];
-        pen.write(&pair.payload, payload);
-        pen.write(&pair.head, K::head(probe, self.skip()));
+        handle.write(&pair.payload, payload);
+        handle.write(&pair.head, K::head(search_key, self.skip()));
         // A pair lies in one line.
-        pen.defer(&pair.payload);
-        F::Prints::set(&block.prints, pen, index, K::print(probe));
-        roll.stored(place, index);
+        handle.defer(&pair.payload);
+        F::FingerprintPolicy::set(&block.fingerprints, handle, index, K::fingerprint(search_key));
+        overflow.stored(place, index);
         let gone = present.as_ref().filter(|found| found.place == place).map_or(0, |found| 1 << found.index);
         // After the pair and its fingerprint: published first, a process that dies in between shows a pair of noise.
-        block.publish(pen, now & !gone | 1 << index);
-        block.copied(roll, place);
+        block.publish(handle, now & !gone | 1 << index);
+        block.copied(overflow, place);
         let Some(found) = present else { return Ok(None) };
         if found.place != place {
             // After the new one: else a process that dies in between loses the key.
-            self.vacate(roll, lens, pen, &found);
+            self.vacate(overflow, context, handle, &found);
         }
-        Ok(Some(Old { payload: found.payload, young: false }))
+        Ok(Some(Replaced { payload: found.payload, same_epoch: false }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        probe: K::Probe<'_>,
-    ) -> Option<Old> {
-        let found = self.seek(roll, lens, probe)?;
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<Replaced> {
+        let found = self.seek(overflow, context, search_key)?;
         // Whether no crash can bring back what the slot holds.
-        let young = found.block.older(pen.epoch()) >> found.index & 1 == 0 && !roll.has_moved(found.place, found.index);
-        self.vacate(roll, lens, pen, &found);
-        Some(Old { payload: found.payload, young })
+        let young =
+            found.block.older(handle.epoch()) >> found.index & 1 == 0 && !overflow.has_moved(found.place, found.index);
+        self.vacate(overflow, context, handle, &found);
+        Some(Replaced { payload: found.payload, same_epoch: young })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Fence, Option<&K::Fence>),
-    ) -> Split<K::Fence> {
-        self.make_room(roll, lens, pen, Room { own, fresh, spare: &[], range, before: None }, None)
+        range: (&K::Separator, Option<&K::Separator>),
+    ) -> Split<K::Separator> {
+        self.make_room(overflow, context, handle, SplitRequest { own, fresh, spare: &[], range, before: None }, None)
     }
 
     fn split_and_put<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        room: Room<'_, Self, K::Fence>,
-        probe: K::Probe<'_>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        request: SplitRequest<'_, Self, K::Separator>,
+        search_key: K::SearchKey<'_>,
         _: u64,
-    ) -> (Split<K::Fence>, bool) {
-        (self.make_room(roll, lens, pen, room, Some(probe)), false)
+    ) -> (Split<K::Separator>, bool) {
+        (self.make_room(overflow, context, handle, request, Some(search_key)), false)
     }
 
-    /// An empty leaf needs no store to be given up: it is empty at every cut that includes the removals before. A
-    /// neighbour with a quarter of its room left takes over the range; a fuller one would soon be split again.
+    /// An empty leaf needs no store to be given up: it is empty at every recovery point that includes the removals
+    /// before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be split
+    /// again.
     fn join<K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        (right, theirs): (&Self, &Roll<SEGMENTS, F::Prints>),
-        lens: Lens<'_, K>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        (right, theirs): (&Self, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>),
+        context: ReadContext<'_, K>,
     ) -> Join {
         let roomy = |count| count <= Self::CAPACITY * 3 / 4;
-        match (self.count(roll, lens), right.count(theirs, lens)) {
+        match (self.count(overflow, context), right.count(theirs, context)) {
             (0, count) if roomy(count) => Join::KeepRight,
             (count, 0) if roomy(count) => Join::KeepLeft,
             (own, other) if own + other <= MERGE_UP_TO => Join::Move,
@@ -347,63 +408,72 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 
     /// Its version, with the same slots: no crash can tell, but an answer that waits for the leaf's epoch does wait.
-    fn take_over<M: Medium, K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, pen: &mut Pen<'_, M>) {
-        self.touch(roll, lens, pen);
+    fn take_over<M: Medium, K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+    ) {
+        self.touch(overflow, context, handle);
     }
 
     fn merge<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Roll<SEGMENTS, F::Prints>); 2],
+        own: [(u32, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>); 2],
         right: &Self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: Fresh<'_, Self>,
-        range: (&K::Fence, Option<&K::Fence>),
+        range: (&K::Separator, Option<&K::Separator>),
     ) -> bool {
-        self.unite(own, right, lens, pen, &fresh, range)
+        self.unite(own, right, context, handle, &fresh, range)
     }
 
-    fn abandon<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.publish(pen, 0);
+    fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.publish(handle, 0);
     }
 
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        pen: &mut Pen<'_, M>,
-        cut: Cut,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        handle: &mut WriteHandle<'_, M>,
+        recovery_point: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
-    ) -> Result<Fate> {
-        roll.begin();
-        let fate = self.bring_to(own, pen, cut, peer)?;
-        self.copied(roll, 0);
-        Ok(fate)
+    ) -> Result<BlockState> {
+        overflow.begin();
+        let block_state = self.bring_to(own, handle, recovery_point, peer)?;
+        self.copied(overflow, 0);
+        Ok(block_state)
     }
 
-    fn enlist<K: Keys>(
+    fn attach_overflow<K: Keys>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        behind: &[u32],
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        overflow_numbers: &[u32],
     ) -> Result<()> {
-        self.call(own, roll, lens, behind)
+        self.attach_blocks(own, overflow, context, overflow_numbers)
     }
 
-    fn normalise<M: Medium, K: Keys>(
+    fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         _: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         _: bool,
     ) -> Result<bool> {
-        self.mend_leaf(roll, lens, pen);
+        self.repair_leaf(overflow, context, handle);
         Ok(true)
     }
 
-    fn rederive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
-        self.derive(roll, lens);
+    fn rebuild_volatile<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+    ) {
+        self.derive(overflow, context);
     }
 }

@@ -6,9 +6,9 @@
 //! Then they are verified by their own checksums and keys.
 
 use crate::design::Design;
-use crate::forest::Forest;
 use crate::keys::{Keys, Slot};
 use crate::leaf::{Leaf, Pairs, damaged};
+use crate::tree_set::TreeSet;
 use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result};
 use std::sync::{Mutex, MutexGuard};
 
@@ -35,7 +35,7 @@ struct Seen {
 }
 
 pub(super) struct Kept<'a, M: Medium, D: Design, K: Keys> {
-    forest: &'a Forest<M, D, K>,
+    tree_set: &'a TreeSet<M, D, K>,
     /// Nothing of a database that was closed or cut.
     logged: Option<&'a Logged>,
     seen: Mutex<Seen>,
@@ -50,8 +50,8 @@ pub(super) struct Look<'a, M: Medium, D: Design, K: Keys> {
 }
 
 impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
-    pub(super) fn new(forest: &'a Forest<M, D, K>, logged: Option<&'a Logged>) -> Self {
-        Kept { forest, logged, seen: Mutex::default() }
+    pub(super) fn new(tree_set: &'a TreeSet<M, D, K>, logged: Option<&'a Logged>) -> Self {
+        Kept { tree_set, logged, seen: Mutex::default() }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
@@ -63,9 +63,9 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
     }
 
     pub(super) fn gather(&self, look: Look<'_, M, D, K>) {
-        let mut seen = self.seen();
-        seen.unlogged.extend(look.seen.unlogged);
-        seen.suspect = seen.suspect.take().or(look.seen.suspect);
+        let mut leaf_version = self.seen();
+        leaf_version.unlogged.extend(look.seen.unlogged);
+        leaf_version.suspect = leaf_version.suspect.take().or(look.seen.suspect);
     }
 
     /// Once all blocks are recovered: writes to the files again what is in no log, and verifies it.
@@ -83,18 +83,18 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
         let mut found = Vec::new();
         let (mut before, mut now) = (Pairs::default(), Pairs::default());
         for number in unlogged {
-            let (leaf, berth) = self.forest.block(number)?;
+            let (leaf, descriptor) = self.tree_set.block(number)?;
             before.clear();
             now.clear();
             leaf.live_at(logged.epoch(), &mut before);
-            leaf.live(&berth.beside, &mut now);
+            leaf.block_pairs(&descriptor.volatile, &mut now);
             found.extend(now.iter().filter(|slot| !before.contains(slot)).map(|slot| (number, *slot, leaf.skip())));
         }
         let records = found.iter().filter_map(|(_, slot, _)| K::extent(slot.payload));
         places.extend(records.map(|(offset, words)| (Area::Records.at(offset), u64::from(words) * 8)));
-        self.forest.quill.pool().medium.write_again(&places)?;
+        self.tree_set.writer.storage().medium.write_again(&places)?;
         // Only then: a page that was clean and is read from the disk again holds what is there.
-        let lost = found.iter().find(|(_, slot, skip)| !self.forest.keys.is_whole(*slot, *skip));
+        let lost = found.iter().find(|(_, slot, skip)| !self.tree_set.keys.is_whole(*slot, *skip));
         lost.map_or(Ok(()), |(number, ..)| Err(lost_writes::<D>(*number)))
     }
 }
@@ -106,7 +106,7 @@ fn lost_writes<D: Design>(number: u32) -> MediumError {
 
 impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
     /// Holds the records of a block, of which nothing has changed yet, against the log.
-    pub(super) fn at(&mut self, number: u32, leaf: &D::Leaf, beside: &<D::Leaf as Leaf>::Beside) -> Result<()> {
+    pub(super) fn at(&mut self, number: u32, leaf: &D::Leaf, volatile: &<D::Leaf as Leaf>::Volatile) -> Result<()> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
         self.before.clear();
         leaf.live_at(logged.epoch(), &mut self.before);
@@ -114,14 +114,14 @@ impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
         if changed {
             self.seen.unlogged.push(number);
         }
-        let image = self.kept.forest.quill.pool().medium.image();
+        let image = self.kept.tree_set.writer.storage().medium.image();
         let agrees = |slot: &Slot| {
             let extent = K::extent(slot.payload);
             extent.is_none_or(|(offset, words)| logged.agrees(image, Area::Records.at(offset), words))
         };
         for slot in self.before.iter().filter(|slot| !agrees(slot)) {
             self.now.clear();
-            leaf.live(beside, &mut self.now);
+            leaf.block_pairs(volatile, &mut self.now);
             if self.now.contains(slot) {
                 return Err(lost_writes::<D>(number));
             }

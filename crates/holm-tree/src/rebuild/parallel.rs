@@ -11,7 +11,7 @@ pub(super) fn parallel<T: Sync, R: Send>(
 ) -> Result<Vec<R>> {
     let part = all.len().div_ceil(threads.max(1)).max(1024);
     if part >= all.len() {
-        // A small forest is recovered sooner than a thread is made.
+        // A small tree set is recovered sooner than a thread is made.
         return work(all);
     }
     let mut joined = Vec::with_capacity(all.len());

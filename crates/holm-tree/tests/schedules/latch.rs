@@ -28,7 +28,7 @@ enum Fault {
 /// Increments both words.
 fn write(guarded: &Guarded, fault: Fault) {
     let held = loop {
-        let held = guarded.latch.read().and_then(|seen| guarded.latch.hold(seen));
+        let held = guarded.latch.read().and_then(|version| guarded.latch.try_lock(version));
         match held {
             Some(_) => break held,
             None if fault == Fault::Barges => break None,
@@ -41,16 +41,16 @@ fn write(guarded: &Guarded, fault: Fault) {
     if let Some(held) = held
         && fault == Fault::Undoes
     {
-        held.undo();
+        held.unlock_unchanged();
     }
 }
 
 /// Reads both words as they were at one instant.
 fn read(guarded: &Guarded, fault: Fault) -> [u64; 2] {
     loop {
-        if let Some(seen) = guarded.latch.read() {
+        if let Some(version) = guarded.latch.read() {
             let words = [0, 1].map(|index| guarded.words[index].load(Relaxed));
-            if fault == Fault::Believes || guarded.latch.still(seen) {
+            if fault == Fault::Believes || guarded.latch.validate(version) {
                 return words;
             }
         }
@@ -110,12 +110,12 @@ fn a_lock_at_a_version_finds_the_state_that_was_seen() {
             for _ in 0..3 {
                 scope.spawn(|| {
                     loop {
-                        let Some(seen) = guarded.latch.read() else {
+                        let Some(version) = guarded.latch.read() else {
                             spin_loop();
                             continue;
                         };
                         let before = guarded.words[0].load(Relaxed);
-                        let Some(held) = guarded.latch.hold(seen) else { continue };
+                        let Some(held) = guarded.latch.try_lock(version) else { continue };
                         assert!(held.holds(&guarded.latch));
                         assert_eq!(guarded.words[0].load(Relaxed), before, "changed since it was seen");
                         guarded.words[0].store(before + 1, Relaxed);

@@ -46,7 +46,7 @@ fn owners(twice: bool) {
         }
         scope.spawn(|| {
             for number in 0..8 {
-                let reached = slab.reach(number).expect("a place") as *const Node as usize;
+                let reached = slab.get_or_allocate(number).expect("a place") as *const Node as usize;
                 let got = slab.get(number).expect("it was reached") as *const Node as usize;
                 let known = *places.lock().expect("no panic").entry(number).or_insert(reached);
                 assert_eq!((reached, got), (known, known), "node {number} has moved");

@@ -4,13 +4,13 @@
 
 use crate::explore::{caught, explore};
 use holm_designs::inner::Contiguous;
-use holm_medium::{Epoch, FIRST_EPOCH, Flush, Ground, Mapped, MappedOptions, Pool, Quill, Stay, Word};
+use holm_medium::{Epoch, FIRST_EPOCH, Flush, Guard, Mapped, MappedOptions, Storage, StorageOps, Word, Writer};
 use holm_search::Search;
 use holm_tree::inner::Sorted;
-use holm_tree::leaf::Cut;
+use holm_tree::leaf::RecoveryPoint;
 use holm_tree::leaf::buffered::{Buffered, Fingerprints, Triple};
 use holm_tree::locks::{LockArray, Locks};
-use holm_tree::{Design, Forest, Index, Root, Toward, Words};
+use holm_tree::{Design, Index, SeekTarget, TreeRoot, TreeSet, Words};
 use shuttle::thread;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -21,8 +21,8 @@ struct Tiny;
 impl Design for Tiny {
     const NAME: &'static str = "tiny";
     type Leaf = Buffered<1, (Triple, Fingerprints)>;
-    type Twig = Sorted<1>;
-    type Branch = Sorted<1>;
+    type LeafParent = Sorted<1>;
+    type Upper = Sorted<1>;
 }
 
 /// The same with its leaves' latches in the leaf parents: two in each, or one, so that most leaves share theirs.
@@ -31,8 +31,8 @@ struct Locked<L>(std::marker::PhantomData<L>);
 impl<L: Locks> Design for Locked<L> {
     const NAME: &'static str = "locked";
     type Leaf = Buffered<1, (Triple, Fingerprints)>;
-    type Twig = Sorted<1, L>;
-    type Branch = Sorted<1>;
+    type LeafParent = Sorted<1, L>;
+    type Upper = Sorted<1>;
 }
 
 /// The same, but a full leaf parent causes a rebuild of all leaf parents.
@@ -41,16 +41,16 @@ struct Renewed;
 impl Design for Renewed {
     const NAME: &'static str = "renewed";
     type Leaf = Buffered<1, (Triple, Fingerprints)>;
-    type Twig = Sorted<1>;
-    type Branch = Contiguous<1>;
+    type LeafParent = Sorted<1>;
+    type Upper = Contiguous<1>;
 }
 
-type Grove = GroveOf<Tiny>;
+type TreeFixture = FixtureOf<Tiny>;
 
-struct GroveOf<D: Design> {
-    quill: Arc<Quill<Mapped>>,
-    forest: Forest<Mapped, D, Words>,
-    root: Root,
+struct FixtureOf<D: Design> {
+    writer: Arc<Writer<Mapped>>,
+    tree_set: TreeSet<Mapped, D, Words>,
+    root: TreeRoot,
     /// What finished operations have left, key by key. A key that is being written is absent, so it is not compared.
     settled: Mutex<BTreeMap<u64, Option<u64>>>,
     /// Every operation with its label, noted before it unpins its epoch; for each key in its order.
@@ -59,33 +59,33 @@ struct GroveOf<D: Design> {
 
 type Pairs = BTreeMap<u64, u64>;
 
-fn bare<D: Design>() -> (Arc<Quill<Mapped>>, Forest<Mapped, D, Words>) {
+fn bare<D: Design>() -> (Arc<Writer<Mapped>>, TreeSet<Mapped, D, Words>) {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-    let quill = Arc::new(Pool::open(Mapped::heap(24 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
-    (quill.clone(), Forest::new(quill, Words, Search::all_available()[0]))
+    let writer = Arc::new(Storage::open(Mapped::heap(24 << 10, 4 << 10, options), FIRST_EPOCH).expect("memory"));
+    (writer.clone(), TreeSet::new(writer, Words, Search::all_available()[0]))
 }
 
-fn pairs<D: Design>(forest: &Forest<Mapped, D, Words>, root: &Root) -> Pairs {
+fn pairs<D: Design>(tree_set: &TreeSet<Mapped, D, Words>, root: &TreeRoot) -> Pairs {
     let mut all = BTreeMap::new();
     let mut edge = 0;
     loop {
-        let view = forest.view(root, Toward::Holding(edge));
-        all.extend(view.pairs.iter().map(|slot| (slot.head, slot.payload)));
-        match view.edge {
+        let cursor = tree_set.cursor_at(root, SeekTarget::Holding(edge));
+        all.extend(cursor.pairs.iter().map(|slot| (slot.head, slot.payload)));
+        match cursor.edge {
             Some(high) => edge = high,
             None => return all,
         }
     }
 }
 
-impl<D: Design> GroveOf<D> {
+impl<D: Design> FixtureOf<D> {
     /// A fixture with these keys, each of which is its own payload.
     fn new(keys: impl Iterator<Item = u64>) -> Self {
-        let (quill, forest) = bare();
-        let root = forest.plant(&mut quill.clock().check_in().expect("sound"), 0).expect("memory");
-        let grove = GroveOf { quill, forest, root, settled: Mutex::default(), labelled: Mutex::default() };
-        keys.for_each(|key| grove.put(key, key));
-        grove
+        let (writer, tree_set) = bare();
+        let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 0).expect("memory");
+        let fixture = FixtureOf { writer, tree_set, root, settled: Mutex::default(), labelled: Mutex::default() };
+        keys.for_each(|key| fixture.put(key, key));
+        fixture
     }
 
     fn settle(&self, key: u64, payload: Option<Option<u64>>) -> Option<Option<u64>> {
@@ -96,24 +96,24 @@ impl<D: Design> GroveOf<D> {
         }
     }
 
-    fn label(&self, stay: &Stay<'_>, key: u64, payload: Option<u64>) {
-        self.labelled.lock().expect("no panic").push((stay.epoch(), key, payload));
+    fn label(&self, guard: &Guard<'_>, key: u64, payload: Option<u64>) {
+        self.labelled.lock().expect("no panic").push((guard.epoch(), key, payload));
     }
 
     fn put(&self, key: u64, payload: u64) {
         let before = self.settle(key, None).flatten();
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        let old = self.forest.put(&self.root, &mut stay, key, payload, None).expect("memory");
-        self.label(&stay, key, Some(payload));
+        let mut guard = self.writer.clock().pin().expect("sound");
+        let old = self.tree_set.put(&self.root, &mut guard, key, payload, None).expect("memory");
+        self.label(&guard, key, Some(payload));
         assert_eq!(old.map(|old| old.payload), before, "what put {key} found");
         self.settle(key, Some(Some(payload)));
     }
 
     fn remove(&self, key: u64) {
         let before = self.settle(key, None).flatten();
-        let mut stay = self.quill.clock().check_in().expect("sound");
-        let old = self.forest.remove(&self.root, &mut stay, key, None).expect("memory");
-        self.label(&stay, key, None);
+        let mut guard = self.writer.clock().pin().expect("sound");
+        let old = self.tree_set.remove(&self.root, &mut guard, key, None).expect("memory");
+        self.label(&guard, key, None);
         assert_eq!(old.map(|old| old.payload), before, "what remove {key} found");
         self.settle(key, Some(None));
     }
@@ -122,34 +122,34 @@ impl<D: Design> GroveOf<D> {
     fn get(&self, key: u64) {
         let known = || self.settled.lock().expect("no panic").get(&key).copied();
         let before = known();
-        let payload = self.forest.get(&self.root, key).payload;
+        let payload = self.tree_set.get(&self.root, key).payload;
         if before.is_some() && before == known() {
             assert_eq!(payload, before.flatten(), "what get {key} found");
         }
     }
 
     fn tick(&self) {
-        self.quill.advance().expect("sound");
+        self.writer.end_epoch().expect("sound");
     }
 
     /// A crash: another storage gets these words, as many of each as had reached the medium, and recovers to the
     /// recovery point.
-    fn recovered(words: Vec<u64>, cut: Cut, epoch: Epoch) -> Pairs {
-        let (quill, forest) = bare::<D>();
-        let image = quill.image().words(0, words.len()).expect("they came from an image of that size");
-        quill.cut_at(epoch).fill(image, words.into_iter());
-        let rebuilt = forest.rebuild(cut, epoch, 1).expect("sound leaves");
-        rebuilt.roots.first().map(|root| pairs(&forest, root)).unwrap_or_default()
+    fn recovered(words: Vec<u64>, recovery_point: RecoveryPoint, epoch: Epoch) -> Pairs {
+        let (writer, tree_set) = bare::<D>();
+        let image = writer.image().words(0, words.len()).expect("they came from an image of that size");
+        writer.begin_write_at(epoch).fill(image, words.into_iter());
+        let rebuilt = tree_set.rebuild(recovery_point, epoch, 1).expect("sound leaves");
+        rebuilt.roots.first().map(|root| pairs(&tree_set, root)).unwrap_or_default()
     }
 
     /// Copies the leaf area word by word, and returns the epoch that was durable during the whole copy, if one was. Any
     /// word may reach the medium at any time, so a crash at the end of the copy could have left exactly this.
     fn photograph(&self) -> Option<(Vec<u64>, Epoch)> {
-        let durable = self.quill.clock().durable();
-        let blocks = self.quill.space().block_frontier() as usize;
-        let image = self.quill.image().words(0, blocks * 64).expect("blocks lie in the image");
+        let durable = self.writer.clock().durable();
+        let blocks = self.writer.space().block_frontier() as usize;
+        let image = self.writer.image().words(0, blocks * 64).expect("blocks lie in the image");
         let words = image.iter().map(Word::read).collect();
-        (self.quill.clock().durable() == durable).then_some((words, durable))
+        (self.writer.clock().durable() == durable).then_some((words, durable))
     }
 
     /// What was labelled with this epoch or an earlier one.
@@ -168,7 +168,7 @@ impl<D: Design> GroveOf<D> {
     /// Power is lost while the other threads work.
     fn lose_power(&self) {
         if let Some((words, durable)) = self.photograph() {
-            let found = Self::recovered(words, Cut::At(durable), durable + 1);
+            let found = Self::recovered(words, RecoveryPoint::At(durable), durable + 1);
             assert_eq!(found, self.as_of(durable), "power lost after epoch {durable}");
         }
     }
@@ -178,29 +178,29 @@ impl<D: Design> GroveOf<D> {
     fn end(&self) {
         let settled = self.settled.lock().expect("no panic").clone();
         let kept: Pairs = settled.into_iter().filter_map(|(key, payload)| Some((key, payload?))).collect();
-        assert_eq!(pairs(&self.forest, &self.root), kept);
-        assert_eq!(self.forest.audit(&self.root).faults, Vec::<String>::new());
+        assert_eq!(pairs(&self.tree_set, &self.root), kept);
+        assert_eq!(self.tree_set.audit(&self.root).faults, Vec::<String>::new());
         self.lose_power();
         let (words, _) = self.photograph().expect("nobody ticks");
-        let found = Self::recovered(words, Cut::Visible, self.quill.clock().active());
+        let found = Self::recovered(words, RecoveryPoint::Visible, self.writer.clock().active());
         assert_eq!(found, kept, "the process died");
     }
 }
 
 /// One leaf, two slots short of full: two writers and an epoch end meet in its split, and a reader passes through.
 fn split<D: Design>() {
-    let grove = GroveOf::<D>::new((0..26).map(|key| key * 10));
+    let fixture = FixtureOf::<D>::new((0..26).map(|key| key * 10));
     thread::scope(|scope| {
-        scope.spawn(|| [31, 32].into_iter().for_each(|key| grove.put(key, 1)));
+        scope.spawn(|| [31, 32].into_iter().for_each(|key| fixture.put(key, 1)));
         scope.spawn(|| {
-            grove.put(201, 2);
-            grove.remove(0);
-            grove.put(10, 3);
+            fixture.put(201, 2);
+            fixture.remove(0);
+            fixture.put(10, 3);
         });
-        scope.spawn(|| [31, 201, 130, 10].into_iter().for_each(|key| grove.get(key)));
-        scope.spawn(|| grove.tick());
+        scope.spawn(|| [31, 201, 130, 10].into_iter().for_each(|key| fixture.get(key)));
+        scope.spawn(|| fixture.tick());
     });
-    grove.end();
+    fixture.end();
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn a_leaf_splits_among_writers_a_reader_and_a_tick() {
 /// is full.
 fn split_above<D: Design>(leaves: u64) {
     let keys = (leaves - 1) * 14 + 28;
-    let grove = GroveOf::<D>::new((0..keys).map(|key| key * 10));
+    let fixture = FixtureOf::<D>::new((0..keys).map(|key| key * 10));
     let low = (keys - 8) * 10;
     thread::scope(|scope| {
-        scope.spawn(|| [low + 1, 11].into_iter().for_each(|key| grove.put(key, 1)));
-        scope.spawn(|| [low + 2, low + 3].into_iter().for_each(|key| grove.put(key, 2)));
-        scope.spawn(|| [low + 1, 0, low + 50, low - 150].into_iter().for_each(|key| grove.get(key)));
+        scope.spawn(|| [low + 1, 11].into_iter().for_each(|key| fixture.put(key, 1)));
+        scope.spawn(|| [low + 2, low + 3].into_iter().for_each(|key| fixture.put(key, 2)));
+        scope.spawn(|| [low + 1, 0, low + 50, low - 150].into_iter().for_each(|key| fixture.get(key)));
     });
-    grove.end();
+    fixture.end();
 }
 
 /// A full leaf below a full leaf parent that is the root: its split needs a split of the leaf parent, and that needs a
@@ -246,18 +246,18 @@ fn leaf_parents_are_rebuilt_among_writers_and_a_reader() {
 /// Two leaves, one of which is about to be sparse: writers meet in the merge, one with a pair for the leaf that is
 /// merged away.
 fn merge<D: Design>() {
-    let grove = GroveOf::<D>::new((0..29).map(|key| key * 10));
-    (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+    let fixture = FixtureOf::<D>::new((0..29).map(|key| key * 10));
+    (0..7).chain(14..22).for_each(|key| fixture.remove(key * 10));
     thread::scope(|scope| {
-        scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
+        scope.spawn(|| [70, 80].into_iter().for_each(|key| fixture.remove(key)));
         scope.spawn(|| {
-            grove.put(221, 1);
-            grove.remove(220);
+            fixture.put(221, 1);
+            fixture.remove(220);
         });
-        scope.spawn(|| [70, 220, 130, 280].into_iter().for_each(|key| grove.get(key)));
-        scope.spawn(|| grove.tick());
+        scope.spawn(|| [70, 220, 130, 280].into_iter().for_each(|key| fixture.get(key)));
+        scope.spawn(|| fixture.tick());
     });
-    grove.end();
+    fixture.end();
 }
 
 #[test]
@@ -268,42 +268,42 @@ fn leaves_merge_among_writers_a_reader_and_a_tick() {
 /// A leaf parent of three leaves, and one of four. Of the three leaves, the first is empty, the second holds seven
 /// pairs and the third six. When the second leaf loses one more pair, two leaves merge, then the two leaf parents, and
 /// the tree loses a level.
-fn shrunk<D: Design>() -> GroveOf<D> {
-    let grove = GroveOf::<D>::new((0..28 * 9).map(|key| key * 10));
+fn shrunk<D: Design>() -> FixtureOf<D> {
+    let fixture = FixtureOf::<D>::new((0..28 * 9).map(|key| key * 10));
     let gone = (0..49).chain(28 * 3..28 * 4).chain(56..78).chain(28 * 7..28 * 9 - 6);
-    gone.for_each(|key| grove.remove(key * 10));
-    assert_eq!((grove.forest.fills(&grove.root), grove.forest.height(&grove.root)), (vec![3, 4], 2));
-    grove
+    gone.for_each(|key| fixture.remove(key * 10));
+    assert_eq!((fixture.tree_set.fills(&fixture.root), fixture.tree_set.height(&fixture.root)), (vec![3, 4], 2));
+    fixture
 }
 
 /// The last removal before the merges meets writers to the leaves and the leaf parent that are merged away, a reader of
 /// them, and a scan.
 fn shrink<D: Design>() {
-    let grove = shrunk::<D>();
+    let fixture = shrunk::<D>();
     thread::scope(|scope| {
-        scope.spawn(|| grove.remove(490));
+        scope.spawn(|| fixture.remove(490));
         scope.spawn(|| {
-            grove.put(31, 1);
-            grove.remove(1_130);
-            grove.put(520, 2);
+            fixture.put(31, 1);
+            fixture.remove(1_130);
+            fixture.put(520, 2);
         });
-        scope.spawn(|| [500, 31, 780, 1_130, 490].into_iter().for_each(|key| grove.get(key)));
+        scope.spawn(|| [500, 31, 780, 1_130, 490].into_iter().for_each(|key| fixture.get(key)));
         scope.spawn(|| {
-            let seen = pairs(&grove.forest, &grove.root);
+            let seen = pairs(&fixture.tree_set, &fixture.root);
             let untouched = [500, 780, 1_120, 2_510];
             assert!(untouched.iter().all(|key| seen.get(key) == Some(key)), "a scan misses nothing: {seen:?}");
         });
     });
-    grove.end();
+    fixture.end();
 }
 
 #[test]
 fn leaves_and_then_twigs_merge_until_the_root_has_one_level_less() {
     explore(1, || {
-        let grove = shrunk::<Tiny>();
-        grove.remove(490);
-        assert_eq!((grove.forest.fills(&grove.root), grove.forest.height(&grove.root)), (vec![6], 1));
-        grove.end();
+        let fixture = shrunk::<Tiny>();
+        fixture.remove(490);
+        assert_eq!((fixture.tree_set.fills(&fixture.root), fixture.tree_set.height(&fixture.root)), (vec![6], 1));
+        fixture.end();
     });
     explore(300, shrink::<Tiny>);
 }
@@ -318,16 +318,16 @@ fn twigs_of_lock_arrays_merge() {
 #[test]
 fn power_is_lost_while_leaves_and_leaf_parents_merge() {
     explore(200, || {
-        let grove = shrunk::<Tiny>();
+        let fixture = shrunk::<Tiny>();
         thread::scope(|scope| {
             scope.spawn(|| {
-                grove.remove(490);
-                grove.put(31, 1);
+                fixture.remove(490);
+                fixture.put(31, 1);
             });
-            scope.spawn(|| (0..2).for_each(|_| grove.tick()));
-            scope.spawn(|| (0..2).for_each(|_| grove.lose_power()));
+            scope.spawn(|| (0..2).for_each(|_| fixture.tick()));
+            scope.spawn(|| (0..2).for_each(|_| fixture.lose_power()));
         });
-        grove.end();
+        fixture.end();
     });
 }
 
@@ -351,50 +351,50 @@ fn leaf_parents_with_lock_arrays_split() {
 #[test]
 fn versions_fill_a_leaf_among_writers_and_ticks() {
     explore(500, || {
-        let grove = Grove::new((0..9).map(|key| key * 10));
+        let fixture = TreeFixture::new((0..9).map(|key| key * 10));
         thread::scope(|scope| {
-            scope.spawn(|| (0..3).for_each(|_| grove.tick()));
+            scope.spawn(|| (0..3).for_each(|_| fixture.tick()));
             for thread in 0..2 {
-                let grove = &grove;
+                let fixture = &fixture;
                 scope.spawn(move || {
                     for round in 1..4 {
-                        (0..4).for_each(|key| grove.put((key * 2 + thread) * 10, round));
+                        (0..4).for_each(|key| fixture.put((key * 2 + thread) * 10, round));
                     }
                 });
             }
         });
-        grove.end();
+        fixture.end();
     });
 }
 
 /// A split or merge began before an epoch ended, and finds pairs that were written to its leaves afterwards. It must
 /// not carry them into the epoch that ended.
-fn overtaken(grove: &Grove, first: impl Fn() + Send, second: impl Fn() + Send) {
+fn overtaken(fixture: &TreeFixture, first: impl Fn() + Send, second: impl Fn() + Send) {
     thread::scope(|scope| {
         scope.spawn(first);
         scope.spawn(second);
         scope.spawn(|| {
-            grove.tick();
-            grove.lose_power();
+            fixture.tick();
+            fixture.lose_power();
         });
     });
-    grove.end();
+    fixture.end();
 }
 
 #[test]
 fn a_split_is_overtaken_by_a_tick() {
     explore(2_000, || {
-        let grove = Grove::new((0..28).map(|key| key * 10));
-        overtaken(&grove, || grove.put(5, 1), || grove.remove(20));
+        let fixture = TreeFixture::new((0..28).map(|key| key * 10));
+        overtaken(&fixture, || fixture.put(5, 1), || fixture.remove(20));
     });
 }
 
 #[test]
 fn a_merge_is_overtaken_by_a_tick() {
     explore(1_500, || {
-        let grove = Grove::new((0..29).map(|key| key * 10));
-        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
-        overtaken(&grove, || grove.remove(70), || grove.remove(280));
+        let fixture = TreeFixture::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| fixture.remove(key * 10));
+        overtaken(&fixture, || fixture.remove(70), || fixture.remove(280));
     });
 }
 
@@ -402,17 +402,17 @@ fn a_merge_is_overtaken_by_a_tick() {
 #[test]
 fn a_block_is_not_reused_while_a_recovery_point_may_need_it() {
     explore(2_000, || {
-        let grove = Grove::new((0..42).map(|key| key * 10).chain((0..14).map(|key| key * 10 + 5)));
-        (0..2).for_each(|_| grove.tick());
+        let fixture = TreeFixture::new((0..42).map(|key| key * 10).chain((0..14).map(|key| key * 10 + 5)));
+        (0..2).for_each(|_| fixture.tick());
         thread::scope(|scope| {
             scope.spawn(|| {
-                grove.put(1, 1);
-                grove.put(301, 1);
+                fixture.put(1, 1);
+                fixture.put(301, 1);
             });
-            scope.spawn(|| grove.tick());
-            scope.spawn(|| grove.lose_power());
+            scope.spawn(|| fixture.tick());
+            scope.spawn(|| fixture.lose_power());
         });
-        grove.end();
+        fixture.end();
     });
 }
 
@@ -421,15 +421,15 @@ fn a_block_is_not_reused_while_a_recovery_point_may_need_it() {
 #[test]
 fn power_is_lost_among_writers_and_ticks() {
     explore(600, || {
-        let grove = Grove::new((0..29).map(|key| key * 10));
-        (0..7).chain(14..22).for_each(|key| grove.remove(key * 10));
+        let fixture = TreeFixture::new((0..29).map(|key| key * 10));
+        (0..7).chain(14..22).for_each(|key| fixture.remove(key * 10));
         thread::scope(|scope| {
-            scope.spawn(|| [70, 80].into_iter().for_each(|key| grove.remove(key)));
-            scope.spawn(|| (230..240).for_each(|key| grove.put(key, 1)));
-            scope.spawn(|| (0..3).for_each(|_| grove.tick()));
-            scope.spawn(|| (0..2).for_each(|_| grove.lose_power()));
+            scope.spawn(|| [70, 80].into_iter().for_each(|key| fixture.remove(key)));
+            scope.spawn(|| (230..240).for_each(|key| fixture.put(key, 1)));
+            scope.spawn(|| (0..3).for_each(|_| fixture.tick()));
+            scope.spawn(|| (0..2).for_each(|_| fixture.lose_power()));
         });
-        grove.end();
+        fixture.end();
     });
 }
 
@@ -437,12 +437,12 @@ fn power_is_lost_among_writers_and_ticks() {
 #[test]
 fn a_reader_that_does_not_validate_is_caught() {
     caught(200, "seen at once", || {
-        let grove = Grove::new((0..4).map(|key| key * 10));
+        let fixture = TreeFixture::new((0..4).map(|key| key * 10));
         thread::scope(|scope| {
-            scope.spawn(|| [0, 10].into_iter().for_each(|key| grove.put(key, 77)));
+            scope.spawn(|| [0, 10].into_iter().for_each(|key| fixture.put(key, 77)));
             scope.spawn(|| {
-                let first = grove.forest.get(&grove.root, 0);
-                let second = grove.forest.get(&grove.root, 10);
+                let first = fixture.tree_set.get(&fixture.root, 0);
+                let second = fixture.tree_set.get(&fixture.root, 10);
                 assert!(first.payload == Some(77) || second.payload != Some(77), "not what was seen at once");
             });
         });

@@ -66,30 +66,30 @@ fn garbage_in_the_superblock() {
     let folder = folder();
     let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
     made(&whole);
-    let pool = std::fs::read(whole.join("pool")).expect("a superblock");
+    let superblock = std::fs::read(whole.join("superblock")).expect("a superblock");
     let with = |bytes: &[u8]| {
         let _ = std::fs::remove_dir_all(&broken);
         copy(&whole, &broken);
-        std::fs::write(broken.join("pool"), bytes).expect("room");
+        std::fs::write(broken.join("superblock"), bytes).expect("room");
         let looked = Database::open_read_only(&broken).expect_err("garbage");
         let opened = Database::open(&broken).expect_err("garbage");
         assert_eq!(std::mem::discriminant(&looked), std::mem::discriminant(&opened), "{looked:?} {opened:?}");
-        assert_eq!(std::fs::read(broken.join("pool")).expect("there"), bytes, "left as it was");
+        assert_eq!(std::fs::read(broken.join("superblock")).expect("there"), bytes, "left as it was");
         opened
     };
     assert!(matches!(with(b"not a database, but something else entirely"), Error::Foreign { .. }));
-    assert!(matches!(with(&vec![0xa5; pool.len()]), Error::Foreign { .. }));
+    assert!(matches!(with(&vec![0xa5; superblock.len()]), Error::Foreign { .. }));
     let empty = with(b"");
     assert!(matches!(empty, Error::Foreign { .. } | Error::Corrupt { .. }), "{empty:?}");
-    let short = with(&pool[..pool.len() / 3]);
+    let short = with(&superblock[..superblock.len() / 3]);
     assert!(matches!(short, Error::Foreign { .. } | Error::Corrupt { .. }), "{short:?}");
-    let mut flipped = pool.clone();
-    (64..pool.len()).step_by(64).for_each(|at| flipped[at] ^= 1);
+    let mut flipped = superblock.clone();
+    (64..superblock.len()).step_by(64).for_each(|at| flipped[at] ^= 1);
     let flipped = with(&flipped);
     assert!(matches!(flipped, Error::Corrupt { .. }), "{flipped:?}");
     assert!(flipped.to_string().contains("expected"), "{flipped}");
     // The version stands behind the magic and has a checksum of its own, which no format will change.
-    let mut newer = pool.clone();
+    let mut newer = superblock.clone();
     for slot in newer.as_chunks_mut::<4096>().0.iter_mut().filter(|slot| slot.starts_with(b"HolmPool")) {
         slot[8] = 99;
         let sum = crc32c::crc32c(&slot[..12]);
@@ -107,11 +107,11 @@ fn garbage_in_the_superblock() {
 fn a_lost_superblock_is_no_new_database() {
     let folder = folder();
     made(folder.path());
-    let kept = std::fs::read(folder.path().join("pool")).expect("there");
-    std::fs::remove_file(folder.path().join("pool")).expect("there");
+    let kept = std::fs::read(folder.path().join("superblock")).expect("there");
+    std::fs::remove_file(folder.path().join("superblock")).expect("there");
     let error = Database::open(folder.path()).expect_err("data without a superblock");
     assert!(matches!(error, Error::Corrupt { .. } | Error::Foreign { .. }), "{error:?}");
-    std::fs::write(folder.path().join("pool"), kept).expect("room");
+    std::fs::write(folder.path().join("superblock"), kept).expect("room");
     assert_intact(folder.path());
 }
 
@@ -213,7 +213,7 @@ fn a_folder_that_may_only_be_read() {
     made(folder.path());
     let permit = |mode| {
         use std::os::unix::fs::PermissionsExt;
-        let all = ["pool", "leaves", "records", "log.0", "log.1"].map(|name| folder.path().join(name));
+        let all = ["superblock", "leaves", "records", "log.0", "log.1"].map(|name| folder.path().join(name));
         for path in all.iter().chain([&folder.path().to_path_buf()]) {
             let bits = if path.is_dir() { mode | 0o111 } else { mode };
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(bits)).expect("our own files");
@@ -256,6 +256,6 @@ fn many_make_one_database() {
         let (won, lost): (Vec<_>, Vec<_>) = opened.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
         assert!(lost.iter().all(|lost| matches!(lost, Err(Error::Locked { .. }))), "{lost:?}");
-        assert!(!path.join("pool.new").exists());
+        assert!(!path.join("superblock.new").exists());
     }
 }

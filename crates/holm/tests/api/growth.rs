@@ -75,7 +75,7 @@ fn put_all(
 
 /// Each pass overwrites every record, in an order of chance, with a value 24 bytes longer than before. The sizes after
 /// the last pass, open and closed.
-fn drift(records: u64, passes: usize, print: bool) -> [Sizes; 2] {
+fn drift(records: u64, passes: usize, fingerprint: bool) -> [Sizes; 2] {
     let folder = folder();
     let db = open(folder.path());
     let space = db.keyspace("drift").expect("a name");
@@ -83,7 +83,7 @@ fn drift(records: u64, passes: usize, print: bool) -> [Sizes; 2] {
     for pass in 0..passes {
         let numbers = shuffled(records, &mut chance);
         let median = put_all(&db, &space, &numbers, records as usize / 40, |_| 80 + 24 * pass);
-        if print {
+        if fingerprint {
             let Sizes { file, live } = Sizes::of(&db, folder.path());
             println!("drift, pass {pass}: {} MB live in {} MB; median put {median} ns", live >> 20, file >> 20);
         }
@@ -107,7 +107,7 @@ fn values_that_grow_with_every_pass_use_space_again() {
 
 /// Fills a database with values of 10 to 400 bytes, removes nine in ten and closes it; opened again, inserts
 /// `inserted` values of 100 bytes. The sizes before and after, and closed.
-fn reopened(records: u64, inserted: u64, print: bool) -> [Sizes; 3] {
+fn reopened(records: u64, inserted: u64, fingerprint: bool) -> [Sizes; 3] {
     let folder = folder();
     let mut chance = Chance::new(2);
     let db = open(folder.path());
@@ -129,7 +129,7 @@ fn reopened(records: u64, inserted: u64, print: bool) -> [Sizes; 3] {
     drop(space);
     db.close().expect("a sound close");
     let closed = Sizes { file: records_file(folder.path()), live: after.live };
-    if print {
+    if fingerprint {
         for (sizes, when) in [(&before, "reopened"), (&after, "filled again"), (&closed, "closed")] {
             println!("reopen, {when}: {} MB live in {} MB; median put {median} ns", sizes.live >> 20, sizes.file >> 20);
         }
@@ -149,7 +149,7 @@ fn what_an_opening_finds_free_is_used_before_the_file_grows() {
 }
 
 /// Values of 5 to 40 KB, overwritten at random.
-fn large(records: u64, passes: usize, print: bool) -> [Sizes; 2] {
+fn large(records: u64, passes: usize, fingerprint: bool) -> [Sizes; 2] {
     let folder = folder();
     let db = open(folder.path());
     let space = db.keyspace("large").expect("a name");
@@ -160,7 +160,7 @@ fn large(records: u64, passes: usize, print: bool) -> [Sizes; 2] {
             _ => (0..records).map(|_| chance.next() % records).collect(),
         };
         let median = put_all(&db, &space, &numbers, records as usize / 40, |_| 5000 + chance.below(35_000));
-        if print {
+        if fingerprint {
             let Sizes { file, live } = Sizes::of(&db, folder.path());
             println!("large, pass {pass}: {} MB live in {} MB; median put {median} ns", live >> 20, file >> 20);
         }

@@ -68,7 +68,7 @@ fn what_was_not_closed_is_refused() {
 fn renamed(design: &[u8; 8]) -> TempDir {
     let folder = folder();
     drop(relaxed(folder.path()));
-    let path = folder.path().join("pool");
+    let path = folder.path().join("superblock");
     let mut bytes = std::fs::read(&path).expect("a file");
     for slot in bytes.chunks_mut(4096) {
         slot[64..72].copy_from_slice(design);
@@ -125,7 +125,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     }
     // Either slot of the superblock: nothing is lost, a check tells, and a writer mends it.
     for at in [18, 4096 + 18] {
-        let damaged = flip("pool", at);
+        let damaged = flip("superblock", at);
         let looked = |faults: usize| {
             let looking = Database::open_read_only(damaged.path()).expect("the other slot is whole");
             assert_eq!(looking.check().expect("a check").faults.len(), faults, "byte {at}");
@@ -145,7 +145,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     drop(looking);
     assert!(matches!(Database::open(damaged.path()), Err(Error::Corrupt { .. })));
     // The superblock gone: neither no database nor a new one.
-    std::fs::remove_file(damaged.path().join("pool")).expect("it is there");
+    std::fs::remove_file(damaged.path().join("superblock")).expect("it is there");
     let one = Database::open_read_only(damaged.path()).map(drop);
     let two = Database::open(damaged.path()).map(drop);
     let three = Database::builder().create(false).open(damaged.path()).map(drop);

@@ -56,7 +56,7 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
     assert!(used <= found, "{used} in use, {found} on the disk");
 }
 
-/// Nobody closes a server's database: once writers rest, log and births ahead are as small as they are worth.
+/// Nobody closes a server's database: once writers rest, log and preallocation are as small as they are worth.
 #[test]
 fn a_loaded_database_that_stays_open_gives_its_log_back() {
     let folder = folder();
@@ -73,7 +73,7 @@ fn a_loaded_database_that_stays_open_gives_its_log_back() {
         assert!(Instant::now() < patience, "{} bytes of log with nobody writing", log());
     }
     let raw = 100_000 * 123;
-    // Beside the above, what is born ahead is whole large pages, a sixth of so little data.
+    // Beside the above, what is preallocated is whole large pages, a sixth of so little data.
     let found = on_disk(folder.path());
     assert!(found <= raw * 2, "{found} bytes for {raw}");
     let (checkpoints, before) = (db.stats().log.checkpoints, found);
@@ -99,7 +99,7 @@ fn overwriting_uses_space_again() {
     }
     db.sync().expect("a disk");
     assert_eq!(space.len().expect("sound"), 10_000);
-    // The live version, those of two epochs that a crash may still choose, and what was born ahead.
+    // The live version, those of two epochs that a crash may still choose, and what was preallocated.
     let now = data_bytes(folder.path());
     assert!(now <= once * 4, "{once} bytes written once, {now} overwritten fifty times");
     drop(space);
@@ -125,7 +125,7 @@ fn values_of_changing_length_use_space_again() {
             once = data_bytes(folder.path());
         }
     }
-    // The live version, those of two epochs that a crash may still choose, and what was born ahead.
+    // The live version, those of two epochs that a crash may still choose, and what was preallocated.
     let now = data_bytes(folder.path());
     assert!(now <= once * 4, "{once} bytes after one round, {now} after forty");
 }

@@ -1,7 +1,7 @@
 //! Space per pair: in the leaves, and in memory in addition to them.
 
 use super::{FOUR, NOTE};
-use crate::grove::{counted, plant};
+use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
 use crate::traces::{all, uniform};
 
@@ -13,12 +13,12 @@ pub(super) const SPACE: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 2.0, 3 * pairs, move || {
-                let (grove, epoch) = (plant(design, counted(pairs))?, pairs as usize / 50);
+                let (tree, epoch) = (create(design, counted(pairs))?, pairs as usize / 50);
                 for keys in all(pairs).chunks(epoch).chain(uniform(2 * pairs, pairs, 3).chunks(epoch)) {
-                    grove.put(keys, 1)?;
-                    grove.end_epoch()?;
+                    tree.put(keys, 1)?;
+                    tree.end_epoch()?;
                 }
-                Ok(vec![grove.leaf_bytes() as f64 / grove.pairs() as f64])
+                Ok(vec![tree.leaf_bytes() as f64 / tree.pairs() as f64])
             })
         };
         FOUR.map(|(name, design)| cell(name, design)).into()
@@ -42,12 +42,12 @@ pub(super) const MEMORY: Study = Study {
         let pairs = setting.count(1_000_000);
         let cell = |name, design: &'static str| {
             Cell::new(name, 0.0, pairs, move || {
-                let grove = plant(design, counted(pairs))?;
+                let tree = create(design, counted(pairs))?;
                 for keys in all(pairs).chunks(pairs.div_ceil(50) as usize) {
-                    grove.put(keys, 1)?;
-                    grove.end_epoch()?;
+                    tree.put(keys, 1)?;
+                    tree.end_epoch()?;
                 }
-                Ok(vec![grove.volatile_bytes() as f64 / grove.pairs() as f64])
+                Ok(vec![tree.volatile_bytes() as f64 / tree.pairs() as f64])
             })
         };
         FOUR.map(|(name, design)| cell(name, design)).into()

@@ -1,9 +1,9 @@
 //! The cost of splits: their share of the time, inserts with and without them, and tails.
 
 use super::{LATENCY, NOTE, THREE};
-use crate::garden::{Garden, PERCENTILES, TAIL, tended};
-use crate::grove::{Soil, counted, plant, soil};
+use crate::measured_tree::{TreeSetup, counted, create, setup};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traced_tree::{PERCENTILES, TAIL, TracedTree, build_traced};
 use crate::traces::{all, ascending, eighty_twenty};
 use anyhow::Result;
 
@@ -16,7 +16,7 @@ pub(super) const SPLITS: Study = Study {
         let cells = THREE.into_iter().flat_map(|(name, design)| {
             [all as fn(u64) -> Vec<u64>, ascending].into_iter().enumerate().map(move |(place, keys)| {
                 Cell::new(name, place as f64, pairs, move || {
-                    Ok(vec![plant(design, soil(pairs, LATENCY))?.split_share(&keys(pairs))?])
+                    Ok(vec![create(design, setup(pairs, LATENCY))?.split_share(&keys(pairs))?])
                 })
             })
         });
@@ -57,8 +57,8 @@ fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-fn halves(soil: Soil, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<Box<dyn Garden>> {
-    let garden = tended("lb_tree", soil)?;
+fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<Box<dyn TracedTree>> {
+    let garden = build_traced("lb_tree", setup)?;
     garden.put(old, 1)?;
     if has_room {
         garden.put(new, 1)?;
@@ -82,10 +82,10 @@ pub(super) const WITHOUT: Study = Study {
             Cell::new(name, 0.0, 6 * pairs, move || {
                 let put = |keys: Halves| {
                     let keys = keys(pairs);
-                    halves(soil(2 * pairs, LATENCY), &keys, has_room)?.put(&keys.1, 1)
+                    halves(setup(2 * pairs, LATENCY), &keys, has_room)?.put(&keys.1, 1)
                 };
                 let keys = at_random(pairs);
-                let tail = halves(soil(2 * pairs, LATENCY), &keys, has_room)?.tail(&keys.1, 1)?;
+                let tail = halves(setup(2 * pairs, LATENCY), &keys, has_room)?.tail(&keys.1, 1)?;
                 Ok([vec![put(at_random)?, put(in_order)?], tail].concat())
             })
         });
@@ -166,8 +166,8 @@ pub(super) const TAILS: Study = Study {
         let (pairs, threads) = (setting.count(2_000_000), setting.threads);
         let cells = THREE.map(|(name, design)| {
             Cell::new(name, 0.0, 3 * pairs, move || {
-                let sequential = tended(design, soil(pairs, LATENCY))?.tail(&ascending(pairs), threads)?;
-                let garden = tended(design, soil(pairs, LATENCY))?;
+                let sequential = build_traced(design, setup(pairs, LATENCY))?.tail(&ascending(pairs), threads)?;
+                let garden = build_traced(design, setup(pairs, LATENCY))?;
                 let uniform = garden.tail(&all(pairs), threads)?;
                 Ok([uniform, sequential, garden.tail(&eighty_twenty(pairs, pairs, 5), threads)?].concat())
             })

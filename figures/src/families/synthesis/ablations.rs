@@ -2,10 +2,10 @@
 
 use super::super::epochs::mops;
 use super::LATENCY;
-use crate::garden::tended;
-use crate::grove::{Soil, counted, plant, soil};
+use crate::measured_tree::{TreeSetup, counted, create, setup};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
+use crate::traced_tree::build_traced;
 use crate::traces::{all, uniform, zipf};
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ fn forms<const FORMS: usize>(setting: &Setting, forms: [(&'static str, &'static 
     let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
     let cells = forms.map(|(name, design)| {
         Cell::new(name, 0.0, pairs + 2 * operations, move || {
-            let grove = plant(design, soil(pairs, LATENCY))?;
-            let put = grove.put(&all(pairs), 1)?;
-            grove.settle()?;
-            let got = grove.get(&uniform(operations, pairs, 7), 1)?;
-            let mixed = grove.mix(&zipf(operations, pairs, 3), 1)?;
+            let tree = create(design, setup(pairs, LATENCY))?;
+            let put = tree.put(&all(pairs), 1)?;
+            tree.settle()?;
+            let got = tree.get(&uniform(operations, pairs, 7), 1)?;
+            let mixed = tree.mix(&zipf(operations, pairs, 3), 1)?;
             Ok([put, got, mixed].map(mops).into())
         })
     });
@@ -84,7 +84,7 @@ pub(super) const ORDERS: Study = Study {
         let pairs = setting.count(1_000_000);
         let cells = [("in order", "buffered"), ("as they come", "buffered_unsorted")].map(|(name, design)| {
             Cell::new(name, 0.0, 10 * pairs, move || {
-                let garden = tended(design, soil(pairs, LATENCY))?;
+                let garden = build_traced(design, setup(pairs, LATENCY))?;
                 let put = garden.put(&all(pairs), 1)?;
                 garden.settle()?;
                 Ok([put, garden.scan(&uniform(pairs.div_ceil(4), pairs, 7), 100, 1)?].map(mops).into())
@@ -118,11 +118,11 @@ pub(super) const ASIDE: Study = Study {
         let (pairs, operations) = (setting.count(1_000_000), setting.count(2_000_000));
         let cells = PLACES.map(|(name, design)| {
             Cell::new(name, 0.0, pairs + 2 * operations, move || {
-                let grove = plant(design, soil(pairs, LATENCY))?;
-                let put = grove.put(&all(pairs), 1)?;
-                grove.settle()?;
-                let got = grove.get(&uniform(operations, pairs, 7), 1)?;
-                Ok([put, got, grove.get(&absent(operations, pairs), 1)?].map(mops).into())
+                let tree = create(design, setup(pairs, LATENCY))?;
+                let put = tree.put(&all(pairs), 1)?;
+                tree.settle()?;
+                let got = tree.get(&uniform(operations, pairs, 7), 1)?;
+                Ok([put, got, tree.get(&absent(operations, pairs), 1)?].map(mops).into())
             })
         });
         cells.into()
@@ -144,12 +144,12 @@ pub(super) const ASIDE_READS: Study = Study {
     cells: |_| {
         let cells = PLACES.map(|(name, design)| {
             Cell::new(name, 0.0, 20_000, move || {
-                let (grove, keys) = (plant(design, counted(20_000))?, all(20_000));
+                let (tree, keys) = (create(design, counted(20_000))?, all(20_000));
                 for keys in keys.chunks(1_000) {
-                    grove.put(keys, 1)?;
-                    grove.end_epoch()?;
+                    tree.put(keys, 1)?;
+                    tree.end_epoch()?;
                 }
-                Ok(vec![grove.lines_got(&keys[..1_000])?, grove.lines_got(&absent(1_000, 20_000))?])
+                Ok(vec![tree.lines_got(&keys[..1_000])?, tree.lines_got(&absent(1_000, 20_000))?])
             })
         });
         cells.into()
@@ -220,10 +220,10 @@ pub(super) const EPOCHS: Study = Study {
             [("one block", "buffered"), ("two blocks", "holm")].map(|(name, design)| {
                 Cell::new(name, milliseconds as f64, pairs + operations, move || {
                     let epoch = Duration::from_millis(milliseconds);
-                    let grove = plant(design, Soil { epoch, ..soil(pairs, LATENCY) })?;
-                    grove.put(&all(pairs), 1)?;
-                    grove.settle()?;
-                    Ok(vec![mops(grove.mix(&zipf(operations, pairs, 3), 1)?)])
+                    let tree = create(design, TreeSetup { epoch, ..setup(pairs, LATENCY) })?;
+                    tree.put(&all(pairs), 1)?;
+                    tree.settle()?;
+                    Ok(vec![mops(tree.mix(&zipf(operations, pairs, 3), 1)?)])
                 })
             })
         });

@@ -2,7 +2,7 @@
 //! whole.
 
 use anyhow::Result;
-use holm_bench::grove::{Grove, Soil, word};
+use holm_bench::tree_bench::{TreeBench, TreeSetup, word};
 use holm_designs::{designs, for_each_design, for_each_variant, variants};
 use holm_medium::Counts;
 use holm_tree::Design;
@@ -90,35 +90,35 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
-    if <D::Leaf as Leaf>::CARD.keeps {
+    if <D::Leaf as Leaf>::CAPABILITIES.stores_pairs {
         all.push(Entry { name: D::NAME, is_variant, measure: measure::<D>, count: count::<D> });
     }
 }
 
 /// A tree, and the number of pairs that it will hold.
 struct Trial<D: Design> {
-    grove: Grove<D>,
+    tree: TreeBench<D>,
     pairs: u64,
     key: fn(u64) -> u64,
 }
 
 impl<D: Design> Trial<D> {
     fn new(pairs: u64, ascending: bool, flush_ns: u32, count: bool) -> Result<Self> {
-        let grove = Grove::new(Soil { pairs, flush_ns, epoch: EPOCH, flush: !count, count })?;
-        Ok(Trial { grove, pairs, key: if ascending { |number| number } else { word } })
+        let tree = TreeBench::new(TreeSetup { pairs, flush_ns, epoch: EPOCH, flush: !count, count })?;
+        Ok(Trial { tree, pairs, key: if ascending { |number| number } else { word } })
     }
 
     /// Puts the number plus `more` under each number's key.
     fn put(&self, numbers: impl Iterator<Item = u64>, more: u64) -> Result<()> {
-        Ok(self.grove.put(numbers.map(|number| ((self.key)(number), number + more)))?)
+        Ok(self.tree.put(numbers.map(|number| ((self.key)(number), number + more)))?)
     }
 
     fn remove(&self, numbers: impl Iterator<Item = u64>) -> Result<()> {
-        Ok(self.grove.remove(numbers.map(self.key))?)
+        Ok(self.tree.remove(numbers.map(self.key))?)
     }
 
     fn get(&self, number: u64) -> u64 {
-        self.grove.get((self.key)(number)).unwrap_or_default()
+        self.tree.get((self.key)(number)).unwrap_or_default()
     }
 
     /// Returns the nanoseconds per operation, where all threads together run `operations` operations. `work` gets the
@@ -161,7 +161,7 @@ impl<D: Design> Trial<D> {
         })?;
         let many = self.timed(threads, pairs, |thread| {
             let keys: Vec<u64> = drawn(thread).map(self.key).collect();
-            self.grove.get_many(&keys, TOGETHER);
+            self.tree.get_many(&keys, TOGETHER);
             Ok(())
         })?;
         let update = self.timed(threads, pairs, |thread| self.put(drawn(thread), 2))?;
@@ -180,7 +180,7 @@ fn measure<D: Design>(pairs: u64, setting: Setting) -> Result<Sample> {
 /// Returns exact counts, which do not depend on the machine.
 fn count<D: Design>(pairs: u64, ascending: bool) -> Result<[[f64; 2]; 3]> {
     let trial = Trial::<D>::new(pairs, ascending, 0, true)?;
-    let counts = || trial.grove.counts();
+    let counts = || trial.tree.counts();
     let each = |before: Counts, operations: u64| {
         let spent = counts() - before;
         [spent.flushes, spent.fences].map(|count| count as f64 / operations as f64)

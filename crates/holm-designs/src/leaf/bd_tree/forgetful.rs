@@ -1,7 +1,7 @@
 //! Versions with a known bug, which the proof must catch: a slot is reused an epoch too early, while the state of two
 //! epochs before still names it. No shipped build contains them.
 
-use holm_medium::{Epoch, Medium, Pen, Word, persistent};
+use holm_medium::{Epoch, Medium, Word, WriteHandle, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::{Triple, Versions};
 
@@ -23,8 +23,8 @@ impl Versions for Forgetful {
         self.triple.now()
     }
 
-    fn at(&self, cut: Epoch) -> State {
-        self.triple.at(cut)
+    fn at(&self, recovery_epoch: Epoch) -> State {
+        self.triple.at(recovery_epoch)
     }
 
     /// The bug.
@@ -32,16 +32,16 @@ impl Versions for Forgetful {
         self.at(epoch.saturating_sub(1)).bits
     }
 
-    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
-        self.triple.put(pen, state);
+    fn put<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State) {
+        self.triple.put(handle, state);
     }
 
-    fn beyond(&self, cut: Epoch) -> Option<Epoch> {
-        self.triple.beyond(cut)
+    fn beyond(&self, recovery_epoch: Epoch) -> Option<Epoch> {
+        self.triple.beyond(recovery_epoch)
     }
 
-    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
-        self.triple.scrub(pen, cut)
+    fn scrub<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool {
+        self.triple.scrub(handle, recovery_epoch)
     }
 
     fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State> {

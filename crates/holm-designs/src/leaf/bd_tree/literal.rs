@@ -12,7 +12,7 @@
 //!      2   zero
 //! ```
 
-use holm_medium::{Epoch, Medium, Pen, Word, persistent};
+use holm_medium::{Epoch, Medium, Word, WriteHandle, persistent};
 use holm_tree::leaf::buffered::tagged::State;
 use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, SLOTS};
@@ -61,12 +61,12 @@ impl Literal {
         Past::unpack(self.past_word().read())
     }
 
-    fn at_of(now: State, past: Past, cut: Epoch) -> State {
-        if now.tag <= cut {
+    fn at_of(now: State, past: Past, recovery_epoch: Epoch) -> State {
+        if now.tag <= recovery_epoch {
             return now;
         }
-        let one = now.tag == cut + 1 && past.is_of(now.tag);
-        State { tag: cut, bits: if one { past.one_before } else { past.two_before } }
+        let one = now.tag == recovery_epoch + 1 && past.is_of(now.tag);
+        State { tag: recovery_epoch, bits: if one { past.one_before } else { past.two_before } }
     }
 
     /// What the past becomes when the present is about to belong to a later epoch. `None` if it is that already: a
@@ -96,33 +96,33 @@ impl Versions for Literal {
     /// The past counts only if the present belongs to a later epoch. It is then the past of that epoch, or of the next
     /// one if a crash interrupted the rollover. Eight bits distinguish these two, and no others are possible.
     #[inline]
-    fn at(&self, cut: Epoch) -> State {
-        Self::at_of(self.now(), self.past(), cut)
+    fn at(&self, recovery_epoch: Epoch) -> State {
+        Self::at_of(self.now(), self.past(), recovery_epoch)
     }
 
     /// The commit word is the present's. The past is stored before it: otherwise a crash leaves a new present beside an
     /// old past, and recovery takes the state of one epoch for that of another.
     #[inline]
-    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
+    fn put<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State) {
         if let Some(past) = Some(state.tag).filter(|tag| *tag > self.now().tag).and_then(|tag| self.rolled_over(tag)) {
-            pen.write(self.past_word(), past.pack());
-            pen.order();
+            handle.write(self.past_word(), past.pack());
+            handle.order();
         }
-        pen.write(self.present_word(), state.pack());
+        handle.write(self.present_word(), state.pack());
     }
 
     /// At most two epochs with changes lack an epoch record. So the past of a change that is beyond the recovery point
     /// is its own, or that of the next epoch.
-    fn beyond(&self, cut: Epoch) -> Option<Epoch> {
+    fn beyond(&self, recovery_epoch: Epoch) -> Option<Epoch> {
         let (tag, past) = (self.now().tag, self.past());
-        Some(tag).filter(|tag| *tag > cut && !past.is_of(*tag) && !past.is_of(*tag + 1))
+        Some(tag).filter(|tag| *tag > recovery_epoch && !past.is_of(*tag) && !past.is_of(*tag + 1))
     }
 
     /// In one store. The past may stay: no crash can choose a state from before the recovery point any more.
-    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
-        let lost = self.now().tag > cut;
+    fn scrub<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool {
+        let lost = self.now().tag > recovery_epoch;
         if lost {
-            pen.write(self.present_word(), self.at(cut).pack());
+            handle.write(self.present_word(), self.at(recovery_epoch).pack());
         }
         lost
     }
@@ -144,15 +144,15 @@ impl Versions for Literal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, LAST_EPOCH, Loc, Mapped, MappedOptions, Pool, Quill};
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, LAST_EPOCH, Loc, Mapped, MappedOptions, Storage, Writer};
     use holm_tree::leaf::buffered::Triple;
     use std::sync::Arc;
 
-    fn pool() -> (Quill<Mapped>, Arc<Image>) {
+    fn storage() -> (Writer<Mapped>, Arc<Image>) {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill = Pool::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
-        let image = quill.pool().medium_image();
-        (quill, image)
+        let writer = Storage::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
+        let image = writer.storage().medium_image();
+        (writer, image)
     }
 
     fn place<V: Versions>(image: &Image) -> &V {
@@ -166,15 +166,15 @@ mod tests {
     /// The node of the paper's figure 1 with the epoch of its last change, after a crash in epoch 5. Returns the bitmap
     /// at the end of epoch 3, before and after recovery.
     fn figure_one<V: Versions>(last_change: Epoch) -> [u32; 2] {
-        let (quill, image) = pool();
+        let (writer, image) = storage();
         let node = place::<V>(&image);
         let before = [of(&[27]), of(&[0]), of(&[0, 1])];
         for (bits, tag) in before.into_iter().zip(last_change - 2..) {
-            node.put(&mut quill.cut_at(tag), State { tag, bits });
+            node.put(&mut writer.begin_write_at(tag), State { tag, bits });
         }
         let found = node.at(3).bits;
         assert_eq!(node.beyond(3), None);
-        assert_eq!(node.scrub(&mut quill.cut_at(4), 3), last_change > 3);
+        assert_eq!(node.scrub(&mut writer.begin_write_at(4), 3), last_change > 3);
         [found, node.now().bits]
     }
 
@@ -193,8 +193,8 @@ mod tests {
     }
 
     /// The bitmap at an epoch's end, according to a list of states.
-    fn told(history: &[State], cut: Epoch) -> u32 {
-        history.iter().rfind(|state| state.tag <= cut).map_or(0, |state| state.bits)
+    fn told(history: &[State], recovery_epoch: Epoch) -> u32 {
+        history.iter().rfind(|state| state.tag <= recovery_epoch).map_or(0, |state| state.bits)
     }
 
     /// Any change in any later epoch, torn after each of its stores, recovered to each epoch that a crash may choose,
@@ -204,36 +204,52 @@ mod tests {
         for (round, start) in
             (0..60).flat_map(|round| [4, 250, (1 << 20) - 5, LAST_EPOCH - 20_000].map(|at| (round, at)))
         {
-            let (mut seed, (quill, image)) = (round, pool());
+            let (mut seed, (writer, image)) = (round, storage());
             let node = place::<Literal>(&image);
             let (mut history, mut epoch) = (vec![], start);
             for _ in 0..60 {
                 epoch += [0, 0, 0, 1, 1, 1, 2, 3, 255, 256, 257][draw(&mut seed) as usize % 11];
                 let bits = draw(&mut seed) as u32 & ALL;
                 let old = [node.present_word().read(), node.past_word().read()];
-                let mut pen = quill.cut_at(epoch);
-                node.put(&mut pen, State { tag: epoch, bits });
+                let mut handle = writer.begin_write_at(epoch);
+                node.put(&mut handle, State { tag: epoch, bits });
                 let new = [node.present_word().read(), node.past_word().read()];
-                for (torn, cut) in [[old[0], new[1]], new].into_iter().flat_map(|torn| [(torn, 1), (torn, 2)]) {
-                    let cut = epoch - cut;
-                    pen.write(node.present_word(), torn[0]);
-                    pen.write(node.past_word(), torn[1]);
-                    assert_eq!(node.at(cut).bits, told(&history, cut), "round {round}, epoch {epoch}, cut {cut}");
-                    assert_eq!(node.beyond(cut), None, "round {round}, epoch {epoch}, cut {cut}");
+                for (torn, recovery_epoch) in
+                    [[old[0], new[1]], new].into_iter().flat_map(|torn| [(torn, 1), (torn, 2)])
+                {
+                    let recovery_epoch = epoch - recovery_epoch;
+                    handle.write(node.present_word(), torn[0]);
+                    handle.write(node.past_word(), torn[1]);
+                    assert_eq!(
+                        node.at(recovery_epoch).bits,
+                        told(&history, recovery_epoch),
+                        "round {round}, epoch {epoch}, cut {recovery_epoch}"
+                    );
+                    assert_eq!(node.beyond(recovery_epoch), None, "round {round}, epoch {epoch}, cut {recovery_epoch}");
                     // The same change by a recovery after the process died; power may fail before that recovery is
                     // durable.
-                    node.put(&mut pen, State { tag: epoch, bits: !bits & ALL });
-                    assert_eq!(node.at(cut).bits, told(&history, cut), "done again, epoch {epoch}, cut {cut}");
-                    node.scrub(&mut pen, cut);
-                    assert_eq!((node.now().bits, node.scrub(&mut pen, cut)), (told(&history, cut), false));
+                    node.put(&mut handle, State { tag: epoch, bits: !bits & ALL });
+                    assert_eq!(
+                        node.at(recovery_epoch).bits,
+                        told(&history, recovery_epoch),
+                        "done again, epoch {epoch}, cut {recovery_epoch}"
+                    );
+                    node.scrub(&mut handle, recovery_epoch);
+                    assert_eq!(
+                        (node.now().bits, node.scrub(&mut handle, recovery_epoch)),
+                        (told(&history, recovery_epoch), false)
+                    );
                     // The next two epochs after the recovery point, in place of the lost one.
-                    for (again, tag) in (cut + 1..cut + 3).enumerate() {
-                        node.put(&mut pen, State { tag, bits: again as u32 + 1 });
+                    for (again, tag) in (recovery_epoch + 1..recovery_epoch + 3).enumerate() {
+                        node.put(&mut handle, State { tag, bits: again as u32 + 1 });
                     }
-                    assert_eq!((node.at(cut).bits, node.at(cut + 1).bits), (told(&history, cut), 1));
+                    assert_eq!(
+                        (node.at(recovery_epoch).bits, node.at(recovery_epoch + 1).bits),
+                        (told(&history, recovery_epoch), 1)
+                    );
                 }
-                pen.write(node.present_word(), new[0]);
-                pen.write(node.past_word(), new[1]);
+                handle.write(node.present_word(), new[0]);
+                handle.write(node.past_word(), new[1]);
                 history.push(State { tag: epoch, bits });
                 let pinned = [1, 2].map(|before| told(&history, epoch - before));
                 assert_eq!([1, 2].map(|before| node.at(epoch - before).bits), pinned, "round {round}, epoch {epoch}");
@@ -243,12 +259,12 @@ mod tests {
 
     #[test]
     fn a_past_of_an_impossible_epoch_is_damage() {
-        let (quill, image) = pool();
+        let (writer, image) = storage();
         let node = place::<Literal>(&image);
-        let mut pen = quill.cut_at(9);
-        node.put(&mut pen, State { tag: 9, bits: 1 });
+        let mut handle = writer.begin_write_at(9);
+        node.put(&mut handle, State { tag: 9, bits: 1 });
         assert_eq!(node.beyond(7), None);
-        pen.write(node.past_word(), Past { low: 12, ..node.past() }.pack());
+        handle.write(node.past_word(), Past { low: 12, ..node.past() }.pack());
         assert_eq!((node.beyond(7), node.beyond(9)), (Some(9), None));
     }
 }

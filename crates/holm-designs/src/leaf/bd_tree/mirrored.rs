@@ -3,9 +3,9 @@
 //! The block remains authoritative. Each change and each recovery renews the copy, which adds no flush and no fence.
 
 use crate::guide::{Aside, Signs};
-use holm_medium::{Medium, Pen, Word};
+use holm_medium::{Medium, Word, WriteHandle};
 use holm_search::Search;
-use holm_tree::leaf::buffered::{Fingerprints, Line, Prints, State, Versions};
+use holm_tree::leaf::buffered::{FingerprintPolicy, Fingerprints, Line, State, Versions};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -19,16 +19,16 @@ type Copied = Aside<8>;
 /// The index of the present bitmap in it.
 const PRESENT: usize = 4;
 
-fn copied(beside: &<Copied as Signs>::Beside) -> &[AtomicU64] {
-    Copied::words(&(), beside)
+fn copied(volatile: &<Copied as Signs>::Volatile) -> &[AtomicU64] {
+    Copied::words(&(), volatile)
 }
 
-impl Prints for Mirrored {
-    type Beside = <Copied as Signs>::Beside;
+impl FingerprintPolicy for Mirrored {
+    type Volatile = <Copied as Signs>::Volatile;
 
     #[inline]
-    fn candidates(line: &Line, search: Search, print: u8) -> u32 {
-        Fingerprints::candidates(line, search, print)
+    fn candidates(line: &Line, search: Search, fingerprint: u8) -> u32 {
+        Fingerprints::candidates(line, search, fingerprint)
     }
 
     #[inline]
@@ -37,31 +37,31 @@ impl Prints for Mirrored {
     }
 
     #[inline]
-    fn set<M: Medium>(line: &Line, pen: &mut Pen<'_, M>, index: usize, print: u8) {
-        Fingerprints::set(line, pen, index, print);
+    fn set<M: Medium>(line: &Line, handle: &mut WriteHandle<'_, M>, index: usize, fingerprint: u8) {
+        Fingerprints::set(line, handle, index, fingerprint);
     }
 
     #[inline]
-    fn look(_: &Line, beside: &Self::Beside, search: Search, print: u8) -> u32 {
-        search.bytes_equal(copied(beside)[..PRESENT].try_into().expect("four words"), print)
+    fn search_candidates(_: &Line, volatile: &Self::Volatile, search: Search, fingerprint: u8) -> u32 {
+        search.bytes_equal(copied(volatile)[..PRESENT].try_into().expect("four words"), fingerprint)
     }
 
     #[inline]
-    fn now<V: Versions>(_: &V, beside: &Self::Beside) -> State {
-        State::unpack(copied(beside)[PRESENT].load(Relaxed))
+    fn now<V: Versions>(_: &V, volatile: &Self::Volatile) -> State {
+        State::unpack(copied(volatile)[PRESENT].load(Relaxed))
     }
 
     #[inline]
-    fn derive<V: Versions>(line: &Line, versions: &V, beside: &Self::Beside) {
+    fn derive<V: Versions>(line: &Line, versions: &V, volatile: &Self::Volatile) {
         let words = line.iter().map(Word::read).chain([versions.now().pack()]);
         // Release, like the stores of a write handle: unlocking the latch afterwards publishes both in the same way.
-        copied(beside).iter().zip(words).for_each(|(copy, word)| copy.store(word, Release));
+        copied(volatile).iter().zip(words).for_each(|(copy, word)| copy.store(word, Release));
     }
 
     /// Does nothing: DRAM says first which line is needed, if any.
     #[inline]
-    fn summon<B>(_: &B) {}
+    fn prefetch_block<B>(_: &B) {}
 
     #[inline]
-    fn approach<B>(_: &B) {}
+    fn prefetch_header<B>(_: &B) {}
 }

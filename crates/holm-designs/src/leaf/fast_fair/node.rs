@@ -5,31 +5,31 @@
 //! leaf's bit. The first node of a level never moves, and **the root is the first node of the highest level**: a tree
 //! grows by the word that makes a block such a node, so there is no root pointer to lose.
 
-use super::{Beside, FIRST, FRONT, FastFair, LEAF, starts_line};
+use super::{FIRST, FRONT, FastFair, LEAF, Volatile, starts_line};
 use crate::guide::Linear;
 use crate::inner::durable::Node;
-use holm_medium::{Medium, Pen};
+use holm_medium::{Medium, WriteHandle};
 use holm_search::Search;
-use holm_tree::inner::Station;
+use holm_tree::inner::NodeHeader;
 use holm_tree::keys::{Slot, Words};
-use holm_tree::leaf::{Fresh, Leaf, Lens};
+use holm_tree::leaf::{Fresh, Leaf, ReadContext};
 
 /// Where the level lies in the word with the block's owner.
 const LEVEL: u32 = 48;
 
 /// How to read a node's slots.
-const LENS: Lens<'static, Words> = Lens { keys: &Words, search: Search::portable(), image: None };
+const CONTEXT: ReadContext<'static, Words> = ReadContext { keys: &Words, search: Search::portable(), image: None };
 
 impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     const CHILDREN: usize = {
         assert!(Self::MOST >= 4, "where halves have but one child, a tree grows high and not wide");
         Self::MOST
     };
-    type Beside = Beside<Linear>;
+    type Volatile = Volatile<Linear>;
 
     #[inline]
-    fn count(&self, beside: &Self::Beside) -> usize {
-        Self::count(beside)
+    fn count(&self, volatile: &Self::Volatile) -> usize {
+        Self::count(volatile)
     }
 
     #[inline]
@@ -37,61 +37,68 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
         self.pairs[index].slot()
     }
 
-    fn begin<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, station: Station, children: &[Slot]) {
+    fn begin<M: Medium>(
+        &self,
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        node_header: NodeHeader,
+        children: &[Slot],
+    ) {
         assert!((1..=2).contains(&children.len()) && !starts_line(2), "all of it in the header's line");
-        pen.write(&self.link, 0);
+        handle.write(&self.link, 0);
         let slots = children.iter().copied().chain([Slot::default(); 2]);
-        self.pairs[..3].iter().zip(slots).for_each(|(pair, slot)| pair.write(pen, slot));
+        self.pairs[..3].iter().zip(slots).for_each(|(pair, slot)| pair.write(handle, slot));
         // The commit word, last in its line: a search that finds the node finds its children.
-        pen.write(&self.home, u64::from(station.keyspace) | u64::from(station.level) << LEVEL | FIRST | FRONT);
+        handle
+            .write(&self.home, u64::from(node_header.keyspace) | u64::from(node_header.level) << LEVEL | FIRST | FRONT);
         // Before the operation returns: otherwise a crash leaves a tree without a root, and recovery must make one.
-        pen.persist(&self.home);
-        beside.count.store(children.len() as u32, super::Relaxed);
+        handle.persist(&self.home);
+        volatile.count.store(children.len() as u32, super::Relaxed);
     }
 
-    fn insert<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, child: Slot) {
-        Leaf::insert(self, beside, LENS, pen, child.head, child.payload).expect("what was full has been split");
+    fn insert<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, child: Slot) {
+        Leaf::insert(self, volatile, CONTEXT, handle, child.head, child.payload).expect("what was full has been split");
     }
 
-    fn remove<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, index: usize) {
-        Leaf::remove(self, beside, LENS, pen, self.pairs[index].head.read());
+    fn remove<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, index: usize) {
+        Leaf::remove(self, volatile, CONTEXT, handle, self.pairs[index].head.read());
     }
 
-    fn point<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32) {
+    fn point<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32) {
         // The commit word.
-        pen.write(&self.pairs[index].payload, child.into());
+        handle.write(&self.pairs[index].payload, child.into());
         // Before the replaced child is reused: otherwise a crash leaves the old pointer to a block that another leaf
         // uses.
-        pen.persist(&self.pairs[index]);
+        handle.persist(&self.pairs[index]);
     }
 
     fn split<M: Medium>(
         &self,
-        beside: &Self::Beside,
-        pen: &mut Pen<'_, M>,
-        (number, leaf, theirs): (u32, &Self, &Self::Beside),
+        volatile: &Self::Volatile,
+        handle: &mut WriteHandle<'_, M>,
+        (number, leaf, theirs): (u32, &Self, &Self::Volatile),
     ) {
-        self.halve::<M, Words>(beside, pen, Fresh { number, leaf, beside: theirs });
+        self.halve::<M, Words>(volatile, handle, Fresh { number, leaf, volatile: theirs });
     }
 
-    fn station(&self) -> Option<Station> {
+    fn header(&self) -> Option<NodeHeader> {
         let home = self.home.read();
         let level = (home >> LEVEL) as u32;
         let known = u64::from(u32::MAX) | FIRST | FRONT | u64::from(u16::MAX) << LEVEL;
         let sound = level > 0 && home & LEAF == 0 && home & !known == 0;
-        sound.then_some(Station { keyspace: home as u32, level, first: home & FIRST != 0 })
+        sound.then_some(NodeHeader { keyspace: home as u32, level, first: home & FIRST != 0 })
     }
 
     fn next(&self) -> u32 {
         Leaf::next(self)
     }
 
-    fn mend<M: Medium>(&self, beside: &Self::Beside, pen: &mut Pen<'_, M>, right: Option<&Self>) {
-        Leaf::mend(self, beside, LENS, pen, right);
-        self.rederive(beside, LENS);
+    fn repair_link<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
+        Leaf::repair_link(self, volatile, CONTEXT, handle, right);
+        self.rebuild_volatile(volatile, CONTEXT);
     }
 
-    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        self.abandon(pen);
+    fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        self.release(handle);
     }
 }

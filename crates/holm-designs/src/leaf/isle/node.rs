@@ -16,8 +16,8 @@
 
 use crate::inner::durable::Node;
 use crate::lineage::Lineage;
-use holm_medium::{Medium, Pen, Word, persistent};
-use holm_tree::inner::Station;
+use holm_medium::{Medium, Word, WriteHandle, persistent};
+use holm_tree::inner::NodeHeader;
 use holm_tree::keys::Slot;
 use holm_tree::pair::Pair;
 
@@ -41,7 +41,7 @@ persistent! {
 }
 
 /// What a crash left of the row: its pairs, and the left one of two neighbours with equal keys.
-struct Found {
+struct Survey {
     filled: usize,
     stale: Option<usize>,
 }
@@ -56,39 +56,39 @@ impl<const LINES: usize> IsleNode<LINES> {
         (self.tally.read() >> 32).min((LINES * WIDTH) as u64) as usize
     }
 
-    fn line<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize) {
-        pen.persist(&self.lines[at / WIDTH]);
+    fn line<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, at: usize) {
+        handle.persist(&self.lines[at / WIDTH]);
     }
 
     /// Makes next node and count durable.
-    fn set_tally<M: Medium>(&self, pen: &mut Pen<'_, M>, next: u32, used: usize) {
-        pen.write(&self.tally, u64::from(next) | (used as u64) << 32);
+    fn set_tally<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, next: u32, used: usize) {
+        handle.write(&self.tally, u64::from(next) | (used as u64) << 32);
         // Before the change is acknowledged, or the next one begins: otherwise a crash leaves a row two pairs away from
         // its count.
-        pen.persist(&self.tally);
+        handle.persist(&self.tally);
     }
 
     /// Shifts the pairs behind a stale key over it, and makes the last slot vacant.
-    fn close<M: Medium>(&self, pen: &mut Pen<'_, M>, stale: usize, filled: usize) {
+    fn close<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, stale: usize, filled: usize) {
         let pairs = self.pairs();
         for at in stale..filled - 1 {
-            pen.write(&pairs[at].payload, pairs[at + 1].payload.read());
+            handle.write(&pairs[at].payload, pairs[at + 1].payload.read());
             if (at + 1).is_multiple_of(WIDTH) {
                 // Before the next line gives up the child: otherwise a crash keeps that line, loses this one, and the
                 // child.
-                self.line(pen, at);
+                self.line(handle, at);
             }
             // From here on the next slot is the stale one.
-            pen.write(&pairs[at + 1].head, if at + 2 < filled { pairs[at + 2].head.read() } else { 0 });
+            handle.write(&pairs[at + 1].head, if at + 2 < filled { pairs[at + 2].head.read() } else { 0 });
         }
         // Before the count: otherwise a crash leaves a removed child, and recovery counts it.
-        self.line(pen, filled - 1);
+        self.line(handle, filled - 1);
     }
 
     /// The row as it is: up to the first slot that is vacant, or whose key is out of order or out of range.
-    fn survey(&self, right: Option<&Self>) -> Found {
+    fn survey(&self, right: Option<&Self>) -> Survey {
         let bound = right.map(|right| right.first.head.read());
-        let (mut found, mut last) = (Found { filled: 0, stale: None }, 0);
+        let (mut found, mut last) = (Survey { filled: 0, stale: None }, 0);
         for pair in self.pairs() {
             let head = pair.head.read();
             if head == 0 || head < last || bound.is_some_and(|bound| head >= bound) {
@@ -106,7 +106,7 @@ impl<const LINES: usize> IsleNode<LINES> {
 
 impl<const LINES: usize> Node for IsleNode<LINES> {
     const CHILDREN: usize = 1 + LINES * WIDTH;
-    type Beside = ();
+    type Volatile = ();
 
     #[inline]
     fn count(&self, _: &()) -> usize {
@@ -118,91 +118,91 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         index.checked_sub(1).map_or(&self.first, |at| &self.pairs()[at]).slot()
     }
 
-    fn begin<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, station: Station, children: &[Slot]) {
+    fn begin<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, node_header: NodeHeader, children: &[Slot]) {
         let rest = children[1..].iter().copied().chain(std::iter::repeat(Slot::default()));
-        self.pairs().iter().zip(rest).for_each(|(pair, slot)| pair.write(pen, slot));
-        pen.flush(&self.lines);
+        self.pairs().iter().zip(rest).for_each(|(pair, slot)| pair.write(handle, slot));
+        handle.flush(&self.lines);
         // Before the header: otherwise a crash leaves a node with the block's old contents as children.
-        pen.fence();
-        self.first.write(pen, children[0]);
-        pen.write(&self.tally, (children.len() as u64 - 1) << 32);
+        handle.fence();
+        self.first.write(handle, children[0]);
+        handle.write(&self.tally, (children.len() as u64 - 1) << 32);
         // The commit word, last in its line.
-        pen.write(&self.home, u64::from(station.keyspace) | FIRST | u64::from(station.level) << LEVEL);
+        handle.write(&self.home, u64::from(node_header.keyspace) | FIRST | u64::from(node_header.level) << LEVEL);
         // Before the operation returns: otherwise a crash leaves a tree without a root, and recovery must make one.
-        pen.persist(&self.home);
+        handle.persist(&self.home);
     }
 
-    fn insert<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, child: Slot) {
+    fn insert<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, child: Slot) {
         let (pairs, used) = (self.pairs(), self.used());
         let at = pairs[..used].iter().take_while(|pair| pair.head.read() < child.head).count();
         for from in (at..used).rev() {
             // The key last: until then the slot is vacant, or has its old pair.
-            pen.write(&pairs[from + 1].payload, pairs[from].payload.read());
-            pen.write(&pairs[from + 1].head, pairs[from].head.read());
+            handle.write(&pairs[from + 1].payload, pairs[from].payload.read());
+            handle.write(&pairs[from + 1].head, pairs[from].head.read());
             if (from + 1).is_multiple_of(WIDTH) {
                 // Before the line below gives up the child: otherwise a crash keeps that line, loses this one, and the
                 // child.
-                self.line(pen, from + 1);
+                self.line(handle, from + 1);
             }
         }
-        pen.write(&pairs[at].payload, child.payload);
+        handle.write(&pairs[at].payload, child.payload);
         // The commit word: no key is in two slots any more.
-        pen.write(&pairs[at].head, child.head);
+        handle.write(&pairs[at].head, child.head);
         // Before the count: otherwise a crash leaves a count that includes a missing child.
-        self.line(pen, at);
-        self.set_tally(pen, Node::next(self), used + 1);
+        self.line(handle, at);
+        self.set_tally(handle, Node::next(self), used + 1);
     }
 
-    fn remove<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, index: usize) {
+    fn remove<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, index: usize) {
         let (pairs, used, at) = (self.pairs(), self.used(), index - 1);
         let next = if at + 1 < used { pairs[at + 1].head.read() } else { 0 };
         // The commit word: the slot is stale, or vacant.
-        pen.write(&pairs[at].head, next);
+        handle.write(&pairs[at].head, next);
         if at + 1 < used {
-            self.close(pen, at, used);
+            self.close(handle, at, used);
         } else {
-            self.line(pen, at);
+            self.line(handle, at);
         }
-        self.set_tally(pen, Node::next(self), used - 1);
+        self.set_tally(handle, Node::next(self), used - 1);
     }
 
-    fn point<M: Medium>(&self, pen: &mut Pen<'_, M>, index: usize, child: u32) {
+    fn point<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32) {
         let pair = index.checked_sub(1).map_or(&self.first, |at| &self.pairs()[at]);
         // The commit word.
-        pen.write(&pair.payload, child.into());
+        handle.write(&pair.payload, child.into());
         // Before the replaced child is reused: otherwise a crash leaves the old pointer to a block that another leaf
         // uses.
-        pen.persist(pair);
+        handle.persist(pair);
     }
 
-    fn split<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, (number, right, ()): (u32, &Self, &())) {
+    fn split<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, (number, right, ()): (u32, &Self, &())) {
         let middle = Self::CHILDREN / 2;
         let moved = self.pairs()[middle..].iter().map(Pair::slot).chain(std::iter::repeat(Slot::default()));
-        right.pairs().iter().zip(moved).for_each(|(pair, slot)| pair.write(pen, slot));
-        right.first.write(pen, self.slot(middle));
-        pen.write(&right.tally, u64::from(Node::next(self)) | ((Self::CHILDREN - 1 - middle) as u64) << 32);
-        pen.write(&right.home, self.home.read() & !FIRST);
-        pen.flush(right);
+        right.pairs().iter().zip(moved).for_each(|(pair, slot)| pair.write(handle, slot));
+        right.first.write(handle, self.slot(middle));
+        handle.write(&right.tally, u64::from(Node::next(self)) | ((Self::CHILDREN - 1 - middle) as u64) << 32);
+        handle.write(&right.home, self.home.read() & !FIRST);
+        handle.flush(right);
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        pen.fence();
+        handle.fence();
         // The commit word: the upper half belongs to the right node.
-        self.set_tally(pen, number, middle - 1);
+        self.set_tally(handle, number, middle - 1);
     }
 
-    fn station(&self) -> Option<Station> {
+    fn header(&self) -> Option<NodeHeader> {
         let home = self.home.read();
         let level = (home >> LEVEL) as u32;
         let known = u64::from(u32::MAX) | FIRST | u64::from(u16::MAX) << LEVEL;
         let sound = level > 0 && home & !known == 0;
-        sound.then_some(Station { keyspace: home as u32, level, first: home & FIRST != 0 })
+        sound.then_some(NodeHeader { keyspace: home as u32, level, first: home & FIRST != 0 })
     }
 
     fn next(&self) -> u32 {
         self.tally.read() as u32
     }
 
-    fn mend<M: Medium>(&self, _: &(), pen: &mut Pen<'_, M>, right: Option<&Self>) {
-        let (Found { filled, stale }, used) = (self.survey(right), self.used());
+    fn repair_link<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
+        let (Survey { filled, stale }, used) = (self.survey(right), self.used());
         let sound = filled - usize::from(stale.is_some());
         if sound.abs_diff(used) > 1 {
             // No crash leaves this; the code that reads the children reports the damage.
@@ -210,17 +210,17 @@ impl<const LINES: usize> Node for IsleNode<LINES> {
         }
         if let Some(stale) = stale {
             // This undoes an insert or completes a removal: either way, one child less than there are filled slots.
-            self.close(pen, stale, filled);
+            self.close(handle, stale, filled);
         }
         if sound != used {
-            self.set_tally(pen, Node::next(self), sound);
+            self.set_tally(handle, Node::next(self), sound);
         }
     }
 
     #[track_caller]
-    fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.home, 0);
+    fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.home, 0);
         // Before the block is reused: otherwise recovery finds a node where a leaf is.
-        pen.persist(&self.home);
+        handle.persist(&self.home);
     }
 }

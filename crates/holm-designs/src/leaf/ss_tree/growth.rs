@@ -8,19 +8,19 @@
 //! store of the bitmap removes it from the old leaf. A crash in between leaves it in both leaves: see `recovery`.
 
 use super::subnode::{SLOTS, bit, lines_behind, part, places, spare, used};
-use super::{Beside, SsTree};
-use holm_medium::{Medium, Pen};
+use super::{SsTree, Volatile};
+use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Fresh, Leaf, Lens, Split};
+use holm_tree::leaf::{Fresh, Leaf, ReadContext, Split};
 use holm_tree::pair::slots;
 use holm_tree::pairs::arrange;
 use holm_tree::sync::atomic::Ordering::Relaxed;
 
 /// A pair that moves to another leaf, with its fingerprint and the bit that it had.
 #[derive(Clone, Copy)]
-struct Traveller {
+struct MovingPair {
     slot: Slot,
-    print: u8,
+    fingerprint: u8,
     bit: u64,
 }
 
@@ -29,57 +29,58 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     pub(super) fn grow<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: &[Fresh<'_, Self>; 2],
-        pending: Option<(K::Probe<'_>, u64)>,
-    ) -> (Split<K::Fence>, bool) {
+        pending: Option<(K::SearchKey<'_>, u64)>,
+    ) -> (Split<K::Separator>, bool) {
         let stays = (Split { left: own, right: None }, false);
-        let there = pending.is_some_and(|(probe, _)| self.find(beside, lens, probe).is_some());
-        if beside.known().free() != 0 || there {
+        let there = pending.is_some_and(|(search_key, _)| self.find(volatile, context, search_key).is_some());
+        if volatile.known().free() != 0 || there {
             return stays;
         }
-        let used = self.followers(lens).fold(1 << beside.known().region(), |used, (_, node)| used | 1 << node.region());
+        let used =
+            self.followers(context).fold(1 << volatile.known().region(), |used, (_, node)| used | 1 << node.region());
         if let Some(region) = (0..SUBNODES).find(|region| used >> region & 1 == 0) {
             self.step_behind(
                 own,
-                beside,
-                pen,
+                volatile,
+                handle,
                 &fresh[0],
                 region,
-                pending.map(|(probe, payload)| new::<K>(probe, payload)),
+                pending.map(|(search_key, payload)| new::<K>(search_key, payload)),
             );
             return (Split { left: fresh[0].number, right: None }, pending.is_some());
         }
-        self.part(own, beside, lens, pen, fresh, pending).unwrap_or(stays)
+        self.part(own, volatile, context, handle, fresh, pending).unwrap_or(stays)
     }
 
     /// Head replacement: a free subnode becomes the head, with the pending pair if there is one.
     fn step_behind<M: Medium>(
         &self,
         own: u32,
-        beside: &Beside,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile,
+        handle: &mut WriteHandle<'_, M>,
         fresh: &Fresh<'_, Self>,
         region: usize,
-        pending: Option<Traveller>,
+        pending: Option<MovingPair>,
     ) {
         let head = fresh.leaf;
-        let known = beside.known();
+        let known = volatile.known();
         let mut bitmap = known.bitmap();
         if let Some(pair) = pending {
-            head.store(pen, 1, pair.slot);
+            head.store(handle, 1, pair.slot);
             bitmap |= bit(region, 1);
-            fresh.beside.set_print(1, pair.print);
+            fresh.volatile.set_fingerprint(1, pair.fingerprint);
         }
-        head.delegate_all(pen, [0, 1].map(|word| beside.prints[word].load(Relaxed)), known.region());
-        pen.write(&head.words[1], bitmap);
+        head.delegate_all(handle, [0, 1].map(|word| volatile.fingerprints[word].load(Relaxed)), known.region());
+        handle.write(&head.words[1], bitmap);
         // The commit word, last in its line: this subnode is the head, and the old head is behind it.
-        pen.write(&head.words[0], used(self.keyspace(), region, own));
+        handle.write(&head.words[0], used(self.keyspace(), region, own));
         // Before the operation returns, and before another pair goes into the new head: otherwise a crash loses them.
-        pen.persist(&head.words[0]);
-        fresh.beside.know(bitmap, region, true);
+        handle.persist(&head.words[0]);
+        fresh.volatile.know(bitmap, region, true);
     }
 
     /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there. `None` if there
@@ -88,94 +89,94 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     fn part<M: Medium, K: Keys>(
         &self,
         own: u32,
-        beside: &Beside,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        volatile: &Volatile,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: &[Fresh<'_, Self>; 2],
-        pending: Option<(K::Probe<'_>, u64)>,
-    ) -> Option<(Split<K::Fence>, bool)> {
-        let known = beside.known();
-        let mut order = self.travellers(beside, lens);
+        pending: Option<(K::SearchKey<'_>, u64)>,
+    ) -> Option<(Split<K::Separator>, bool)> {
+        let known = volatile.known();
+        let mut order = self.moving_pairs(volatile, context);
         if order.len() < Self::CAPACITY {
             return None;
         }
-        arrange(&mut order, |a, b| lens.keys.order(a.slot, b.slot));
+        arrange(&mut order, |a, b| context.keys.order(a.slot, b.slot));
         // The greater part stays, so that the upper part has room for the pending pair.
         let (lower, upper) = order.split_at(order.len().div_ceil(2));
-        let (last, first) = lens.keys.key(lower.last()?.slot).zip(lens.keys.key(upper.first()?.slot))?;
-        let separator = K::separator(&last, &first);
-        let rider = pending.filter(|(probe, _)| K::fence(*probe) >= separator);
-        let rider = rider.map(|(probe, payload)| new::<K>(probe, payload));
+        let (last, first) = context.keys.key(lower.last()?.slot).zip(context.keys.key(upper.first()?.slot))?;
+        let separator = K::shortest_separator(&last, &first);
+        let rider = pending.filter(|(search_key, _)| K::to_separator(*search_key) >= separator);
+        let rider = rider.map(|(search_key, payload)| new::<K>(search_key, payload));
         let coming: Vec<_> = upper.iter().copied().chain(rider).collect();
-        self.found(pen, fresh, &coming);
+        self.found(handle, fresh, &coming);
         let bitmap = known.bitmap() & !upper.iter().fold(0, |bits, pair| bits | pair.bit);
         // The commit word of the split, after that of the new leaf. Durable before either leaf changes: recovery could
         // not match the two halves afterwards.
-        self.commit(pen, bitmap);
-        beside.know(bitmap, known.region(), true);
+        self.commit(handle, bitmap);
+        volatile.know(bitmap, known.region(), true);
         Some((Split { left: own, right: Some((separator, fresh[0].number)) }, rider.is_some()))
     }
 
     /// All pairs, each with its fingerprint and its bit.
-    fn travellers<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) -> Vec<Traveller> {
-        let known = beside.known();
-        let traveller = |node: &Self, region: usize, at: usize, print: u8| Traveller {
+    fn moving_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) -> Vec<MovingPair> {
+        let known = volatile.known();
+        let moving_pair = |node: &Self, region: usize, at: usize, fingerprint: u8| MovingPair {
             slot: node.slot(at),
-            print,
+            fingerprint,
             bit: bit(region, at),
         };
         let mut all: Vec<_> =
-            slots(known.own()).map(|at| traveller(self, known.region(), at, beside.print(at))).collect();
-        for (before, node) in self.followers(lens) {
+            slots(known.own()).map(|at| moving_pair(self, known.region(), at, volatile.fingerprint(at))).collect();
+        for (before, node) in self.followers(context) {
             let region = node.region();
             let pairs = slots(part(known.bitmap(), region));
-            all.extend(pairs.map(|at| traveller(node, region, at, before.delegated_print(at))));
+            all.extend(pairs.map(|at| moving_pair(node, region, at, before.delegated_fingerprint(at))));
         }
         all
     }
 
     /// Makes a leaf of free subnodes: the first one is its head, and the second one has the pairs that do not fit
     /// there.
-    fn found<M: Medium>(&self, pen: &mut Pen<'_, M>, fresh: &[Fresh<'_, Self>; 2], coming: &[Traveller]) {
+    fn found<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, fresh: &[Fresh<'_, Self>; 2], coming: &[MovingPair]) {
         let [head, tail] = fresh;
         let (behind, ahead) = if coming.len() > SLOTS { coming.split_at(SLOTS) } else { (&[][..], coming) };
         let keyspace = self.keyspace();
         let mut bitmap = 0;
-        let mut prints = [0; 2];
+        let mut fingerprints = [0; 2];
         if !behind.is_empty() {
             for (at, pair) in behind.iter().enumerate() {
-                tail.leaf.store(pen, at, pair.slot);
-                prints[at / 8] |= u64::from(pair.print) << (at % 8 * 8);
+                tail.leaf.store(handle, at, pair.slot);
+                fingerprints[at / 8] |= u64::from(pair.fingerprint) << (at % 8 * 8);
                 bitmap |= bit(0, at);
             }
             // The subnode is free until the head links it: otherwise recovery would take it for a leaf of its own.
-            pen.write(&tail.leaf.words[0], spare(0));
-            pen.flush(tail.leaf);
+            handle.write(&tail.leaf.words[0], spare(0));
+            handle.flush(tail.leaf);
         }
         let (region, number) = if behind.is_empty() { (0, 0) } else { (1, tail.number) };
         let mut taken = 0;
         for (at, pair) in slots(places(number != 0)).zip(ahead) {
-            head.leaf.store(pen, at, pair.slot);
-            head.beside.set_print(at, pair.print);
+            head.leaf.store(handle, at, pair.slot);
+            head.volatile.set_fingerprint(at, pair.fingerprint);
             bitmap |= bit(region, at);
             taken |= 1 << at;
         }
-        lines_behind(taken).for_each(|line| head.leaf.flush(pen, line));
+        lines_behind(taken).for_each(|line| head.leaf.flush(handle, line));
         // Before this subnode becomes a head: otherwise a crash keeps the head and loses the pairs of its leaf.
-        pen.fence();
+        handle.fence();
         if number != 0 {
-            head.leaf.delegate_all(pen, prints, 0);
+            head.leaf.delegate_all(handle, fingerprints, 0);
         }
-        pen.write(&head.leaf.words[1], bitmap);
+        handle.write(&head.leaf.words[1], bitmap);
         // The commit word of the new leaf and of the pending pair; last in its line.
-        pen.write(&head.leaf.words[0], used(keyspace, region, number));
+        handle.write(&head.leaf.words[0], used(keyspace, region, number));
         // Before the pairs are removed from the old leaf: otherwise a crash leaves them in neither.
-        pen.persist(&head.leaf.words[0]);
-        head.beside.know(bitmap, region, number != 0);
+        handle.persist(&head.leaf.words[0]);
+        head.volatile.know(bitmap, region, number != 0);
     }
 }
 
 /// A pair that has not been in a leaf before.
-fn new<K: Keys>(probe: K::Probe<'_>, payload: u64) -> Traveller {
-    Traveller { slot: Slot { head: K::head(probe, 0), payload }, print: K::print(probe), bit: 0 }
+fn new<K: Keys>(search_key: K::SearchKey<'_>, payload: u64) -> MovingPair {
+    MovingPair { slot: Slot { head: K::head(search_key, 0), payload }, fingerprint: K::fingerprint(search_key), bit: 0 }
 }

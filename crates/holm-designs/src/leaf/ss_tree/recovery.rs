@@ -13,38 +13,38 @@
 //! heads. So nothing needs to be finished.
 
 use super::subnode::{bit, part};
-use super::{Beside, SsTree};
-use holm_medium::{Medium, Pen, Result};
+use super::{SsTree, Volatile};
+use holm_medium::{Medium, Result, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Fate, Leaf, Lens, damaged};
+use holm_tree::leaf::{BlockState, Leaf, ReadContext, damaged};
 use holm_tree::pair::slots;
 use std::cmp::Ordering;
 
 impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// Whether the subnode is part of a leaf. A block alone cannot say whether it is the head of one.
-    pub(super) fn fate(&self, own: u32) -> Result<Fate> {
+    pub(super) fn block_state(&self, own: u32) -> Result<BlockState> {
         if !self.is_sound() {
             let found = format!("{:#x}, {:#x}", self.words[0].read(), self.words[1].read());
             let expected = "a keyspace, a region, the next subnode's number and a bitmap of as many regions";
             return Err(damaged::<Self>((own, 0), "a subnode's header", found, expected));
         }
-        let live = Fate::Live { keyspace: self.keyspace(), first: false };
-        Ok(if self.is_used() { live } else { Fate::Free })
+        let live = BlockState::Live { keyspace: self.keyspace(), first: false };
+        Ok(if self.is_used() { live } else { BlockState::Free })
     }
 
     /// Repairs the list of which this is the head; returns whether it still is a leaf.
-    pub(super) fn mend_list<M: Medium, K: Keys>(
+    pub(super) fn repair_list<M: Medium, K: Keys>(
         &self,
         own: u32,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
     ) -> Result<bool> {
         let mut list: Vec<(u32, &Self)> = vec![(own, self)];
         let mut regions = 1u32 << self.region();
         let mut node = self;
         while node.next() != 0 {
             let number = node.next();
-            let next = lens.block::<Self>(number).filter(|next| regions >> next.region() & 1 == 0);
+            let next = context.block::<Self>(number).filter(|next| regions >> next.region() & 1 == 0);
             let Some(next) = next.filter(|_| list.len() < SUBNODES) else {
                 let expected = "at most as many as a leaf may have, each with a region of its own";
                 return Err(damaged::<Self>(
@@ -56,8 +56,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             };
             if !next.is_used() && part(self.bitmap(), next.region()) == 0 {
                 // Before the subnode is reused: the rebuild fences.
-                node.end(pen);
-                node.flush(pen, 0);
+                node.end(handle);
+                node.flush(handle, 0);
                 break;
             }
             regions |= 1 << next.region();
@@ -68,36 +68,41 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let mask = owned.fold(0, |mask, region| mask | (bit(region, super::SLOTS) - bit(region, 0)));
         let bitmap = self.bitmap() & mask;
         if bitmap == 0 {
-            list.iter().rev().for_each(|(_, node)| node.abandon(pen));
+            list.iter().rev().for_each(|(_, node)| node.release(handle));
             return Ok(false);
         }
         if bitmap != self.bitmap() {
             // Before another subnode gets one of those regions: the rebuild fences.
-            pen.write(&self.words[1], bitmap);
-            self.flush(pen, 0);
+            handle.write(&self.words[1], bitmap);
+            self.flush(handle, 0);
         }
         Ok(true)
     }
 
     /// Removes the pairs that the right neighbour also has. Any other overlap is damage, and the rebuild reports it.
-    pub(super) fn cut_off<M: Medium, K: Keys>(&self, lens: Lens<'_, K>, pen: &mut Pen<'_, M>, right: &Self) {
-        let theirs: Vec<Slot> = right.every(lens).map(|(_, slot)| slot).collect();
-        let Some(lowest) = theirs.iter().copied().reduce(|a, b| if lens.keys.order(a, b).is_le() { a } else { b })
+    pub(super) fn cut_off<M: Medium, K: Keys>(
+        &self,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        right: &Self,
+    ) {
+        let theirs: Vec<Slot> = right.every(context).map(|(_, slot)| slot).collect();
+        let Some(lowest) = theirs.iter().copied().reduce(|a, b| if context.keys.order(a, b).is_le() { a } else { b })
         else {
             return;
         };
-        let at_or_above = |slot: Slot| lens.keys.order(slot, lowest) != Ordering::Less;
-        let shared: Vec<_> = self.every(lens).filter(|(_, slot)| at_or_above(*slot)).collect();
+        let at_or_above = |slot: Slot| context.keys.order(slot, lowest) != Ordering::Less;
+        let shared: Vec<_> = self.every(context).filter(|(_, slot)| at_or_above(*slot)).collect();
         if shared.iter().all(|(_, slot)| theirs.contains(slot)) {
-            pen.write(&self.words[1], self.bitmap() & !shared.iter().fold(0, |bits, (bit, _)| bits | bit));
+            handle.write(&self.words[1], self.bitmap() & !shared.iter().fold(0, |bits, (bit, _)| bits | bit));
             // The rebuild fences before either leaf changes.
-            self.flush(pen, 0);
+            self.flush(handle, 0);
         }
     }
 
     /// Every pair that counts, with its bit, according to what is durable.
-    fn every<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (u64, Slot)> {
-        let nodes = std::iter::once(self).chain(self.followers(lens).map(|(_, node)| node));
+    fn every<'a, K: Keys>(&'a self, context: ReadContext<'a, K>) -> impl Iterator<Item = (u64, Slot)> {
+        let nodes = std::iter::once(self).chain(self.followers(context).map(|(_, node)| node));
         nodes.flat_map(|node| {
             let region = node.region();
             slots(part(self.bitmap(), region)).map(move |at| (bit(region, at), node.slot(at)))
@@ -105,12 +110,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Derives what DRAM knows from what is durable.
-    pub(super) fn derive<K: Keys>(&self, beside: &Beside, lens: Lens<'_, K>) {
+    pub(super) fn derive<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) {
         let region = self.region();
         for at in slots(part(self.bitmap(), region)) {
-            let print = lens.keys.key(self.slot(at)).map_or(0, |key| K::print(K::probe(&key)));
-            beside.set_print(at, print);
+            let fingerprint = context.keys.key(self.slot(at)).map_or(0, |key| K::fingerprint(K::search_key(&key)));
+            volatile.set_fingerprint(at, fingerprint);
         }
-        beside.know(self.bitmap(), region, self.next() != 0);
+        volatile.know(self.bitmap(), region, self.next() != 0);
     }
 }

@@ -14,9 +14,9 @@
 //! and its bits are set, the subnode counts.
 
 use super::SsTree;
-use holm_medium::{Medium, Pen, atomics};
+use holm_medium::{Medium, WriteHandle, atomics};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::Lens;
+use holm_tree::leaf::ReadContext;
 use holm_tree::pair::slots;
 use std::sync::atomic::AtomicU64;
 
@@ -113,24 +113,24 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Writes both words of a slot that does not count yet.
-    pub(super) fn store<M: Medium>(&self, pen: &mut Pen<'_, M>, at: usize, slot: Slot) {
-        pen.write(&self.words[2 + 2 * at], slot.head);
-        pen.write(&self.words[3 + 2 * at], slot.payload);
+    pub(super) fn store<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, at: usize, slot: Slot) {
+        handle.write(&self.words[2 + 2 * at], slot.head);
+        handle.write(&self.words[3 + 2 * at], slot.payload);
     }
 
     /// Flushes a line of the subnode; line 0 has the header.
-    pub(super) fn flush<M: Medium>(&self, pen: &mut Pen<'_, M>, line: usize) {
-        pen.flush(&self.words[line * 8]);
+    pub(super) fn flush<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, line: usize) {
+        handle.flush(&self.words[line * 8]);
     }
 
     /// Tags the subnode free; the caller flushes.
-    pub(super) fn untag<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.words[0], self.words[0].read() & !(USED | NUMBER));
+    pub(super) fn untag<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.words[0], self.words[0].read() & !(USED | NUMBER));
     }
 
     /// Drops the link to the next subnode; the caller flushes.
-    pub(super) fn end<M: Medium>(&self, pen: &mut Pen<'_, M>) {
-        pen.write(&self.words[0], self.words[0].read() & !NUMBER);
+    pub(super) fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        handle.write(&self.words[0], self.words[0].read() & !NUMBER);
     }
 
     /// The fingerprints of the next subnode, and the words behind them.
@@ -146,33 +146,41 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// One of the next subnode's fingerprints.
-    pub(super) fn delegated_print(&self, slot: usize) -> u8 {
+    pub(super) fn delegated_fingerprint(&self, slot: usize) -> u8 {
         (self.words[2 + slot / 8].read() >> (slot % 8 * 8)) as u8
     }
 
     /// Writes one of the next subnode's fingerprints; the caller flushes.
-    pub(super) fn delegate<M: Medium>(&self, pen: &mut Pen<'_, M>, slot: usize, print: u8) {
+    pub(super) fn delegate<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, slot: usize, fingerprint: u8) {
         let (word, shift) = (&self.words[2 + slot / 8], slot % 8 * 8);
-        pen.write(word, word.read() & !(0xff << shift) | u64::from(print) << shift);
+        handle.write(word, word.read() & !(0xff << shift) | u64::from(fingerprint) << shift);
     }
 
     /// Writes all of them, and the region; the caller flushes.
-    pub(super) fn delegate_all<M: Medium>(&self, pen: &mut Pen<'_, M>, prints: [u64; 2], region: usize) {
-        pen.write(&self.words[2], prints[0]);
-        pen.write(&self.words[3], prints[1] & !(0xff << 56) | (region as u64) << 56);
+    pub(super) fn delegate_all<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        fingerprints: [u64; 2],
+        region: usize,
+    ) {
+        handle.write(&self.words[2], fingerprints[0]);
+        handle.write(&self.words[3], fingerprints[1] & !(0xff << 56) | (region as u64) << 56);
     }
 
     /// The subnode behind this one.
     #[inline]
-    pub(super) fn after<'a, K: Keys>(&self, lens: Lens<'a, K>) -> Option<&'a Self> {
+    pub(super) fn after<'a, K: Keys>(&self, context: ReadContext<'a, K>) -> Option<&'a Self> {
         let number = self.next();
-        if number == 0 { None } else { lens.block(number) }
+        if number == 0 { None } else { context.block(number) }
     }
 
     /// The subnodes behind this one, each with the one before it.
-    pub(super) fn followers<'a, K: Keys>(&'a self, lens: Lens<'a, K>) -> impl Iterator<Item = (&'a Self, &'a Self)> {
-        let step = move |(_, node): &(&'a Self, &'a Self)| node.after(lens).map(|next| (*node, next));
+    pub(super) fn followers<'a, K: Keys>(
+        &'a self,
+        context: ReadContext<'a, K>,
+    ) -> impl Iterator<Item = (&'a Self, &'a Self)> {
+        let step = move |(_, node): &(&'a Self, &'a Self)| node.after(context).map(|next| (*node, next));
         // A racing reader may see a cycle.
-        std::iter::successors(self.after(lens).map(|next| (self, next)), step).take(SUBNODES - 1)
+        std::iter::successors(self.after(context).map(|next| (self, next)), step).take(SUBNODES - 1)
     }
 }

@@ -1,10 +1,10 @@
 //! Flushes and fences of each operation, by the formulas of the designs' pages.
 
-use crate::grove::{Grove, ORDERS, mixed};
+use crate::fixture::{ORDERS, TreeFixture, mixed};
 use holm_designs::designs::fast_fair;
-use holm_medium::{Area, Ground};
+use holm_medium::{Area, StorageOps};
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, Toward, Words};
+use holm_tree::{Design, SeekTarget, Words};
 use std::collections::BTreeSet;
 
 const CAPACITY: usize = <fast_fair as Design>::Leaf::CAPACITY;
@@ -22,22 +22,22 @@ fn shifted(count: usize, at: usize) -> u64 {
 #[test]
 fn flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let grove = Grove::new("fast_fair", Words);
+        let fixture = TreeFixture::new("fast_fair", Words);
         let (mut splits, mut worst) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
-            let view = grove.index.view(&grove.root, Toward::Holding(key));
-            let count = view.pairs.len();
-            let at = view.pairs.partition_point(|slot| slot.head < key);
-            let present = view.pairs.get(at).is_some_and(|slot| slot.head == key);
+            let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key));
+            let count = cursor.pairs.len();
+            let at = cursor.pairs.partition_point(|slot| slot.head < key);
+            let present = cursor.pairs.get(at).is_some_and(|slot| slot.head == key);
             let removes = mixed(i + 7) % 16 < if i < 3_000 { 3 } else { 12 };
-            let before = grove.counts();
+            let before = fixture.counts();
             if removes {
-                grove.remove(key);
+                fixture.remove(key);
             } else {
-                grove.put(key, 0);
+                fixture.put(key, 0);
             }
-            let spent = grove.counts() - before;
+            let spent = fixture.counts() - before;
             let half = CAPACITY / 2;
             let expected = match (removes, present) {
                 (true, false) => (0, 0),
@@ -53,9 +53,9 @@ fn flushes_and_fences_are_those_of_the_formulas() {
             };
             worst = worst.max(spent.flushes);
             assert_eq!((spent.flushes, spent.fences), expected, "{name}: {count} pairs, at {at}, present: {present}");
-            let before = grove.counts();
-            let _ = (grove.get(key), grove.index.view(&grove.root, Toward::Last));
-            assert_eq!(grove.counts(), before, "{name}: reading writes nothing");
+            let before = fixture.counts();
+            let _ = (fixture.get(key), fixture.index.cursor_at(&fixture.root, SeekTarget::Last));
+            assert_eq!(fixture.counts(), before, "{name}: reading writes nothing");
         }
         assert!(splits > 10 && worst > 13, "{name}: {splits} splits, {worst} flushes at the worst");
     }
@@ -86,27 +86,27 @@ fn closed(base: usize, count: usize, at: usize) -> u64 {
 #[test]
 fn a_rings_flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let grove = Grove::new("circ", Words);
+        let fixture = TreeFixture::new("circ", Words);
         let (mut splits, mut worst, mut bases) = (0, 0, BTreeSet::new());
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
-            let view = grove.index.view(&grove.root, Toward::Holding(key));
+            let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key));
             // The key zero lies in the header.
-            let zero = usize::from(view.pairs.first().is_some_and(|slot| slot.head == 0));
-            let count = view.pairs.len() - zero;
-            let at = view.pairs.partition_point(|slot| slot.head < key).saturating_sub(zero);
-            let present = view.pairs.iter().any(|slot| slot.head == key);
-            let ring = grove.quill.image().words(Area::Leaves.at(u64::from(view.seen.leaf()) * 512), 1);
+            let zero = usize::from(cursor.pairs.first().is_some_and(|slot| slot.head == 0));
+            let count = cursor.pairs.len() - zero;
+            let at = cursor.pairs.partition_point(|slot| slot.head < key).saturating_sub(zero);
+            let present = cursor.pairs.iter().any(|slot| slot.head == key);
+            let ring = fixture.writer.image().words(Area::Leaves.at(u64::from(cursor.leaf_version.leaf()) * 512), 1);
             let base = (ring.expect("a leaf")[0].read() >> 32) as usize & 255;
             bases.insert(base);
             let removes = mixed(i + 7) % 16 < if i < 3_000 { 3 } else { 12 };
-            let before = grove.counts();
+            let before = fixture.counts();
             if removes {
-                grove.remove(key);
+                fixture.remove(key);
             } else {
-                grove.put(key, 0);
+                fixture.put(key, 0);
             }
-            let spent = grove.counts() - before;
+            let spent = fixture.counts() - before;
             let (full, half) = (PLACES - 1, (PLACES - 1) / 2);
             let expected = match (removes, present) {
                 (true, false) => (0, 0),
@@ -123,9 +123,9 @@ fn a_rings_flushes_and_fences_are_those_of_the_formulas() {
             };
             worst = worst.max(spent.flushes);
             assert_eq!((spent.flushes, spent.fences), expected, "{name}: {count} from {base}, at {at}: {present}");
-            let before = grove.counts();
-            let _ = (grove.get(key), grove.index.view(&grove.root, Toward::Last));
-            assert_eq!(grove.counts(), before, "{name}: reading writes nothing");
+            let before = fixture.counts();
+            let _ = (fixture.get(key), fixture.index.cursor_at(&fixture.root, SeekTarget::Last));
+            assert_eq!(fixture.counts(), before, "{name}: reading writes nothing");
         }
         assert!(splits > 10 && worst > 13, "{name}: {splits} splits, {worst} flushes at the worst");
         assert!(bases.len() > 3 || name != "random", "{bases:?}");

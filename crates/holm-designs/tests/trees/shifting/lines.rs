@@ -3,42 +3,42 @@
 use holm_designs::guide::{Aside, Fingerprints, Guide, Inlaid, Linear, Scalar, Sentinels, Vector};
 use holm_designs::leaf::circ::Circ;
 use holm_designs::leaf::fast_fair::FastFair;
-use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Pool};
+use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Storage};
 use holm_search::Search;
 use holm_tree::Words;
-use holm_tree::leaf::{Home, Leaf, Lens};
+use holm_tree::leaf::{Home, Leaf, ReadContext};
 use std::collections::BTreeSet;
 
 /// The number of lines of a block on which a search depends: the largest over present keys, and over absent ones. The
 /// first `header` words keep their contents. Keys are inserted at both ends, so that a ring wraps around.
 fn depends<L: Leaf>(header: usize) -> (usize, usize) {
     let block = size_of::<L>();
-    let quill = Pool::open(Mapped::heap(2 * block, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
-    let image = quill.pool().medium.image();
+    let writer = Storage::open(Mapped::heap(2 * block, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
+    let image = writer.storage().medium.image();
     let leaf = image.at::<L>(Loc::new(Area::Leaves, block as u64)).expect("a block");
     let words = image.words(Area::Leaves.at(block as u64), block / 8).expect("a block");
-    let lens = Lens { keys: &Words, search: Search::detect(), image: None };
-    let (mut pen, beside) = (quill.cut_at(FIRST_EPOCH), L::Beside::default());
-    leaf.format(&beside, &mut pen, Home { keyspace: 1, skip: 0, first: true });
+    let context = ReadContext { keys: &Words, search: Search::detect(), image: None };
+    let (mut handle, volatile) = (writer.begin_write_at(FIRST_EPOCH), L::Volatile::default());
+    leaf.format(&volatile, &mut handle, Home { keyspace: 1, skip: 0, first: true });
     let keys = |index: u64| if index.is_multiple_of(3) { 10_000 - index * 10 } else { 10_000 + index * 10 };
     for key in (0..L::CAPACITY as u64).map(keys) {
-        assert_eq!(leaf.insert(&beside, lens, &mut pen, key, key + 1), Ok(None));
+        assert_eq!(leaf.insert(&volatile, context, &mut handle, key, key + 1), Ok(None));
     }
     let mut most = (0, 0);
     for key in (0..L::CAPACITY as u64).map(keys).flat_map(|key| [key, key + 5]) {
-        let right = leaf.get(&beside, lens, key);
+        let right = leaf.get(&volatile, context, key);
         assert_eq!(right, key.is_multiple_of(10).then_some(key + 1));
         let mut needed = BTreeSet::new();
         for line in 0..block / 64 {
             for noise in [0, u64::MAX, key, key ^ 1] {
                 let at = (line * 8).max(header)..line * 8 + 8;
                 let sound: Vec<_> = words[at.clone()].iter().map(|word| word.read()).collect();
-                words[at.clone()].iter().for_each(|word| pen.write(word, noise));
+                words[at.clone()].iter().for_each(|word| handle.write(word, noise));
                 // A search that passes over noise may find a key in it; its payload is noise, too.
-                if leaf.get(&beside, lens, key) != right {
+                if leaf.get(&volatile, context, key) != right {
                     needed.insert(line);
                 }
-                words[at].iter().zip(&sound).for_each(|(word, value)| pen.write(word, *value));
+                words[at].iter().zip(&sound).for_each(|(word, value)| handle.write(word, *value));
             }
         }
         let most = if right.is_some() { &mut most.0 } else { &mut most.1 };
@@ -49,7 +49,7 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
 
 /// The number of lines of a guide's signs.
 fn signs<G: Guide>() -> usize {
-    size_of::<G::Beside>() / 64
+    size_of::<G::Volatile>() / 64
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Flushes and fences of each operation, by a table of formulas with one row per design.
 
-use crate::grove::{Grove, ORDERS, mixed};
-use holm_tree::{Toward, Words};
+use crate::fixture::{ORDERS, TreeFixture, mixed};
+use holm_tree::{SeekTarget, Words};
 use std::collections::BTreeMap;
 
 /// Flushes and fences.
@@ -68,12 +68,12 @@ const ROWS: &[Row] = &[
 ];
 
 /// The number and the pairs of each leaf, in order.
-fn leaves(grove: &Grove<Words>) -> Vec<(u32, usize)> {
+fn leaves(fixture: &TreeFixture<Words>) -> Vec<(u32, usize)> {
     let (mut leaves, mut edge) = (vec![], 0);
     loop {
-        let view = grove.index.view(&grove.root, Toward::Holding(edge));
-        leaves.push((view.seen.leaf(), view.pairs.len()));
-        match view.edge {
+        let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(edge));
+        leaves.push((cursor.leaf_version.leaf(), cursor.pairs.len()));
+        match cursor.edge {
             Some(high) => edge = high,
             None => return leaves,
         }
@@ -82,41 +82,45 @@ fn leaves(grove: &Grove<Words>) -> Vec<(u32, usize)> {
 
 fn follows(row: &Row) {
     for (name, order) in ORDERS {
-        let grove = Grove::new(row.design, Words);
-        let mut used: BTreeMap<u32, usize> = leaves(&grove).into_iter().collect();
+        let fixture = TreeFixture::new(row.design, Words);
+        let mut used: BTreeMap<u32, usize> = leaves(&fixture).into_iter().collect();
         let (mut splits, mut merges) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 600);
             let removes = mixed(i + 7) % 16 < if i < 2_000 { 3 } else { 14 };
-            let view = grove.index.view(&grove.root, Toward::Holding(key));
-            let present = view.pairs.iter().any(|slot| slot.head == key);
+            let cursor = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key));
+            let present = cursor.pairs.iter().any(|slot| slot.head == key);
             let kind = match (removes, present) {
                 (true, true) => Kind::Remove,
                 (true, false) => {
-                    let before = grove.counts();
-                    let _ = (grove.remove(key), grove.get(key), grove.index.view(&grove.root, Toward::Last));
-                    assert_eq!(grove.counts(), before, "{name}: nothing is written where nothing is found");
+                    let before = fixture.counts();
+                    let _ = (
+                        fixture.remove(key),
+                        fixture.get(key),
+                        fixture.index.cursor_at(&fixture.root, SeekTarget::Last),
+                    );
+                    assert_eq!(fixture.counts(), before, "{name}: nothing is written where nothing is found");
                     continue;
                 }
                 (false, true) => Kind::Update,
                 (false, false) => Kind::Insert,
             };
-            let before = grove.counts();
+            let before = fixture.counts();
             if removes {
-                grove.remove(key)
+                fixture.remove(key)
             } else {
-                grove.put(key, i)
+                fixture.put(key, i)
             };
-            let spent = grove.counts() - before;
-            let (old, now) = (used.len(), leaves(&grove));
-            let own = grove.index.view(&grove.root, Toward::Holding(key)).seen.leaf();
+            let spent = fixture.counts() - before;
+            let (old, now) = (used.len(), leaves(&fixture));
+            let own = fixture.index.cursor_at(&fixture.root, SeekTarget::Holding(key)).leaf_version.leaf();
             let extra = if now.len() < old {
                 merges += 1;
                 row.merge
-            } else if own != view.seen.leaf() || now.len() > old {
+            } else if own != cursor.leaf_version.leaf() || now.len() > old {
                 splits += 1;
-                used.remove(&view.seen.leaf());
-                (row.split)(1 + now.len() - old, view.pairs.len())
+                used.remove(&cursor.leaf_version.leaf());
+                (row.split)(1 + now.len() - old, cursor.pairs.len())
             } else {
                 (0, 0)
             };

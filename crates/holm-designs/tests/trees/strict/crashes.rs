@@ -1,6 +1,6 @@
 //! One leaf at many fills, one operation, every crash: for any design.
 
-use crate::grove::mixed;
+use crate::fixture::mixed;
 use crate::recorded::Words as Bits;
 use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
 use holm_tree::leaf::Leaf;
@@ -31,7 +31,7 @@ fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> 
 pub fn every_operation<L: Leaf, S: Sample>(keys: &S, turn: u64) {
     let stage = Stage::<L, S>::new(keys);
     let mut images = 0;
-    let mut check = |start: &Bits, acts: &[Act<S::Fence>]| {
+    let mut check = |start: &Bits, acts: &[Act<S::Separator>]| {
         let verdict = explore(&stage, start, acts, LeftOut::Nothing);
         assert_eq!(verdict.wrong, Vec::<String>::new());
         images += verdict.images;

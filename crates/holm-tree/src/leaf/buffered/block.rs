@@ -1,41 +1,41 @@
 //! One block by itself: its words, its pairs, and which leaf it is of; and the blocks of a leaf, one after the other.
 
-use super::prints::Prints;
-use super::roll::Place;
+use super::fingerprint_policy::FingerprintPolicy;
+use super::overflow_blocks::Place;
 use super::tagged::State;
 use super::versions::Versions;
-use super::{ALL, Buffered, Form, Roll, SLOTS};
+use super::{ALL, Buffered, Form, OverflowBlocks, SLOTS};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Home, Lens};
+use crate::leaf::{Home, ReadContext};
 use crate::pair::slots;
-use holm_medium::{Epoch, Medium, Pen};
+use holm_medium::{Epoch, Medium, WriteHandle};
 
 /// In the lower half of a home word: this block gives way to the leaf of that number, once that one is committed.
 pub const HEIR: u32 = 1 << 31;
 
 /// What is known of a block beside it.
-type Copied<F> = <<F as Form>::Prints as Prints>::Beside;
+type Copied<F> = <<F as Form>::FingerprintPolicy as FingerprintPolicy>::Volatile;
 
 /// A pair on its way into another block.
 #[derive(Clone, Copy)]
-pub struct Moving {
+pub struct MovingPair {
     /// Its two words.
     pub slot: Slot,
     /// Its fingerprint, where the design keeps one.
-    pub print: Option<u8>,
+    pub fingerprint: Option<u8>,
     /// What its head leaves out as yet.
     pub skip: usize,
 }
 
-impl Moving {
+impl MovingPair {
     /// Whether it leads to a record of its own.
-    pub fn is_own<K: Keys>(&self, lens: Lens<'_, K>) -> bool {
-        lens.keys.is_own(self.slot, self.skip, self.print)
+    pub fn is_own<K: Keys>(&self, context: ReadContext<'_, K>) -> bool {
+        context.keys.is_own(self.slot, self.skip, self.fingerprint)
     }
 
-    fn head<K: Keys>(&self, lens: Lens<'_, K>, home: Home) -> u64 {
+    fn head<K: Keys>(&self, context: ReadContext<'_, K>, home: Home) -> u64 {
         let same = self.skip == usize::from(home.skip);
-        let changed = if same { None } else { lens.keys.rehead(self.slot, home.skip.into()) };
+        let changed = if same { None } else { context.keys.rehead(self.slot, home.skip.into()) };
         changed.unwrap_or(self.slot.head)
     }
 }
@@ -55,11 +55,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Other slots count from now on: the commit word of most operations.
     #[inline]
-    pub fn publish<M: Medium>(&self, pen: &mut Pen<'_, M>, bits: u32) {
-        let tag = pen.epoch();
-        self.versions.put(pen, State { tag, bits });
+    pub fn publish<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u32) {
+        let tag = handle.epoch();
+        self.versions.put(handle, State { tag, bits });
         // The first line, by one of its words.
-        pen.defer(&self.home);
+        handle.defer(&self.home);
     }
 
     /// The pair of a slot. Total over any bits.
@@ -68,23 +68,38 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.pairs[index].slot()
     }
 
-    /// The slots that may hold the probe's key, by what is known beside the block if anything is.
+    /// The slots that may hold the search key, by what is known beside the block if anything is.
     #[inline]
-    pub fn candidates<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> u32 {
-        let alike = F::Prints::look(&self.prints, copy, lens.search, K::print(probe));
-        alike & F::Prints::now(&self.versions, copy).bits
+    pub fn candidates<K: Keys>(
+        &self,
+        copy: &Copied<F>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> u32 {
+        let alike = F::FingerprintPolicy::search_candidates(
+            &self.fingerprints,
+            copy,
+            context.search,
+            K::fingerprint(search_key),
+        );
+        alike & F::FingerprintPolicy::now(&self.versions, copy).bits
     }
 
-    /// The slot with the probe's key, and its payload.
+    /// The slot with the search key, and its payload.
     #[inline]
-    pub fn find<K: Keys>(&self, copy: &Copied<F>, lens: Lens<'_, K>, probe: K::Probe<'_>) -> Option<(usize, u64)> {
-        let mut candidates = self.candidates(copy, lens, probe);
+    pub fn find<K: Keys>(
+        &self,
+        copy: &Copied<F>,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<(usize, u64)> {
+        let mut candidates = self.candidates(copy, context, search_key);
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
             // All of the record at once: its value is wanted next, and what the comparison waits for is its first line.
-            lens.keys.prefetch(slot.payload);
-            if lens.keys.is(slot, probe) {
+            context.keys.prefetch(slot.payload);
+            if context.keys.is(slot, search_key) {
                 return Some((index, slot.payload));
             }
             candidates &= candidates - 1;
@@ -94,25 +109,29 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// The block at a place of the leaf has changed: what is known of it beside is made anew.
     #[inline]
-    pub fn copied(&self, roll: &Roll<SEGMENTS, F::Prints>, place: Place) {
-        F::Prints::derive(&self.prints, &self.versions, roll.copy(place));
+    pub fn copied(&self, overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>, place: Place) {
+        F::FingerprintPolicy::derive(&self.fingerprints, &self.versions, overflow.copy(place));
     }
 
     /// The same of all blocks of the leaf of which this one is the first.
-    pub fn derive<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>) {
-        self.segments(roll, lens).for_each(|(place, block)| block.copied(roll, place));
+    pub fn derive<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+    ) {
+        self.segments(overflow, context).for_each(|(place, block)| block.copied(overflow, place));
     }
 
     /// Writes whose leaf the block is, what its range shares, and its origin or heir. The caller flushes.
-    pub fn set_home<M: Medium>(&self, pen: &mut Pen<'_, M>, home: Home, kin: u32) {
-        pen.write(&self.home, u64::from(home.skip) << 56 | u64::from(home.keyspace) << 32 | u64::from(kin));
-        pen.defer(&self.home);
+    pub fn set_home<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home, kin: u32) {
+        handle.write(&self.home, u64::from(home.skip) << 56 | u64::from(home.keyspace) << 32 | u64::from(kin));
+        handle.defer(&self.home);
     }
 
     /// Writes the origin or heir alone. The caller flushes.
-    pub fn set_kin<M: Medium>(&self, pen: &mut Pen<'_, M>, kin: u32) {
-        pen.write(&self.home, self.home.read() & !0xffff_ffff | u64::from(kin));
-        pen.defer(&self.home);
+    pub fn set_kin<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, kin: u32) {
+        handle.write(&self.home, self.home.read() & !0xffff_ffff | u64::from(kin));
+        handle.defer(&self.home);
     }
 
     /// Zero, or which leaf this one stems from, or to which it gives way.
@@ -128,49 +147,57 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// The block at a place behind this one, the first of a leaf.
     #[inline]
-    fn at<'a, K: Keys>(roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'a, K>, place: Place) -> Option<&'a Self> {
-        lens.block(Some(roll.number(place)).filter(|number| *number != 0)?)
+    fn at<'a, K: Keys>(
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'a, K>,
+        place: Place,
+    ) -> Option<&'a Self> {
+        context.block(Some(overflow.number(place)).filter(|number| *number != 0)?)
     }
 
     /// The blocks behind this one, the first of a leaf, with their places.
     #[inline]
-    pub fn followers<'a, K: Keys>(
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'a, K>,
+    pub fn overflow_blocks<'a, K: Keys>(
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'a, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
-        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(roll, lens, place)?)))
+        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(overflow, context, place)?)))
     }
 
     /// This block, the first of a leaf, and those behind it.
     #[inline]
     pub fn segments<'a, K: Keys>(
         &'a self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'a, K>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'a, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
-        std::iter::once((0, self)).chain(Self::followers(roll, lens))
+        std::iter::once((0, self)).chain(Self::overflow_blocks(overflow, context))
     }
 
     /// Its live pairs, in any order.
-    pub fn moving(&self) -> impl Iterator<Item = Moving> {
+    pub fn moving_pairs(&self) -> impl Iterator<Item = MovingPair> {
         let skip = self.home().skip.into();
-        let print = |index| F::Prints::of(&self.prints, index);
-        slots(self.now().bits).map(move |index| Moving { slot: self.slot(index), print: print(index), skip })
+        let fingerprint = |index| F::FingerprintPolicy::of(&self.fingerprints, index);
+        slots(self.now().bits).map(move |index| MovingPair {
+            slot: self.slot(index),
+            fingerprint: fingerprint(index),
+            skip,
+        })
     }
 
     /// Writes pairs into the first slots of a fresh block, which nothing says yet to count. Gives the slots.
-    pub fn lay<M: Medium, K: Keys>(
+    pub fn write_pairs<M: Medium, K: Keys>(
         &self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        pairs: &[Moving],
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        pairs: &[MovingPair],
         home: Home,
     ) -> u32 {
         for (slot, pair) in self.pairs.iter().zip(pairs) {
-            pen.write(&slot.head, pair.head(lens, home));
-            pen.write(&slot.payload, pair.slot.payload);
+            handle.write(&slot.head, pair.head(context, home));
+            handle.write(&slot.payload, pair.slot.payload);
         }
-        pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| pen.defer(line));
+        pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| handle.defer(line));
         ALL >> (SLOTS - pairs.len())
     }
 
@@ -178,23 +205,23 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// leaf it stems from. Gives the slots.
     pub fn settle<M: Medium, K: Keys>(
         &self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        pairs: &[Moving],
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        pairs: &[MovingPair],
         home: Home,
         [kin, owner]: [u32; 2],
     ) -> u32 {
-        let bits = self.lay(lens, pen, pairs, home);
-        let mut prints = [0, 0, 0, u64::from(owner) << 32];
+        let bits = self.write_pairs(context, handle, pairs, home);
+        let mut fingerprints = [0, 0, 0, u64::from(owner) << 32];
         for (index, pair) in pairs.iter().enumerate() {
-            prints[index / 8] |= u64::from(pair.print.unwrap_or(0)) << (index % 8 * 8);
+            fingerprints[index / 8] |= u64::from(pair.fingerprint.unwrap_or(0)) << (index % 8 * 8);
         }
-        for (word, value) in self.prints.iter().zip(prints) {
-            pen.write(word, value);
+        for (word, value) in self.fingerprints.iter().zip(fingerprints) {
+            handle.write(word, value);
         }
         // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
-        self.set_home(pen, home, kin);
-        self.publish(pen, bits);
+        self.set_home(handle, home, kin);
+        self.publish(handle, bits);
         bits
     }
 }

@@ -33,8 +33,8 @@ fn ended<V: Versions>(line: &[u64; 8], epoch: Epoch) -> Option<State> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// See [`crate::leaf::Leaf::agrees`]; `prints` says whether the fingerprints are some.
-    pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, prints: bool) -> bool {
+    /// See [`crate::leaf::Leaf::agrees`]; `fingerprint_policy` says whether the fingerprints are some.
+    pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, fingerprints: bool) -> bool {
         // Where more than two epochs have brought changes, the log has lost its end, and nothing can be compared.
         let Some(state) = ended::<F::Versions>(&found[0], epoch) else { return true };
         if let Some(line) = &logged[0] {
@@ -45,10 +45,10 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             }
             // Which leaf's it is, and whose; not what it says of a split.
             let differs = |word: usize| line[word] >> 32 != found[0][word] >> 32;
-            if state.bits != 0 && (differs(7) || prints && differs(6)) {
+            if state.bits != 0 && (differs(7) || fingerprints && differs(6)) {
                 return false;
             }
-            if prints && slots(state.bits).any(|index| print_of(line, index) != print_of(&found[0], index)) {
+            if fingerprints && slots(state.bits).any(|index| print_of(line, index) != print_of(&found[0], index)) {
                 return false;
             }
         }
@@ -80,8 +80,8 @@ mod tests {
     use super::super::{Fingerprints, Triple};
     use super::*;
     use crate::keys::Words;
-    use crate::leaf::{Home, Leaf, Lens};
-    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Pool};
+    use crate::leaf::{Home, Leaf, ReadContext};
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage};
     use holm_search::Search;
 
     type Block = Buffered<1, (Triple, Fingerprints)>;
@@ -96,25 +96,25 @@ mod tests {
     #[test]
     fn a_block_agrees_with_its_log_and_none_before_it_does() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
-        let image = quill.pool().medium_image();
+        let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = writer.storage().medium_image();
         let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
-        let beside = <Block as Leaf>::Beside::default();
-        let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&image) };
-        block.format(&beside, &mut quill.cut_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
+        let beside = <Block as Leaf>::Volatile::default();
+        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
+        block.format(&beside, &mut writer.begin_write_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
         // Three kinds of change, one for each epoch, and at last none for a while.
         let mut ends = vec![];
         for epoch in FIRST_EPOCH..FIRST_EPOCH + 40 {
-            let mut pen = quill.cut_at(epoch);
+            let mut handle = writer.begin_write_at(epoch);
             let key = epoch % 7;
             match epoch % 3 {
-                0 => drop(block.remove(&beside, lens, &mut pen, key)),
+                0 => drop(block.remove(&beside, context, &mut handle, key)),
                 // Twice, so that the payload alone is stored anew.
                 _ => (0..2).for_each(|turn| {
-                    assert!(block.insert(&beside, lens, &mut pen, key, epoch * 2 + turn).is_ok(), "room");
+                    assert!(block.insert(&beside, context, &mut handle, key, epoch * 2 + turn).is_ok(), "room");
                 }),
             }
-            drop(pen);
+            drop(handle);
             ends.push((epoch, lines(&image)));
         }
         let changed = |at: &usize| *at == 0 || ends[*at].1 != ends[at - 1].1;
@@ -139,15 +139,15 @@ mod tests {
     #[test]
     fn each_word_that_counts_is_compared() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill = Pool::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
-        let image = quill.pool().medium_image();
+        let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
+        let image = writer.storage().medium_image();
         let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
-        let beside = <Block as Leaf>::Beside::default();
-        let lens = Lens { keys: &Words, search: Search::portable(), image: Some(&image) };
-        let mut pen = quill.cut_at(FIRST_EPOCH);
-        block.format(&beside, &mut pen, Home { keyspace: 5, skip: 0, first: false });
-        (0..28).for_each(|key| assert_eq!(block.insert(&beside, lens, &mut pen, key, key), Ok(None)));
-        drop(pen);
+        let beside = <Block as Leaf>::Volatile::default();
+        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let mut handle = writer.begin_write_at(FIRST_EPOCH);
+        block.format(&beside, &mut handle, Home { keyspace: 5, skip: 0, first: false });
+        (0..28).for_each(|key| assert_eq!(block.insert(&beside, context, &mut handle, key, key), Ok(None)));
+        drop(handle);
         let found = lines(&image);
         let logged = found.map(Some);
         for word in (0..64).filter(|word| ![1, 2].contains(word)) {

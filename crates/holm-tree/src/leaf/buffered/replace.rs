@@ -2,37 +2,37 @@
 //!
 //! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before.
 //! But where keys come in their order nothing has to be moved: the leaf stays full, and an empty one begins behind it.
-//! Under power loss the cut decides for all blocks at once. The death of the process keeps every store in program
-//! order, and one store has to commit for all: a fresh leaf names its *origin*, one block that gives way, and lives
-//! once that one's word is empty; every other block that gives way names its *heir* before that.
+//! Under power loss the recovery point decides for all blocks at once. The death of the process keeps every store in
+//! program order, and one store has to commit for all: a fresh leaf names its *origin*, one block that gives way, and
+//! lives once that one's word is empty; every other block that gives way names its *heir* before that.
 
-use super::block::{HEIR, Moving};
+use super::block::{HEIR, MovingPair};
 use super::order::Order;
-use super::{Buffered, Form, Roll, SLOTS};
+use super::{Buffered, Form, OverflowBlocks, SLOTS};
 use crate::keys::Keys;
-use crate::leaf::{Fresh, Home, Leaf, Lens, Room, Split};
-use holm_medium::{Medium, Pen};
+use crate::leaf::{Fresh, Home, Leaf, ReadContext, Split, SplitRequest};
+use holm_medium::{Medium, WriteHandle};
 
 /// Two neighbours become one leaf if they hold no more than this together; half of it is left for versions.
 pub const MERGE_UP_TO: usize = 14;
 
 /// Whether each of these leads to a record of its own.
-fn own_keys<K: Keys>(lens: Lens<'_, K>, pairs: &[Moving]) -> bool {
-    pairs.iter().all(|pair| pair.is_own(lens))
+fn own_keys<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair]) -> bool {
+    pairs.iter().all(|pair| pair.is_own(context))
 }
 
 /// The same of those whose heads a new home will have changed.
-fn rehead_own<K: Keys>(lens: Lens<'_, K>, pairs: &[Moving], home: Home) -> bool {
-    pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(lens))
+fn rehead_own<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair], home: Home) -> bool {
+    pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(context))
 }
 
 /// How many blocks so many pairs take: one, if there are none.
-fn blocks_for(pairs: &[Moving]) -> usize {
+fn blocks_for(pairs: &[MovingPair]) -> usize {
     pairs.len().div_ceil(SLOTS).max(1)
 }
 
 /// The blocks that give way, by number.
-type Leaving<'a, L> = Vec<(u32, &'a L)>;
+type DroppedTree<'a, L> = Vec<(u32, &'a L)>;
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// With fewer live pairs than this a leaf without a free slot is full of old versions, not of pairs: it is
@@ -40,9 +40,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Live pairs, for one fresh leaf if they are fewer than `many`, for two otherwise.
-    pub fn ordered<K: Keys>(&self, roll: &Roll<SEGMENTS, F::Prints>, lens: Lens<'_, K>, many: usize) -> Vec<Moving> {
-        let mut pairs: Vec<_> = self.segments(roll, lens).flat_map(|(_, block)| block.moving()).collect();
-        let order = |a: &Moving, b: &Moving| lens.keys.order(a.slot, b.slot);
+    pub fn ordered<K: Keys>(
+        &self,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        many: usize,
+    ) -> Vec<MovingPair> {
+        let mut pairs: Vec<_> = self.segments(overflow, context).flat_map(|(_, block)| block.moving_pairs()).collect();
+        let order = |a: &MovingPair, b: &MovingPair| context.keys.order(a.slot, b.slot);
         let count = pairs.len();
         if count < many {
             F::Order::whole(&mut pairs, order);
@@ -56,45 +61,49 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     fn filled<'a, K: Keys>(
         &'a self,
         own: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'a, K>,
-    ) -> Leaving<'a, Self> {
-        let number = |place| if place == 0 { own } else { roll.number(place) };
-        let blocks = self.segments(roll, lens).map(|(place, block)| (number(place), block));
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'a, K>,
+    ) -> DroppedTree<'a, Self> {
+        let number = |place| if place == 0 { own } else { overflow.number(place) };
+        let blocks = self.segments(overflow, context).map(|(place, block)| (number(place), block));
         blocks.filter(|(_, block)| block.now().bits != 0).collect()
     }
 
     /// The number that fresh leaves stem from, of those that give way.
-    fn origin(leaving: &Leaving<'_, Self>, own: u32) -> u32 {
-        leaving.first().map_or(own, |(number, _)| *number)
+    fn origin(dropped: &DroppedTree<'_, Self>, own: u32) -> u32 {
+        dropped.first().map_or(own, |(number, _)| *number)
     }
 
     /// The commit of a split or merge after the death of the process: the origin's word becomes empty, in one store,
     /// and the leaves that stem from it are committed by that. Only then may they forget where they stem from:
     /// forgetting first, a process that dies in between would leave both generations live.
-    fn supersede<M: Medium>(pen: &mut Pen<'_, M>, leaving: &Leaving<'_, Self>, heirs: &[&Fresh<'_, Self>]) {
-        for (_, block) in leaving.iter().skip(1) {
+    fn supersede<M: Medium>(
+        handle: &mut WriteHandle<'_, M>,
+        dropped: &DroppedTree<'_, Self>,
+        heirs: &[&Fresh<'_, Self>],
+    ) {
+        for (_, block) in dropped.iter().skip(1) {
             // One store can empty only one: these are decided for by it.
-            block.set_kin(pen, HEIR | heirs[0].number);
+            block.set_kin(handle, HEIR | heirs[0].number);
         }
-        leaving.iter().for_each(|(_, block)| block.publish(pen, 0));
-        heirs.iter().for_each(|heir| heir.leaf.set_kin(pen, 0));
+        dropped.iter().for_each(|(_, block)| block.publish(handle, 0));
+        heirs.iter().for_each(|heir| heir.leaf.set_kin(handle, 0));
     }
 
     /// Another block behind the last one, if there may be one more.
     fn extend<M: Medium>(
         &self,
         own: u32,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        pen: &mut Pen<'_, M>,
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: &Fresh<'_, Self>,
     ) -> bool {
-        let may = roll.blocks() < SEGMENTS;
+        let may = overflow.blocks() < SEGMENTS;
         if may {
             // Nothing to order: a block of an epoch that is lost is an empty one, and so is one without its first pair.
-            fresh.leaf.blank(fresh.beside, pen, self.home(), own);
-            roll.add(fresh.number);
-            fresh.leaf.copied(roll, roll.blocks() - 1);
+            fresh.leaf.format_block(fresh.volatile, handle, self.home(), own);
+            overflow.attach(fresh.number);
+            fresh.leaf.copied(overflow, overflow.blocks() - 1);
         }
         may
     }
@@ -102,9 +111,9 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// Makes a leaf of pairs, in as many of the fresh blocks as it takes, uncommitted. Gives these.
     fn settle_in<'f, 'l, M: Medium, K: Keys>(
         fresh: &'f [&'l Fresh<'l, Self>],
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        pairs: &[Moving],
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        pairs: &[MovingPair],
         home: Home,
         origin: u32,
     ) -> &'f [&'l Fresh<'l, Self>] {
@@ -115,123 +124,127 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         for (place, block) in used.iter().enumerate() {
             let part = &pairs[pairs.len().min(place * share)..pairs.len().min((place + 1) * share)];
             let owner = if place == 0 { 0 } else { first.number };
-            block.beside.begin();
-            let slots = block.leaf.settle(lens, pen, part, home, [origin, owner]);
+            block.volatile.begin();
+            let slots = block.leaf.settle(context, handle, part, home, [origin, owner]);
             if place > 0 {
-                first.beside.add(block.number);
+                first.volatile.attach(block.number);
             }
-            first.beside.set_moved(place, slots);
-            block.leaf.copied(first.beside, place);
+            first.volatile.set_moved(place, slots);
+            block.leaf.copied(first.volatile, place);
         }
         used
     }
 
     /// Between the last pair and a key that comes behind it, if one does.
-    pub fn behind_all<K: Keys>(
+    pub fn all_overflow_blocks<K: Keys>(
         &self,
-        lens: Lens<'_, K>,
-        last: &Moving,
-        coming: Option<K::Probe<'_>>,
-    ) -> Option<K::Fence> {
-        let probe = coming.filter(|probe| lens.keys.compare(last.slot, last.skip, *probe).is_lt())?;
-        let key = lens.keys.key(last.slot).filter(|_| last.is_own(lens))?;
-        Some(K::separator(&key, &K::fence(probe)))
+        context: ReadContext<'_, K>,
+        last: &MovingPair,
+        coming: Option<K::SearchKey<'_>>,
+    ) -> Option<K::Separator> {
+        let search_key = coming.filter(|search_key| context.keys.compare(last.slot, last.skip, *search_key).is_lt())?;
+        let key = context.keys.key(last.slot).filter(|_| last.is_own(context))?;
+        Some(K::shortest_separator(&key, &K::to_separator(search_key)))
     }
 
     /// What these pairs are divided by. Not where a record is not the slot's own, which only damage could bring about:
     /// what is derived from its key would be damage, too.
-    pub fn divided<K: Keys>(lens: Lens<'_, K>, (lower, upper): (&[Moving], &[Moving])) -> Option<K::Fence> {
+    pub fn divided<K: Keys>(
+        context: ReadContext<'_, K>,
+        (lower, upper): (&[MovingPair], &[MovingPair]),
+    ) -> Option<K::Separator> {
         let ends = [*lower.last()?, *upper.first()?];
-        let own = own_keys(lens, &ends);
-        let (last, first) = own.then(|| lens.keys.key(ends[0].slot).zip(lens.keys.key(ends[1].slot)))??;
-        Some(K::separator(&last, &first))
+        let own = own_keys(context, &ends);
+        let (last, first) = own.then(|| context.keys.key(ends[0].slot).zip(context.keys.key(ends[1].slot)))??;
+        Some(K::shortest_separator(&last, &first))
     }
 
     /// The same, and what the halves' ranges share.
     fn parted<K: Keys>(
         &self,
-        lens: Lens<'_, K>,
-        (lower, upper): (&[Moving], &[Moving]),
-        range: (&K::Fence, Option<&K::Fence>),
-    ) -> Option<(K::Fence, [Home; 2])> {
-        let separator = Self::divided(lens, (lower, upper))?;
-        let home = |low: &K::Fence, high: Option<&K::Fence>| Home { skip: K::common(low, high) as u8, ..self.home() };
+        context: ReadContext<'_, K>,
+        (lower, upper): (&[MovingPair], &[MovingPair]),
+        range: (&K::Separator, Option<&K::Separator>),
+    ) -> Option<(K::Separator, [Home; 2])> {
+        let separator = Self::divided(context, (lower, upper))?;
+        let home =
+            |low: &K::Separator, high: Option<&K::Separator>| Home { skip: K::common(low, high) as u8, ..self.home() };
         let homes = [home(range.0, Some(&separator)), home(&separator, range.1)];
-        let fit = rehead_own(lens, lower, homes[0]) && rehead_own(lens, upper, homes[1]);
+        let fit = rehead_own(context, lower, homes[0]) && rehead_own(context, upper, homes[1]);
         fit.then_some((separator, homes))
     }
 
     /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
     pub fn make_room<M: Medium, K: Keys>(
         &self,
-        roll: &Roll<SEGMENTS, F::Prints>,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
-        Room { own, fresh: [left, right], spare, range, .. }: Room<'_, Self, K::Fence>,
-        coming: Option<K::Probe<'_>>,
-    ) -> Split<K::Fence> {
+        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
+        SplitRequest { own, fresh: [left, right], spare, range, .. }: SplitRequest<'_, Self, K::Separator>,
+        coming: Option<K::SearchKey<'_>>,
+    ) -> Split<K::Separator> {
         let unchanged = Split { left: own, right: None };
-        if self.extend(own, roll, pen, &left) {
+        if self.extend(own, overflow, handle, &left) {
             return unchanged;
         }
-        let pairs = self.ordered(roll, lens, Self::SPLIT_FROM);
+        let pairs = self.ordered(overflow, context, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| self.behind_all(lens, last, coming)) {
+        if let Some(separator) = last.and_then(|last| self.all_overflow_blocks(context, last, coming)) {
             // Nothing commits, for nothing has changed: without its first pair the fresh leaf is none.
             let home = Home { skip: K::common(&separator, range.1) as u8, ..self.home() };
-            right.leaf.format(right.beside, pen, home);
+            right.leaf.format(right.volatile, handle, home);
             return Split { right: Some((separator, right.number)), ..unchanged };
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {
             // Asked for without the spare blocks.
             return unchanged;
         }
-        let leaving = self.filled(own, roll, lens);
-        let origin = Self::origin(&leaving, own);
+        let dropped = self.filled(own, overflow, context);
+        let origin = Self::origin(&dropped, own);
         let (below, above) = spare.split_at(spare.len() / 2);
         let lower: Vec<_> = std::iter::once(&left).chain(below).collect();
         let upper: Vec<_> = std::iter::once(&right).chain(above).collect();
         let halves = pairs.split_at(pairs.len() / 2);
-        let parted = if many { self.parted(lens, halves, range) } else { None };
+        let parted = if many { self.parted(context, halves, range) } else { None };
         let Some((separator, homes)) = parted else {
             // Old versions fill it.
             let all = [lower, upper].concat();
-            let used = Self::settle_in(&all, lens, pen, &pairs, self.home(), origin);
-            Self::supersede(pen, &leaving, used);
+            let used = Self::settle_in(&all, context, handle, &pairs, self.home(), origin);
+            Self::supersede(handle, &dropped, used);
             return Split { left: left.number, right: None };
         };
         let used = [
-            Self::settle_in(&lower, lens, pen, halves.0, homes[0], origin),
-            Self::settle_in(&upper, lens, pen, halves.1, homes[1], origin),
+            Self::settle_in(&lower, context, handle, halves.0, homes[0], origin),
+            Self::settle_in(&upper, context, handle, halves.1, homes[1], origin),
         ];
-        Self::supersede(pen, &leaving, &used.concat());
+        Self::supersede(handle, &dropped, &used.concat());
         Split { left: left.number, right: Some((separator, right.number)) }
     }
 
     /// See [`crate::leaf::Leaf::merge`].
     pub fn unite<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &Roll<SEGMENTS, F::Prints>); 2],
+        own: [(u32, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>); 2],
         other: &Self,
-        lens: Lens<'_, K>,
-        pen: &mut Pen<'_, M>,
+        context: ReadContext<'_, K>,
+        handle: &mut WriteHandle<'_, M>,
         fresh: &Fresh<'_, Self>,
-        range: (&K::Fence, Option<&K::Fence>),
+        range: (&K::Separator, Option<&K::Separator>),
     ) -> bool {
-        let [(left, roll), (right, theirs)] = own;
-        let pairs = [self.ordered(roll, lens, usize::MAX), other.ordered(theirs, lens, usize::MAX)].concat();
+        let [(left, overflow), (right, theirs)] = own;
+        let pairs = [self.ordered(overflow, context, usize::MAX), other.ordered(theirs, context, usize::MAX)].concat();
         if pairs.len() > MERGE_UP_TO {
             return false;
         }
         let home = Home { skip: K::common(range.0, range.1) as u8, ..self.home() };
-        if !rehead_own(lens, &pairs, home) {
+        if !rehead_own(context, &pairs, home) {
             return false;
         }
-        let leaving = [self.filled(left, roll, lens), other.filled(right, theirs, lens)].concat();
+        let dropped = [self.filled(left, overflow, context), other.filled(right, theirs, context)].concat();
         let fresh = [fresh];
-        let used = Self::settle_in(&fresh, lens, pen, &pairs, home, Self::origin(&leaving, left));
-        Self::supersede(pen, &leaving, used);
+        let used = Self::settle_in(&fresh, context, handle, &pairs, home, Self::origin(&dropped, left));
+        Self::supersede(handle, &dropped, used);
         true
     }
 }

@@ -1,7 +1,7 @@
 //! Three words, each of which says one thing under the epoch in which it came to be: what a block is now, and what it
 //! was at the ends of the two epochs before.
 
-use holm_medium::{Epoch, LAST_EPOCH, Medium, Pen, Word};
+use holm_medium::{Epoch, LAST_EPOCH, Medium, Word, WriteHandle};
 use std::hint::select_unpredictable;
 
 /// Bits of what a word says.
@@ -68,14 +68,14 @@ impl<'a> Tagged<'a> {
 
     /// The state at the end of an epoch that a crash may choose; zero if there was none yet.
     #[inline]
-    pub fn at(self, cut: Epoch) -> State {
-        Self::at_of(&self.read(), cut)
+    pub fn at(self, recovery_epoch: Epoch) -> State {
+        Self::at_of(&self.read(), recovery_epoch)
     }
 
     /// The same in a copy of the words.
     #[inline]
-    pub fn at_of(words: &[u64; 3], cut: Epoch) -> State {
-        let last = State { tag: cut.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
+    pub fn at_of(words: &[u64; 3], recovery_epoch: Epoch) -> State {
+        let last = State { tag: recovery_epoch.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
         let until = words.map(|word| if word <= last { word } else { 0 });
         State::unpack(until.into_iter().max().unwrap_or(0))
     }
@@ -90,8 +90,8 @@ impl<'a> Tagged<'a> {
 
     /// In a copy of the words: the first state after an epoch that names a slot, and the last one of all, if there is
     /// one after it.
-    pub fn after(words: &[u64; 3], cut: Epoch) -> Option<(Epoch, Epoch)> {
-        let states = || words.iter().map(|word| State::unpack(*word)).filter(|state| state.tag > cut);
+    pub fn after(words: &[u64; 3], recovery_epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        let states = || words.iter().map(|word| State::unpack(*word)).filter(|state| state.tag > recovery_epoch);
         let last = states().map(|state| state.tag).max()?;
         // One that names nothing may be of a block that a recovery took and that was cut short.
         Some((states().filter(|state| state.bits != 0).map(|state| state.tag).min().unwrap_or(last), last))
@@ -113,23 +113,23 @@ impl<'a> Tagged<'a> {
     /// while an operation of the epoch runs: two epochs back is the second-oldest at the furthest. The caller flushes.
     #[inline]
     #[track_caller]
-    pub fn put<M: Medium>(self, pen: &mut Pen<'_, M>, state: State) {
-        pen.write(self.word_for(state.tag), state.pack());
+    pub fn put<M: Medium>(self, handle: &mut WriteHandle<'_, M>, state: State) {
+        handle.write(self.word_for(state.tag), state.pack());
     }
 
     /// The least tag, if it is beyond any that can be here once a crash has cut history there. Not by how much they are
     /// beyond: epochs in which nothing changed leave no record, however many pass. But only two with changes go without
     /// one.
-    pub fn beyond(self, cut: Epoch) -> Option<Epoch> {
-        self.states().map(|state| state.tag).min().filter(|least| *least > cut)
+    pub fn beyond(self, recovery_epoch: Epoch) -> Option<Epoch> {
+        self.states().map(|state| state.tag).min().filter(|least| *least > recovery_epoch)
     }
 
-    /// Takes away what is later than the cut, each word by itself: a crash in between finds the rest. Tells whether
-    /// there was anything. The caller flushes.
-    pub fn scrub<M: Medium>(self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
+    /// Takes away what is later than the recovery point, each word by itself: a crash in between finds the rest. Tells
+    /// whether there was anything. The caller flushes.
+    pub fn scrub<M: Medium>(self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool {
         let mut any = false;
-        for word in self.0.iter().filter(|word| State::unpack(word.read()).tag > cut) {
-            pen.write(word, 0);
+        for word in self.0.iter().filter(|word| State::unpack(word.read()).tag > recovery_epoch) {
+            handle.write(word, 0);
             any = true;
         }
         any
@@ -139,14 +139,14 @@ impl<'a> Tagged<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use holm_medium::{Area, FIRST_EPOCH, Flush, Mapped, MappedOptions, Pool};
+    use holm_medium::{Area, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage};
 
     /// Every three tags up to 6, two of which are equal only where nothing was stored yet, and every epoch from the
     /// greatest on.
     fn each(check: impl Fn(&[Word; 3], Epoch)) {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
-        let quill = Pool::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
-        let image = quill.pool().medium_image();
+        let writer = Storage::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");
+        let image = writer.storage().medium_image();
         let words: &[Word; 3] = image.words(Area::Leaves.at(512), 3).expect("inside").try_into().expect("three");
         for tags in 0..7_u64.pow(3) {
             let tags = [tags % 7, tags / 7 % 7, tags / 49];
@@ -154,7 +154,7 @@ mod tests {
                 continue;
             }
             for (word, (tag, bits)) in words.iter().zip(tags.into_iter().zip([1, 2, 4])) {
-                quill.cut_at(FIRST_EPOCH).write(word, if tag == 0 { 0 } else { State { tag, bits }.pack() });
+                writer.begin_write_at(FIRST_EPOCH).write(word, if tag == 0 { 0 } else { State { tag, bits }.pack() });
             }
             let latest = tags.into_iter().max().unwrap_or(0);
             (latest.max(1)..latest + 4).for_each(|epoch| check(words, epoch));

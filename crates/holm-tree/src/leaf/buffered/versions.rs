@@ -1,7 +1,7 @@
 //! Which slots of a block counted at the ends of the latest epochs: what a crash may choose between.
 
 use super::tagged::{State, Tagged};
-use holm_medium::{Epoch, Medium, Pen, Persistent, Word, persistent};
+use holm_medium::{Epoch, Medium, Persistent, Word, WriteHandle, persistent};
 
 /// 24 bytes that say which slots count now, and which did at the ends of the two epochs before this one.
 pub trait Versions: Persistent {
@@ -16,7 +16,7 @@ pub trait Versions: Persistent {
 
     /// The state at the end of an epoch, which is one of the two before the active one, or the last that a crash has
     /// kept: then whatever of a change the crash has torn apart does not show.
-    fn at(&self, cut: Epoch) -> State;
+    fn at(&self, recovery_epoch: Epoch) -> State;
 
     /// Slots that no change of this epoch may write: the states at the ends of the two epochs before name them.
     #[inline]
@@ -26,13 +26,13 @@ pub trait Versions: Persistent {
 
     /// Makes a state the present, in an epoch no earlier than the present's. The last store commits; the states at the
     /// ends of the two epochs before stand throughout. The caller flushes.
-    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State);
+    fn put<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State);
 
     /// A tag beyond any that can be here if a crash has cut history there.
-    fn beyond(&self, cut: Epoch) -> Option<Epoch>;
+    fn beyond(&self, recovery_epoch: Epoch) -> Option<Epoch>;
 
-    /// Takes away what is later than the cut; tells whether there was anything. The caller flushes.
-    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool;
+    /// Takes away what is later than the recovery point; tells whether there was anything. The caller flushes.
+    fn scrub<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool;
 
     /// In a copy of the words: which slots counted at the end of an epoch, and since which epoch as far as that is
     /// known. The epoch is the last that the log has: only two later ones can have brought changes. `None` where more
@@ -71,8 +71,8 @@ impl Versions for Triple {
     }
 
     #[inline]
-    fn at(&self, cut: Epoch) -> State {
-        self.tagged().at(cut)
+    fn at(&self, recovery_epoch: Epoch) -> State {
+        self.tagged().at(recovery_epoch)
     }
 
     #[inline]
@@ -81,16 +81,16 @@ impl Versions for Triple {
     }
 
     #[inline]
-    fn put<M: Medium>(&self, pen: &mut Pen<'_, M>, state: State) {
-        self.tagged().put(pen, state);
+    fn put<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State) {
+        self.tagged().put(handle, state);
     }
 
-    fn beyond(&self, cut: Epoch) -> Option<Epoch> {
-        self.tagged().beyond(cut)
+    fn beyond(&self, recovery_epoch: Epoch) -> Option<Epoch> {
+        self.tagged().beyond(recovery_epoch)
     }
 
-    fn scrub<M: Medium>(&self, pen: &mut Pen<'_, M>, cut: Epoch) -> bool {
-        self.tagged().scrub(pen, cut)
+    fn scrub<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool {
+        self.tagged().scrub(handle, recovery_epoch)
     }
 
     fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State> {

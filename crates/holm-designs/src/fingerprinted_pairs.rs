@@ -1,0 +1,133 @@
+//! Pairs in any slot, each with a fingerprint of its key: what 512-byte leaves share that find a pair by one comparison
+//! of a line.
+//!
+//! The leaf decides which slots count; the contents of other slots mean nothing. The leaf's own header is two words
+//! before these, so that all fingerprints and slot 0 share its line.
+//!
+//! ```text
+//! bytes 16-44   29 fingerprints of whole keys; 45-47 zero
+//!       48-511  29 pairs {head, payload}; slot s lies in line s / 4, rounded up
+//! ```
+
+use holm_medium::{Medium, Word, WriteHandle, atomics, persistent};
+use holm_tree::keys::{Keys, Slot};
+use holm_tree::leaf::{MOST_PAIRS, Pairs, ReadContext};
+use holm_tree::pair::Pair;
+use holm_tree::pair::slots;
+use holm_tree::pairs::Placed;
+
+/// The number of slots.
+pub const SLOTS: usize = 29;
+/// A bit for each slot.
+pub const ALL: u32 = (1 << SLOTS) - 1;
+
+persistent! {
+    /// Four words of fingerprints, and the pairs.
+    pub struct FingerprintedPairs {
+        fingerprints: [Word; 4],
+        pairs: [Pair; 29],
+    }
+}
+
+const _: () = assert!(size_of::<FingerprintedPairs>() == 496 && SLOTS <= MOST_PAIRS);
+
+/// The line of a slot.
+pub const fn line(slot: usize) -> usize {
+    slot.div_ceil(4)
+}
+
+impl FingerprintedPairs {
+    /// A slot's pair.
+    #[inline]
+    pub fn pair(&self, at: usize) -> &Pair {
+        &self.pairs[at]
+    }
+
+    /// The contents of a slot.
+    #[inline]
+    pub fn slot(&self, at: usize) -> Slot {
+        self.pairs[at].slot()
+    }
+
+    /// The word of a slot's fingerprint.
+    pub fn fingerprint_word(&self, at: usize) -> &Word {
+        &self.fingerprints[at / 8]
+    }
+
+    /// A slot's fingerprint.
+    pub fn fingerprint(&self, at: usize) -> u8 {
+        (self.fingerprints[at / 8].read() >> (at % 8 * 8)) as u8
+    }
+
+    /// Of these slots, those whose fingerprint equals the search key's.
+    #[inline]
+    pub fn candidates<K: Keys>(
+        &self,
+        bits: u32,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> impl Iterator<Item = usize> {
+        let fingerprints: &[_; 4] = atomics(&self.fingerprints).try_into().expect("four words");
+        slots(context.search.bytes_equal(fingerprints, K::fingerprint(search_key)) & bits)
+    }
+
+    /// Of these slots, the one with the search key, and its payload.
+    #[inline]
+    pub fn find<K: Keys>(
+        &self,
+        bits: u32,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<(usize, u64)> {
+        let pairs = self.candidates(bits, context, search_key).map(|at| (at, self.slot(at)));
+        pairs.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key)).map(|(at, slot)| (at, slot.payload))
+    }
+
+    /// See [`crate::leaf::Leaf::prefetch_pairs`].
+    #[inline]
+    pub fn prefetch_pairs<K: Keys>(&self, bits: u32, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+        if let Some(at) = self.candidates(bits, context, search_key).next() {
+            holm_search::prefetch(&self.pairs[at]);
+        }
+    }
+
+    /// See [`crate::leaf::Leaf::candidate_payload`].
+    #[inline]
+    pub fn candidate_payload<K: Keys>(
+        &self,
+        bits: u32,
+        context: ReadContext<'_, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.candidates(bits, context, search_key).next().map(|at| self.pairs[at].payload.read())
+    }
+
+    /// The pairs of these slots, in any order.
+    pub fn block_pairs(&self, bits: u32, out: &mut Pairs) {
+        slots(bits).for_each(|at| out.push(self.slot(at)));
+    }
+
+    /// The pairs of these slots, each with its slot.
+    pub(crate) fn placed(&self, bits: u32) -> impl Iterator<Item = Placed> {
+        slots(bits).map(|at| (self.slot(at), at))
+    }
+
+    /// Writes the fingerprint of a slot that does not count; the caller flushes.
+    #[inline]
+    #[track_caller]
+    pub fn set_fingerprint<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, at: usize, fingerprint: u8) {
+        let (word, shift) = (&self.fingerprints[at / 8], at % 8 * 8);
+        handle.write(word, word.read() & !(0xff << shift) | u64::from(fingerprint) << shift);
+    }
+
+    /// Copies everything from another one; the caller flushes.
+    #[track_caller]
+    pub fn copy<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, other: &Self) {
+        for (to, from) in self.fingerprints.iter().zip(&other.fingerprints) {
+            handle.write(to, from.read());
+        }
+        for (to, from) in self.pairs.iter().zip(&other.pairs) {
+            to.write(handle, from.slot());
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A tree of one design that counts its flushes, and keys in several orders.
+
+#![allow(dead_code, reason = "each program of tests uses its part")]
+
+use holm_designs::designs;
+use holm_medium::{Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
+use holm_search::Search;
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Index, Keys, TreeRoot};
+use std::sync::Arc;
+
+pub struct TreeFixture<K: Keys> {
+    pub writer: Arc<Writer<Mapped>>,
+    pub index: Box<dyn Index<K>>,
+    pub root: TreeRoot,
+}
+
+impl<K: Keys> TreeFixture<K> {
+    pub fn new(design: &str, keys: K) -> Self {
+        let index = |writer| designs::open(design, writer, keys, Search::detect()).expect("a design of that name");
+        Self::over(index)
+    }
+    /// A fixture with any index.
+    pub fn over(index: impl FnOnce(Arc<Writer<Mapped>>) -> Box<dyn Index<K>>) -> Self {
+        let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };
+        let writer =
+            Arc::new(Storage::open(Mapped::anonymous(options).expect("address space"), FIRST_EPOCH).expect("memory"));
+        let index = index(writer.clone());
+        let root = index.create_tree(&mut writer.clock().pin().expect("a sound storage"), 7).expect("memory");
+        TreeFixture { writer, index, root }
+    }
+    pub fn put(&self, key: K::SearchKey<'_>, payload: u64) -> Option<u64> {
+        let mut guard = self.writer.clock().pin().expect("a sound storage");
+        self.index.put(&self.root, &mut guard, key, payload, None).expect("memory").map(|old| old.payload)
+    }
+    pub fn remove(&self, key: K::SearchKey<'_>) -> Option<u64> {
+        let mut guard = self.writer.clock().pin().expect("a sound storage");
+        self.index.remove(&self.root, &mut guard, key, None).expect("memory").map(|old| old.payload)
+    }
+    pub fn get(&self, key: K::SearchKey<'_>) -> Option<u64> {
+        self.index.get(&self.root, key).payload
+    }
+    pub fn payloads(&self) -> Vec<u64> {
+        let audit = self.index.audit(&self.root);
+        assert_eq!(audit.faults, Vec::<String>::new());
+        audit.payloads
+    }
+    /// Rebuilds as after the death of the process.
+    pub fn rebuild(&mut self) {
+        let rebuilt =
+            self.index.rebuild(RecoveryPoint::Visible, self.writer.clock().active(), 2).expect("sound leaves");
+        let mut roots = rebuilt.roots;
+        assert!(roots.len() < 2);
+        // A tree with only an empty leaf may not be found at all.
+        let mut guard = self.writer.clock().pin().expect("a sound storage");
+        self.root = roots.pop().unwrap_or_else(|| self.index.create_tree(&mut guard, 7).expect("memory"));
+        assert_eq!(self.root.keyspace(), 7);
+    }
+    pub fn counts(&self) -> Counts {
+        self.writer.storage().medium.counts()
+    }
+}
+
+pub fn mixed(i: u64) -> u64 {
+    i.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ i.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 29
+}
+
+/// Returns the key of a turn.
+pub type Order = fn(u64) -> u64;
+
+/// Orders in which keys arrive, including the least and the greatest key.
+pub const ORDERS: [(&str, Order); 5] = [
+    ("ascending", |i| i),
+    ("descending", |i| u64::MAX - i),
+    ("random", mixed),
+    (
+        "clustered",
+        |i| if i.is_multiple_of(50) { [0, u64::MAX][i as usize / 50 % 2] } else { ((i % 7) << 60) | (i / 7) },
+    ),
+    ("towards the middle", |i| if i.is_multiple_of(2) { i } else { u64::MAX - i }),
+];

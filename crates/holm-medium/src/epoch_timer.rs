@@ -1,0 +1,260 @@
+//! The threads that end the epochs of a storage whose medium flushes, at an interval and whenever somebody waits: the
+//! background persister of BD+Tree (Du and Scott, HOPC'25, section 2), alone or with others that share the lines.
+//!
+//! Operations flush nothing. An epoch's end costs one flush for each line that it wrote and one for the clock's word,
+//! and two fences; each further flusher that is given lines costs a fence of its own, for a fence completes its own
+//! thread's flushes alone. Whatever ends these threads, a failure or a panic, poisons the clock: who waits and who
+//! writes is told, and nobody hangs. What only takes long, a slow medium or an operation that never unpins, is no
+//! failure; it is shown, and [`EpochTimer::sync_within`] need not wait for it.
+
+use crate::epoch::{Clock, Epoch, LAST_EPOCH};
+use crate::error::{MediumError, Result};
+use crate::journaled::Pace;
+use crate::storage_ops::StorageOps;
+use crate::stuck::Stuck;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Lines for which another flusher is worth waking.
+const WORTH_SHARING: u64 = 64;
+
+/// The first line of a run, and how many there are.
+type Run = (u64, u64);
+
+/// What ends of epochs have cost so far. More may be added.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct TimerStats {
+    /// Epochs that were ended.
+    pub epochs: u64,
+    /// Lines that were written back.
+    pub lines: u64,
+    /// The longest wait for an epoch's operations.
+    pub longest_wait: Duration,
+    /// The longest write-back of an epoch's lines, the clock's word included.
+    pub longest_write: Duration,
+}
+
+/// What the epoch timer does at this moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// It waits for the next end of an epoch to be due.
+    Idle,
+    /// For the operations of an epoch, which has been ended.
+    Waiting(Stuck),
+    /// For the medium, since so long, with the lines of an epoch.
+    Writing(Epoch, Duration),
+    /// It has left: nothing becomes durable any more.
+    Stopped,
+}
+
+#[derive(Default)]
+struct Progress {
+    stats: TimerStats,
+    writing: Option<(Epoch, Instant)>,
+    stopped: bool,
+}
+
+/// Another thread that writes lines back, as often as it is given some.
+struct Flusher {
+    given: Sender<Vec<Run>>,
+    /// Closed by the thread's end.
+    done: Receiver<()>,
+    thread: JoinHandle<()>,
+}
+
+struct TimerThread {
+    storage: Arc<dyn StorageOps>,
+    pace: Pace,
+    progress: Arc<Mutex<Progress>>,
+    flushers: Vec<Flusher>,
+    runs: Vec<Run>,
+}
+
+/// The threads. Dropped, it ends a last epoch, after which nobody can write, and is gone.
+pub struct EpochTimer {
+    storage: Arc<dyn StorageOps>,
+    progress: Arc<Mutex<Progress>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>> {
+    let thread = thread::Builder::new().name(name.into()).spawn(work);
+    thread.map_err(|error| MediumError::io("starting a thread for", Path::new("(memory)"), error))
+}
+
+impl EpochTimer {
+    /// Begins to end a storage's epochs, with so many threads to write lines back.
+    ///
+    /// # Errors
+    /// `Io` where a thread cannot be started.
+    pub fn start(storage: Arc<dyn StorageOps>, pace: Pace, flushers: NonZero<usize>) -> Result<EpochTimer> {
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let others = (1..flushers.get()).map(|_| Flusher::start(storage.clone())).collect::<Result<_>>()?;
+        let (shared, started) = (storage.clone(), progress.clone());
+        let thread = TimerThread { storage: shared, pace, progress: started, flushers: others, runs: Vec::new() };
+        let thread = Some(spawn("holm-epochs", move || thread.run())?);
+        Ok(EpochTimer { storage, progress, thread })
+    }
+
+    fn clock(&self) -> &Clock {
+        self.storage.clock()
+    }
+
+    /// Waits until everything that had completed before this call is durable, and gives the epoch that is: two ends of
+    /// epochs at the most, the one under way and the next. Many callers wait for the same ones.
+    ///
+    /// # Errors
+    /// `Poisoned` once the threads have failed.
+    pub fn sync(&self) -> Result<Epoch> {
+        let epoch = self.clock().active();
+        self.clock().wait_durable(epoch).map(|()| epoch)
+    }
+
+    /// The same, for so long at the most.
+    ///
+    /// # Errors
+    /// As [`EpochTimer::sync`]; `Late`, with the reason.
+    pub fn sync_within(&self, at_most: Duration) -> Result<Epoch> {
+        let epoch = self.clock().active();
+        self.clock().wait_durable_within(epoch, at_most).map(|()| epoch)
+    }
+
+    /// What it has cost so far.
+    pub fn stats(&self) -> TimerStats {
+        lock(&self.progress).stats
+    }
+
+    /// What it does now.
+    pub fn phase(&self) -> Phase {
+        let (writing, stopped) = {
+            let progress = lock(&self.progress);
+            (progress.writing, progress.stopped)
+        };
+        match (writing, self.clock().stuck()) {
+            _ if stopped => Phase::Stopped,
+            (Some((epoch, since)), _) => Phase::Writing(epoch, since.elapsed()),
+            (None, Some(stuck)) => Phase::Waiting(stuck),
+            (None, None) => Phase::Idle,
+        }
+    }
+}
+
+impl Drop for EpochTimer {
+    fn drop(&mut self) {
+        self.clock().stop();
+        // It has poisoned the clock if it could not go on.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl TimerThread {
+    fn run(mut self) {
+        let ended = catch_unwind(AssertUnwindSafe(|| self.run_epochs()));
+        let failed = ended.unwrap_or_else(|panic| Err(MediumError::died("the thread that ends epochs", &*panic)));
+        if let Err(error) = failed {
+            ::log::error!("holm: {error}; nothing more is accepted");
+            self.storage.clock().poison(&error);
+        }
+        lock(&self.progress).stopped = true;
+        for Flusher { given, done, thread } in self.flushers {
+            drop((given, done));
+            let _ = thread.join();
+        }
+    }
+
+    /// Until the clock is stopped, or shows no more epochs, or something fails.
+    fn run_epochs(&mut self) -> Result<()> {
+        let storage = self.storage.clone();
+        let clock = storage.clock();
+        let mut last = Instant::now();
+        loop {
+            let stopped = clock.sleep(self.pace.interval().and_then(|interval| last.checked_add(interval)));
+            last = Instant::now();
+            if clock.poisoned().is_some() {
+                return Ok(());
+            }
+            let ended = if stopped { clock.shut("it was closed") } else { clock.advance() };
+            let waited = last.elapsed();
+            let started = Instant::now();
+            lock(&self.progress).writing = Some((ended, started));
+            if clock.poisoned().is_some() {
+                // Whoever failed was part of this epoch.
+                return Ok(());
+            }
+            let lines = self.persist_epoch(ended)?;
+            let mut progress = lock(&self.progress);
+            let stats = &mut progress.stats;
+            (stats.epochs, stats.lines) = (stats.epochs + 1, stats.lines + lines);
+            stats.longest_wait = stats.longest_wait.max(waited);
+            stats.longest_write = stats.longest_write.max(started.elapsed());
+            progress.writing = None;
+            if stopped || ended == LAST_EPOCH {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes an epoch's lines back, with the others if there are many, and declares it durable; tells how many.
+    fn persist_epoch(&mut self, ended: Epoch) -> Result<u64> {
+        self.runs.clear();
+        self.storage.clock().drain(ended, |first, count| self.runs.push((first, count)));
+        let lines: u64 = self.runs.iter().map(|run| run.1).sum();
+        let sharers = self.flushers.len().min((lines / WORTH_SHARING).saturating_sub(1) as usize);
+        let share = lines.div_ceil(sharers as u64 + 1);
+        let sharers = &self.flushers[..sharers];
+        for flusher in sharers {
+            // One that has died is found out below.
+            let _ = flusher.given.send(cut_off(&mut self.runs, share));
+        }
+        self.storage.write_back(&self.runs);
+        for flusher in sharers {
+            // Before the clock's word, and each by its own word that its own fence is done: else a crash keeps the
+            // word and loses lines that another thread had only begun to write.
+            let done = flusher.done.recv();
+            done.map_err(|_| MediumError::Died { thread: "a flusher", why: "it panicked with lines to write".into() })?;
+        }
+        self.storage.publish_epoch(ended)?;
+        Ok(lines)
+    }
+}
+
+/// Takes so many lines from the end.
+fn cut_off(runs: &mut Vec<Run>, lines: u64) -> Vec<Run> {
+    let (mut taken, mut missing) = (Vec::new(), lines);
+    while missing > 0
+        && let Some((first, count)) = runs.pop()
+    {
+        let rest = count.saturating_sub(missing);
+        if rest > 0 {
+            runs.push((first, rest));
+        }
+        taken.push((first + rest, count - rest));
+        missing -= count - rest;
+    }
+    taken
+}
+
+impl Flusher {
+    fn start(storage: Arc<dyn StorageOps>) -> Result<Flusher> {
+        let ((given, work), (finished, done)) = (channel::<Vec<Run>>(), channel());
+        let thread = spawn("holm-flusher", move || {
+            for runs in work {
+                storage.write_back(&runs);
+                if finished.send(()).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Flusher { given, done, thread })
+    }
+}

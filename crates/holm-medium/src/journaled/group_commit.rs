@@ -1,0 +1,178 @@
+//! The thread that ends epochs: advances the clock, copies what the ended epoch dirtied, writes one record, publishes.
+//!
+//! Writers go on meanwhile. A line copied here may already hold stores of the next epoch; a design that is durable per
+//! epoch keeps versions, so they do no harm, and for the others the writers are stopped while lines are copied.
+
+use super::background::{Journal, Shared};
+use super::due;
+use crate::epoch::Epoch;
+use crate::error::{MediumError, Result};
+use crate::loc::LINE;
+use crate::log::EpochRecord;
+use crate::superblock::ImageKind;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// A record's buffer that is no larger is never given back.
+const SMALL_BUFFER: u64 = 256 << 10;
+
+/// Ends epochs until the clock is stopped; the last one after that.
+pub(super) fn run(shared: &Shared) {
+    let mut epoch_record = EpochRecord::new();
+    // About the greatest length of late; each record makes it forget a sixteenth.
+    let mut usual = 0;
+    let mut last = Instant::now();
+    loop {
+        let stopped =
+            shared.storage().clock.sleep(shared.pace().interval().and_then(|interval| last.checked_add(interval)));
+        last = Instant::now();
+        if shared.refuse_if_failed().is_err() {
+            // Another thread has met a failure: nothing is acknowledged after it.
+            return;
+        }
+        if let Err(error) = end_epoch(shared, &mut epoch_record, stopped) {
+            end(shared, &epoch_record, &error);
+            return;
+        }
+        usual = epoch_record.padded_len().max(usual - usual / 16);
+        if epoch_record.memory() > SMALL_BUFFER.max(4 * usual) {
+            // One large value, or a load that is over, must not keep its memory for ever.
+            epoch_record = EpochRecord::new();
+        }
+        if stopped {
+            return;
+        }
+    }
+}
+
+/// One epoch's end.
+fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord, last: bool) -> Result<()> {
+    let clock = &shared.storage().clock;
+    let started = Instant::now();
+    let ended = if last {
+        let ended = clock.shut("it was closed");
+        collect(shared, epoch_record, ended);
+        ended
+    } else if shared.per_epoch() {
+        let ended = clock.advance();
+        let cut = started.elapsed();
+        shared.counters().longest_pin_wait_ns.fetch_max(cut.as_nanos() as u64, Relaxed);
+        collect(shared, epoch_record, ended);
+        ended
+    } else {
+        let ended = clock.advance_stopped(|ended| collect(shared, epoch_record, ended));
+        shared.counters().longest_pin_wait_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
+        ended
+    };
+    if let Some(error) = clock.poisoned() {
+        // Whoever failed was waited for: a batch that was cut short is part of this epoch. Logged, it would be found
+        // half done after a power cut.
+        return Err(error.clone());
+    }
+    if !epoch_record.is_empty() {
+        let started = Instant::now();
+        append(shared, epoch_record)?;
+        shared.counters().longest_sync_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
+        shared.counters().log_records.fetch_add(1, Relaxed);
+        shared.counters().log_bytes.fetch_add(epoch_record.padded_len(), Relaxed);
+        shared.counters().largest_log_record.fetch_max(epoch_record.padded_len(), Relaxed);
+    }
+    // After the record is durable: published first, a power cut could take back what a waiter has acknowledged.
+    clock.publish(ended);
+    Ok(())
+}
+
+fn collect(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) {
+    let medium = &shared.storage().medium;
+    epoch_record.begin(ended);
+    shared.storage().clock.drain(ended, |line, count| {
+        epoch_record.push_with(line * LINE, (count * LINE) as usize, |out| medium.copy_lines(line, out));
+    });
+}
+
+/// After an error that an epoch's record has met.
+fn end(shared: &Shared, epoch_record: &EpochRecord, error: &MediumError) {
+    let mut journal = shared.journal();
+    let ended = shared.storage().clock.is_stopped() && shared.refuse_if_failed().is_ok();
+    // A batch was cut short: files and log are as they should be, and whoever opens next does the rest of it.
+    let interrupted = shared.storage().clock.poisoned().is_some() && shared.refuse_if_failed().is_ok();
+    let doubtful = !(error.is_no_space() && ended || interrupted) || journal.log.is_poisoned();
+    if !doubtful && !interrupted && shared.storage().medium.kind == ImageKind::Shared {
+        // Nobody writes any more, and the data files are about to be synced whole: closing needs no record of what they
+        // hold. Whoever waited for this epoch has been told that it was not durable.
+        ::log::warn!("holm: {}: {error}; closing without the log", shared.storage().medium.dir.display());
+        journal.epoch = epoch_record.epoch();
+        return;
+    }
+    drop(journal);
+    if doubtful { shared.fail(error) } else { shared.give_up(error) }
+}
+
+/// Into the active half; when that is full, into the other one, once the checkpoint has let go of it.
+fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
+    let mut journal = shared.journal();
+    let mut tried = Tried::default();
+    loop {
+        match journal.log.append(epoch_record) {
+            Err(error) if error.is_log_full() || (error.is_no_space() && !journal.log.is_poisoned()) => {
+                journal = make_room(shared, journal, epoch_record.padded_len(), error, &mut tried)?;
+            }
+            Err(error) => return Err(error),
+            Ok(()) => {
+                shared.storage().clock.accept();
+                journal.epoch = epoch_record.epoch();
+                epoch_record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
+                if journal.log.used_bytes() > due::due_at(shared, &journal) && !journal.log.is_other_needed() {
+                    shared.request_checkpoint();
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// What has been done already to make room for a record. Each thing helps once or not at all.
+#[derive(Default)]
+struct Tried {
+    switches: u32,
+    trimmed: bool,
+}
+
+/// Does one thing that may let the log take a record of `bytes`, or waits for it. The record stays as it is and its
+/// epoch unpublished; meanwhile writers are throttled, and those who wait are told if nothing but space will help.
+fn make_room<'a>(
+    shared: &'a Shared,
+    mut journal: MutexGuard<'a, Journal>,
+    bytes: u64,
+    error: MediumError,
+    tried: &mut Tried,
+) -> Result<MutexGuard<'a, Journal>> {
+    let postponed = shared.postponed();
+    let is_free = !journal.log.is_other_needed();
+    // Into the other half, if the record fits; and if not, so that a checkpoint frees this one, which may be larger.
+    let helps = error.is_log_full() || journal.log.used_bytes() > 0 || bytes <= journal.log.spare_capacity();
+    if is_free && tried.switches < 2 && helps {
+        tried.switches += 1;
+        journal.switch()?;
+        shared.request_checkpoint();
+    } else if is_free && !tried.trimmed {
+        // What the halves have beyond a page is on the disk that is full.
+        tried.trimmed = true;
+        journal.log.trim(0)?;
+    } else if !is_free && postponed.is_none() {
+        shared.request_checkpoint();
+        journal = shared.wait_for_checkpoint(journal);
+        shared.refuse_if_failed()?;
+    } else {
+        let error = postponed.unwrap_or(error);
+        let clock = &shared.storage().clock;
+        clock.refuse(&error);
+        if clock.is_stopped() {
+            return Err(error);
+        }
+        journal = shared.wait_for_checkpoint(journal);
+        shared.refuse_if_failed()?;
+    }
+    Ok(journal)
+}

@@ -1,0 +1,342 @@
+//! One epoch's record: how it is built in memory and how its bytes are told from garbage.
+//!
+//! ```text
+//!  0  magic "Holm"                         4 bytes     all numbers little-endian
+//!  4  reach: no record of this pass ends behind this page, unless a later one has said so before    4
+//!  8  uuid of the database                16
+//! 24  pass: rises with every switch of halves    8
+//! 32  sequence: consecutive over all records     8
+//! 40  epoch                                8
+//! 48  bytes of the body                    4
+//! 52  place: half in the top bit, page in it     4     a record in another place is not one
+//! 56  runs in the body                     4
+//! 60  CRC32C of header (this field zero) and body      4
+//! 64  body: runs of { location 8, lines 4, zero 4, lines * 64 bytes }
+//!     zeros up to the next page
+//! ```
+//!
+//! A record promises nothing until its checksum is right; uuid, pass and place are under the checksum, so neither a
+//! stale record, nor another database's, nor one that landed elsewhere passes. Files are left to the log.
+
+#![forbid(unsafe_code)]
+
+use super::Position;
+use crate::vfs::{AlignedBytes, PAGE};
+
+/// Bytes of a cache line, the unit of locations and lengths in a record.
+pub const LINE: usize = 64;
+
+/// Bytes of a record's header.
+pub const HEADER: usize = 64;
+
+/// Bytes of a run's header.
+const RUN_HEADER: usize = 16;
+
+const MAGIC: u32 = u32::from_le_bytes(*b"Holm");
+
+/// A record being built, in memory aligned for direct writes, used again for the next epoch.
+#[derive(Debug, Default)]
+pub struct EpochRecord {
+    bytes: AlignedBytes,
+    /// Bytes in use, header included.
+    used: usize,
+    epoch: u64,
+    runs: u32,
+    /// Where the header of the last run lies, and the location behind its last byte.
+    last: Option<(usize, u64)>,
+}
+
+impl EpochRecord {
+    /// An empty record of epoch 0. Memory is taken as runs come and kept for later records.
+    pub fn new() -> EpochRecord {
+        let mut epoch_record = EpochRecord::default();
+        epoch_record.begin(0);
+        epoch_record
+    }
+
+    /// Forgets what was pushed and begins the record of an epoch.
+    pub fn begin(&mut self, epoch: u64) {
+        self.bytes.grow(PAGE as usize);
+        self.used = HEADER;
+        self.epoch = epoch;
+        self.runs = 0;
+        self.last = None;
+    }
+
+    /// Adds the bytes of whole lines that belong at byte `location` of the image. A run that continues the last one is
+    /// joined to it.
+    ///
+    /// # Panics
+    ///
+    /// If `location` or the length is not a multiple of [`LINE`]: half a line cannot be replayed.
+    pub fn push(&mut self, location: u64, lines: &[u8]) {
+        self.push_with(location, lines.len(), |room| room.copy_from_slice(lines));
+    }
+
+    /// Like [`EpochRecord::push`], with `len` bytes to be filled in place.
+    ///
+    /// # Panics
+    ///
+    /// As [`EpochRecord::push`].
+    pub fn push_with(&mut self, location: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
+        assert!(location.is_multiple_of(LINE as u64) && len.is_multiple_of(LINE), "a record holds whole lines");
+        if len == 0 {
+            return;
+        }
+        let (header, old_lines) = match self.last {
+            Some((header, end)) if end == location => (header, self.lines_at(header)),
+            _ => (self.open_run(location), 0),
+        };
+        self.bytes.grow(self.used + len);
+        let bytes = self.bytes.as_mut_slice();
+        fill(&mut bytes[self.used..self.used + len]);
+        bytes[header + 8..header + 12].copy_from_slice(&(old_lines + (len / LINE) as u32).to_le_bytes());
+        self.used += len;
+        self.last = Some((header, location + len as u64));
+    }
+
+    fn open_run(&mut self, location: u64) -> usize {
+        let header = self.used;
+        self.bytes.grow(header + RUN_HEADER);
+        let run = &mut self.bytes.as_mut_slice()[header..header + RUN_HEADER];
+        run[..8].copy_from_slice(&location.to_le_bytes());
+        run[8..].fill(0);
+        self.used += RUN_HEADER;
+        self.runs += 1;
+        header
+    }
+
+    fn lines_at(&self, header: usize) -> u32 {
+        u32_at(self.bytes.as_slice(), header + 8)
+    }
+
+    /// The epoch given to [`EpochRecord::begin`].
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Runs so far.
+    pub fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// Whether nothing was pushed.
+    pub fn is_empty(&self) -> bool {
+        self.runs == 0
+    }
+
+    /// Where its runs belong in the image, and how long they are, in bytes.
+    pub fn places(&self) -> impl Iterator<Item = (u64, u64)> {
+        let runs = Runs::new(&self.bytes.as_slice()[HEADER..self.used], self.runs);
+        runs.flatten().map(|(location, bytes)| (location, bytes.len() as u64))
+    }
+
+    /// Bytes of memory that this record and those before it have taken.
+    pub fn memory(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Bytes that the record takes in the log: header, body, and padding to a page.
+    pub fn padded_len(&self) -> u64 {
+        (self.used as u64).next_multiple_of(PAGE)
+    }
+
+    /// Seals the record for its place in the log of the database `uuid` and gives its bytes, padded to a page and
+    /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The body
+    /// must be shorter than 4 GiB.
+    pub fn finish(&mut self, uuid: &[u8; 16], at: &Position, reach: u64) -> &[u8] {
+        let padded = self.padded_len() as usize;
+        self.bytes.grow(padded);
+        let (used, epoch, runs) = (self.used, self.epoch, self.runs);
+        let bytes = &mut self.bytes.as_mut_slice()[..padded];
+        bytes[used..].fill(0);
+        let mut put = |offset: usize, field: &[u8]| bytes[offset..offset + field.len()].copy_from_slice(field);
+        put(0, &MAGIC.to_le_bytes());
+        put(4, &u32::try_from(reach.div_ceil(PAGE)).unwrap_or(u32::MAX).to_le_bytes());
+        put(8, uuid);
+        put(24, &at.pass.to_le_bytes());
+        put(32, &at.sequence.to_le_bytes());
+        put(40, &epoch.to_le_bytes());
+        put(48, &((used - HEADER) as u32).to_le_bytes());
+        put(52, &place(at.half, at.offset).to_le_bytes());
+        put(56, &runs.to_le_bytes());
+        put(60, &[0; 4]);
+        let crc = crc32c::crc32c(&bytes[..used]);
+        bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+}
+
+/// A header as it was read: any bits, nothing checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Header {
+    raw: [u8; HEADER],
+    /// In bytes.
+    pub(super) reach: u64,
+    pub(super) pass: u64,
+    pub(super) sequence: u64,
+    pub(super) epoch: u64,
+    pub(super) body: u32,
+    pub(super) runs: u32,
+    pub(super) crc: u32,
+}
+
+impl Header {
+    pub(super) fn parse(raw: [u8; HEADER]) -> Header {
+        Header {
+            raw,
+            reach: u64::from(u32_at(&raw, 4)) * PAGE,
+            pass: u64_at(&raw, 24),
+            sequence: u64_at(&raw, 32),
+            epoch: u64_at(&raw, 40),
+            body: u32_at(&raw, 48),
+            runs: u32_at(&raw, 56),
+            crc: u32_at(&raw, 60),
+        }
+    }
+
+    /// Whether this begins a record of the database `uuid` written for this place. The checksum is still to be seen.
+    pub(super) fn belongs(&self, uuid: &[u8; 16], half: u8, offset: u64) -> bool {
+        u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.raw.iter().all(|&byte| byte == 0)
+    }
+
+    /// The checksum that header and body ought to carry.
+    pub(super) fn checksum(&self, body: &[u8]) -> u32 {
+        let mut raw = self.raw;
+        raw[60..].fill(0);
+        crc32c::crc32c_append(crc32c::crc32c(&raw), body)
+    }
+}
+
+/// The runs of a body, each as location and bytes; an `Err` says in which way the body is not one.
+pub(super) struct Runs<'a> {
+    body: &'a [u8],
+    left: u32,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(body: &'a [u8], count: u32) -> Runs<'a> {
+        Runs { body, left: count }
+    }
+
+    fn take(&mut self) -> Result<(u64, &'a [u8]), &'static str> {
+        let (header, rest) = self.body.split_at_checked(RUN_HEADER).ok_or("a body shorter than its runs")?;
+        let (location, lines) = (u64_at(header, 0), u32_at(header, 8));
+        let (bytes, rest) = rest.split_at_checked(lines as usize * LINE).ok_or("a run longer than its body")?;
+        if !location.is_multiple_of(LINE as u64) || location.checked_add(bytes.len() as u64).is_none() {
+            return Err("a location that is no line's");
+        }
+        self.body = rest;
+        Ok((location, bytes))
+    }
+}
+
+impl<'a> Iterator for Runs<'a> {
+    type Item = Result<(u64, &'a [u8]), &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.left == 0 {
+            // Nothing may follow the last run; said once, then the body counts as consumed.
+            return (!std::mem::take(&mut self.body).is_empty()).then_some(Err("bytes behind the last run"));
+        }
+        self.left -= 1;
+        let run = self.take();
+        if run.is_err() {
+            (self.left, self.body) = (0, &[]);
+        }
+        Some(run)
+    }
+}
+
+/// Half and page in 32 bits; a half of 8 TiB would wrap, and the log's maximum stays below it.
+fn place(half: u8, offset: u64) -> u32 {
+    (u32::from(half) << 31) | (offset / PAGE) as u32
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|i| bytes[at + i]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Position = Position { half: 1, pass: 7, sequence: 9, offset: 8192 };
+    const UUID: [u8; 16] = [3; 16];
+
+    fn sealed(epoch_record: &mut EpochRecord) -> (Header, Vec<u8>) {
+        let bytes = epoch_record.finish(&UUID, &AT, 5000).to_vec();
+        let header = Header::parse(std::array::from_fn(|i| bytes[i]));
+        (header, bytes[HEADER..HEADER + header.body as usize].to_vec())
+    }
+
+    #[test]
+    fn runs_come_back_and_neighbours_are_joined() {
+        let mut epoch_record = EpochRecord::new();
+        epoch_record.begin(5);
+        epoch_record.push(640, &[1; 64]);
+        epoch_record.push(704, &[2; 128]);
+        epoch_record.push_with(64, 64, |room| room.fill(3));
+        epoch_record.push(1024, &[]);
+        let (header, body) = sealed(&mut epoch_record);
+        assert_eq!(header.crc, header.checksum(&body));
+        assert!(header.belongs(&UUID, 1, 8192));
+        assert!(
+            !header.belongs(&UUID, 0, 8192) && !header.belongs(&UUID, 1, 4096) && !header.belongs(&[4; 16], 1, 8192)
+        );
+        let runs: Vec<_> = Runs::new(&body, header.runs).map(|run| run.expect("a run as pushed")).collect();
+        assert_eq!(runs, [(640, &[&[1; 64][..], &[2; 128]].concat()[..]), (64, &[3; 64])]);
+        assert_eq!((header.pass, header.sequence, header.epoch, header.reach), (7, 9, 5, 8192));
+    }
+
+    #[test]
+    fn a_buffer_used_again_holds_nothing_of_the_old_record() {
+        let mut epoch_record = EpochRecord::new();
+        epoch_record.push(0, &[9; 6400]);
+        let long = epoch_record.finish(&UUID, &AT, 5000).len();
+        epoch_record.begin(1);
+        epoch_record.push(64, &[1; 64]);
+        let bytes = epoch_record.finish(&UUID, &AT, 5000);
+        assert!(bytes.len() < long);
+        assert!(bytes[HEADER + RUN_HEADER + 64..].iter().all(|&byte| byte == 0));
+        assert_eq!(bytes.as_ptr().addr() % PAGE as usize, 0);
+    }
+
+    #[test]
+    fn every_flipped_bit_breaks_the_checksum() {
+        let mut epoch_record = EpochRecord::new();
+        epoch_record.push(64, &[1; 64]);
+        let (header, body) = sealed(&mut epoch_record);
+        let whole = [&header.raw[..], &body].concat();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            let header = Header::parse(std::array::from_fn(|i| bytes[i]));
+            assert_ne!(header.crc, header.checksum(&bytes[HEADER..]), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_lies_is_an_error_and_ends() {
+        let mut epoch_record = EpochRecord::new();
+        epoch_record.push(64, &[1; 64]);
+        let (header, body) = sealed(&mut epoch_record);
+        let mut long = body.clone();
+        long[8] = 200;
+        let mut astray = body.clone();
+        astray[0] = 1;
+        for (body, runs) in [(&body, 2), (&body, 0), (&long, 1), (&astray, 1), (&body[..5].to_vec(), 1)] {
+            let met: Vec<_> = Runs::new(body, runs).collect();
+            assert!(met.iter().filter(|run| run.is_err()).count() == 1 && met.len() <= 2);
+        }
+        assert!(Runs::new(&body, header.runs).all(|run| run.is_ok()));
+    }
+}

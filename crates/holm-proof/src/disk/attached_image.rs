@@ -1,0 +1,100 @@
+//! Heap memory in place of a shared mapping, and the kernel that writes its pages back at any time.
+//!
+//! What a process stores through a mapping is in the page cache at once. Here it is in the heap, so it must be copied
+//! over: page by page at any time, as write-back does, in the page's version at that time; and completely when the
+//! process dies or closes the file. Pages beyond the file's end are not copied.
+
+use super::content::Content;
+use super::names::Inode;
+use super::{SimDisk, State};
+use holm_medium::vfs::PAGE;
+use holm_medium::{Area, Image};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The memory that replaces a mapping of a file.
+pub(super) struct AttachedImage {
+    pub(super) inode: Inode,
+    pub(super) handle: u64,
+    pub(super) image: Arc<Image>,
+    pub(super) area: Area,
+}
+
+impl fmt::Debug for AttachedImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StandIn").field("inode", &self.inode).field("area", &self.area).finish()
+    }
+}
+
+impl State {
+    /// Copies those changed pages that `choose` selects into the page cache.
+    pub(super) fn write_back(&mut self, choose: &mut dyn FnMut(u64) -> bool) {
+        for at in 0..self.attached_images.len() {
+            self.write_back_one(at, choose);
+        }
+    }
+
+    fn write_back_one(&mut self, at: usize, choose: &mut dyn FnMut(u64) -> bool) {
+        let attached = &self.attached_images[at];
+        let Some(content) = self.files.get_mut(&attached.inode) else { return };
+        if self.faults.off {
+            return;
+        }
+        let end = content.current().len().min(attached.image.area(attached.area).len());
+        for offset in (0..end).step_by(PAGE as usize) {
+            let len = (end - offset).min(PAGE as usize);
+            let words = attached.image.words(attached.area.at(offset as u64), len / 8).unwrap_or_default();
+            let page: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).collect();
+            if page != content.current()[offset..offset + page.len()] && choose(offset as u64 / PAGE) {
+                content.write(offset, &page);
+            }
+        }
+    }
+
+    /// A file is closed: what was stored through its mapping stays in the page cache.
+    pub(super) fn unmap(&mut self, handle: u64) {
+        while let Some(at) = self.attached_images.iter().position(|attached| attached.handle == handle) {
+            self.write_back_one(at, &mut |_| true);
+            self.attached_images.swap_remove(at);
+        }
+    }
+}
+
+impl SimDisk {
+    /// The kernel writes some pages of all mappings back, each with one chance in `of`, by seed. They are then in the
+    /// page cache, from which a loss of power may keep or lose each sector.
+    pub fn write_back(&self, seed: u64, of: u32) {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        self.state().write_back(&mut |_| random.random_ratio(1, of));
+    }
+    /// The kernel's own write-back of everything dirty in a file fails. Its pages are then clean and not on the disk,
+    /// and the file's next sync fails once, whichever program calls it. Returns whether there is such a file.
+    pub fn fail_write_back(&self, path: &Path) -> bool {
+        self.with_content(path, Content::fail_write_back)
+    }
+
+    /// The kernel drops clean pages of a file, each with one chance in `of`, by seed. Pages whose write-back has failed
+    /// come back as an earlier state of the disk. No process may have the file mapped. Returns whether there is such a
+    /// file.
+    pub fn evict(&self, path: &Path, seed: u64, of: u32) -> bool {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut versions = Pcg64Mcg::seed_from_u64(!seed);
+        self.with_content(path, |content| {
+            content.evict(&mut |_| random.random_ratio(1, of), &mut |_, states| versions.random_range(0..states));
+        })
+    }
+
+    /// The same for all clean pages, which come back as they last were durable.
+    pub fn evict_all(&self, path: &Path) -> bool {
+        self.with_content(path, |content| content.evict(&mut |_| true, &mut |_, _| 0))
+    }
+
+    fn with_content(&self, path: &Path, change: impl FnOnce(&mut Content)) -> bool {
+        let mut state = self.state();
+        let Some(&inode) = state.names.current.get(path) else { return false };
+        state.files.get_mut(&inode).map(change).is_some()
+    }
+}

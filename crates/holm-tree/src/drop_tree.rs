@@ -1,0 +1,87 @@
+//! A tree given up: its leaves, and then what is above them. Its writers are out, and know it; its readers need not.
+
+use crate::design::Design;
+use crate::index::{SeekTarget, TreeRoot};
+use crate::inner::Inner;
+use crate::inner_levels::InnerLevels;
+use crate::keys::Keys;
+use crate::leaf::{Leaf, Pairs};
+use crate::long_separators::LongSeparators;
+use crate::slab::Slab;
+use crate::tree_set::{TreeSet, back_off, wait};
+use holm_medium::{Guard, Medium, Result};
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Gives up every leaf of a tree that nobody uses any more.
+    pub(crate) fn free_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
+        let space = &self.writer.storage().space;
+        let mut edge = K::Separator::default();
+        let mut turn = 0;
+        loop {
+            let path = self.inner.walk::<K>(root, &SeekTarget::Holding(K::search_key(&edge)));
+            let latched = path.as_ref().and_then(|path| self.take_at(path, path.leaf_parent.position));
+            let (Some(path), Some(latched)) = (path, latched) else {
+                back_off(&mut turn);
+                continue;
+            };
+            if !guard.valid() {
+                latched.held.unlock_unchanged();
+                guard.repin()?;
+                continue;
+            }
+            let mut pairs = Pairs::default();
+            latched.leaf.leaf_pairs(&latched.descriptor.volatile, self.context(), &mut pairs);
+            let blocks: Vec<_> = self.blocks_of(latched.number).collect();
+            for number in blocks.into_iter().rev() {
+                if let Some(block) = self.leaf(number) {
+                    block.release(&mut self.writer.begin_write(guard));
+                }
+                space.retire_block(guard.epoch(), number);
+            }
+            pairs.iter().for_each(|slot| freed(slot.payload));
+            match path.leaf.1 {
+                Some(high) => edge = high,
+                None => break,
+            }
+        }
+        self.free_inner_nodes(root, guard)
+    }
+
+    /// Gives up the nodes above the leaves of a tree, the durable ones from the top down; till then a crash finds a
+    /// tree without leaves, which is none.
+    fn free_inner_nodes(&self, root: &TreeRoot, guard: &mut Guard<'_>) -> Result<()> {
+        let nodes = self.inner.nodes(root);
+        self.inner.release_nodes(root);
+        for (level, number) in nodes {
+            while !guard.valid() {
+                guard.repin()?;
+            }
+            let mut handle = self.writer.begin_write(guard);
+            match level {
+                1 => self.inner.leaf_parents.get(number).into_iter().for_each(|node| node.end(&mut handle)),
+                _ => self.inner.uppers.get(number).into_iter().for_each(|node| node.end(&mut handle)),
+            }
+            self.writer.storage().space.retire_block(guard.epoch(), number);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Design> InnerLevels<D> {
+    /// Has others use the volatile nodes of a tree.
+    fn release_nodes(&self, root: &TreeRoot) {
+        let (uppers, leaf_parents) = self.numbers(root);
+        uppers.into_iter().for_each(|number| release_node(&self.uppers, &self.long_separators, number));
+        leaf_parents.into_iter().for_each(|number| release_node(&self.leaf_parents, &self.long_separators, number));
+    }
+}
+
+/// The same with one node.
+fn release_node<I: Inner>(slab: &Slab<I>, long_separators: &LongSeparators, number: u32) {
+    if let Some(node) = slab.get(number).filter(|_| !I::DURABLE) {
+        // Whoever is in it knows from then on that it has changed.
+        drop(wait(node.latch()));
+        node.forget_long_separators(long_separators);
+        slab.give(number);
+    }
+}

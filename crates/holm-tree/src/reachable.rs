@@ -1,0 +1,96 @@
+//! What the leaves reach of the record area: a bit per word while open rebuilds, then the runs that are free.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A bit for each word of the record area.
+pub(crate) struct ReachableRecords {
+    bits: Box<[AtomicU64]>,
+    words: u64,
+    marked: AtomicU64,
+}
+
+impl ReachableRecords {
+    pub(crate) fn new(bytes: u64) -> Self {
+        let words = bytes / 8;
+        ReachableRecords {
+            bits: (0..words.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            words,
+            marked: AtomicU64::new(0),
+        }
+    }
+
+    /// Marks a record; tells whether it lies in the area.
+    pub(crate) fn mark(&self, offset: u64, words: u32) -> bool {
+        let (start, end) = (offset / 8, offset / 8 + u64::from(words));
+        if end > self.words || !offset.is_multiple_of(8) {
+            return false;
+        }
+        let mut at = start;
+        while at < end {
+            let upto = end.min((at / 64 + 1) * 64);
+            let mask = (u64::MAX >> (64 - (upto - at))) << (at % 64);
+            self.bits[(at / 64) as usize].fetch_or(mask, Relaxed);
+            at = upto;
+        }
+        self.marked.fetch_add(u64::from(words), Relaxed);
+        true
+    }
+
+    /// Bytes of all records marked.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.marked.load(Relaxed) * 8
+    }
+
+    /// The end of the last record, and the free runs below it (offset, bytes).
+    pub(crate) fn free_runs(&self) -> (u64, Vec<(u64, u64)>) {
+        let mut runs = Vec::new();
+        // The first line stays unused: a location of zero is none.
+        let mut free_from = 8u64;
+        for (index, bits) in self.bits.iter().enumerate() {
+            let bits = bits.load(Relaxed);
+            let base = index as u64 * 64;
+            if bits == 0 {
+                continue;
+            }
+            let mut at = 0;
+            while at < 64 {
+                let zeros = u64::from((bits >> at).trailing_zeros()).min(64 - at);
+                at += zeros;
+                if at == 64 {
+                    break;
+                }
+                let start = base + at;
+                if start > free_from {
+                    runs.push((free_from * 8, (start - free_from) * 8));
+                }
+                let ones = u64::from((!(bits >> at)).trailing_zeros()).min(64 - at);
+                at += ones;
+                free_from = base + at;
+            }
+        }
+        (free_from * 8, runs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_what_lies_between_records() {
+        let reachable = ReachableRecords::new(8 << 10);
+        assert!(reachable.mark(64, 16));
+        assert!(reachable.mark(64 + 16 * 8 + 640, 100));
+        assert!(reachable.mark(64 + 16 * 8 + 640 + 800 + 8, 1));
+        assert!(!reachable.mark(8 << 10, 1), "outside");
+        assert!(!reachable.mark(4, 1), "no word's place");
+        let (frontier, runs) = reachable.free_runs();
+        assert_eq!(frontier, 64 + 128 + 640 + 800 + 16);
+        assert_eq!(
+            runs,
+            [(64 + 128, 640), (64 + 128 + 640 + 800, 8)],
+            "a gap of one word joins what is freed beside it"
+        );
+        assert_eq!(reachable.bytes(), 117 * 8);
+    }
+}

@@ -1,0 +1,130 @@
+//! The leaves that were found, in their order, and the ranges they get.
+//!
+//! A leaf whose heads leave out `skip` bytes has promised that its whole range shares them. The separators chosen here
+//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
+//! leave a gap between them, an empty leaf is put into it.
+
+use crate::keys::Keys;
+use crate::leaf::{Home, damaged_in};
+use crate::restore::Below;
+use holm_medium::Result;
+
+/// A leaf in use, with the ends of what it holds.
+pub(super) struct FoundLeaf<K: Keys> {
+    pub(super) number: u32,
+    pub(super) keyspace: u32,
+    pub(super) first: bool,
+    pub(super) skip: usize,
+    pub(super) pairs: usize,
+    /// Of the range, where the leaf itself says that it starts there.
+    pub(super) ends: Option<(K::Separator, K::Separator)>,
+}
+
+/// What is to be where a range starts.
+pub(super) enum Place {
+    Leaf(u32),
+    /// An empty leaf, still to be made.
+    Gap(Home),
+}
+
+impl<K: Keys> FoundLeaf<K> {
+    /// As durable nodes see it: keys whole.
+    pub(super) fn below(&self) -> Below {
+        let word = |separator: &K::Separator| K::head(K::search_key(separator), 0);
+        Below { number: self.number, ends: self.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
+    }
+}
+
+/// Tree by tree, and each in the order of its keys.
+pub(super) fn sort<K: Keys>(found: &mut [FoundLeaf<K>]) {
+    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+}
+
+/// The places of those that reach into their right neighbours.
+pub(super) fn overlapping<K: Keys>(found: &[FoundLeaf<K>]) -> Vec<usize> {
+    let overlap = |pair: &[FoundLeaf<K>]| {
+        let ends = pair[0].ends.as_ref().zip(pair[1].ends.as_ref());
+        pair[0].keyspace == pair[1].keyspace && ends.is_some_and(|(left, right)| left.1 >= right.0)
+    };
+    found.windows(2).enumerate().filter(|(_, pair)| overlap(pair)).map(|it| it.0).collect()
+}
+
+/// One more than the last block in use, and the free ones below it, the last one first.
+pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
+    let frontier = in_use.iter().max().map_or(first, |last| last + 1);
+    let mut used = vec![false; frontier as usize];
+    in_use.iter().for_each(|number| used[*number as usize] = true);
+    (frontier, (first..frontier).rev().filter(|number| !used[*number as usize]).collect())
+}
+
+/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
+pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, Place)>> {
+    let keyspace = tree[0].keyspace;
+    let gap = |low: &K::Separator, high: Option<&K::Separator>| {
+        (low.clone(), Place::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
+    };
+    let mut placed: Vec<(K::Separator, Place)> = Vec::with_capacity(tree.len());
+    let mut last: Option<(&FoundLeaf<K>, &K::Separator)> = None;
+    for leaf in tree {
+        let Some((low, high)) = &leaf.ends else { continue };
+        match last {
+            None if leaf.skip == 0 => placed.push((K::Separator::default(), Place::Leaf(leaf.number))),
+            None => {
+                let start = K::truncate(low, leaf.skip);
+                placed.push(gap(&K::Separator::default(), Some(&start)));
+                placed.push((start, Place::Leaf(leaf.number)));
+            }
+            Some((before, end)) => {
+                if end >= low {
+                    return Err(damaged_in(
+                        block,
+                        (leaf.number, 0),
+                        "a leaf",
+                        "keys that overlap another leaf's",
+                        "a range of its own",
+                    ));
+                }
+                let (limit, start) = between::<K>((end, before.skip), (low, leaf.skip));
+                if let Some(limit) = limit {
+                    placed.push(gap(&limit, Some(&start)));
+                }
+                placed.push((start, Place::Leaf(leaf.number)));
+            }
+        }
+        last = Some((leaf, high));
+    }
+    match last {
+        // Nothing but empty leaves: the first of them is the tree.
+        None => {
+            let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
+            placed.push((K::Separator::default(), Place::Leaf(number)));
+        }
+        Some((leaf, high)) if leaf.skip > 0 => {
+            if let Some(limit) = K::beyond(high, leaf.skip) {
+                placed.push(gap(&limit, None));
+            }
+        }
+        Some(_) => {}
+    }
+    Ok(placed)
+}
+
+/// Where the right leaf's range starts, and where the left one's must end if that is earlier.
+fn between<K: Keys>(
+    left: (&K::Separator, usize),
+    right: (&K::Separator, usize),
+) -> (Option<K::Separator>, K::Separator) {
+    let (end, left_skip) = left;
+    let (low, right_skip) = right;
+    // The shortest separator, or the right leaf's whole prefix where that is longer: all of its range must share it.
+    let shortest = K::shortest_separator(end, low).max(K::truncate(low, right_skip));
+    if K::shares(end, low, left_skip) {
+        return (None, shortest);
+    }
+    match K::beyond(end, left_skip) {
+        Some(limit) if limit >= shortest => (None, shortest),
+        Some(limit) if K::shares(&limit, low, right_skip) => (None, limit),
+        Some(limit) => (Some(limit), K::truncate(low, right_skip).max(K::shortest_separator(end, low))),
+        None => (None, shortest),
+    }
+}

@@ -1,0 +1,72 @@
+//! All levels above the leaves made anew, where a leaf parent is full: NV-Tree's way, which splits no inner node.
+//!
+//! Whoever is about to go down waits meanwhile, and whoever is in it starts over. Leaf parents are half full
+//! afterwards, so the leaves have to grow by a part of their number before one of them is full again, unless they all
+//! grow in one place.
+
+use crate::design::Design;
+use crate::index::TreeRoot;
+use crate::inner::{Inner, NodeHeader};
+use crate::inner_levels::{InnerLevels, Path};
+use crate::keys::Keys;
+use crate::load::Placed;
+use crate::locks::Locks;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::tree_set::wait;
+use holm_medium::{Medium, WriteHandle};
+
+impl<D: Design> InnerLevels<D> {
+    /// Makes all leaf parents anew and what is above them, unless the leaf parent of the path has changed since.
+    pub(crate) fn rebuild_levels<M: Medium, K: Keys>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        root: &TreeRoot,
+        path: &Path<'_, D, K>,
+    ) {
+        let Some(held_root) = root.latch.read().and_then(|version| root.latch.try_lock(version)) else { return };
+        if !path.leaf_parent.node.latch().validate(path.leaf_parent.version) {
+            return held_root.unlock_unchanged();
+        }
+        let top = root.top.load(Relaxed) as u32;
+        let above = path.uppers.first().map(|_| self.uppers.get(top).expect("the root's own"));
+        // The one upper node first, and then from left to right; nobody else takes more than a leaf parent and its
+        // leaves, and of whoever holds one below the root nobody waits for another.
+        let mut held: Vec<_> = above.iter().map(|upper| wait(upper.latch())).collect();
+        let numbers: Vec<u32> = match above {
+            Some(upper) => (0..=upper.len()).map(|index| upper.child(index)).collect(),
+            None => vec![top],
+        };
+        let leaf_parents: Vec<_> =
+            numbers.iter().map(|number| self.leaf_parents.get(*number).expect("an upper node's child")).collect();
+        for leaf_parent in &leaf_parents {
+            held.push(wait(leaf_parent.latch()));
+            held.extend(leaf_parent.locks().all().iter().map(wait));
+        }
+        let leaves = self.leaves::<K>(above, &leaf_parents);
+        let leaf_parents = self.load_leaf_parents::<M, K>(handle, root.keyspace(), &leaves);
+        let (number, upper) = above.map_or_else(|| self.uppers.take(), |upper| (top, upper));
+        let (lows, children): (Vec<_>, Vec<_>) = leaf_parents.into_iter().unzip();
+        let node_header = NodeHeader { keyspace: root.keyspace(), level: 2, first: true };
+        upper.fill::<M, K>(handle, &self.long_separators, node_header, (&lows[0], None), &lows[1..], &children);
+        root.top.store(2 << 32 | u64::from(number), Relaxed);
+        root.level_rebuilds.fetch_add(1, Relaxed);
+        // Those who were in the old leaf parents know now that these have changed; only then may others use them.
+        drop(held);
+        numbers.into_iter().for_each(|number| self.leaf_parents.give(number));
+    }
+
+    /// Every leaf and where its range starts; the nodes' texts are forgotten.
+    fn leaves<K: Keys>(&self, above: Option<&D::Upper>, leaf_parents: &[&D::LeafParent]) -> Vec<Placed<K::Separator>> {
+        let lowest = K::Separator::default();
+        let mut lows = vec![lowest.clone()];
+        lows.extend(
+            above.into_iter().flat_map(|upper| upper.unpack::<K>(&self.long_separators, K::search_key(&lowest)).0),
+        );
+        let mut leaves = Vec::new();
+        for (low, leaf_parent) in lows.into_iter().zip(leaf_parents) {
+            let (separators, children) = leaf_parent.unpack::<K>(&self.long_separators, K::search_key(&low));
+            leaves.extend(std::iter::once(low).chain(separators).zip(children));
+        }
+        leaves
+    }
+}

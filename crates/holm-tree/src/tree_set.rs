@@ -1,0 +1,561 @@
+//! A tree set: the trees of one design over one medium. Get, put and remove, and the loop that starts over, written
+//! once.
+//!
+//! Concurrency lives here, in the inner levels and in the latch, and nowhere else. Readers look without writing; a
+//! writer takes one leaf. The latch is let go after the leaf has fenced, so no reader returns what a crash could still
+//! take back.
+
+use crate::audit::Audit;
+use crate::design::{DescriptorOf, Design, LocksOf};
+use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
+use crate::inner::{Inner, NodeHeader, unused};
+use crate::inner_levels::{InnerLevels, Reached};
+use crate::keys::Keys;
+use crate::latch::{Latch, LatchGuard, Version};
+use crate::leaf::{Capabilities, Full, Home, Leaf, ReadContext, RecoveryPoint, Replaced, damaged};
+use crate::locks::Locks;
+use crate::slab::Slab;
+use crate::snapshot::Snapshot;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::{spin_loop, yield_now};
+use holm_medium::{
+    Area, Epoch, Guard, Image, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
+};
+use holm_search::{Search, prefetch_lines};
+use std::sync::Arc;
+
+/// A leaf that is still full after so many splits is damaged, and the writer must not spin for ever.
+const MOST_SPLITS: usize = 64;
+
+/// Search keys that travel together in `get_many`: as many lines as a core can wait for at once.
+const GROUP: usize = 16;
+
+/// The trees of one design over one medium.
+pub struct TreeSet<M: Medium, D: Design, K: Keys> {
+    pub(crate) writer: Arc<Writer<M>>,
+    /// The medium's, three steps nearer.
+    image: Arc<Image>,
+    pub(crate) keys: K,
+    pub(crate) inner: InnerLevels<D>,
+    pub(crate) descriptors: Slab<DescriptorOf<D>>,
+}
+
+/// The payload of a put, and what its operation writes beside it.
+pub(crate) type Put = (u64, BatchProgress);
+
+/// What was there before a put, or that the leaf is full.
+type Tried = std::result::Result<Option<Replaced>, Full>;
+
+/// A leaf whose latch a writer holds.
+pub(crate) struct LatchedLeaf<'a, D: Design> {
+    pub(crate) number: u32,
+    pub(crate) leaf: &'a D::Leaf,
+    pub(crate) descriptor: &'a DescriptorOf<D>,
+    pub(crate) held: LatchGuard<'a>,
+}
+
+/// Waits a little longer each time.
+pub(crate) fn back_off(turn: &mut u32) {
+    *turn += 1;
+    if *turn < 32 { spin_loop() } else { yield_now() }
+}
+
+/// A latch, however long it takes: for whoever holds none that its holder may want.
+pub(crate) fn wait(latch: &Latch) -> LatchGuard<'_> {
+    let mut turn = 0;
+    loop {
+        match latch.read().and_then(|version| latch.try_lock(version)) {
+            Some(held) => return held,
+            None => back_off(&mut turn),
+        }
+    }
+}
+
+fn stays_full<L>() -> MediumError {
+    damaged::<L>((0, 0), "a leaf", "full however often it is split", "room after a split")
+}
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// A tree set without trees.
+    ///
+    /// # Panics
+    /// If the design does not suit the keys.
+    pub fn new(writer: Arc<Writer<M>>, keys: K, search: Search) -> Self {
+        assert!(D::CAPABILITIES.supports::<K>(), "{} is only for slots that hold whole keys", D::NAME);
+        writer.storage().space.measure(size_of::<D::Leaf>() as u64);
+        if !size_of::<D::Leaf>().is_multiple_of(MASK_BYTES) {
+            writer.storage().clock.share_masks();
+        }
+        let image = writer.storage().medium.image().clone();
+        TreeSet { writer, image, keys, inner: InnerLevels::new(search), descriptors: Slab::default() }
+    }
+
+    /// Bytes of the volatile nodes above the leaves, and of what lies in memory beside each leaf. Free nodes count:
+    /// they are used again, not given back.
+    pub fn volatile_bytes(&self) -> u64 {
+        let blocks = u64::from(self.writer.storage().space.block_frontier());
+        self.inner.bytes() + blocks * size_of::<DescriptorOf<D>>() as u64
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> ReadContext<'_, K> {
+        ReadContext { keys: &self.keys, search: self.inner.search, image: Some(&self.image) }
+    }
+
+    /// The block of a number.
+    #[inline]
+    pub(crate) fn leaf(&self, number: u32) -> Option<&D::Leaf> {
+        let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
+        self.image.at(Loc::new(Area::Leaves, offset))
+    }
+
+    /// The payload of a key, if nobody is writing to its leaf: [`Index::get`] at one instant, without waiting.
+    #[inline(always)]
+    pub fn try_get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<Lookup> {
+        let at = self.inner.seek::<K>(root, search_key)?;
+        let leaf = self.leaf(at.leaf)?;
+        // The largest single effect on a serial get: the lines of the block arrive together.
+        leaf.prefetch_block();
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let latch = at.latch(at.leaf, descriptor);
+        let version = latch.read()?;
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        let payload = leaf.get(&descriptor.volatile, self.context(), search_key);
+        let stamp = leaf.stamp(&descriptor.volatile, self.context());
+        latch.validate(version).then_some(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp })
+    }
+
+    /// The same, waiting for whoever is.
+    #[cold]
+    #[inline(never)]
+    fn get_again(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup {
+        let mut turn = 0;
+        loop {
+            back_off(&mut turn);
+            if let Some(lookup) = self.try_get(root, search_key) {
+                return lookup;
+            }
+            if root.is_dropped() {
+                return Lookup::default();
+            }
+        }
+    }
+
+    /// Takes the search key's leaf, if nobody else has it.
+    #[inline(always)]
+    fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
+        let at = self.inner.seek::<K>(root, search_key)?;
+        let leaf = self.leaf(at.leaf)?;
+        leaf.prefetch_block();
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let latch = at.latch(at.leaf, descriptor);
+        let version = latch.read()?;
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        Some(LatchedLeaf { number: at.leaf, leaf, descriptor, held: latch.try_lock(version)? })
+    }
+
+    /// Takes the search key's leaf for an operation whose label is then valid: its linearization point.
+    #[inline]
+    fn take(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>) -> Result<LatchedLeaf<'_, D>> {
+        match self.try_take(root, search_key) {
+            Some(latched) if guard.valid() => Ok(latched),
+            missed => self.take_again(root, guard, search_key, missed),
+        }
+    }
+
+    /// The same for whoever came too soon or too late, with what he took.
+    #[cold]
+    #[inline(never)]
+    fn take_again<'a>(
+        &'a self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        mut latched: Option<LatchedLeaf<'a, D>>,
+    ) -> Result<LatchedLeaf<'a, D>> {
+        let mut turn = 0;
+        loop {
+            match latched {
+                Some(latched) if guard.valid() => return Ok(latched),
+                Some(latched) => {
+                    latched.held.unlock_unchanged();
+                    root.repin(guard)?;
+                }
+                None => back_off(&mut turn),
+            }
+            latched = self.try_take(root, search_key);
+        }
+    }
+
+    /// Puts a payload, unless the leaf is full.
+    #[inline]
+    fn try_put(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>, put: Put) -> Result<Tried> {
+        let latched = self.take(root, guard, search_key)?;
+        let old = {
+            // Let go before the latch: what it has marked is marked in a block of which we are the only writer.
+            let mut handle = self.writer.begin_write(guard);
+            let old = latched.leaf.insert(&latched.descriptor.volatile, self.context(), &mut handle, search_key, put.0);
+            if old.is_ok() {
+                self.write_progress(&mut handle, put.1);
+            }
+            old
+        };
+        let Ok(old) = old else {
+            latched.held.unlock_unchanged();
+            return Ok(Err(Full));
+        };
+        self.unlock(guard, latched);
+        if old.is_none() && D::Leaf::CAPABILITIES.stores_pairs {
+            root.pairs.add(1);
+        }
+        Ok(Ok(old))
+    }
+
+    /// The same where the leaf is full.
+    #[cold]
+    #[inline(never)]
+    fn put_with_room(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        put: Put,
+    ) -> Result<Option<Replaced>> {
+        for _ in 1..MOST_SPLITS {
+            if self.make_room(root, guard, search_key, Some(put))? {
+                root.pairs.add(1);
+                return Ok(None);
+            }
+            if let Ok(old) = self.try_put(root, guard, search_key, put)? {
+                return Ok(old);
+            }
+        }
+        Err(stays_full::<D::Leaf>())
+    }
+
+    /// Lets go of a leaf that has been written, and frees a block that it has given up, if it has.
+    #[inline]
+    fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
+        let detached = leaf.take_detached(&descriptor.volatile);
+        drop(held);
+        if detached != 0 {
+            self.writer.storage().space.retire_block(guard.epoch(), detached);
+        }
+    }
+
+    /// Takes the search key's leaf, with room to take the search key away from it.
+    fn take_uncrowded(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+    ) -> Result<LatchedLeaf<'_, D>> {
+        for _ in 0..MOST_SPLITS {
+            let latched = self.take(root, guard, search_key)?;
+            if !latched.leaf.crowded()
+                || latched.leaf.get(&latched.descriptor.volatile, self.context(), search_key).is_none()
+            {
+                return Ok(latched);
+            }
+            latched.held.unlock_unchanged();
+            self.make_room(root, guard, search_key, None)?;
+        }
+        Err(stays_full::<D::Leaf>())
+    }
+
+    #[inline]
+    pub(crate) fn write_progress(&self, handle: &mut WriteHandle<'_, M>, progress: BatchProgress) {
+        if let Some((loc, value)) = progress
+            && let Some([word]) = self.image.words(loc, 1)
+        {
+            handle.write(word, value);
+        }
+    }
+
+    /// Blocks of the durable nodes above a tree's leaves, the top's first; nobody may write to it meanwhile.
+    pub fn nodes(&self, root: &TreeRoot) -> Vec<u32> {
+        self.inner.nodes(root).into_iter().map(|node| node.1).collect()
+    }
+
+    /// Children of each node of level 1, from left to right; nobody may write to the tree meanwhile.
+    pub fn fills(&self, root: &TreeRoot) -> Vec<usize> {
+        self.inner.fills(root)
+    }
+
+    /// Levels above a tree's leaves.
+    pub fn height(&self, root: &TreeRoot) -> u32 {
+        (root.top.load(Relaxed) >> 32) as u32
+    }
+
+    /// A fresh leaf of a keyspace, found as such after a crash.
+    pub(crate) fn fresh_leaf(&self, epoch: Epoch, home: Home) -> Result<u32> {
+        let storage = self.writer.storage();
+        let number = storage.space.take_block_at(&storage.medium, epoch)?;
+        let (leaf, descriptor) = self.block(number)?;
+        leaf.format(&descriptor.volatile, &mut self.writer.begin_write_at(epoch), home);
+        Ok(number)
+    }
+
+    /// Block and leaf descriptor of a number just taken.
+    pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &DescriptorOf<D>)> {
+        // The block first: a damaged link names any number, and no leaf descriptor is made for one that has no block.
+        let block = self.leaf(number).filter(|_| number < D::Leaf::NUMBERS);
+        let pair = block.and_then(|leaf| Some((leaf, self.descriptors.get_or_allocate(number)?)));
+        let limit = D::Leaf::NUMBERS.into();
+        pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit })
+    }
+
+    /// The numbers of a leaf's blocks, from its own on: as many as there are said to be, whatever lies in them.
+    pub fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
+        let overflow_block = move |place: usize| {
+            let (block, descriptor) = self.leaf(leaf).zip(self.descriptors.get(leaf))?;
+            Some(block.overflow_block(&descriptor.volatile, self.context(), place)).filter(|number| *number != 0)
+        };
+        // Of leaves of one block nothing is read.
+        std::iter::once(leaf).chain((1..D::Leaf::BLOCKS).map_while(overflow_block))
+    }
+
+    /// Search keys travel together, a stage at a time, so that their misses overlap: the way down, then each leaf's
+    /// first line, then the one line of pairs that the fingerprints name, then the record.
+    fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
+        let mut reached = [const { None }; GROUP];
+        for (search_key, place) in search_keys.iter().zip(&mut reached) {
+            let Some(at) = self.inner.seek::<K>(root, *search_key) else { continue };
+            let Some((leaf, descriptor)) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf)) else { continue };
+            leaf.prefetch_header();
+            holm_search::prefetch(at.latch(at.leaf, descriptor));
+            *place = Some((at, leaf, descriptor));
+        }
+        let mut seen = [None; GROUP];
+        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&mut seen) {
+            let Some((at, leaf, descriptor)) = place else { continue };
+            *seen = at.latch(at.leaf, descriptor).read().filter(|_| at.leaf_parent.latch().validate(at.version));
+            if seen.is_some() {
+                leaf.prefetch_pairs(&descriptor.volatile, self.context(), *search_key);
+            }
+        }
+        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
+            let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
+            if let Some(payload) = leaf.candidate_payload(&descriptor.volatile, self.context(), *search_key) {
+                self.keys.prefetch(payload);
+            }
+        }
+        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
+            let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
+                let payload = leaf.get(&descriptor.volatile, self.context(), *search_key);
+                let stamp = leaf.stamp(&descriptor.volatile, self.context());
+                let leaf_version = at.leaf_version(at.leaf, version);
+                at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
+            });
+            // What a writer has disturbed is looked up by itself.
+            out.push(lookup.unwrap_or_else(|| self.get(root, *search_key)));
+        }
+    }
+
+    fn try_copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: &SeekTarget<'_, K>,
+        wanted: usize,
+        cursor: &mut LeafCursor<K>,
+    ) -> Option<()> {
+        let (at, edge) = self.inner.descend::<K>(root, target)?;
+        let leaf = self.leaf(at.leaf)?;
+        prefetch_lines(leaf);
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let version = at.latch(at.leaf, descriptor).read()?;
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        let step = if matches!(target, SeekTarget::Holding(_)) { 1 } else { -1 };
+        let next =
+            at.sibling(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.prefetch_leaf(&at, number)?)));
+        cursor.edge = edge;
+        cursor.was_ahead = cursor.ahead.leaf_version == at.leaf_version(at.leaf, version);
+        if cursor.was_ahead {
+            std::mem::swap(&mut cursor.current, &mut cursor.ahead);
+        } else {
+            self.copy_pairs(&at, (at.leaf, version), (leaf, descriptor), &mut cursor.current)?;
+        }
+        cursor.ahead.leaf_version = LeafVersion::default();
+        cursor.ahead.pairs.clear();
+        // A scan starts in the middle of its first leaf.
+        let enough = cursor.current.pairs.len() / 2;
+        if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
+            && let Some(version) = at.latch(number, descriptor).read()
+            // Asked now that the version is known: a leaf that has gone meanwhile is a block that somebody fills, and
+            // where latches are the leaf parent's nobody holds the one it had.
+            && at.leaf_parent.latch().validate(at.version)
+            && self.copy_pairs(&at, (number, version), (leaf, descriptor), &mut cursor.ahead).is_some()
+            && wanted > enough + cursor.ahead.pairs.len()
+        {
+            at.sibling(2 * step).map(|number| self.prefetch_leaf(&at, number));
+        }
+        Some(())
+    }
+
+    /// Copies the pairs of a leaf under a leaf parent out, in order, if nobody changes it meanwhile.
+    fn copy_pairs(
+        &self,
+        at: &Reached<'_, D>,
+        (number, version): (u32, Version),
+        (leaf, descriptor): (&D::Leaf, &DescriptorOf<D>),
+        into: &mut LeafCopy,
+    ) -> Option<()> {
+        let still = || at.leaf_parent.locks().of(&descriptor.latch, number).validate(version);
+        into.leaf_version = LeafVersion::default();
+        into.pairs.begin(D::Leaf::CAPACITY);
+        leaf.leaf_pairs(&descriptor.volatile, self.context(), &mut into.pairs);
+        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp(&descriptor.volatile, self.context()));
+        if !still() {
+            return None;
+        }
+        into.pairs.sort(&self.keys, self.inner.search, into.skip);
+        // Ties of heads were decided by records: they count only if the leaf has not changed since.
+        still().then(|| into.leaf_version = at.leaf_version(number, version))
+    }
+
+    /// Asks for the lines of a leaf that will be looked at soon.
+    fn prefetch_leaf<'a>(&'a self, at: &Reached<'a, D>, number: u32) -> Option<(&'a D::Leaf, &'a DescriptorOf<D>)> {
+        let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
+        prefetch_lines(leaf);
+        holm_search::prefetch(at.latch(number, descriptor));
+        Some((leaf, descriptor))
+    }
+}
+
+impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
+    fn design(&self) -> &'static str {
+        D::NAME
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        D::CAPABILITIES
+    }
+
+    /// The attempt is part of it: what a call gives back would be copied from memory, and the copy wait for its stores.
+    fn get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup {
+        match self.try_get(root, search_key) {
+            Some(lookup) => lookup,
+            None => self.get_again(root, search_key),
+        }
+    }
+
+    fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
+        search_keys.chunks(GROUP).for_each(|group| self.get_group(root, group, out));
+    }
+
+    #[inline]
+    fn validate(&self, leaf_version: LeafVersion) -> bool {
+        let Some(descriptor) = self.descriptors.get(leaf_version.leaf) else { return false };
+        let array = || {
+            Some(
+                self.inner.leaf_parents.get(leaf_version.leaf_parent)?.locks().of(&descriptor.latch, leaf_version.leaf),
+            )
+        };
+        LocksOf::<D>::own(&descriptor.latch).or_else(array).is_some_and(|latch| latch.validate(leaf_version.version))
+    }
+
+    fn put(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
+        progress: BatchProgress,
+    ) -> Result<Option<Replaced>> {
+        let put = (payload, progress);
+        match self.try_put(root, guard, search_key, put)? {
+            Ok(old) => Ok(old),
+            Err(Full) => self.put_with_room(root, guard, search_key, put),
+        }
+    }
+
+    fn remove(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        progress: BatchProgress,
+    ) -> Result<Option<Replaced>> {
+        let latched = self.take_uncrowded(root, guard, search_key)?;
+        let old = {
+            // Let go before the latch, as by a put.
+            let mut handle = self.writer.begin_write(guard);
+            let old = latched.leaf.remove(&latched.descriptor.volatile, self.context(), &mut handle, search_key);
+            self.write_progress(&mut handle, progress);
+            old
+        };
+        let sparse = old.is_some() && latched.leaf.sparse(&latched.descriptor.volatile, self.context());
+        self.unlock(guard, latched);
+        if old.is_some() {
+            root.pairs.add(-1);
+        }
+        if sparse {
+            // An operation of its own: the neighbour may already belong to the next epoch.
+            self.merge(root, guard, search_key);
+        }
+        Ok(old)
+    }
+
+    fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {
+        let mut turn = 0;
+        while self.try_copy_leaf(root, &target, wanted, cursor).is_none() {
+            if root.is_dropped() {
+                return *cursor = LeafCursor::default();
+            }
+            back_off(&mut turn);
+        }
+    }
+
+    fn snapshot(
+        &self,
+        root: &TreeRoot,
+        range: (&K::Separator, Option<&K::Separator>),
+        follow: &mut dyn FnMut(&[LeafCopy]),
+    ) -> Snapshot {
+        self.take_snapshot(root, range, follow)
+    }
+
+    fn create_tree(&self, guard: &mut Guard<'_>, keyspace: u32) -> Result<TreeRoot> {
+        let storage = self.writer.storage();
+        let (leaf_parent, node) = self.inner.fresh(&self.inner.leaf_parents, storage, guard)?;
+        let home = Home { keyspace, skip: 0, first: true };
+        let number = self
+            .fresh_leaf(guard.epoch(), home)
+            .inspect_err(|_| unused(&self.inner.leaf_parents, storage, leaf_parent))?;
+        let (node_header, range) = (NodeHeader { keyspace, level: 1, first: true }, (&K::Separator::default(), None));
+        node.fill::<M, K>(
+            &mut self.writer.begin_write(guard),
+            &self.inner.long_separators,
+            node_header,
+            range,
+            &[],
+            &[number],
+        );
+        Ok(TreeRoot::new(keyspace, 1, leaf_parent, 0))
+    }
+
+    fn drop_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
+        self.free_tree(root, guard, freed)
+    }
+
+    fn rebuild_when(
+        &self,
+        recovery_point: RecoveryPoint,
+        epoch: Epoch,
+        threads: usize,
+        logged: Option<&Logged>,
+        ready: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Rebuilt> {
+        crate::rebuild::rebuild(self, recovery_point, epoch, threads, logged, ready)
+    }
+
+    fn audit(&self, root: &TreeRoot) -> Audit {
+        crate::audit::audit(self, &self.keys, root)
+    }
+}
