@@ -153,7 +153,7 @@ fn every_store_is_needed() {
         [first(splits_within(), 1), first(hands_on(), 1), first(merges_within(), 9), empties_within(), overflow];
     let plans = [Plan::suite(VISIBLE), Plan::suite(LINE), Plan::mixed(VISIBLE, LINE)];
     let trials: Vec<_> = short.iter().flat_map(|script| plans.iter().map(move |plan| (script, plan))).collect();
-    let own = |site: &Site| site.order == Order::Store && site.place.file().contains("buffered/chained");
+    let own = |site: &Site| site.order == Order::Store && site.place.file().contains("bd_tree/chained");
     let all = trials.iter().flat_map(|(script, plan)| survives(script, plan).sites).filter(own);
     let all: BTreeSet<_> = all.collect();
     assert_eq!(all.len(), 8, "{all:?}");
