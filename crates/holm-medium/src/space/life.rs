@@ -1,4 +1,4 @@
-//! A leaf block's life, pinned an epoch debug builds: each step is a row of the table, and any other is a bug.
+//! A leaf block's life, verified in debug builds: each step is a row of the table, and any other is a bug.
 //!
 //! ```text
 //!            take, label f                      retire, epoch r >= f

@@ -59,7 +59,7 @@ fn buffered_needs_all_it_does() {
 #[test]
 fn the_literal_versions_need_all_stores() {
     let hunt = hunt(&bd_tree_literal);
-    let stores = sites_in(&hunt, &["buffered/literal.rs"]);
+    let stores = sites_in(&hunt, &["bd_tree/literal.rs"]);
     assert_eq!(orders(&Vec::from_iter(stores.iter().copied())), [Order::Store; 3], "{stores:?}");
     assert_eq!(survivors(&hunt, stores), BTreeSet::new());
 }
