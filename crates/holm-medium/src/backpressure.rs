@@ -1,18 +1,21 @@
-//! What the open epochs have been asked to write, so that no epoch's record can outgrow what a record may be.
+//! Write backpressure: the bytes that the open epochs have been asked to write, against a limit, so that the record of
+//! an epoch never exceeds the largest size of a record.
 //!
-//! Each operation says how many bytes it will dirty *before* it is let in; those of an epoch are forgotten when its
-//! lines have been taken for its record. While the sum is at its limit nobody is let in, so it exceeds the limit by one
-//! operation at most, and by what threads have saved up: small operations are counted in lots, for a shared counter at
-//! each put would cost more than the put. Who waits, and for what, is left to the clock.
+//! Each operation states how many bytes it will dirty *before* it is admitted. The bytes of an epoch are released when
+//! its lines have been taken for its record. While the sum is at the limit no operation is admitted. The sum exceeds
+//! the limit by one operation at most, and by what threads have accumulated. Small operations are counted in lots,
+//! since a shared counter at each put would cost more than the put. The clock decides which operations wait, and for
+//! what.
 
 use crate::epoch::Epoch;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Bytes of small operations that a thread may have done before it counts them.
+/// Bytes of small operations that a thread may accumulate before it counts them.
 pub(crate) const LOT: u64 = 64 << 10;
 
-/// Bytes of leaf lines that an operation counts beside its record. It dirties three lines and rarely a block or two,
-/// but shares them with its neighbours: at the worst a record has twice what was counted.
+/// Bytes of leaf lines that an operation counts besides its record. An operation dirties three lines, and rarely one
+/// or two blocks, but shares them with neighbouring operations. In the worst case a record has twice the bytes that
+/// were counted.
 pub(crate) const LEAF_LINES: u64 = 128;
 
 pub(crate) struct Backpressure {
@@ -36,27 +39,27 @@ impl Backpressure {
         self.limit.store(bytes, Relaxed);
     }
 
-    /// Counts `bytes`, unless the limit has been reached. Large enough or not, whoever finds it open is let in:
-    /// otherwise something larger than the limit would wait for ever.
+    /// Counts `bytes`, unless the sum has reached the limit. Below the limit an operation of any size is admitted:
+    /// otherwise an operation larger than the limit would wait forever.
     pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
         let limit = self.limit.load(Relaxed);
         self.total.fetch_update(Relaxed, Relaxed, |total| (total < limit).then(|| total.saturating_add(bytes))).is_ok()
     }
 
-    /// What was counted turns out to be an epoch's. The caller pins it, or holds the clock.
+    /// Assigns counted bytes to an epoch, which the caller has pinned or holds.
     pub(crate) fn assign(&self, epoch: Epoch, bytes: u64) {
         self.of_epoch[(epoch & 1) as usize].fetch_add(bytes, Relaxed);
     }
 
-    /// What was counted is not going to be done.
+    /// Cancels counted bytes that will not be written.
     pub(crate) fn cancel(&self, bytes: u64) {
         let _ = self.total.fetch_update(Relaxed, Relaxed, |total| Some(total.saturating_sub(bytes)));
     }
 
-    /// The lines of an epoch have been taken, and none of its operations is under way.
+    /// Releases the bytes of an epoch: its lines have been taken, and none of its operations is in progress.
     pub(crate) fn release(&self, epoch: Epoch) {
         let of_epoch = self.of_epoch[(epoch & 1) as usize].swap(0, Relaxed);
-        // Not below zero: after a stop everybody is let in uncounted, to be turned away further on.
+        // Saturating: after a stop every operation is admitted without being counted, and is refused later.
         let _ = self.total.fetch_update(Relaxed, Relaxed, |total| Some(total.saturating_sub(of_epoch)));
     }
 }

@@ -1,45 +1,45 @@
-//! A barrier between two sides that each store one thing and then look at the other's: whoever pins an epoch, and
-//! whoever advances the clock. At least one of them has to see the other's store.
+//! A barrier between two sides that each store one value and then load the other's: the thread that pins, and the
+//! thread that advances the clock. At least one of them has to see the other's store.
 //!
-//! Fences on both sides say so, and make every operation wait for the stores of the one before it. Linux can have all
-//! threads of a process pass a fence at once (`membarrier`), so that the side of which there are millions needs none,
-//! and the one that comes by a few hundred times a second pays some microseconds for all.
+//! Fences on both sides ensure this, and make each operation wait for the stores of the previous one. Linux can make
+//! all threads of a process pass a fence at once (`membarrier`). The frequent side, with millions of calls, then needs
+//! no fence. The rare side, with a few hundred calls a second, pays some microseconds for all.
 
 use crate::sync::atomic::{Ordering, fence};
 use std::sync::atomic::compiler_fence;
 
-/// Which of the two it is.
+/// The kind of barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Barrier {
     /// Both sides fence.
     Symmetric,
-    /// The rare side has everybody fence.
+    /// The rare side makes all threads fence.
     Asymmetric,
 }
 
 impl Barrier {
-    /// What the system offers.
+    /// The best kind that the system offers.
     pub(crate) fn detect() -> Self {
         if system::promises() && system::everybody_fences() { Self::Asymmetric } else { Self::Symmetric }
     }
 
-    /// Between the frequent side's store and its look.
+    /// Stands between the store and the load of the frequent side.
     #[inline(always)]
     pub(crate) fn light(self) {
         match self {
             Self::Symmetric => fence(Ordering::SeqCst),
-            // Every thread passes a fence while `heavy` runs, at one place or another of its program: behind its store,
-            // and the other side sees that, or before its look, and it sees the other side's. The compiler must not
-            // exchange the two.
+            // Each thread passes a fence while `heavy` runs, at some point of its program. If that point is after this
+            // thread's store, the other side sees the store. If it is before this thread's load, the load sees the
+            // other side's store. The compiler must not exchange the two.
             Self::Asymmetric => compiler_fence(Ordering::SeqCst),
         }
     }
 
-    /// Between the rare side's store and its look.
+    /// Stands between the store and the load of the rare side.
     ///
     /// # Panics
-    /// If the system refuses now what it granted before, once `refused` has been told: a cut that misses an operation
-    /// would lose what is acknowledged.
+    /// If the system now refuses what it granted before, after calling `refused`: an end of an epoch that misses an
+    /// operation would lose what is acknowledged.
     pub(crate) fn heavy(self, refused: impl FnOnce(&'static str)) {
         fence(Ordering::SeqCst);
         if self == Self::Asymmetric && !system::everybody_fences() {
@@ -63,7 +63,7 @@ mod system {
     }
 }
 
-/// Where schedules are explored or steps interpreted nobody knows of the system's call.
+/// Explored schedules and interpreted steps do not model the system call.
 #[cfg(any(not(target_os = "linux"), shuttle, miri))]
 mod system {
     pub(super) fn promises() -> bool {
@@ -81,14 +81,15 @@ mod tests {
     use crossbeam_utils::CachePadded;
     use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-    /// One side of many rounds: comes to each at the same time as the other side, stores, and says what it sees.
+    /// One side of many rounds: reaches each round at the same time as the other side, stores, and returns what it
+    /// loads.
     fn side(
         [here, there]: [&AtomicUsize; 2],
         [own, other]: [&[CachePadded<AtomicU32>]; 2],
         between: impl Fn(),
     ) -> Vec<u32> {
         let round = |(at, (own, other)): (usize, (&CachePadded<AtomicU32>, &CachePadded<AtomicU32>))| {
-            // Both lines in both caches: a look is answered at once then, and a store has to wait.
+            // Puts both lines into both caches: a load is then answered at once, and a store has to wait.
             let _ = (own.load(Relaxed), other.load(Relaxed));
             here.store(at + 1, SeqCst);
             for turn in 0.. {

@@ -1,4 +1,4 @@
-//! What was asked of the medium, per thread and summed on demand: words written, lines flushed, fences.
+//! Counts of operations on the medium, per thread and summed on demand: words written, lines flushed, fences.
 
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use thread_local::ThreadLocal;
 /// Sums over all threads since the medium was opened.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Durable words stored by write handles.
+    /// Durable words that write handles stored.
     pub writes: u64,
     /// Lines whose write-back was started.
     pub flushes: u64,
@@ -26,7 +26,8 @@ impl std::ops::Sub for Counts {
     }
 }
 
-/// One thread's counters: only that thread adds, by load and store, so that no bus lock is paid.
+/// The counters of one thread. Only that thread adds to them, by load and store, so that no locked instruction is
+/// needed.
 #[derive(Default)]
 struct Cells {
     writes: AtomicU64,
@@ -34,8 +35,8 @@ struct Cells {
     fences: AtomicU64,
 }
 
-/// Per-thread counters of one medium, each in lines of its own: else every flush of one thread waits for the line that
-/// another has just written.
+/// Per-thread counters of one medium, each in lines of its own. Otherwise each flush of one thread would wait for the
+/// line that another has just written.
 #[derive(Default)]
 pub struct Counters(ThreadLocal<CachePadded<Cells>>);
 
@@ -44,7 +45,7 @@ fn add(cell: &AtomicU64, count: u64) {
     cell.store(cell.load(Relaxed) + count, Relaxed);
 }
 
-/// Called, and not inlined: who counts pays for it, and who does not steps over a call.
+/// These are calls that are not inlined: a medium that counts pays for them, and one that does not steps over a call.
 impl Counters {
     #[cold]
     pub(crate) fn wrote(&self, words: u64) {
@@ -61,7 +62,7 @@ impl Counters {
         add(&self.0.get_or_default().fences, 1);
     }
 
-    /// The sum over all threads; exact while none is at work.
+    /// The sum over all threads; exact while no thread uses the medium. O(threads).
     pub fn sum(&self) -> Counts {
         self.0.iter().fold(Counts::default(), |sum, cells| Counts {
             writes: sum.writes + cells.writes.load(Relaxed),

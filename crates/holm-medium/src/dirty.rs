@@ -1,32 +1,32 @@
-//! Which lines an epoch has written: a mask of four lines for each 256 bytes, and a flag for each sixteen masks.
+//! Which lines an epoch has written: a mask of four lines per 256 bytes, and a flag per sixteen masks.
 //!
-//! Kept beside the image and by the medium alone, so that no leaf spends bytes on it and any line of either area can be
-//! marked. A put marks two or three lines; marking a line twice costs two loads. There is no list to overflow: an
-//! epoch's end walks the flags, 4 KiB of them for each 16 MiB of image that was touched.
+//! The masks lie beside the image and belong to the medium. Leaves thus spend no bytes on them, and any line of either
+//! area can be marked. A put marks two or three lines; marking a line twice costs two loads. There is no list that
+//! could overflow: the end of an epoch walks the flags, 4 KiB of them per 16 MiB of image that was touched.
 //!
-//! *A put locks no bus.* A locked instruction lets no later load begin before every store so far is done: an operation
-//! would wait for the line that it has just written, and the next one with it. A leaf is marked by whoever holds its
-//! latch, who is alone, and a flag by all alike. Only records share a mask with those of other writers, and leaves of
-//! some sizes do: these masks are changed by locked instructions.
+//! *A put executes no locked instruction.* A locked instruction lets no later load begin before all earlier stores are
+//! done: an operation would wait for the line that it has just written, and so would the next one. Only the thread that
+//! holds the latch of a leaf changes the leaf's mask, and all threads store the same value to a flag. Only records, and
+//! leaves of some sizes, share a mask with those of other writers: locked instructions change these masks.
 
 use crate::loc::{Area, LINE, parts};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::sync::OnceLock;
 
 const LINES_PER_BLOCK: u64 = 8;
-/// Bytes of a mask's lines. Of leaves whose size is no multiple of them, two share a mask.
+/// Bytes of the lines of one mask. If the leaf size is no multiple of this, two leaves share a mask.
 pub const MASK_BYTES: usize = 256;
 const LINES_PER_MASK: u64 = MASK_BYTES as u64 / LINE;
 const MASKS_PER_BLOCK: usize = (LINES_PER_BLOCK / LINES_PER_MASK) as usize;
-/// Masks under a flag.
+/// Masks per flag.
 const GROUP: usize = 16;
 const MASKS: usize = BLOCKS_PER_CHUNK * MASKS_PER_BLOCK;
 const BLOCK_BYTES: u64 = LINES_PER_BLOCK * LINE;
-/// Few where schedules are explored or each step is interpreted: a chunk is made anew for every run.
+/// Few where schedules are explored or each step is interpreted: each run makes its chunks anew.
 const BLOCKS_PER_CHUNK: usize = if cfg!(any(shuttle, miri)) { 1 << 7 } else { 1 << 15 };
 const CHUNK_BYTES: u64 = BLOCKS_PER_CHUNK as u64 * BLOCK_BYTES;
 
-/// Lines of one 512-byte block; none is nothing to mark.
+/// Lines of one 512-byte block. Without lines there is nothing to mark.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Marks {
     /// Location of the block divided by 512.
@@ -36,7 +36,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// A run of lines (location divided by 64), block by block: a record of a few lines touches one or two.
+    /// A run of lines (location divided by 64), block by block: a record of a few lines touches one or two blocks.
     pub fn of(first: u64, count: u64) -> impl Iterator<Item = Marks> {
         let (mut line, end) = (first, first + count);
         std::iter::from_fn(move || {
@@ -48,7 +48,7 @@ impl Marks {
         })
     }
 
-    /// The same of lines that are all of one block, as the words of a leaf are; `None` if they are not.
+    /// The same for lines that all lie in one block, as the words of a leaf do; `None` if they do not.
     #[inline]
     pub fn within(first: u64, count: u64) -> Option<Marks> {
         let (from, end) = (first % LINES_PER_BLOCK, first % LINES_PER_BLOCK + count);
@@ -56,7 +56,7 @@ impl Marks {
         (end <= LINES_PER_BLOCK).then(|| Marks { block: first / LINES_PER_BLOCK, lines: lines() as u8 })
     }
 
-    /// Takes others in, if they are of the same block or there are none here yet; tells whether it did.
+    /// Joins the lines of `others`, if they lie in the same block or if this has no lines yet. Returns whether it did.
     #[inline]
     pub fn join(&mut self, others: Marks) -> bool {
         let same = self.block == others.block || self.lines == 0;
@@ -69,7 +69,7 @@ impl Marks {
 
 struct Chunk {
     touched: AtomicBool,
-    /// For each group, whether any of its masks may be other than zero.
+    /// For each group, whether any of its masks may be nonzero.
     flags: [AtomicBool; MASKS / GROUP],
     masks: [AtomicU8; MASKS],
 }
@@ -102,16 +102,16 @@ impl Chunk {
 
 /// The lines that one epoch has dirtied, in both areas.
 pub struct Dirty {
-    /// As many as the address space reserved has: a word or two for each that is not in use.
+    /// One entry per chunk of the reserved address space: an unused chunk costs a word or two.
     areas: [Box<[OnceLock<Box<Chunk>>]>; 2],
-    /// One more than the last chunk in use of each area: an epoch's end looks no further.
+    /// One more than the last chunk in use of each area: the end of an epoch looks no further.
     upto: [AtomicUsize; 2],
-    /// By area, whether different writers may come to one mask.
+    /// By area, whether different writers may change the same mask.
     shared: [AtomicBool; 2],
 }
 
 impl Dirty {
-    /// For areas of at most so many bytes.
+    /// Masks for areas of at most `reserved` bytes.
     pub fn new(reserved: [usize; 2]) -> Self {
         Dirty {
             areas: reserved.map(|bytes| (0..(bytes as u64).div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect()),
@@ -120,8 +120,9 @@ impl Dirty {
         }
     }
 
-    /// Marks lines. Any thread that has pinned the epoch may mark; a leaf or a node, only with its latch in
-    /// hand, or alone: of two marks at once, one would be forgotten, and its lines lost with the power.
+    /// Marks lines. Any thread that has pinned the epoch may mark. Only the thread that holds the latch of a leaf or a
+    /// node, or one that runs alone, marks its lines: of two concurrent marks one would be lost, and a power cut would
+    /// lose its lines.
     #[inline]
     pub fn mark(&self, Marks { block, lines }: Marks) {
         if lines == 0 {
@@ -132,8 +133,8 @@ impl Dirty {
         let index = block / BLOCKS_PER_CHUNK;
         let place = &self.areas[area as usize][index];
         let chunk = place.get().unwrap_or_else(|| {
-            // Before the chunk is there, for whoever finds it counts on this; and not while it is being made, for a
-            // schedule may change here and would find the place occupied for ever.
+            // Before the chunk exists, since a thread that finds the chunk relies on this. Not while it is being made:
+            // the scheduler may switch threads here, and another thread would then find the cell occupied forever.
             self.upto[area as usize].fetch_max(index + 1, Relaxed);
             place.get_or_init(|| Box::new(Chunk::new()))
         });
@@ -143,13 +144,13 @@ impl Dirty {
         chunk.mark(shared, first + 1, lines >> LINES_PER_MASK);
     }
 
-    /// Two leaves may share a mask: before anything of one is marked.
+    /// Declares that two leaves may share a mask; call it before any leaf is marked.
     pub fn share_masks(&self) {
         self.shared[Area::Leaves as usize].store(true, Relaxed);
     }
 
-    /// Takes every mark, in ascending order of location: first line of the run, number of lines in it. Only after all
-    /// of the epoch's operations have unpinned, which is what makes the relaxed marks visible here.
+    /// Takes all marks, in ascending order of location, as runs (first line, number of lines). Call it only after all
+    /// operations of the epoch have unpinned, which makes their relaxed marks visible here.
     pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
         for area in Area::ALL {
             let upto = self.upto[area as usize].load(Relaxed);
@@ -163,7 +164,7 @@ impl Dirty {
     }
 }
 
-/// Many may, at once.
+/// Any number of threads may set a flag at once.
 #[inline]
 fn raise(flag: &AtomicBool) {
     if !flag.load(Relaxed) {

@@ -1,16 +1,16 @@
-//! The clock: which epoch operations belong to, and up to which epoch everything is durable.
+//! The clock: which epoch each operation belongs to, and up to which epoch everything is durable.
 //!
-//! Buffered durability (Du and Scott, HOPC'25, section 2): operations pin the active epoch `e`, and unpin it again.
-//! When the clock is advanced, those of `e` may finish while new ones start in `e + 1`; once all are out and what they
-//! wrote is durable, `e` is durable too. The next raise waits for that, so an operation labelled `e` can rely on every
-//! epoch up to `e - 2` being durable: three versions suffice.
+//! Buffered durability (Du and Scott, HOPC'25, section 2): an operation pins the active epoch `e`, and unpins it at
+//! its end. When the clock advances, operations of `e` may finish while new ones start in `e + 1`. Once all of them
+//! have unpinned and what they wrote is durable, `e` is durable too. The next advance waits for that. An operation
+//! labelled `e` can therefore rely on every epoch up to `e - 2` being durable, and three versions suffice.
 //!
-//! *Lock, then validate*: a writer that has latched all it needs asks its [`Guard`] whether the clock still shows its
-//! label. Readers cannot see a latched leaf, so labels rise along the order of linearization, and what survives a crash
-//! is a prefix of that order.
+//! *Lock, then validate*: a writer that holds all the latches it needs asks its [`Guard`] whether the clock still shows
+//! its label. Readers cannot see a latched leaf. Labels therefore rise along the order of linearization, and what
+//! survives a crash is a prefix of that order.
 //!
-//! Epochs run out: behind the last one there is no label, so its end is the clock's. All of it becomes durable, and
-//! whoever pins an epoch afterwards is told.
+//! Epochs are finite: after the last one there is no label, so the clock ends with it. All of it becomes durable, and
+//! each later attempt to pin returns an error.
 
 mod guard;
 
@@ -28,21 +28,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64 as Count;
 use std::time::{Duration, Instant};
 
-/// A tick of the clock; 36 bits of it fit a leaf's tag: 10.9 years at 5 ms.
+/// A number that the clock shows. 36 bits of it fit the tag of a leaf: 10.9 years at 5 ms per epoch.
 pub type Epoch = u64;
 
-/// The greatest epoch: what is beyond cannot be written into a tag.
+/// The greatest epoch: a greater one does not fit a tag.
 pub const LAST_EPOCH: Epoch = (1 << 36) - 1;
 
-/// The first epoch of a new storage: greater than 2, so that "two epochs ago" never wraps.
+/// The first epoch of a new storage: greater than 2, so that `epoch - 2` never wraps.
 pub const FIRST_EPOCH: Epoch = 4;
 
 const IDLE: u64 = 0;
 
-/// What the active epoch reads while the writers are stopped.
+/// The value of the active epoch while the writers are stopped.
 const CLOSED: Epoch = 0;
 
-/// Where a thread announces the epoch of the operation it is in, and saves up what small ones dirty.
+/// The slot where a thread announces the epoch of its operation, and where it accumulates the bytes of small
+/// operations.
 #[derive(Default)]
 struct ThreadSlot(CachePadded<(AtomicU64, Count)>);
 
@@ -51,19 +52,19 @@ impl ThreadSlot {
         &self.0.0
     }
 
-    /// Of this thread alone.
+    /// Written and read by the owner of the slot only.
     fn saved(&self) -> &Count {
         &self.0.1
     }
 }
 
-/// What waiters and the one who ticks tell each other.
+/// What waiters ask of the thread that ends epochs, and what that thread reports to them.
 #[derive(Default)]
 struct Requests {
-    /// The greatest epoch that somebody waits for.
+    /// The greatest epoch that a thread waits for.
     wanted: Epoch,
     stop: bool,
-    /// Why nothing more can be written for now, and how often that was found.
+    /// Why nothing can be written for now, and how often writing was found impossible.
     refusal: Option<MediumError>,
     refusals: u64,
 }
@@ -75,39 +76,39 @@ pub struct Clock {
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
     slots: PerThread<ThreadSlot>,
-    /// Between an announcement and a look at the clock, and between the clock's advance and a look at the thread slots.
+    /// Orders an announcement before the look at the clock, and the clock's advance before the look at the slots.
     barrier: Barrier,
     dirty: [Dirty; 2],
-    /// Held shared by batches, which must not see a tick from their first operation to their last.
+    /// Batches hold it shared: the epoch must not change from their first operation to their last.
     hold: RwLock<()>,
     requests: Mutex<Requests>,
     requested: Condvar,
     epoch_ended: Condvar,
-    /// No bit: open. Looked at by every operation that writes.
+    /// No bit set: open. Each operation that writes reads it.
     gate: CachePadded<AtomicU8>,
     backpressure: Backpressure,
     throttled_writes: Count,
-    /// Whom the end of an epoch waits for.
+    /// What the end of an epoch waits for.
     wait_monitor: WaitMonitor,
     /// The first failure.
     poison: OnceLock<MediumError>,
-    /// Why nobody may pin an epoch any more, though nothing has failed.
+    /// Why no operation may pin any more, although nothing has failed.
     closed: OnceLock<MediumError>,
 }
 
 const OPEN: u8 = 0;
-/// Until an epoch's lines are taken.
+/// Set until the lines of an epoch are taken.
 const THROTTLED: u8 = 1;
-/// Until there is room for the log.
+/// Set until there is room for the log.
 const FULL: u8 = 2;
-/// For good.
+/// Set for good.
 const SHUT: u8 = 4;
 
-/// A refusal is told after so many vain attempts: the first may have begun before the caller freed space.
+/// A refusal is returned after this many failed attempts: the first may have begun before the caller freed space.
 const ATTEMPTS: u64 = 2;
 
 impl Clock {
-    /// A clock whose active epoch is `active`; everything before it is durable.
+    /// A clock whose active epoch is `active`; every earlier epoch is durable.
     pub fn new(active: Epoch, reserved: [usize; 2]) -> Self {
         let clock = Clock {
             active: CachePadded::new(AtomicU64::new(active)),
@@ -131,13 +132,13 @@ impl Clock {
         clock
     }
 
-    /// At open, before any operation: the active epoch is `active`, everything before it is durable.
+    /// Restarts the clock at open, before any operation: the active epoch is `active`, every earlier one is durable.
     pub fn restart(&self, active: Epoch) {
         self.durable.store(active - 1, Ordering::SeqCst);
         if active <= LAST_EPOCH {
             return self.active.store(active, Ordering::SeqCst);
         }
-        // All epochs have ended: what is there can be read.
+        // All epochs have ended: the data can be read only.
         self.resume.store(LAST_EPOCH, Ordering::SeqCst);
         self.active.store(CLOSED, Ordering::SeqCst);
         self.run_out();
@@ -152,14 +153,14 @@ impl Clock {
         }
     }
 
-    /// Everything labelled with this epoch or an earlier one survives any crash.
+    /// The last durable epoch: everything labelled with it or with an earlier one survives any crash.
     #[inline]
     pub fn durable(&self) -> Epoch {
         self.durable.load(Ordering::Acquire)
     }
 
-    /// Pins the epoch for an operation that writes a leaf and little else. Waits only while the disk cannot keep up
-    /// with what is written.
+    /// Pins the active epoch for an operation that writes a leaf and little else. Waits only while the disk cannot
+    /// keep up with writes.
     ///
     /// # Errors
     /// As [`Clock::pin_with_bytes`].
@@ -168,11 +169,11 @@ impl Clock {
         self.pin_with_bytes(0)
     }
 
-    /// Pins the epoch for an operation that writes so many bytes beside a leaf.
+    /// Pins the active epoch for an operation that writes `bytes` bytes besides a leaf.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged. What
-    /// [`Clock::refuse`] was told, while that lasts.
+    /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged. The error that was
+    /// passed to [`Clock::refuse`], while that lasts.
     #[inline]
     pub fn pin_with_bytes(&self, bytes: u64) -> Result<Guard<'_>> {
         let slot = self.slots.get().unwrap_or_else(|| self.register_thread());
@@ -183,7 +184,8 @@ impl Clock {
             slot.saved().store(saved, Ordering::Relaxed);
             self.announce(slot)?
         };
-        // Made at one place: what two of them gave would be copied, and the copy wait for its own stores.
+        // The guard is made at one place. Two places would each return a copy, and copying waits for the stores just
+        // made.
         Ok(Guard::new(self, slot, epoch))
     }
 
@@ -196,29 +198,29 @@ impl Clock {
         Ok(epoch)
     }
 
-    /// The most bytes that the open epochs may be asked to write before writers are throttled. Exceeded by one
-    /// operation at most, and by 64 KiB of each thread.
+    /// Sets how many bytes the open epochs may be asked to write before writers are throttled. The sum exceeds this by
+    /// one operation at most, and by 64 KiB per thread.
     pub fn limit(&self, bytes: u64) {
         self.backpressure.limit(bytes);
     }
 
-    /// Times that somebody was throttled at the limit.
+    /// How often an operation was throttled at the limit.
     pub fn throttled_writes(&self) -> u64 {
         self.throttled_writes.load(Ordering::Relaxed)
     }
 
-    /// A thread slot for a thread that has none yet.
+    /// A slot for a thread that has none yet.
     #[cold]
     fn register_thread(&self) -> &ThreadSlot {
         let slot = self.slots.get_or_default();
-        // Against the fence of `wait_for_slots`: either whoever advances the clock meets this thread slot, or this
-        // thread sees the clock advanced. The thread slot's own stores don't order the list that it is found in, and a
-        // cut could miss the first operation of a thread.
+        // Pairs with the fence of `wait_for_slots`: either the thread that advances the clock finds this slot, or this
+        // thread sees that the clock has advanced. The slot's own stores do not order the list that contains it:
+        // without the fence, an epoch's end could miss the first operation of a thread.
         fence(Ordering::SeqCst);
         slot
     }
 
-    /// Counts what is going to be written, once it may be.
+    /// Counts bytes that are about to be written, once the gate and the limit allow it.
     fn pass_gate(&self, bytes: u64) -> Result<()> {
         if self.gate.load(Ordering::Relaxed) == OPEN && self.backpressure.try_reserve(bytes) {
             return Ok(());
@@ -233,7 +235,8 @@ impl Clock {
                 return Ok(());
             }
             if !full {
-                // Set under the mutex, as it is cleared: whoever takes the lines next sees it and wakes us.
+                // Set under the lock under which it is cleared: the thread that takes the lines next sees it and wakes
+                // this one.
                 self.gate.fetch_or(THROTTLED, Ordering::Relaxed);
                 self.throttled_writes.fetch_add(u64::from(!held), Ordering::Relaxed);
                 held = true;
@@ -244,7 +247,7 @@ impl Clock {
         }
     }
 
-    /// The error for whoever began to wait when there had been so many refusals, if it is time to be told.
+    /// The error for a thread that began to wait after `refusals` refusals, once it is due.
     fn refused(&self, requests: &Requests, refusals: u64) -> Result<()> {
         self.refuse_if_ended()?;
         match &requests.refusal {
@@ -253,8 +256,9 @@ impl Clock {
         }
     }
 
-    /// Nothing can be written for now, for want of space: whoever would begin to write, or waits for an epoch, is told
-    /// why when this has been said twice while he waited. Nothing is lost, and [`Clock::accept`] ends it.
+    /// Reports that nothing can be written for now, for want of space. A thread that is about to write, or that waits
+    /// for an epoch, gets this error after two reports during its wait. Nothing is lost, and [`Clock::accept`] ends
+    /// the state.
     pub fn refuse(&self, why: &MediumError) {
         let mut requests = self.lock_requests();
         requests.refusal = Some(why.clone());
@@ -264,7 +268,7 @@ impl Clock {
         self.epoch_ended.notify_all();
     }
 
-    /// Things can be written again.
+    /// Reports that writing is possible again.
     pub fn accept(&self) {
         if self.gate.load(Ordering::Relaxed) & FULL != 0 {
             let mut requests = self.lock_requests();
@@ -284,9 +288,9 @@ impl Clock {
                 yield_now();
                 continue;
             }
-            // Either whoever advances the clock sees this thread slot taken, or this thread sees the clock advanced and
-            // announces again. With less, a cut could miss an operation that writes. Release, for a guard that is
-            // repinned has stores and marks of the epoch before, which this ends.
+            // Either the thread that advances the clock sees this slot in use, or this thread sees that the clock has
+            // advanced, and announces again. A weaker order could let an epoch's end miss an operation that writes.
+            // Release, because a repinned guard has stores and marks of the previous epoch, which this store ends.
             slot.epoch().store(epoch, Ordering::Release);
             self.barrier.light();
             if self.active.load(Ordering::SeqCst) == epoch {
@@ -295,9 +299,10 @@ impl Clock {
         }
     }
 
-    /// Keeps the clock from ticking while the guard lives: a batch, of so many operations that write so many bytes
-    /// beside leaves, is all of one epoch, hence all or nothing. Waits, as [`Clock::pin_with_bytes`] does, *before* it
-    /// holds: what lets writers go on again is an epoch's end, which waits for all who hold.
+    /// Keeps the epoch from ending while the result lives: a batch belongs to one epoch, and is therefore all or
+    /// nothing. The batch has `operations` operations and writes `bytes` bytes besides leaves. Waits, as
+    /// [`Clock::pin_with_bytes`] does, *before* it holds the clock: only the end of an epoch readmits writers, and that
+    /// end waits for all holds.
     ///
     /// # Errors
     /// As [`Clock::pin_with_bytes`].
@@ -309,20 +314,22 @@ impl Clock {
         Ok(Hold::new(self, kept))
     }
 
-    /// Marks lines as written in an epoch; the caller has pinned it.
+    /// Marks lines as written in an epoch, which the caller has pinned.
     #[inline]
     pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
         marks.into_iter().for_each(|marks| self.dirty[(epoch & 1) as usize].mark(marks));
     }
 
-    /// Leaves are of a size at which two share a mask of [`crate::MASK_BYTES`]: known before the first operation.
+    /// Prepares for a leaf size at which two leaves share a mask of [`crate::MASK_BYTES`]. Call it before the first
+    /// operation.
     pub fn share_masks(&self) {
         self.dirty.iter().for_each(Dirty::share_masks);
     }
 
-    /// Ends the active epoch: new operations belong to the next, and this returns when all of the ended one are out.
-    /// Only one thread may do so at a time, and only after the epoch before has been published as durable. Behind the
-    /// last epoch of all there is none: nobody is let in, and told why when that one is published.
+    /// Ends the active epoch: new operations belong to the next, and this returns when all operations of the ended one
+    /// have unpinned. Only one thread may do so at a time, and only after the previous epoch has been published as
+    /// durable. After the last epoch there is no next one: no operation is admitted, and waiting ones get an error
+    /// when it is published.
     pub fn advance(&self) -> Epoch {
         let ended = self.active();
         if ended >= LAST_EPOCH {
@@ -337,7 +344,8 @@ impl Clock {
         ended
     }
 
-    /// Ends the active epoch with the writers stopped: `copy` runs when none is in. For designs without versions.
+    /// Ends the active epoch with the writers stopped: `copy` runs while no operation is pinned. For designs without
+    /// versions.
     pub fn advance_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
         self.paused_until(|ended, _| {
             copy(ended);
@@ -345,7 +353,7 @@ impl Clock {
         })
     }
 
-    /// Ends the active epoch for good: nobody pins an epoch any more, and when this returns nobody is in.
+    /// Ends the active epoch for good: no operation pins any more, and when this returns none is pinned.
     pub fn shut(&self, why: &str) -> Epoch {
         let _ = self.closed.set(MediumError::Poisoned { why: why.into() });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
@@ -354,20 +362,20 @@ impl Clock {
         self.paused_until(|ended, _| (ended, None))
     }
 
-    /// What is to be said to whoever would write behind the last epoch.
+    /// Sets the error for operations that would write after the last epoch.
     fn run_out(&self) {
         let _ = self.closed.set(MediumError::OutOfEpochs { last: LAST_EPOCH });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
     }
 
-    /// Whom the end of an epoch waits for at this moment, if it does.
+    /// What the end of an epoch waits for at this moment, if it waits.
     pub fn stuck(&self) -> Option<Stuck> {
         let (epoch, waited) = self.wait_monitor.now()?;
         let inside = |slot: &&ThreadSlot| (IDLE + 1..=epoch).contains(&slot.epoch().load(Ordering::Relaxed));
         Some(Stuck { epoch, operations: self.slots.iter().filter(inside).count(), waited })
     }
 
-    /// `work` is told the epoch, and whether the clock goes: behind its last epoch it stands.
+    /// `work` gets the epoch, and whether the clock advances: it does not beyond its last epoch.
     fn paused_until<T>(&self, work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>)) -> T {
         let _waiting = self.wait_monitor.wait_for(self.active());
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -383,15 +391,15 @@ impl Clock {
         done
     }
 
-    /// Runs `look` while no operation that writes is under way: those that have begun are waited for, others wait.
+    /// Runs `look` while no operation that writes is in progress: it waits for those that have begun, and others wait
+    /// for it.
     pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
         let shut = self.gate.load(Ordering::SeqCst) & SHUT != 0;
         self.paused_until(|active, goes| (look(), (goes && !shut).then_some(active)))
     }
 
     fn wait_for_slots(&self, ended: Epoch) {
-        // After the clock has been advanced and before the thread slots are listed: see `announce`, and
-        // `register_thread`.
+        // After the clock has advanced and before the slots are listed: see `announce` and `register_thread`.
         self.barrier.heavy(|why| self.poison(&MediumError::Poisoned { why: why.into() }));
         for slot in self.slots.iter() {
             let mut turns = 0;
@@ -400,7 +408,7 @@ impl Clock {
                 if announced == IDLE || announced > ended {
                     break;
                 }
-                // A writer that the scheduler has put aside needs this core more than we do.
+                // A writer that the scheduler has suspended needs this core more than this thread does.
                 turns += 1;
                 if turns < 64 {
                     spin_loop();
@@ -423,8 +431,8 @@ impl Clock {
         }
     }
 
-    /// Declares an ended epoch durable and wakes whoever waits for it. The record that makes it so must be on the
-    /// medium *before*: published first, a crash could take back what a waiter has acknowledged.
+    /// Publishes an ended epoch as durable and wakes its waiters. The record that makes it durable must be on the
+    /// medium *before*: if it were published first, a crash could undo what a waiter has acknowledged.
     pub fn publish(&self, ended: Epoch) {
         let requests = self.lock_requests();
         self.durable.store(ended, Ordering::Release);
@@ -435,19 +443,19 @@ impl Clock {
         self.epoch_ended.notify_all();
     }
 
-    /// Waits until an epoch is durable, asking for a tick at once.
+    /// Waits until an epoch is durable, and requests its end at once.
     ///
     /// # Errors
-    /// [`MediumError::Poisoned`] if the medium failed meanwhile. What [`Clock::refuse`] was told, if that is what keeps
-    /// the epoch from becoming durable: it may become so yet.
+    /// [`MediumError::Poisoned`] if the medium failed meanwhile. The error that was passed to [`Clock::refuse`], if
+    /// that keeps the epoch from becoming durable: it may still become so.
     pub fn wait_durable(&self, epoch: Epoch) -> Result<()> {
         self.wait_until(epoch, None)
     }
 
-    /// The same, for so long at the most.
+    /// As [`Clock::wait_durable`], for at most the given time.
     ///
     /// # Errors
-    /// As [`Clock::wait_durable`]; [`MediumError::Late`], which says what it has waited for.
+    /// As [`Clock::wait_durable`]; [`MediumError::Late`], which names what this has waited for.
     pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
         self.wait_until(epoch, Instant::now().checked_add(at_most).map(|until| (until, at_most)))
     }
@@ -483,8 +491,8 @@ impl Clock {
         }
     }
 
-    /// For the one who ticks: sleeps until somebody wants the active epoch durable, until `deadline`, or until the
-    /// clock is stopped. Tells whether it was stopped.
+    /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
+    /// until the clock is stopped. Returns whether it was stopped.
     pub fn sleep(&self, deadline: Option<Instant>) -> bool {
         let mut requests = self.lock_requests();
         loop {
@@ -503,35 +511,35 @@ impl Clock {
         }
     }
 
-    /// Asks the one who ticks for a tick now, without waiting for it.
+    /// Requests the end of the active epoch now, without waiting for it.
     pub fn request_tick(&self) {
         let mut requests = self.lock_requests();
         requests.wanted = requests.wanted.max(self.active());
         self.requested.notify_all();
     }
 
-    /// Whether the one who ticks has been told to leave.
+    /// Whether the thread that ends epochs has been asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.lock_requests().stop
     }
 
-    /// Tells the one who ticks to leave.
+    /// Asks the thread that ends epochs to stop.
     pub fn stop(&self) {
         self.lock_requests().stop = true;
         self.requested.notify_all();
         self.epoch_ended.notify_all();
     }
 
-    /// After a failed write or sync nothing more is acknowledged.
+    /// Records a failed write or sync: nothing is acknowledged afterwards.
     pub fn poison(&self, why: &MediumError) {
         let _ = self.poison.set(MediumError::Poisoned { why: why.to_string() });
         self.gate.fetch_or(SHUT, Ordering::SeqCst);
-        // Through the mutex, so that no waiter can check before and sleep after.
+        // Takes the lock, so that no waiter can check before this and sleep after it.
         drop(self.lock_requests());
         self.epoch_ended.notify_all();
     }
 
-    /// The failure that stopped this storage, if one did.
+    /// The failure that stopped this storage, if any.
     pub fn poisoned(&self) -> Option<&MediumError> {
         self.poison.get()
     }

@@ -1,11 +1,14 @@
-//! The threads that end the epochs of a storage whose medium flushes, at an interval and whenever somebody waits: the
-//! background persister of BD+Tree (Du and Scott, HOPC'25, section 2), alone or with others that share the lines.
+//! The epoch timer: threads that end the epochs of a storage whose medium flushes, at an interval and on request. This
+//! is the background persister of BD+Tree (Du and Scott, HOPC'25, section 2), alone or with others that share the
+//! lines.
 //!
-//! Operations flush nothing. An epoch's end costs one flush for each line that it wrote and one for the clock's word,
-//! and two fences; each further flusher that is given lines costs a fence of its own, for a fence completes its own
-//! thread's flushes alone. Whatever ends these threads, a failure or a panic, poisons the clock: who waits and who
-//! writes is told, and nobody hangs. What only takes long, a slow medium or an operation that never unpins, is no
-//! failure; it is shown, and [`EpochTimer::sync_within`] need not wait for it.
+//! Operations flush nothing. The end of an epoch costs one flush per line that it wrote, one flush for the clock's
+//! word, and two fences. Each further flusher that gets lines costs one more fence, since a fence completes only the
+//! flushes of its own thread.
+//!
+//! When these threads end, by a failure or a panic, they poison the clock: waiters and writers get an error, and no
+//! thread hangs. Slowness is no failure: a slow medium, or an operation that never unpins, is reported by
+//! [`EpochTimer::phase`], and [`EpochTimer::sync_within`] bounds the wait for it.
 
 use crate::epoch::{Clock, Epoch, LAST_EPOCH};
 use crate::error::{MediumError, Result};
@@ -20,13 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Lines for which another flusher is worth waking.
+/// The number of lines from which waking another flusher pays.
 const WORTH_SHARING: u64 = 64;
 
-/// The first line of a run, and how many there are.
+/// The first line of a run, and the number of lines.
 type Run = (u64, u64);
 
-/// What ends of epochs have cost so far. More may be added.
+/// What the ends of epochs have cost so far. Fields may be added.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct TimerStats {
@@ -34,22 +37,22 @@ pub struct TimerStats {
     pub epochs: u64,
     /// Lines that were written back.
     pub lines: u64,
-    /// The longest wait for an epoch's operations.
+    /// The longest wait for the operations of an epoch.
     pub longest_wait: Duration,
-    /// The longest write-back of an epoch's lines, the clock's word included.
+    /// The longest write-back of the lines of an epoch, the clock's word included.
     pub longest_write: Duration,
 }
 
 /// What the epoch timer does at this moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// It waits for the next end of an epoch to be due.
+    /// It waits until the next end of an epoch is due.
     Idle,
-    /// For the operations of an epoch, which has been ended.
+    /// It waits for the operations of an epoch that it has ended.
     Waiting(Stuck),
-    /// For the medium, since so long, with the lines of an epoch.
+    /// It waits for the medium to write back the lines of an epoch, for the given time so far.
     Writing(Epoch, Duration),
-    /// It has left: nothing becomes durable any more.
+    /// It has stopped: nothing becomes durable any more.
     Stopped,
 }
 
@@ -60,10 +63,10 @@ struct Progress {
     stopped: bool,
 }
 
-/// Another thread that writes lines back, as often as it is given some.
+/// A further thread that writes lines back whenever it is given some.
 struct Flusher {
     given: Sender<Vec<Run>>,
-    /// Closed by the thread's end.
+    /// The end of the thread closes it.
     done: Receiver<()>,
     thread: JoinHandle<()>,
 }
@@ -76,7 +79,7 @@ struct TimerThread {
     runs: Vec<Run>,
 }
 
-/// The threads. Dropped, it ends a last epoch, after which nobody can write, and is gone.
+/// The threads of the epoch timer. Dropping it ends a last epoch, after which no operation can write, and joins them.
 pub struct EpochTimer {
     storage: Arc<dyn StorageOps>,
     progress: Arc<Mutex<Progress>>,
@@ -93,10 +96,10 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 impl EpochTimer {
-    /// Begins to end a storage's epochs, with so many threads to write lines back.
+    /// Starts ending the epochs of a storage, with `flushers` threads that write lines back.
     ///
     /// # Errors
-    /// `Io` where a thread cannot be started.
+    /// `Io` if a thread cannot be started.
     pub fn start(storage: Arc<dyn StorageOps>, pace: Pace, flushers: NonZero<usize>) -> Result<EpochTimer> {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let others = (1..flushers.get()).map(|_| Flusher::start(storage.clone())).collect::<Result<_>>()?;
@@ -110,8 +113,8 @@ impl EpochTimer {
         self.storage.clock()
     }
 
-    /// Waits until everything that had completed before this call is durable, and gives the epoch that is: two ends of
-    /// epochs at the most, the one under way and the next. Many callers wait for the same ones.
+    /// Waits until everything that had completed before this call is durable, and returns the epoch that is. That
+    /// takes two ends of epochs at most, the one in progress and the next. Any number of callers share the same ends.
     ///
     /// # Errors
     /// `Poisoned` once the threads have failed.
@@ -120,7 +123,7 @@ impl EpochTimer {
         self.clock().wait_durable(epoch).map(|()| epoch)
     }
 
-    /// The same, for so long at the most.
+    /// As [`EpochTimer::sync`], for at most the given time.
     ///
     /// # Errors
     /// As [`EpochTimer::sync`]; `Late`, with the reason.
@@ -129,12 +132,12 @@ impl EpochTimer {
         self.clock().wait_durable_within(epoch, at_most).map(|()| epoch)
     }
 
-    /// What it has cost so far.
+    /// What the ends of epochs have cost so far.
     pub fn stats(&self) -> TimerStats {
         lock(&self.progress).stats
     }
 
-    /// What it does now.
+    /// What the timer does now.
     pub fn phase(&self) -> Phase {
         let (writing, stopped) = {
             let progress = lock(&self.progress);
@@ -152,7 +155,7 @@ impl EpochTimer {
 impl Drop for EpochTimer {
     fn drop(&mut self) {
         self.clock().stop();
-        // It has poisoned the clock if it could not go on.
+        // If the thread could not go on, it has poisoned the clock.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -172,7 +175,7 @@ impl TimerThread {
         }
     }
 
-    /// Until the clock is stopped, or shows no more epochs, or something fails.
+    /// Runs until the clock is stopped, or has no more epochs, or something fails.
     fn run_epochs(&mut self) -> Result<()> {
         let storage = self.storage.clone();
         let clock = storage.clock();
@@ -188,7 +191,7 @@ impl TimerThread {
             let started = Instant::now();
             lock(&self.progress).writing = Some((ended, started));
             if clock.poisoned().is_some() {
-                // Whoever failed was part of this epoch.
+                // The operation that failed was part of this epoch, which must therefore not become durable.
                 return Ok(());
             }
             let lines = self.persist_epoch(ended)?;
@@ -204,7 +207,8 @@ impl TimerThread {
         }
     }
 
-    /// Writes an epoch's lines back, with the others if there are many, and declares it durable; tells how many.
+    /// Writes the lines of an epoch back, with the other flushers if there are many, and publishes it as durable.
+    /// Returns the number of lines.
     fn persist_epoch(&mut self, ended: Epoch) -> Result<u64> {
         self.runs.clear();
         self.storage.clock().drain(ended, |first, count| self.runs.push((first, count)));
@@ -213,13 +217,13 @@ impl TimerThread {
         let share = lines.div_ceil(sharers as u64 + 1);
         let sharers = &self.flushers[..sharers];
         for flusher in sharers {
-            // One that has died is found out below.
+            // A flusher that has died is detected below.
             let _ = flusher.given.send(cut_off(&mut self.runs, share));
         }
         self.storage.write_back(&self.runs);
         for flusher in sharers {
-            // Before the clock's word, and each by its own word that its own fence is done: else a crash keeps the
-            // word and loses lines that another thread had only begun to write.
+            // Before the clock's word, each flusher reports that its own fence is done: otherwise a crash keeps the
+            // word and loses lines whose write-back another thread had only started.
             let done = flusher.done.recv();
             done.map_err(|_| MediumError::Died { thread: "a flusher", why: "it panicked with lines to write".into() })?;
         }
@@ -228,7 +232,7 @@ impl TimerThread {
     }
 }
 
-/// Takes so many lines from the end.
+/// Takes `lines` lines from the end.
 fn cut_off(runs: &mut Vec<Run>, lines: u64) -> Vec<Run> {
     let (mut taken, mut missing) = (Vec::new(), lines);
     while missing > 0

@@ -1,8 +1,8 @@
-//! What can go wrong between Holm and the files it rests on.
+//! The errors of this crate.
 //!
-//! One enum for the whole crate. Every variant says where it happened, what was found and what was expected, so that
-//! a message alone lets an operator act. It promises to be cheap to clone: a failed medium hands the same error to
-//! every thread that asks afterwards. What to do about an error (stop, free space, recover) is left to the caller.
+//! One enum for the whole crate. Each variant says where the error occurred, what was found and what was expected, so
+//! that an operator can act on the message alone. Errors are cheap to clone: a failed medium returns the same error to
+//! each thread that asks afterwards. The caller decides what to do about an error (stop, free space, recover).
 
 #![forbid(unsafe_code)]
 
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The result of anything a medium does.
+/// The result of any operation of a medium.
 pub type Result<T> = std::result::Result<T, MediumError>;
 
-/// What a medium met instead of success.
+/// An error of a medium.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MediumError {
@@ -26,9 +26,9 @@ pub enum MediumError {
     Io {
         /// What was being done, as a participle: `"writing a log record"`.
         doing: &'static str,
-        /// The file or directory it was done to.
+        /// The file or directory concerned.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// The file system, or a quota on it, is full. Nothing that was acknowledged is lost.
@@ -38,7 +38,7 @@ pub enum MediumError {
         /// The file that could not grow.
         path: PathBuf,
     },
-    /// An area has reached the capacity that the database was opened with. Opened with a larger one, it goes on.
+    /// An area has reached the capacity that the database was opened with. Opening it with a larger one resolves this.
     Capacity {
         /// The file that may not grow.
         path: PathBuf,
@@ -51,16 +51,16 @@ pub enum MediumError {
     Locked {
         /// The file that carries the lock.
         path: PathBuf,
-        /// The process that holds the lock, where the system tells.
+        /// The process that holds the lock, where the system reports it.
         holder: Option<u32>,
     },
-    /// The file is not one of Holm's.
+    /// The file does not belong to Holm.
     Foreign {
         /// The file.
         path: PathBuf,
         /// Its first bytes, in readable form.
         found: String,
-        /// The bytes that a file of Holm's begins with.
+        /// The bytes that a file of Holm begins with.
         expected: String,
     },
     /// The file was written in a format that this version cannot read.
@@ -74,7 +74,7 @@ pub enum MediumError {
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// Where the damage was met, in bytes from the file's beginning.
+        /// Where the damage is, in bytes from the file's beginning.
         offset: u64,
         /// What lies there.
         what: &'static str,
@@ -83,21 +83,21 @@ pub enum MediumError {
         /// What was expected.
         expected: String,
     },
-    /// The file is sound but made for another shape of database than the one asked for.
+    /// The file is sound but has another shape of database than the requested one.
     Geometry {
         /// Which property differs.
         what: &'static str,
         /// Its value in the file.
         found: String,
-        /// Its value as asked for.
+        /// Its requested value.
         expected: String,
     },
-    /// A write was asked of something that may only be read.
+    /// A write to something that may only be read.
     ReadOnly {
         /// The file or directory.
         path: PathBuf,
     },
-    /// An earlier failure left files and memory in doubt; only opening the database anew clears it.
+    /// An earlier failure left files and memory in doubt; only opening the database again clears this.
     Poisoned {
         /// The earlier failure.
         why: String,
@@ -107,7 +107,7 @@ pub enum MediumError {
         /// What cannot be done.
         what: &'static str,
     },
-    /// The database was not closed cleanly, and opening it for reading alone must not repair it.
+    /// The database was not closed cleanly, and a read-only open must not repair it.
     NotClean {
         /// The database.
         path: PathBuf,
@@ -121,41 +121,41 @@ pub enum MediumError {
         /// The largest size allowed.
         limit: u64,
     },
-    /// The epoch log cannot take a record before a checkpoint frees a half. The log itself is unharmed.
+    /// The epoch log cannot take a record before a checkpoint releases a half. The log itself is unharmed.
     LogFull {
         /// The half that has no room.
         path: PathBuf,
-        /// Bytes the record needs.
+        /// Bytes that the record needs.
         needed: u64,
         /// Bytes that are left under the stated maximum; 0 if the other half may not be overwritten yet.
         left: u64,
     },
-    /// No epoch is left to label a write with. All that was acknowledged is durable and can be read.
+    /// No epoch is left to label a write with. Everything acknowledged is durable and can be read.
     OutOfEpochs {
-        /// The last one.
+        /// The last epoch.
         last: Epoch,
     },
-    /// An epoch did not become durable in the time that its waiter had. It may become so yet.
+    /// An epoch did not become durable in the time that its waiter allowed. It may still become durable.
     Late {
         /// The epoch.
         epoch: Epoch,
-        /// How long it was waited for.
+        /// How long the wait took.
         waited: Duration,
-        /// What it waits for itself.
+        /// What the end of the epoch itself waits for.
         why: String,
     },
-    /// A thread that durability rests on has panicked.
+    /// A thread that durability depends on has panicked.
     Died {
-        /// Which.
+        /// The thread.
         thread: &'static str,
-        /// Its last words.
+        /// The message of its panic.
         why: String,
     },
 }
 
 impl MediumError {
-    /// Wraps what the operating system said: a full disk or quota becomes [`MediumError::NoSpace`], and a path through
-    /// what is no folder [`MediumError::Foreign`].
+    /// Wraps an error of the operating system: a full disk or quota becomes [`MediumError::NoSpace`], and a path
+    /// through something that is no folder becomes [`MediumError::Foreign`].
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -170,8 +170,8 @@ impl MediumError {
         }
     }
 
-    /// Like [`MediumError::io`], for an attempt to open or create something for writing: a refusal of the permission,
-    /// or a file system mounted for reading alone, becomes [`MediumError::ReadOnly`].
+    /// Like [`MediumError::io`], for an attempt to open or create something for writing. A refusal of permission, or a
+    /// file system mounted read-only, becomes [`MediumError::ReadOnly`].
     pub fn opening_to_write(doing: &'static str, path: &Path, source: io::Error) -> MediumError {
         match source.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -181,7 +181,7 @@ impl MediumError {
         }
     }
 
-    /// Wraps what opening a file has met, for writing as [`MediumError::opening_to_write`].
+    /// Wraps an error of opening a file; for writing, as [`MediumError::opening_to_write`].
     pub fn opening(path: &Path, to_write: bool, source: io::Error) -> MediumError {
         match to_write {
             true => MediumError::opening_to_write("opening", path, source),
@@ -189,18 +189,18 @@ impl MediumError {
         }
     }
 
-    /// What a thread died of.
+    /// The error for a thread that panicked.
     pub fn died(thread: &'static str, panic: &(dyn Any + Send)) -> MediumError {
         let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         MediumError::Died { thread, why: words.unwrap_or("a panic without words").into() }
     }
 
-    /// Whether the failure was for want of space, so that the same call may succeed once there is some.
+    /// Whether the cause is a lack of space, so that the same call may succeed once there is some.
     pub fn is_no_space(&self) -> bool {
         matches!(self, MediumError::NoSpace { .. })
     }
 
-    /// Whether a checkpoint is what is missing.
+    /// Whether a checkpoint resolves the error.
     pub fn is_log_full(&self) -> bool {
         matches!(self, MediumError::LogFull { .. })
     }
@@ -251,7 +251,7 @@ impl fmt::Display for MediumError {
     }
 }
 
-/// Who has the database open, and what to do about it.
+/// Writes which process has the database open, and what to do about it.
 fn locked(f: &mut fmt::Formatter<'_>, path: &Path, holder: Option<u32>) -> fmt::Result {
     let path = path.display();
     match holder {

@@ -1,6 +1,6 @@
-//! How a line leaves the cache: which instruction this CPU has, and the fence that waits for it.
+//! How a line leaves the cache: which flush instruction this CPU has, and the fence that waits for it.
 //!
-//! Stable Rust has an intrinsic for neither `clwb` nor `clflushopt`; the folder holds a few lines of assembly for each.
+//! Stable Rust has no intrinsic for `clwb` or `clflushopt`; the folder has a few lines of assembly for each.
 
 #[cfg(any(miri, not(target_arch = "x86_64")))]
 mod portable;
@@ -14,15 +14,15 @@ use x86_64 as machine;
 
 use crate::word::Word;
 
-/// The instruction that starts the write-back of a line. An enum and not a type: a predicted branch beside a flush of a
-/// hundred nanoseconds costs nothing, and one `Mapped` serves them all.
+/// The instruction that starts the write-back of a line. An enum rather than a type parameter: a predicted branch
+/// beside a flush of a hundred nanoseconds costs nothing, and one `Mapped` covers all instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flush {
     /// Keeps the line in the cache where the CPU can.
     Clwb,
     /// Evicts the line.
     Clflushopt,
-    /// Evicts the line; the oldest.
+    /// Evicts the line; the oldest instruction.
     Clflush,
     /// Cleans the line to the point of persistence (`dc cvap`, ARM).
     DcCvap,
@@ -31,7 +31,7 @@ pub enum Flush {
 }
 
 impl Flush {
-    /// The best this CPU has.
+    /// The best instruction of this CPU.
     pub fn detect() -> Self {
         machine::detect()
     }
@@ -51,7 +51,7 @@ impl Flush {
     }
 }
 
-/// Spins for so many nanoseconds, without `pause`, whose granularity would show at 50 ns.
+/// Spins for `ns` nanoseconds, without `pause`, whose granularity would show at 50 ns.
 #[inline]
 pub(crate) fn spin(ns: u32) {
     machine::spin(ns);

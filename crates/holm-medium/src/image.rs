@@ -1,7 +1,8 @@
-//! The cache's view of everything durable: two regions of words, and the checked way from a location to a reference.
+//! The cache's view of everything durable: two regions of words, and the checked conversion of a location to a
+//! reference.
 //!
-//! One of the rooms where `unsafe` may stand: `at` turns an offset into a reference, after it has checked bounds and
-//! alignment, for types that are made of words only.
+//! `unsafe` is allowed in this file: `at` turns an offset into a reference, after it has checked bounds and alignment,
+//! for types that consist of words only.
 
 use crate::loc::{Area, LINE, Loc, parts};
 use crate::persistent::Persistent;
@@ -9,18 +10,18 @@ use crate::region::Region;
 use crate::smaps::{self, Mapping};
 use crate::word::{Scratch, Word};
 
-/// Leaf blocks and records, wherever they rest.
+/// Leaf blocks and records, whatever makes them durable.
 pub struct Image {
     areas: [Region; 2],
 }
 
 impl Image {
-    /// From the two areas' memory.
+    /// An image of the memory of two areas.
     pub fn new(leaves: Region, records: Region) -> Self {
         Image { areas: [leaves, records] }
     }
 
-    /// Zeroed heap memory of fixed sizes.
+    /// Zeroed heap memory of fixed sizes, in bytes.
     pub fn heap(leaves: usize, records: usize) -> Self {
         Image::new(Region::heap(leaves), Region::heap(records))
     }
@@ -31,15 +32,15 @@ impl Image {
         &self.areas[area as usize]
     }
 
-    /// How much of both areas is resident, and in large pages; nothing of memory on the heap, and `None` where the
-    /// kernel does not tell. Walks the page tables of the process.
+    /// How much of both areas is resident, and how much of that is in large pages. Zero for memory on the heap, `None`
+    /// where the kernel does not report it. Walks the page tables of the process.
     pub fn mapping(&self) -> Option<Mapping> {
         let ranges: Vec<_> = self.areas.iter().filter_map(Region::addresses).collect();
         if ranges.is_empty() { None } else { smaps::read(&ranges) }
     }
 
-    /// The `T` that lies there; `None` where none can: to a reader that raced this means "restart", to recovery
-    /// "corrupt".
+    /// The `T` at a location; `None` where none can lie. A reader that raced restarts on `None`, and recovery reports
+    /// corruption. O(1).
     #[inline]
     pub fn at<T: Persistent>(&self, loc: Loc<T>) -> Option<&T> {
         let (area, offset) = parts(loc.bits());
@@ -53,7 +54,7 @@ impl Image {
         Some(unsafe { &*region.base().cast::<u8>().add(offset as usize).cast::<T>() })
     }
 
-    /// `count` words from there on; `None` where they do not fit.
+    /// The `count` words from a location on; `None` where they do not fit.
     #[inline]
     pub fn words(&self, loc: u64, count: usize) -> Option<&[Word]> {
         let (area, offset) = parts(loc);
@@ -68,7 +69,7 @@ impl Image {
     /// The location of a word of this image.
     ///
     /// # Panics
-    /// If the word belongs to another image: a bug in the caller, and one that would flush the wrong line.
+    /// If the word belongs to another image: this is a bug of the caller that would flush the wrong line.
     #[inline]
     pub fn locate(&self, word: &Word) -> u64 {
         self.locate_address(std::ptr::from_ref(word) as usize)
@@ -80,7 +81,7 @@ impl Image {
         self.locate_address(std::ptr::from_ref(word) as usize)
     }
 
-    /// The location of the first byte of something in this image.
+    /// The location of the first byte of a value in this image.
     #[inline]
     pub fn locate_any<T: Persistent>(&self, what: &T) -> u64 {
         self.locate_address(std::ptr::from_ref(what) as usize)
@@ -95,12 +96,12 @@ impl Image {
         Area::Records.at(offset)
     }
 
-    /// The first line and the number of lines that something touches.
+    /// The first line and the number of lines that a value touches.
     #[inline]
     pub fn lines_of<T: Persistent>(&self, what: &T) -> (u64, u64) {
         let first = self.locate_any(what);
         if size_of::<T>() <= align_of::<T>().min(LINE as usize) {
-            // Known to whoever compiles: a word, which is what most operations mark a line by.
+            // Known at compile time for a word, which is how most operations mark a line.
             return (first / LINE, 1);
         }
         let last = first + (size_of::<T>() as u64).max(1) - 1;

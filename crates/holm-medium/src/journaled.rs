@@ -1,10 +1,11 @@
-//! Ordinary files: an image of two data files, and an epoch log for the loss of power.
+//! The medium on ordinary files: an image of two data files, and an epoch log that survives the loss of power.
 //!
 //! *Shared* (the default): the image is a shared mapping. A store is in the page cache at once, so the death of the
-//! process loses nothing; the kernel may write any page back at any time and evict cold ones, so data may exceed
-//! memory. That is the model of persistent memory, and asks for a design that is durable per epoch. *Private*:
-//! anonymous memory of which nothing reaches the files but through the log and the checkpoint, so every design is
-//! crash-consistent on it; data must fit into memory, and the death of the process costs what the loss of power costs.
+//! process loses nothing. The kernel may write any page back at any time and evict cold ones, so data may exceed
+//! memory. That is the model of persistent memory, and needs a design that is durable per epoch.
+//!
+//! *Private*: the image is anonymous memory, and only the log and the checkpoint write to the files. Every design is
+//! crash-consistent on it. Data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
 //! The folder: `open.rs` and `settle.rs` decide what a crash has left, `group_commit.rs` writes the log,
 //! `checkpoint.rs` empties it when `due.rs` says so, `background.rs` runs the threads. Here: the medium itself, and how
@@ -37,20 +38,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 use touched::Touched;
 
-/// Beyond this a leaf area is allocated in small pages: one dirty line of a large page writes 2 MiB, and leaves are
-/// written at random. About three million records' leaves.
+/// A leaf area beyond this size grows in small pages: one dirty line of a large page writes 2 MiB, and leaves are
+/// written at random. This is about the leaves of three million records.
 const LARGE_LEAVES: u64 = 64 << 20;
 
-/// Bytes behind the frontier of the records in which threads are still at work with their pieces of it.
+/// Bytes behind the frontier of the records in which threads still fill the space that they have taken.
 const STILL_FILLED: u64 = 4 << 20;
 
-/// Pages of the smallest extent; a small database is small.
+/// Bytes of the smallest extent: a small database stays small.
 const SMALL_EXTENT: u64 = 64 << 10;
 
-/// What the background threads have done so far.
+/// Counters of the log, of growth and of checkpoints, since open.
 #[derive(Debug, Default)]
 pub struct JournalCounters {
-    /// Times a writer met the end of what was preallocated, and grew the file itself.
+    /// Times that a writer reached the end of the preallocated space, and grew the file itself.
     pub grow_stalls: AtomicU64,
     /// Bytes of extents allocated since open.
     pub bytes_grown: AtomicU64,
@@ -62,9 +63,9 @@ pub struct JournalCounters {
     pub largest_log_record: AtomicU64,
     /// Checkpoints finished.
     pub checkpoints: AtomicU64,
-    /// Bytes of distinct pages that hold lines logged since the checkpoint before, over all checkpoints.
+    /// Bytes of distinct pages that hold lines logged since the previous checkpoint, summed over all checkpoints.
     pub write_back_bytes: AtomicU64,
-    /// The longest wait for an epoch's operations to unpin, in nanoseconds.
+    /// The longest wait for the operations of an epoch to unpin, in nanoseconds.
     pub longest_pin_wait_ns: AtomicU64,
     /// The longest write and sync of an epoch's record, in nanoseconds.
     pub longest_sync_ns: AtomicU64,
@@ -78,18 +79,18 @@ pub struct Journaled {
     pub(crate) files: [Box<dyn VfsFile>; 2],
     pub(crate) kind: ImageKind,
     pub(crate) counters: Arc<JournalCounters>,
-    /// Serialises growth; what it guards is the length of each file.
+    /// Serialises growth; guards the length of each file.
     growth: Mutex<[u64; 2]>,
     /// The most bytes that each area may have.
     limits: [u64; 2],
-    /// How far each area is in use, for preallocation ahead of it.
+    /// How far each area is in use: preallocation runs ahead of this.
     used: [AtomicU64; 2],
     /// How far the write-back of records has been started.
     behind: AtomicU64,
     wakeup: Arc<Wakeup>,
 }
 
-/// Wakes a thread that looks after something.
+/// A flag and its condvar: wakes a background thread.
 #[derive(Default)]
 pub(crate) struct Wakeup {
     notified: Mutex<bool>,
@@ -102,7 +103,7 @@ impl Wakeup {
         self.condvar.notify_all();
     }
 
-    /// Sleeps until somebody rings, or for so long.
+    /// Sleeps until a thread notifies, or for at most the given time.
     pub(crate) fn wait(&self, at_most: Duration) {
         let mut notified = self.lock();
         if !*notified {
@@ -158,7 +159,7 @@ impl Journaled {
         &self.wakeup
     }
 
-    /// What the background threads have done so far.
+    /// The counters since open.
     pub fn counters(&self) -> &Arc<JournalCounters> {
         &self.counters
     }
@@ -176,18 +177,19 @@ impl Journaled {
         Ok(sum)
     }
 
-    /// An extent: a small one, or as much again as is kept ready; whole large pages once the area has one.
+    /// The length after the next extent: a small extent, or as much as is preallocated ahead. Whole large pages once
+    /// the area has one.
     fn next_len(old: u64, least: u64) -> u64 {
         let len = least.max(old + Self::lookahead(old).max(SMALL_EXTENT));
         let unit = if len > LARGE_PAGE as u64 { LARGE_PAGE as u64 } else { SMALL_EXTENT };
         len.next_multiple_of(unit)
     }
 
-    /// Makes `len` bytes of an area accessible, on disk first: a full disk is found here, as an error, never as a
-    /// fault.
+    /// Makes `least` bytes of an area accessible, on disk first: a full disk is found here, as an error, and never as
+    /// a fault.
     pub(crate) fn grow_to(&self, area: Area, least: u64) -> Result<()> {
         if self.image.area(area).backing() == Backing::FileReadOnly {
-            // Only looked at: what a rebuild needs to add stays in memory.
+            // Opened to read only: what a rebuild adds stays in memory.
             let grown = self.image.area(area).grow(least.next_multiple_of(4096) as usize, None);
             return grown.map_err(|error| MediumError::io("growing", &area_path(&self.dir, area), error));
         }
@@ -199,7 +201,7 @@ impl Journaled {
         let path = area_path(&self.dir, area);
         let io = |error| MediumError::io("growing", &path, error);
         let region = self.image.area(area);
-        // Not what the address space was rounded up to: a limit is what it was said to be.
+        // The limit is the exact capacity, not the rounded size of the reserved address space.
         let limit = self.limits[area as usize].min(region.reserved() as u64);
         let len = Self::next_len(old, least).min(limit);
         if len < least {
@@ -219,7 +221,8 @@ impl Journaled {
             let from = old.next_multiple_of(LARGE_PAGE as u64);
             let upto = len / LARGE_PAGE as u64 * LARGE_PAGE as u64;
             if large && from < upto {
-                // Refused, the pages are allocated small below; that costs time and nothing else.
+                // If the kernel refuses, the pages are prefaulted as small ones below; that costs time and nothing
+                // else.
                 let _ = region.prefault_large(from as usize, (upto - from) as usize, fd);
             }
             region.open_up(len as usize, Some(fd)).map_err(io)?;
@@ -228,7 +231,7 @@ impl Journaled {
         region.grow(len as usize, fd).map_err(io)
     }
 
-    /// Preallocates ahead of the frontiers: called by the preallocator.
+    /// Preallocates ahead of the frontiers; the preallocating thread calls it.
     pub(crate) fn preallocate(&self) -> Result<()> {
         for area in Area::ALL {
             let used = self.used[area as usize].load(Relaxed);
@@ -240,8 +243,8 @@ impl Journaled {
         Ok(())
     }
 
-    /// Starts the write-back of records that the frontier has left behind: their pages are full, and will be written
-    /// anyway. What is dirty when a process dies, the next open has to wait for.
+    /// Starts the write-back of records that the frontier has passed: their pages are full, and will be written
+    /// anyway. The next open has to wait for whatever is dirty when a process dies.
     pub(crate) fn write_behind(&self) -> Result<()> {
         let (file, used) = (&self.files[Area::Records as usize], self.used[Area::Records as usize].load(Relaxed));
         let Some(fd) = file.fd().filter(|_| self.kind == ImageKind::Shared) else { return Ok(()) };
@@ -254,16 +257,16 @@ impl Journaled {
         Ok(())
     }
 
-    /// How much is kept ready: what writers use while an extent is allocated, and not more, for it lies idle once they
+    /// How much is preallocated: what writers use while an extent is made, and no more, since it is unused once they
     /// stop. An eighth of a small area; 2 MiB; a 32nd of a large one, up to 16 MiB.
     fn lookahead(used: u64) -> u64 {
         let most = (used / 32).clamp(LARGE_PAGE as u64, 16 << 20);
         (used / 8).clamp(SMALL_EXTENT / 2, most)
     }
 
-    /// Gives back what was preallocated and never used: once closed, when nobody stores or reads any more, for a load
-    /// behind the end of a mapped file is a fault. No further than the superblock says, for a file shorter than that is
-    /// damaged. Where it fails, or the process dies before, whoever opens next does it.
+    /// Releases what was preallocated and never used. Call it once closed, when no thread stores or reads any more: a
+    /// load beyond the end of a mapped file is a fault. It never cuts below the length in the superblock, since a
+    /// shorter file counts as damaged. If it fails, or the process dies before, the next open does it.
     pub(crate) fn shrink(&self, lengths: [u64; 2]) {
         for ((file, area), keep) in self.files.iter().zip(Area::ALL).zip(lengths) {
             let cut = file.len().and_then(|len| if len > keep { file.set_len(keep) } else { Ok(()) });
@@ -282,11 +285,11 @@ impl Journaled {
         }
     }
 
-    /// Brings the image's bytes into the data files and syncs them. Of a shared mapping the kernel knows them already;
-    /// of a simulated file it is told here.
+    /// Brings the bytes of the image into the data files and syncs them. The kernel already has the bytes of a shared
+    /// mapping; a simulated file receives them here.
     ///
-    /// Both are tried, whatever becomes of the first: the kernel reports a failure of each once, and one that is left
-    /// unasked for would be the next open's.
+    /// Both files are synced even if the first sync fails: the kernel reports a failure of each once, and a report
+    /// that is not collected here would reach the next open.
     pub(crate) fn sync_data(&self) -> Result<()> {
         let each = self.files.iter().zip(Area::ALL).map(|(file, area)| {
             let told = self.kind == ImageKind::Shared && file.fd().is_none();
@@ -298,8 +301,8 @@ impl Journaled {
         each.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// After recovery: all that was restored and scrubbed, durable in the data files. Of a private image every byte is
-    /// written, for nothing says which ones the log had.
+    /// After recovery: makes all that was restored and scrubbed durable in the data files. Of a private image every
+    /// byte is written, since nothing records which bytes the log had.
     pub(crate) fn sync_recovered(&self) -> Result<()> {
         if self.kind == ImageKind::Private {
             for (file, area) in self.files.iter().zip(Area::ALL) {
@@ -310,7 +313,7 @@ impl Journaled {
         self.sync_data()
     }
 
-    /// How long the files are.
+    /// The lengths of the files, in bytes.
     pub(crate) fn lengths(&self) -> Result<[u64; 2]> {
         let mut both = [0; 2];
         for (len, (file, area)) in both.iter_mut().zip(self.files.iter().zip(Area::ALL)) {
@@ -319,7 +322,7 @@ impl Journaled {
         Ok(both)
     }
 
-    /// Which files these are.
+    /// The identities of the files.
     pub(crate) fn identities(&self) -> Result<[Identity; 2]> {
         let mut both = [Identity::default(); 2];
         for (identity, (file, area)) in both.iter_mut().zip(self.files.iter().zip(Area::ALL)) {
@@ -329,8 +332,8 @@ impl Journaled {
         Ok(both)
     }
 
-    /// For files that cannot be mapped: writes the pages that differ. Those beyond the file's end go nowhere, as they
-    /// would with a mapping.
+    /// For files that cannot be mapped: writes the pages that differ. Pages beyond the end of the file are dropped, as
+    /// they would be with a mapping.
     fn write_pages(&self, file: &dyn VfsFile, area: Area) -> std::io::Result<()> {
         let len = file.len()?.min(self.image.area(area).len() as u64);
         let mut old = vec![0u8; 4096];
@@ -371,7 +374,7 @@ impl Medium for Journaled {
     fn write_again(&self, places: &[(u64, u64)]) -> Result<()> {
         let mut pages = Touched::default();
         for (loc, bytes) in places {
-            // What leads outside is damage, which others tell.
+            // A place outside the image is damage, which other checks report.
             if self.image.words(*loc, (*bytes / 8) as usize).is_some() {
                 pages.mark(*loc, *bytes);
             }
@@ -390,7 +393,7 @@ impl Medium for Journaled {
     }
 }
 
-/// What the region of an area is made of, for a kind of image and a kind of file.
+/// The backing of an area's region, for a kind of image and a kind of file.
 pub(crate) fn backing(kind: ImageKind, file: &dyn VfsFile, read_only: bool) -> Backing {
     match (kind, file.fd().is_some(), read_only) {
         (_, false, _) => Backing::Heap,

@@ -1,9 +1,9 @@
-//! Where Holm's bytes rest.
+//! The storage layer of Holm: mapped areas, the capability to write to them, epochs, and the epoch log.
 //!
-//! The vocabulary: a [`Word`] is eight durable bytes; a [`Loc`] says where something lies; an [`Image`] is the cache's
-//! view of it all; a [`WriteHandle`] is the right to write; a [`Medium`] sees every write, flush and fence; the
-//! [`Clock`] labels operations with epochs; a [`Storage`] is a medium with its clock and its free space. This crate
-//! knows nothing of trees.
+//! A [`Word`] is eight durable bytes. A [`Loc`] is a typed offset in an [`Image`], which is the cache's view of both
+//! areas. A [`WriteHandle`] is the capability to write, lent for one call. A [`Medium`] sees each write, flush and
+//! fence. The [`Clock`] labels operations with epochs. A [`Storage`] combines a medium with its clock and its free
+//! space. This crate knows nothing of trees.
 #![deny(unsafe_code)]
 
 mod backpressure;

@@ -1,44 +1,44 @@
-//! Where something lies in an image: an offset with a type, never an address.
+//! [`Loc`], a place in an image: an offset with a type, never an address.
 //!
-//! An image has two areas, each growing from its own zero: leaf blocks, and records. A location names area and offset
-//! in one word of 47 bits, so that images open at any address, and two areas may grow without knowing of each other.
+//! An image has two areas, leaf blocks and records, and each grows from its own offset zero. A location holds area and
+//! offset in one word of 47 bits. Images thus open at any address, and each area grows without regard to the other.
 
 use std::marker::PhantomData;
 
-/// Bytes of a cache line: the unit of write-back.
+/// Bytes of a cache line, the unit of write-back.
 pub const LINE: u64 = 64;
 
-/// The bit of a location that names the area; offsets within an area stay below it (64 TiB).
+/// The bit of a location that selects the area. Offsets within an area are below it (64 TiB).
 const AREA_BIT: u32 = 46;
 
 /// The two areas of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Area {
-    /// Leaf blocks; the first line of block 0 belongs to the storage.
+    /// Leaf blocks. Block 0 is the header of the storage.
     Leaves,
-    /// Keys and values out of line.
+    /// Keys and values that lie outside leaves.
     Records,
 }
 
 impl Area {
-    /// Both, in the order of their files.
+    /// Both areas, in the order of their files.
     pub const ALL: [Area; 2] = [Area::Leaves, Area::Records];
 
-    /// The location of a byte of this area.
+    /// The location of the byte at `offset` in this area.
     #[inline]
     pub const fn at(self, offset: u64) -> u64 {
         offset | (self as u64) << AREA_BIT
     }
 }
 
-/// Area and offset of a location.
+/// The area and the offset of a location.
 #[inline]
 pub const fn parts(loc: u64) -> (Area, u64) {
     let area = if loc >> AREA_BIT & 1 == 0 { Area::Leaves } else { Area::Records };
     (area, loc & ((1 << AREA_BIT) - 1))
 }
 
-/// Where a `T` lies. Zero is null.
+/// The place of a `T` in an image. Zero is null.
 pub struct Loc<T>(u64, PhantomData<fn() -> T>);
 
 impl<T> Clone for Loc<T> {
@@ -60,16 +60,16 @@ impl<T> std::fmt::Debug for Loc<T> {
 }
 
 impl<T> Loc<T> {
-    /// No place at all.
+    /// The null location.
     pub const NULL: Self = Loc(0, PhantomData);
 
-    /// From the bits that [`Loc::bits`] gave; any bits may be given, the image checks them.
+    /// A location from the bits that [`Loc::bits`] returned. Any bits are accepted here; the image checks them.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Loc(bits, PhantomData)
     }
 
-    /// A byte of an area.
+    /// The location of the byte at `offset` in an area.
     #[inline]
     pub const fn new(area: Area, offset: u64) -> Self {
         Loc(area.at(offset), PhantomData)

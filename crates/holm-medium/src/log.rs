@@ -1,19 +1,19 @@
 //! The epoch log: two files, written in turn, that make acknowledged epochs survive the loss of power.
 //!
-//! A *half* is a file of zeros written through and then overwritten, so that a sync has no metadata to write. Records
-//! are appended from its beginning, each whole pages long, one write each, durable when [`Log::append`] returns. When
-//! a checkpoint begins the log is *switched* to the other half; when the checkpoint's superblock is durable the old
-//! half is *released*. So a checkpoint never waits for the log nor the log for a checkpoint, as long as one half
-//! suffices for the time that a checkpoint takes.
+//! A *half* is a file that is first filled with zeros and then overwritten, so that a sync has no metadata to write.
+//! Records are appended from its beginning. Each is a number of whole pages, takes one write, and is durable when
+//! [`Log::append`] returns. When a checkpoint begins the log is *switched* to the other half. When the checkpoint's
+//! superblock is durable the old half is *released*. The checkpoint never waits for the log, nor the log for the
+//! checkpoint, as long as one half suffices for the duration of a checkpoint.
 //!
-//! Records carry the *pass*, which rises with every switch, so what an older pass left in a half is never taken for
-//! new, and a *sequence* that runs on across halves, so a missing record is noticed. The log always begins a session
-//! in a half that holds nothing of the present pass: see [`Position::fresh_start`]. And they carry the *reach*, behind
-//! which no record of this pass ends unless an earlier one has said so: whoever looks for a record behind damage need
-//! not search the whole of two large files.
+//! Records carry the *pass*, which rises with every switch, so recovery never takes for new what an older pass left in
+//! a half. They carry a *sequence* that continues across halves, so recovery notices a missing record. The log always
+//! begins a session in a half that holds nothing of the present pass: see [`Position::fresh_start`]. Records also
+//! carry the *reach*: no record of this pass ends behind it, unless an earlier record has raised it. A search for a
+//! record behind damage thus does not need to read the whole of two large files.
 //!
-//! No threads here, and no decision when to checkpoint: those belong to the journaled medium. A half is never written
-//! after an error that leaves its contents in doubt; the log is then poisoned.
+//! This module has no threads, and does not decide when to take a checkpoint: both belong to the journaled medium. A
+//! half is never written after an error that leaves its contents in doubt; the log is then poisoned.
 
 #![forbid(unsafe_code)]
 
@@ -37,14 +37,14 @@ const HALVES: usize = 2;
 /// The largest maximum of a half, in bytes: pages are counted in 31 bits.
 const LARGEST_HALF: u64 = PAGE << 31;
 
-/// How far a pass reaches before any record of it says more.
+/// The reach of a pass before any record of it raises it, in bytes.
 pub(crate) const FIRST_REACH: u64 = 16 << 20;
 
-/// A record that leaves less than this of the reach raises it. So damage passes for the tail only if it hits every
-/// record that begins within so many bytes of it.
+/// A record that leaves less than this of the reach, in bytes, raises it. Damage can therefore pass for the tail only
+/// if it hits every record that begins within this distance.
 const LEAST_REACH: u64 = 8 << 20;
 
-/// Where a replay begins, as the superblock remembers it: the beginning of a half.
+/// Where a replay begins, as the superblock stores it: the beginning of a half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogStart {
     /// Which half: 0 or 1.
@@ -70,20 +70,20 @@ impl LogStart {
 pub struct Position {
     /// Which half: 0 or 1.
     pub half: u8,
-    /// The pass of the record to come.
+    /// The pass of the next record.
     pub pass: u64,
-    /// The sequence of the record to come.
+    /// The sequence of the next record.
     pub sequence: u64,
-    /// Where in the half it will lie, in bytes; a multiple of the page.
+    /// Offset of the next record in the half, in bytes; a multiple of the page.
     pub offset: u64,
 }
 
 impl Position {
-    /// Where a session goes on after a replay that ended here: at the beginning of the other half, two passes on. A
-    /// torn tail is thus never written over in its own pass, and what follows it can never be mistaken for its
-    /// continuation. Two, because the log may have been switched just before: then the torn record of the next pass
-    /// lies where this session begins. Usable once everything replayed is durable in the data files and a superblock
-    /// with this start is.
+    /// Where a session continues after a replay that ended here: at the beginning of the other half, two passes on. A
+    /// torn tail is thus never overwritten in its own pass, and what follows it is never mistaken for its
+    /// continuation. It is two passes since the log may have been switched just before: the torn record of the next
+    /// pass then lies where this session begins. Usable once everything replayed is durable in the data files and a
+    /// superblock with this start is durable.
     pub fn fresh_start(&self) -> LogStart {
         self.after_passes(2)
     }
@@ -93,14 +93,14 @@ impl Position {
     }
 }
 
-/// How a log is kept.
+/// The options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// Bytes of a half at creation; rounded up to pages.
     pub initial: u64,
     /// Bytes that a half may grow to; at most 8 TiB. A single record that is larger gets a half to itself.
     pub maximum: u64,
-    /// Whether to write past the page cache where the file system allows it.
+    /// Whether to bypass the page cache where the file system allows it.
     pub direct: bool,
 }
 
@@ -124,17 +124,18 @@ pub struct Log {
     halves: [Half; HALVES],
     start: LogStart,
     at: Position,
-    /// No record of this pass ends behind this, or on the page before it, unless one that is durable says so.
+    /// No record of this pass ends behind this, or on the page before it, unless a durable record says so.
     reach: u64,
-    /// Whether the half that is not written holds records that no durable superblock has left behind.
+    /// Whether the half that is not being written holds records that recovery still needs, because no durable
+    /// superblock names a later start.
     other_needed: bool,
     options: LogOptions,
     poisoned: Option<String>,
 }
 
 impl Log {
-    /// Makes both halves in `dir`, durably with their names, and opens the log at [`LogStart::FIRST`]. Halves that lie
-    /// there are overwritten, so only a directory without a superblock may be given.
+    /// Creates both halves in `dir`, durable with their names, and opens the log at [`LogStart::FIRST`]. Existing
+    /// halves are overwritten, so the directory must not have a superblock.
     ///
     /// # Errors
     ///
@@ -146,13 +147,13 @@ impl Log {
             make_half(vfs, &path, options.initial)
                 .map_err(|e| MediumError::opening_to_write("creating a log half", &path, e))?;
         }
-        // Crash here: a superblock that names a log whose files have no names. So names first.
+        // Names first: otherwise a crash leaves a superblock that refers to a log whose files have no names.
         vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))?;
         Log::open(vfs, dir, uuid, LogStart::FIRST, options)
     }
 
-    /// Opens the log to be written from `start`, which the durable superblock must say before anything is appended. The
-    /// half must be one in which nothing of that pass was written yet: that of a new or cleanly closed database, or
+    /// Opens the log to be written from `start`, which the durable superblock must name before anything is appended.
+    /// The half must hold nothing of that pass yet: that of a new or cleanly closed database, or
     /// [`Position::fresh_start`].
     ///
     /// # Errors
@@ -170,7 +171,7 @@ impl Log {
 
     fn refuse_an_unread_half(&self, vfs: &dyn Vfs) -> Result<()> {
         let path = &self.active().path;
-        // Through a handle of its own: the one for writing may ask for aligned memory.
+        // Through a handle of its own: the one for writing may require aligned memory.
         let file = vfs.open(path, How::READ).map_err(|e| MediumError::io("opening a log half", path, e))?;
         let mut raw = [0; epoch_record::HEADER];
         read_exact_at(&*file, &mut raw, 0).map_err(|e| MediumError::io("reading a log half", path, e))?;
@@ -178,7 +179,7 @@ impl Log {
         if !header.belongs(&self.uuid, self.at.half, 0) || header.pass < self.at.pass {
             return Ok(());
         }
-        // Damage to what an older pass has left says nothing: a record is one only if it is whole.
+        // Damage to what an older pass has left is irrelevant: only a complete record is a record.
         let len = file.len().map_err(|e| MediumError::io("measuring a log half", path, e))?;
         let mut body = vec![0; u64::from(header.body).min(len - epoch_record::HEADER as u64) as usize];
         read_exact_at(&*file, &mut body, epoch_record::HEADER as u64)
@@ -189,8 +190,10 @@ impl Log {
         }
     }
 
-    /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows, and
-    /// beyond it for a single record that would fit nowhere else: an epoch of large values is one record.
+    /// Appends a record and returns when it is durable. Grows the half, by doubling, where the maximum allows. It
+    /// grows beyond the maximum for a single record that would fit nowhere else: an epoch of large values is one
+    /// record. Without growth this costs one write, and one sync unless writes are direct. A record that the reach
+    /// does not cover costs this twice.
     ///
     /// # Errors
     ///
@@ -209,7 +212,7 @@ impl Log {
         let is_far = self.at.offset + bytes + PAGE > self.reach;
         let end = self.at.offset + bytes + if is_far { PAGE } else { 0 };
         if end > self.active().capacity {
-            // A record larger than any half may be has one to itself: a value of a gigabyte is one record.
+            // A record larger than the maximum of a half has a half to itself: a value of a gigabyte is one record.
             if end > self.options.maximum && self.at.offset > 0 {
                 let left = self.options.maximum.saturating_sub(self.at.offset);
                 return Err(MediumError::LogFull { path: self.active().path.clone(), needed: bytes, left });
@@ -217,7 +220,8 @@ impl Log {
             self.grow(end)?;
         }
         if is_far {
-            // Crash before it is durable: the large record would lie where nobody looks behind damage.
+            // Before the large record: otherwise a crash leaves it, whole or torn, where no search behind damage
+            // reads.
             self.put(&mut EpochRecord::new(), end + FIRST_REACH)?;
         }
         let end = self.at.offset + bytes;
@@ -234,7 +238,7 @@ impl Log {
             let error = self.fail_writing("writing a log record", error);
             return Err(if error.is_no_space() { self.blank().err().unwrap_or(error) } else { error });
         }
-        // Crash before this line: the record is torn or missing, and nobody was told that it is durable.
+        // A crash before this line leaves the record torn or missing, and nothing has reported it as durable.
         if !half.direct
             && let Err(error) = half.file.sync_data()
         {
@@ -246,8 +250,8 @@ impl Log {
         Ok(())
     }
 
-    /// Makes room up to `needed` bytes at least. The zeros are durable before any record lies among them, so that a
-    /// record's own sync never has the file's length to write as well.
+    /// Makes room for at least `needed` bytes. The zeros are durable before any record lies among them, so that the
+    /// sync of a record never has to write the length of the file as well.
     fn grow(&mut self, needed: u64) -> Result<()> {
         let maximum = self.options.maximum.max(needed);
         let half = &mut self.halves[usize::from(self.at.half)];
@@ -255,8 +259,8 @@ impl Log {
         let least = needed.next_multiple_of(PAGE);
         let mut new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(PAGE);
         let reserved = half.file.allocate(old, new - old).or_else(|error| {
-            // No room to double, perhaps enough for this record. What was reserved in part is given back; where that
-            // fails the file is longer than is used, and nothing else.
+            // No space to double, perhaps enough for this record. The partial reservation is released; if that fails,
+            // the file is longer than needed, and nothing else is wrong.
             let _ = half.file.set_len(old);
             new = if new > least && is_full(&error) { least } else { return Err(error) };
             half.file.allocate(old, new - old).inspect_err(|_| drop(half.file.set_len(old)))
@@ -271,8 +275,8 @@ impl Log {
         Ok(())
     }
 
-    /// After a record could not be written whole for want of space: nothing at its place may be taken for it. It may
-    /// come to lie in the other half, and a crash would find its sequence twice.
+    /// Runs after a record could not be written completely for lack of space: nothing in its place may be taken for
+    /// it. The record may later go to the other half, and after a crash recovery would find its sequence twice.
     fn blank(&mut self) -> Result<()> {
         let half = &self.halves[usize::from(self.at.half)];
         if let Err(error) = zero_fill(&*half.file, self.at.offset, self.at.offset + PAGE) {
@@ -286,15 +290,15 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on in the other half, in the next pass, and says where: what a checkpoint's superblock will name. Writes
-    /// nothing. The old half stays needed until [`Log::release`].
+    /// Switches to the other half, in the next pass, and returns its start, which the checkpoint's superblock names.
+    /// Writes nothing. The old half stays needed until [`Log::release`].
     ///
     /// # Errors
     ///
     /// [`MediumError::LogFull`] if the other half was not released. [`MediumError::Poisoned`].
     pub fn switch(&mut self) -> Result<LogStart> {
         self.refuse_if_poisoned()?;
-        // Crash after overwriting a half still needed: epochs lost that were acknowledged and not yet checkpointed.
+        // A crash after overwriting a needed half would lose epochs that were acknowledged and not yet checkpointed.
         if self.other_needed {
             return Err(MediumError::LogFull { path: self.inactive().path.clone(), needed: PAGE, left: 0 });
         }
@@ -305,8 +309,8 @@ impl Log {
         Ok(self.start)
     }
 
-    /// Allows the half that is not being written to be overwritten. To be called once the superblock that names
-    /// [`Log::start`] is durable, never before.
+    /// Allows the half that is not being written to be overwritten. Call it only once the superblock that names
+    /// [`Log::start`] is durable.
     pub fn release(&mut self) {
         self.other_needed = false;
     }
@@ -367,13 +371,13 @@ impl Log {
         self.active().direct
     }
 
-    /// Whether an error left the log's contents in doubt, so that it takes nothing more.
+    /// Whether an error left the contents of the log in doubt, so that it takes nothing more.
     pub fn is_poisoned(&self) -> bool {
         self.poisoned.is_some()
     }
 
-    /// Gives space back: cuts the half that is not being written to `max_bytes` (a page at least), and the other one
-    /// too while no record lies in it. Does nothing to a half that is still needed.
+    /// Releases disk space: cuts the half that is not being written to `max_bytes` (a page at least), and the other
+    /// one too while it holds no record. Does nothing to a half that is still needed.
     ///
     /// # Errors
     ///
@@ -421,7 +425,7 @@ impl Log {
         error
     }
 
-    /// After a failed sync nobody knows what is durable, and the kernel will not say it twice.
+    /// After a failed sync it is unknown what is durable, and the kernel does not report the error again.
     fn fail_syncing(&mut self, doing: &'static str, error: io::Error) -> MediumError {
         let error = MediumError::io(doing, &self.active().path, error);
         self.poisoned = Some(error.to_string());

@@ -1,7 +1,7 @@
 //! Media that the CPU reaches by loads and stores: persistent memory, CXL, a tmpfs file, plain memory.
 //!
-//! One type serves them all: which instruction flushes, how much latency is emulated and whether requests are counted
-//! are settings, decided when the medium is opened, beside a flush that costs far more than the branch.
+//! One type covers all of them. The flush instruction, the emulated latency and the counting of requests are settings
+//! of the open medium. Their branch costs far less than the flush beside it.
 
 use crate::counters::{Counters, Counts};
 use crate::error::{MediumError, Result};
@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// How a mapped medium behaves.
 #[derive(Clone, Debug)]
 pub struct MappedOptions {
-    /// The flush instruction; detected unless given. [`Flush::Nothing`] where the caches are declared persistent.
+    /// The flush instruction; detected by default. [`Flush::Nothing`] where the caches are declared persistent.
     pub flush: Flush,
-    /// Emulated latency: nanoseconds spun at each flushed line, *added* to what the real flush costs here. State it
-    /// beside every figure measured with it.
+    /// Emulated latency: nanoseconds spun at each flushed line, *added* to the cost of the real flush. State it beside
+    /// every figure measured with it.
     pub flush_ns: u32,
     /// Whether writes, flushes and fences are counted.
     pub count: bool,
-    /// The most bytes the leaf area and the record area may ever have: address space, not memory.
+    /// The most bytes that the leaf area and the record area may ever have: address space, not memory.
     pub reserve: [usize; 2],
 }
 
@@ -45,7 +45,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Plain memory: gone with the process.
+    /// Plain memory: lost with the process.
     ///
     /// # Errors
     /// `Io` where the address space cannot be reserved.
@@ -64,7 +64,7 @@ impl Mapped {
         })
     }
 
-    /// Heap memory of fixed sizes: small tests, and Miri, which maps nothing.
+    /// Heap memory of fixed sizes, in bytes: for small tests, and for Miri, which cannot map.
     pub fn heap(leaves: usize, records: usize, options: MappedOptions) -> Self {
         let image = Image::heap(leaves, records);
         Mapped {
@@ -76,9 +76,9 @@ impl Mapped {
         }
     }
 
-    /// Two files of one folder, mapped shared. `backing` is [`Backing::Dax`] for persistent memory (refused by the
-    /// kernel where the file system is not DAX) and [`Backing::File`] for tmpfs, where only the process's death is
-    /// survived.
+    /// Two files of one folder, mapped shared. `backing` is [`Backing::Dax`] for persistent memory, which the kernel
+    /// refuses where the file system is not DAX. It is [`Backing::File`] for tmpfs, which survives the death of the
+    /// process only.
     ///
     /// # Errors
     /// `Unsupported` for simulated files and where the kernel refuses the mapping; `Io` otherwise.
@@ -107,12 +107,12 @@ impl Mapped {
         })
     }
 
-    /// What was asked of this medium so far, if it counts.
+    /// The operations on this medium so far, if it counts them.
     pub fn counts(&self) -> Counts {
         self.counters.sum()
     }
 
-    /// How it behaves.
+    /// The options of this medium.
     pub fn options(&self) -> &MappedOptions {
         &self.options
     }

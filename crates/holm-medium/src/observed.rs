@@ -1,17 +1,19 @@
-//! Which words a thread reads, for the proof: two images that differ only in words that nobody read are one image.
+//! Observes which words a thread reads, for the crash explorer: two images that differ only in words that no thread
+//! read are equal to it.
 //!
-//! The medium is never asked about reads, and a word's read is one load. So this is compiled only with the feature
-//! `observed`, which the proof alone turns on, and even then acts only where debug assertions are kept: Cargo unites
-//! the features of what it builds at once, and a release build of the whole workspace must not pay for the proof. What
-//! is noted is each word's *first* access by the watched thread, in order: a read, unless the thread wrote it before.
-//! Who may lose such a write again must know what lay under it, and has it noted as well. Reads by other threads are
-//! not seen.
+//! A medium takes no part in reads, and a word's read is one load. This file is therefore compiled only with the
+//! feature `observed`, which only the explorer enables, and acts only with debug assertions. Cargo unites the features
+//! of what it builds at once, and a release build of the whole workspace must not pay for the explorer.
+//!
+//! What is recorded is the *first* access to each word by the observed thread, in order: a read, unless the thread
+//! wrote the word before. With `covered`, such a write counts too: if a crash may lose it, the value below it matters.
+//! Reads by other threads are not seen.
 
 use crate::word::Word;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::AtomicU64;
 
-/// Whether reads are seen in this build.
+/// Whether this build observes reads.
 pub const SEES: bool = cfg!(debug_assertions);
 
 thread_local! {
@@ -19,10 +21,10 @@ thread_local! {
     static OBSERVER: RefCell<Option<ReadObserver>> = const { RefCell::new(None) };
 }
 
-/// Some words of a run of words, and which of them were read.
+/// Observes some words of a run of words, and records which of them were read.
 pub struct ReadObserver {
     base: usize,
-    /// Of each word whether its first access is still to come, and is of interest.
+    /// For each word, whether it is observed and its first access is still to come.
     fresh: Vec<bool>,
     /// Whether a word that is written before it is read counts too.
     covered: bool,
@@ -30,8 +32,8 @@ pub struct ReadObserver {
 }
 
 impl ReadObserver {
-    /// Watches those of the words whose indices are given, by this thread, from now on; `covered`: those that it writes
-    /// before it reads them, too.
+    /// Starts observing the words with the given indices, on this thread. With `covered`, a word that the thread
+    /// writes before it reads it counts too.
     pub fn begin(words: &[Word], indices: impl Iterator<Item = usize>, covered: bool) {
         let mut fresh = vec![false; words.len()];
         indices.for_each(|index| fresh[index] = true);
@@ -40,7 +42,7 @@ impl ReadObserver {
         OBSERVING.set(SEES);
     }
 
-    /// Ends it: the indices of the words that were read, in the order of their first reads.
+    /// Stops observing: returns the indices of the words that were read, in the order of their first reads.
     pub fn end() -> Vec<usize> {
         OBSERVING.set(false);
         OBSERVER.with(|it| it.take()).map_or(vec![], |observer| observer.reads)
@@ -53,7 +55,7 @@ impl ReadObserver {
     }
 }
 
-/// A thread that ends may still read: then there is nothing to note it in.
+/// A thread that ends may still read: there is then no place to record it.
 fn with(note: impl FnOnce(&mut ReadObserver)) {
     let _ = OBSERVER.try_with(|it| it.borrow_mut().as_mut().map(note));
 }

@@ -1,18 +1,17 @@
-//! The claim that a type is made of words only, and the macro that proves it field by field.
+//! [`Persistent`], the claim that a type consists of words only, and the macro that proves it field by field.
 //!
-//! This is one of the rooms where `unsafe` may stand: whoever implements [`Persistent`] by hand vouches for the claim;
-//! everybody else goes through [`persistent!`](crate::persistent!), which admits only fields that are persistent
-//! themselves.
+//! `unsafe` is allowed in this file. An implementation of [`Persistent`] by hand vouches for the claim. All other
+//! types use [`persistent!`](crate::persistent!), which admits only fields that are persistent themselves.
 
 use crate::word::{Scratch, Word};
 use std::sync::atomic::AtomicU64;
 
-/// Made of words only: any bits are valid, nothing points, nothing is padded.
+/// A type that consists of words only: any bits are valid, it has no pointers and no padding.
 ///
 /// # Safety
 ///
-/// The type is `repr(C)` or `repr(transparent)`, every field is `Persistent`, and it has no padding. A reference to it
-/// may be made to any aligned eight-byte words whatever, while other threads store to them atomically.
+/// The type is `repr(C)` or `repr(transparent)`, each field is `Persistent`, and it has no padding. A reference to it
+/// may be made to any aligned eight-byte words, while other threads store to them atomically.
 pub unsafe trait Persistent: Send + Sync + 'static {}
 
 // SAFETY: one atomic word; any bits are a `u64`.
@@ -76,7 +75,7 @@ macro_rules! persistent {
     };
 }
 
-/// Scratch words as atomics, as [`as_atomics`].
+/// Scratch words as atomics; see [`as_atomics`].
 #[inline]
 pub(crate) fn scratch_as_atomics(words: &[Scratch]) -> &[AtomicU64] {
     // SAFETY: `Scratch` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.

@@ -1,7 +1,7 @@
-//! One area's memory: address space reserved once, never moved, made accessible from its start as the area grows.
+//! The memory of one area: address space reserved once, never moved, made accessible from its start as the area grows.
 //!
-//! One of the rooms where `unsafe` may stand: it maps memory. A region hands out nothing but words, and words are
-//! atomics, so that any number of threads may look at it while write handles write.
+//! `unsafe` is allowed in this file: it maps memory. A region gives access to words only. Words are atomics, so any
+//! number of threads may read it during writes.
 
 use crate::word::Word;
 use rustix::fd::BorrowedFd;
@@ -19,32 +19,32 @@ pub const LARGE_PAGE: usize = 2 << 20;
 pub enum Backing {
     /// The heap, all of it accessible from the start: tests, recordings, Miri.
     Heap,
-    /// Anonymous pages; large ones are asked for.
+    /// Anonymous pages; the region requests large ones.
     Anonymous,
     /// Extents of a file, shared with the page cache.
     File,
-    /// Extents of a file, to look at only: what is stored there, to fill a gap between leaves, say, stays in this
-    /// process, and what lies beyond the file's end is anonymous.
+    /// Extents of a file, to read only. Stores there, for example to fill a gap between leaves, stay in this process.
+    /// Memory beyond the end of the file is anonymous.
     FileReadOnly,
     /// Extents of a DAX file, synchronously mapped (`MAP_SYNC`): stores are durable once flushed.
     Dax,
 }
 
-/// Reserved address space of which the first `len` bytes are accessible.
+/// Reserved address space, of which the first `len` bytes are accessible.
 pub struct Region {
     base: NonNull<u64>,
     reserved: usize,
     len: AtomicUsize,
-    /// Bytes of the file that are mapped; at least `len`, for pages are mapped and prefaulted before anybody may store
-    /// there.
+    /// Bytes of the file that are mapped; at least `len`, since pages are mapped and prefaulted before any thread may
+    /// store there.
     mapped: AtomicUsize,
     backing: Backing,
-    /// The whole allocation, owned. Not a box: to move one is to claim that nobody else points into it.
+    /// The whole allocation, owned. Not a box: moving a box claims that no other pointer leads into it.
     heap: Option<NonNull<[AtomicU64]>>,
 }
 
-// SAFETY: the memory is reached only as atomics, `len` is an atomic, and mapping calls are serialised by the callers'
-// allocation locks (two overlapping `MAP_FIXED` of the same file range would be idempotent all the same).
+// SAFETY: the memory is reached only as atomics, `len` is an atomic, and the callers' allocation locks serialise
+// mapping calls (two overlapping `MAP_FIXED` of the same file range would be idempotent all the same).
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -56,14 +56,14 @@ impl Region {
         let heap: Box<[AtomicU64]> = (0..words).map(|_| AtomicU64::new(0)).collect();
         let heap = NonNull::from(Box::leak(heap));
         let first = heap.cast::<AtomicU64>();
-        // SAFETY: there are eight words more than asked for, so the next start of a line lies inside, and what is asked
-        // for fits behind it.
+        // SAFETY: the allocation has eight words more than requested, so the next start of a line lies inside, and the
+        // requested bytes fit behind it.
         let base = unsafe { first.add(first.align_offset(64)) }.cast();
         let (len, mapped) = (AtomicUsize::new(bytes & !7), AtomicUsize::new(0));
         Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, heap: Some(heap) }
     }
 
-    /// Zeroed heap memory of which nothing is accessible until [`Region::grow`]: what stands for a file that cannot be
+    /// Zeroed heap memory of which nothing is accessible until [`Region::grow`]: it stands for a file that cannot be
     /// mapped.
     pub fn heap_to_grow(bytes: usize) -> Self {
         let mut region = Region::heap(bytes);
@@ -74,7 +74,7 @@ impl Region {
     /// Reserves address space; nothing is accessible until [`Region::grow`].
     ///
     /// # Errors
-    /// The kernel's, where there is not so much address space.
+    /// Those of the kernel, if there is not enough address space.
     pub fn reserve(bytes: usize, backing: Backing) -> io::Result<Self> {
         let reserved = bytes.next_multiple_of(LARGE_PAGE);
         let protection =
@@ -102,11 +102,11 @@ impl Region {
         Ok(region)
     }
 
-    /// Reserves `most` bytes of address space, halved until as much again is left to everything else that the process
-    /// maps. `least` bytes need not leave anything.
+    /// Reserves `most` bytes of address space, halved until the rest of the process has as much address space left.
+    /// Down to `least` bytes; a reservation of that size need not leave anything.
     ///
     /// # Errors
-    /// The kernel's, where there is no address space for `least`.
+    /// Those of the kernel, if there is no address space for `least` bytes.
     pub fn reserve_up_to(most: usize, least: usize, backing: Backing) -> io::Result<Self> {
         let mut bytes = most;
         while bytes > least {
@@ -118,12 +118,12 @@ impl Region {
         Region::reserve(bytes, backing)
     }
 
-    /// Maps the file up to `len` bytes without saying so yet: what lies beyond [`Region::len`] can then be populated
-    /// before anybody may store there. `file` must already have `len` bytes: a page past its end is a fault, not an
-    /// error.
+    /// Maps the file up to `len` bytes and leaves [`Region::len`] as it is. What lies beyond that length can then be
+    /// prefaulted before any thread may store there. `file` must already have `len` bytes: a page past its end is a
+    /// fault, not an error.
     ///
     /// # Errors
-    /// [`io::ErrorKind::OutOfMemory`] past the reservation; the kernel's own.
+    /// [`io::ErrorKind::OutOfMemory`] past the reservation; those of the kernel.
     pub fn open_up(&self, len: usize, file: Option<BorrowedFd<'_>>) -> io::Result<()> {
         if len > self.reserved {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the reserved address space is used up"));
@@ -149,7 +149,8 @@ impl Region {
         Ok(())
     }
 
-    /// Makes the first `len` bytes accessible; what was accessible stays where it is. As [`Region::open_up`] otherwise.
+    /// Makes the first `len` bytes accessible; what was accessible stays where it is. Otherwise as
+    /// [`Region::open_up`].
     ///
     /// # Errors
     /// As [`Region::open_up`].
@@ -168,10 +169,10 @@ impl Region {
         };
         // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
         unsafe { mm::mmap(self.address(from), end - from, protection, kind | MapFlags::FIXED, file, from as u64)? };
-        // Without this every fault on a file larger than memory reads 8 MiB ahead, a livelock in all but name.
+        // Without this every fault on a file larger than memory reads 8 MiB ahead, which stops almost all progress.
         self.advise(from, end - from, Advice::Random);
         if self.backing == Backing::File {
-            // A child that forks must not drag the page tables of the image along.
+            // A forked child must not copy the page tables of the image.
             self.advise(from, end - from, Advice::LinuxDontFork);
         }
         Ok(())
@@ -188,9 +189,9 @@ impl Region {
         let _ = unsafe { mm::madvise(self.address(offset), len, advice) };
     }
 
-    /// Faults the pages in, writable, ahead of the writers: a first touch costs a page table walk, an allocation and
-    /// perhaps a wait for the file system, none of which belongs into a put. Errors are not reported: the pages are
-    /// then faulted in by the writer, which is slower and just as right.
+    /// Faults the pages in, writable, ahead of the writers. A first touch costs a page table walk, an allocation and
+    /// perhaps a wait for the file system, which a put should not pay. Errors are not reported: the fault of a writer
+    /// then makes the pages, which is slower and equally correct.
     pub fn populate(&self, offset: usize, len: usize) {
         if self.backing != Backing::Heap {
             self.advise(offset, len, Advice::LinuxPopulateWrite);
@@ -204,21 +205,22 @@ impl Region {
         }
     }
 
-    /// Prefaults the file's pages through a second, 2 MiB aligned window that asks for large pages, which this
-    /// mapping, being advised for random access, would never get by itself; a kernel without large folios gives small
-    /// ones.
+    /// Prefaults pages of the file through a second window, aligned to 2 MiB, that requests large pages. This mapping
+    /// never gets large pages by itself, since it is advised for random access. A kernel without large folios gives
+    /// small pages.
     pub fn prefault_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
         let window = Region::reserve(len, Backing::File)?;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: into the window's own reservation; nobody refers to it.
+        // SAFETY: into the window's own reservation; nothing refers to it.
         unsafe { mm::mmap(window.address(0), len, protection, flags, file, offset as u64)? };
         window.advise(0, len, Advice::LinuxHugepage);
         window.advise(0, len, Advice::LinuxPopulateWrite);
         Ok(())
     }
 
-    /// Starts the write-back of part of a file, without waiting for it and without any promise; see [`Region::grow`].
+    /// Starts the write-back of part of a file, without waiting for it and without any guarantee; see
+    /// [`Region::grow`].
     pub fn start_write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
         use rustix::fd::AsRawFd;
         let flags = libc::SYNC_FILE_RANGE_WRITE;
@@ -238,18 +240,18 @@ impl Region {
         self.len() == 0
     }
 
-    /// Bytes of address space, the most this region can ever hold.
+    /// Bytes of address space, the most that this region can ever hold.
     pub fn reserved(&self) -> usize {
         self.reserved
     }
 
-    /// The addresses of what is accessible; `None` of heap memory, which is the allocator's.
+    /// The addresses of what is accessible; `None` for heap memory, which belongs to the allocator.
     pub(crate) fn addresses(&self) -> Option<std::ops::Range<usize>> {
         let start = self.base.as_ptr() as usize;
         (self.backing != Backing::Heap).then_some(start..start + self.len())
     }
 
-    /// What the memory is.
+    /// The kind of memory.
     pub fn backing(&self) -> Backing {
         self.backing
     }
@@ -271,8 +273,8 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         match self.heap {
-            // SAFETY: it came from a box, and nobody else frees it; whoever could hold a reference into it borrowed
-            // from this region.
+            // SAFETY: the pointer came from a box, and nothing else frees it; any reference into it borrows from this
+            // region.
             Some(heap) => drop(unsafe { Box::from_raw(heap.as_ptr()) }),
             // SAFETY: the whole reservation is ours; as for references, as above.
             None => drop(unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) }),

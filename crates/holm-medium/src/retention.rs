@@ -1,13 +1,13 @@
-//! When retired space and log may be reused: the one place that decides.
+//! When retired space and log records may be reused: this file alone decides.
 //!
-//! Two rules. The *grace period*: an operation labelled `f` runs while every epoch up to `f - 2` is durable, so a crash
-//! recovers an epoch `f - 2` or later. What was retired in epoch `r` is named by the states before `r` alone; it is
+//! Two rules. The *grace period*: an operation labelled `f` runs while every epoch up to `f - 2` is durable, so a
+//! crash recovers an epoch `f - 2` or later. Only the states before `r` refer to what was retired in epoch `r`. It is
 //! reused when `f >= r + 2`: then no crash recovers such a state.
 //!
 //! ```text
 //! epochs    r - 1   r       r + 1   r + 2
-//! a crash in r + 1 recovers r - 1 (names it), r, or r + 1
-//! a crash in r + 2 recovers         r, r + 1, or r + 2: none names it
+//! a crash in r + 1 recovers r - 1 (refers to it), r, or r + 1
+//! a crash in r + 2 recovers         r, r + 1, or r + 2: none refers to it
 //! ```
 //!
 //! The *floors*: a snapshot, a backup or a follower that reads the state of an epoch `g` registers `g` while it lives.
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Epochs between an operation and those whose effects every crash keeps.
+/// Distance from the label of an operation back to the last epoch that every crash keeps.
 const GRACE: Epoch = 2;
 
 /// What a floor retains.
@@ -27,20 +27,20 @@ const GRACE: Epoch = 2;
 pub enum Retained {
     /// Records and leaf blocks.
     Space,
-    /// Records of the epoch log. No checkpoint but that of closing gives them up, so once both halves are full writers
-    /// wait: a reader of the log must drop its floor in time.
+    /// Records of the epoch log. Only the checkpoint at close releases retained records, so writers wait once both
+    /// halves are full: a reader of the log must drop its floor in time.
     Log,
 }
 
 /// The floors of a storage.
 pub struct Retention {
-    /// The least floor of each kind; without one, no epoch is as great.
+    /// The least floor of each kind; if there is none, a value greater than any epoch.
     lowest: [AtomicU64; 2],
-    /// How many have registered each epoch.
+    /// The number of floors per epoch.
     floors: Mutex<[BTreeMap<Epoch, usize>; 2]>,
 }
 
-/// While it lives, what it retains stays. Dropping it never waits.
+/// Retains space or log while it lives. Dropping it never waits.
 pub struct Floor {
     retention: Arc<Retention>,
     kind: Retained,
@@ -54,7 +54,7 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// Whether what was retired in epoch `retired` may be reused by an operation labelled `label`.
+    /// Whether an operation labelled `label` may reuse what was retired in epoch `retired`.
     #[inline]
     pub fn may_reuse(&self, retired: Epoch, label: Epoch) -> bool {
         // Relaxed: a floor is registered in an epoch `g <= retired`, and this operation's label is greater than `g`.
@@ -62,20 +62,20 @@ impl Retention {
         retired + GRACE <= label && retired < self.lowest[Retained::Space as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether what was stored in epoch `epoch` and gave way in it may be reused at once: no crash brings it back, but
-    /// a snapshot of this very epoch may name it.
+    /// Whether what was stored and superseded within epoch `epoch` may be reused at once. No crash restores it, but a
+    /// snapshot of this very epoch may refer to it.
     #[inline]
     pub fn may_reuse_young(&self, epoch: Epoch) -> bool {
         epoch < self.lowest[Retained::Space as usize].load(Ordering::Acquire)
     }
 
-    /// Whether the log's records up to epoch `until` may be given up, once a checkpoint has them.
+    /// Whether the log's records up to epoch `until` may be released, once a checkpoint covers them.
     pub fn may_release_log(&self, until: Epoch) -> bool {
         until < self.lowest[Retained::Log as usize].load(Ordering::Acquire)
     }
 
-    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in
-    /// it: an operation that begins two epochs later then sees the floor.
+    /// Retains the state of `epoch` and everything later. The caller has pinned `epoch` or holds the clock in it: an
+    /// operation that begins two epochs later then sees the floor.
     pub fn retain(self: &Arc<Self>, kind: Retained, epoch: Epoch) -> Floor {
         let mut floors = self.lock();
         *floors[kind as usize].entry(epoch).or_default() += 1;
@@ -91,7 +91,7 @@ impl Retention {
     /// Called under the lock, so the last store covers every registration.
     fn publish(&self, kind: Retained, floors: &[BTreeMap<Epoch, usize>; 2]) {
         let lowest = floors[kind as usize].keys().next().copied().unwrap_or(Epoch::MAX);
-        // Release: the reads of a floor's owner come before any reuse that its end allows.
+        // Release: the reads of a floor's owner come before any reuse that the end of the floor allows.
         self.lowest[kind as usize].store(lowest, Ordering::Release);
     }
 
@@ -101,7 +101,7 @@ impl Retention {
 }
 
 impl Floor {
-    /// The epoch from which on everything stays.
+    /// The first epoch that this floor retains.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -125,12 +125,14 @@ mod tests {
     use super::*;
     use crate::epoch::FIRST_EPOCH;
 
-    /// Whether some crash during an operation labelled `label` recovers a state that names what `retired` retired.
+    /// Whether some crash during an operation labelled `label` recovers a state that refers to what was retired in
+    /// `retired`.
     fn is_named(retired: Epoch, label: Epoch) -> bool {
         (label - 2..=label).any(|recovered| recovered < retired)
     }
 
-    /// Labels for which a rule lets the space be reused although a crash may still need it, or keeps it in vain.
+    /// Counts the labels for which a rule allows reuse although a crash may still need the space (early), and those
+    /// for which it keeps the space without need (late).
     fn wrong(rule: impl Fn(Epoch, Epoch) -> bool) -> (u64, u64) {
         let (mut early, mut late) = (0, 0);
         for retired in FIRST_EPOCH..20 {

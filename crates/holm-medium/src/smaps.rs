@@ -1,23 +1,24 @@
-//! How much of a mapping is resident, and how much of that in large entries of the page tables, as the kernel tells.
+//! How much of a mapping is resident, and how much of that in large entries of the page tables, according to the
+//! kernel.
 //!
-//! `/proc/self/smaps` walks the page tables of the whole process: some milliseconds for each gigabyte in small pages.
-//! Elsewhere than on Linux nothing is known, and nothing is claimed.
+//! Reading `/proc/self/smaps` walks the page tables of the whole process: some milliseconds per gigabyte in small
+//! pages. On systems other than Linux nothing is known, and nothing is reported.
 
 #![forbid(unsafe_code)]
 
 use crate::vfs::real::smaps;
 use std::ops::Range;
 
-/// What the kernel says of an image's address space.
+/// What the kernel reports of an image's address space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
-    /// Bytes in memory that the page tables lead to.
+    /// Bytes in memory that the page tables map.
     pub resident: u64,
-    /// Bytes of these that entries of 2 MiB lead to, be they of a file, of shared memory or anonymous.
+    /// Those of the resident bytes that entries of 2 MiB map, whether of a file, of shared memory or anonymous.
     pub large: u64,
 }
 
-/// Sums what lies in some ranges of addresses; `None` where the kernel does not tell.
+/// Sums over some ranges of addresses; `None` where the kernel does not report it.
 pub(crate) fn read(ranges: &[Range<usize>]) -> Option<Mapping> {
     smaps().map(|text| sum(&text, ranges))
 }
@@ -39,7 +40,7 @@ fn sum(text: &str, ranges: &[Range<usize>]) -> Mapping {
     mapping
 }
 
-/// The addresses that an entry's first line begins with.
+/// The addresses at the beginning of an entry's first line.
 fn addresses(line: &str) -> Option<Range<usize>> {
     let (start, end) = line.split(' ').next()?.split_once('-')?;
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)

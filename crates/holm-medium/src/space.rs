@@ -1,10 +1,10 @@
 //! Free space, known by reachability alone.
 //!
-//! Nothing about allocation is durable: at open, whatever the leaves reach is used and the rest is free, so a crash
-//! can orphan but never leak, and there is no protocol between allocator and tree. What is freed in epoch `r` is
-//! reused only in an epoch `f >= r + 2`: at every cut that a crash may choose, its old contents are then out of the
-//! picture (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader
-//! pins anything.
+//! Nothing about allocation is durable: at open, what the leaves refer to is in use and the rest is free. A crash can
+//! thus orphan space but never leak it, and there is no protocol between allocator and tree. What is freed in epoch
+//! `r` is reused only in an epoch `f >= r + 2`: no state that a crash can recover then refers to its old contents
+//! (BD+Tree, reclamation rule). Leaf blocks are reused only as leaf blocks, and readers validate, so no reader pins
+//! space.
 
 mod blocks;
 mod free_map;
@@ -27,17 +27,17 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use thread_local::ThreadLocal;
 
-/// Bytes of a leaf block, unless the design says otherwise; of the storage's own always.
+/// Bytes of a leaf block, unless the design says otherwise; always the size of the header.
 pub const BLOCK: u64 = 512;
 
-/// The first large page of an area. A small database is allocated in small pages, and they stay small: each of them
-/// faults once after every checkpoint, as often as all large pages of a million records do together.
+/// The first large page of an area. A small database begins in small pages, and they stay small. Each of them faults
+/// once after every checkpoint, as often as all large pages of a million records together.
 const FIRST: u64 = LARGE_PAGE as u64;
 
-/// Once an area is so large, what becomes free in its first large page is left alone.
+/// From this size of an area on, in bytes, free space in its first large page is reused only when there is no other.
 const LARGE: u64 = 4 * FIRST;
 
-/// While free space is withheld: where it ends, and where the frontier would be otherwise.
+/// While free space is withheld: where the withheld part ends, and where the frontier would be otherwise.
 #[derive(Clone, Copy)]
 struct Withheld {
     upto: u64,
@@ -47,7 +47,7 @@ struct Withheld {
 /// Retired records that a thread reclaims when it has none of the size that it needs.
 const RECLAIM_SOME: usize = 8;
 
-/// The same before the area grows, and of each idle thread.
+/// The same before the area grows, and for each idle thread.
 const RECLAIM_MORE: usize = 64;
 
 /// A thread whose last retirement is this number of epochs ago is idle.
@@ -60,12 +60,13 @@ const TURNS: usize = 4;
 pub struct Space {
     blocks: Mutex<Blocks>,
     heap: Mutex<Heap>,
-    /// Each in lines of its own, for its thread writes to it with every record.
+    /// Each in lines of its own, since its thread writes to it with every record.
     own: ThreadLocal<CachePadded<Own>>,
     retention: Arc<Retention>,
     /// Bytes of records that recovery found.
     found_bytes: AtomicU64,
-    /// Where the first record lies whose space is used again: zero while the area is small.
+    /// Records below this offset lie in the first large page, whose space is reused last. Zero while the area is
+    /// small.
     warm: AtomicU64,
 }
 
@@ -80,7 +81,7 @@ impl Default for Space {
 }
 
 impl Space {
-    /// All free.
+    /// Everything is free.
     pub fn new() -> Self {
         let retention = Arc::new(Retention::default());
         Space {
@@ -93,17 +94,17 @@ impl Space {
         }
     }
 
-    /// Says how long leaf blocks are: before any is taken.
+    /// Sets the size of leaf blocks in bytes, before any is taken.
     ///
     /// # Panics
-    /// If that is no whole number of lines, or does not divide the storage's own block and is shorter.
+    /// If the size is no whole number of lines, or is shorter than the header and does not divide it.
     pub fn measure(&self, bytes: u64) {
         let fits = bytes >= BLOCK || BLOCK.is_multiple_of(bytes);
         assert!(fits && bytes.is_multiple_of(LINE), "{bytes} bytes are no leaf block");
         lock(&self.blocks).measure(bytes);
     }
 
-    /// The number of the first leaf block: those before it are the storage's own.
+    /// The number of the first leaf block: those before it are the header.
     pub fn first_block(&self) -> u32 {
         lock(&self.blocks).first()
     }
@@ -113,8 +114,9 @@ impl Space {
         lock(&self.blocks).size
     }
 
-    /// Says what recovery found: blocks below `frontier` of which `free` are free; record bytes below `record_frontier`
-    /// of which `runs` (offset, bytes) are free; bytes of live records. Nobody may be at work.
+    /// Sets what recovery found: blocks below `frontier`, with the `free` ones among them; record bytes below
+    /// `record_frontier`, with the free `runs` (offset, bytes) among them; bytes of live records. No other thread may
+    /// use the space meanwhile.
     pub fn rebuilt(&self, frontier: u32, free: Vec<u32>, record_frontier: u64, runs: Vec<(u64, u64)>, live: u64) {
         lock(&self.blocks).rebuilt(frontier, free);
         let mut heap = lock(&self.heap);
@@ -130,9 +132,9 @@ impl Space {
         self.found_bytes.store(live, Relaxed);
     }
 
-    /// Before recovery, where only the process died: until what is found is durable, a loss of power may still cut
-    /// earlier, and what looks free may be in use at that cut. So nothing is taken but what lies beyond so many blocks
-    /// and record bytes: all that the files have.
+    /// Runs before recovery, when only the process died. Until what recovery finds is durable, a loss of power may
+    /// still cut history earlier, and what looks free may be in use at that cut. Allocation therefore takes only what
+    /// lies beyond `blocks` blocks and `records` record bytes, which is all that the files have.
     pub fn withhold(&self, blocks: u32, records: u64) {
         let held = |upto: u64, frontier: u64| Some(Withheld { upto: upto.max(frontier), frontier });
         let mut own = lock(&self.blocks);
@@ -141,45 +143,45 @@ impl Space {
         heap.withheld = held(records.next_multiple_of(64), heap.frontier);
     }
 
-    /// What was withheld may be used: everything found is durable, and no cut goes back behind it.
+    /// Releases the withheld space: everything found is durable, and no cut lies before it.
     pub fn release(&self) {
         lock(&self.blocks).release();
         lock(&self.heap).release();
     }
 
-    /// A leaf block for the operation that stays. Taken before its label is validated: a tick in between could
-    /// otherwise release a block that was retired too late for this label. Whoever holds the clock may have those that
-    /// are set aside.
+    /// A leaf block for a pinned operation. The operation takes it before it validates its label: otherwise an end of
+    /// the epoch in between could release a block that was retired too late for this label. A guard that holds the
+    /// clock may also take reserved blocks.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow.
+    /// Those of the medium, if it cannot grow.
     pub fn take_block<M: Medium>(&self, medium: &M, guard: &Guard<'_>) -> Result<u32> {
         lock(&self.blocks).take(medium, guard.epoch(), guard.is_held())
     }
 
-    /// A leaf block while nobody else is at work, free since `label`.
+    /// A leaf block while no other thread uses the space, free since `label`.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow.
+    /// Those of the medium, if it cannot grow.
     pub fn take_block_at<M: Medium>(&self, medium: &M, label: Epoch) -> Result<u32> {
         lock(&self.blocks).take(medium, label, false)
     }
 
-    /// Sees that so many leaf blocks can be had without growing, and keeps them, until [`Space::release_reserved`], for
-    /// those who hold the clock: operations that must not fail half-way.
+    /// Ensures that `blocks` leaf blocks can be taken without growing, and reserves them until
+    /// [`Space::release_reserved`] for operations that hold the clock, since these must not fail half-way.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow: nothing is set aside.
+    /// Those of the medium, if it cannot grow: nothing is reserved then.
     pub fn reserve_blocks<M: Medium>(&self, medium: &M, label: Epoch, blocks: u64) -> Result<()> {
         lock(&self.blocks).reserve(medium, label, blocks)
     }
 
-    /// Gives up what [`Space::reserve_blocks`] has kept.
+    /// Releases what [`Space::reserve_blocks`] has reserved.
     pub fn release_reserved(&self, blocks: u64) {
         lock(&self.blocks).release_reserved(blocks);
     }
 
-    /// Gives back a block that was taken and not used.
+    /// Returns a block that was taken and not used.
     pub fn return_block(&self, block: u32) {
         lock(&self.blocks).put_back(block);
     }
@@ -204,13 +206,13 @@ impl Space {
         lock(&self.heap).frontier
     }
 
-    /// Bytes of records taken and not retired. O(threads); exact while nobody writes.
+    /// Bytes of records taken and not retired. O(threads); exact while no thread writes.
     pub fn record_bytes(&self) -> u64 {
         let balance: i64 = self.own.iter().map(|own| own.balance.load(Relaxed)).sum();
         self.found_bytes.load(Relaxed).saturating_add_signed(balance)
     }
 
-    /// The rule for reuse, and the floors under it.
+    /// The rule for reuse, with its floors.
     pub fn retention(&self) -> &Arc<Retention> {
         &self.retention
     }
@@ -219,10 +221,11 @@ impl Space {
         self.own.get_or(|| CachePadded::new(Own::new()))
     }
 
-    /// `words` words of record space for an operation labelled `label`; gives the offset in the record area.
+    /// Takes `words` words of record space for an operation labelled `label`; returns the offset in the record area,
+    /// in bytes.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow.
+    /// Those of the medium, if it cannot grow.
     pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
         let own = self.own();
         let mut cache = own.lock();
@@ -247,18 +250,18 @@ impl Space {
         }
     }
 
-    /// Frees a record's space from epoch `epoch` on.
+    /// Frees the space of a record from epoch `epoch` on.
     pub fn retire_record(&self, epoch: Epoch, offset: u64, words: u32) {
         let own = self.own();
         own.count(-i64::from(words) * 8);
         let mut cache = own.lock();
         cache.retire(epoch, offset, words);
-        // Here too, and not only when this thread takes: one that does nothing but remove would keep all of it.
+        // Here too, and not only when this thread takes: a thread that only removes would keep all of it.
         self.reclaim_retired(&mut cache, epoch, 1);
     }
 
-    /// Frees the space of a record that was stored in epoch `epoch` and gave way in it: at once, unless a snapshot of
-    /// that epoch may name it.
+    /// Frees the space of a record that was stored and superseded within epoch `epoch`: at once, unless a snapshot of
+    /// that epoch may refer to it.
     pub fn retire_young_record(&self, epoch: Epoch, offset: u64, words: u32) {
         if self.retention.may_reuse_young(epoch) {
             self.free_record(offset, words);
@@ -285,7 +288,8 @@ impl Space {
         lock(&self.heap).lower();
     }
 
-    /// Reclaims up to `most` retired records that an operation labelled `label` may reuse; whether there was one.
+    /// Reclaims up to `most` retired records that an operation labelled `label` may reuse; returns whether there was
+    /// one.
     fn reclaim_retired(&self, cache: &mut ThreadCache, label: Epoch, most: usize) -> bool {
         for count in 0..most {
             let Some((offset, words)) = cache.pop_reclaimable(label, &self.retention) else { return count > 0 };
@@ -305,7 +309,7 @@ impl Space {
         }
     }
 
-    /// Takes from the heap: the first fit, else at the frontier.
+    /// Takes from the heap: the first fit, otherwise at the frontier.
     fn refill<M: Medium>(&self, medium: &M, cache: &mut ThreadCache, label: Epoch, words: u32) -> Result<u64> {
         let bytes = u64::from(words) * 8;
         for turn in 0..TURNS {
@@ -321,7 +325,7 @@ impl Space {
         }
         let mut heap = lock(&self.heap);
         let share = share(&heap, bytes);
-        // At the end of the medium one record only; then better cold than none.
+        // At the end of the medium, one record only; after that, space in the first large page is better than none.
         let grown = heap.extend(medium, share).map(|offset| (offset, share));
         let grown = grown.or_else(|_| heap.extend(medium, bytes).map(|offset| (offset, bytes)));
         let (offset, len) = grown.or_else(|error| heap.claim_cold(bytes, share).ok_or(error))?;
@@ -334,12 +338,12 @@ impl Space {
         Ok(offset)
     }
 
-    /// Before the area grows: reclaims more of this thread's retired records, and what idle threads keep. Whether there
-    /// was anything.
+    /// Before the area grows: reclaims more of this thread's retired records, and what idle threads keep. Returns
+    /// whether there was anything.
     fn reclaim(&self, cache: &mut ThreadCache, label: Epoch) -> bool {
         let mut found = self.reclaim_retired(cache, label, RECLAIM_MORE);
         for own in self.own.iter() {
-            // The lock fails for this thread's own share, and for one in use.
+            // The lock fails for this thread's own cache, and for one in use.
             if let Some(mut idle) = own.try_lock()
                 && idle.last_retired().is_some_and(|epoch| epoch + IDLE <= label)
             {
@@ -358,7 +362,7 @@ fn share(heap: &Heap, bytes: u64) -> u64 {
     if bytes * 4 > share || bytes >= CLASSES as u64 * 8 { bytes } else { share }
 }
 
-/// Takes a long free run as the next bump region, or several short ones in whole records; gives the first record.
+/// Takes a long free run as the next bump region, or several short ones in whole records; returns the first record.
 fn claim(heap: &mut Heap, cache: &mut ThreadCache, words: u32, share: u64) -> Option<u64> {
     let bytes = u64::from(words) * 8;
     let mut first = None;

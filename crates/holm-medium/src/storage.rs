@@ -1,5 +1,5 @@
-//! A medium with its clock and its free space, and the first block of the leaf area, which belongs to neither tree nor
-//! store.
+//! A medium with its clock and its free space, and the header: block 0 of the leaf area, which belongs neither to the
+//! tree nor to the store.
 
 use crate::epoch::{Clock, Epoch};
 use crate::error::{MediumError, Result};
@@ -11,18 +11,19 @@ use crate::word::Word;
 use crate::writer::Writer;
 use std::sync::Arc;
 
-/// How many batches may be under way at once.
+/// The largest number of batches in progress at once.
 pub const INTENTS: usize = 32;
 
 crate::persistent! {
-    /// Block 0 of the leaf area.
+    /// The header: block 0 of the leaf area.
     #[repr(align(64))]
     pub struct StorageHeader {
-        /// On media that flush: everything up to this epoch is durable. Alone in its line, for it is the commit word of
-        /// every epoch. On files the log's last record says so instead.
+        /// On media that flush: everything up to this epoch is durable. This word has its line to itself, since it is
+        /// the commit word of each epoch. On files the last record of the log takes its place.
         pub durable: Word,
         rest_of_line: [Word; 7],
-        /// Batches under way: where the intent of each lies, or zero. Meant for the death of the process alone.
+        /// Batches in progress: the location of the intent of each, or zero. They serve recovery from the death of the
+        /// process only.
         pub intents: [Word; INTENTS],
         reserved: [Word; 24],
     }
@@ -30,20 +31,20 @@ crate::persistent! {
 
 /// A medium, the clock that labels what is written to it, and its free space.
 pub struct Storage<M: Medium> {
-    /// What the bytes rest on.
+    /// The medium that makes the image durable.
     pub medium: M,
-    /// Labels and durability.
+    /// Epoch labels and durability.
     pub clock: Clock,
-    /// What is free.
+    /// The free space.
     pub space: Space,
 }
 
 impl<M: Medium> Storage<M> {
-    /// Opens a storage whose active epoch is `active`, everything before it being durable, and hands out its one
+    /// Opens a storage whose active epoch is `active` and whose earlier epochs are all durable, and returns its only
     /// writer.
     ///
     /// # Errors
-    /// The medium's, where not even block 0 fits.
+    /// Those of the medium, if it cannot hold block 0.
     pub fn open(medium: M, active: Epoch) -> Result<Writer<M>> {
         medium.grow(Area::Leaves, BLOCK)?;
         let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
@@ -51,7 +52,7 @@ impl<M: Medium> Storage<M> {
         Ok(Writer::new(Arc::new(Storage { medium, clock, space: Space::new() })))
     }
 
-    /// A storage over a medium that is only looked at.
+    /// Opens a storage to read only.
     ///
     /// # Errors
     /// None today.
@@ -66,7 +67,7 @@ impl<M: Medium> Storage<M> {
         self.medium.image().clone()
     }
 
-    /// Block 0.
+    /// The header, in block 0.
     ///
     /// # Errors
     /// `Corrupt` if the leaf area is shorter than a block.

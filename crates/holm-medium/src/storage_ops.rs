@@ -1,6 +1,6 @@
-//! What a store sees of its medium, whichever it is: clock, space, image, and the right to write records.
+//! The object-safe view of a writer, which the store uses: clock, free space, image, and writing records.
 //!
-//! The writer is generic over its medium; a store is not, and crosses this door once per record.
+//! The writer is generic over its medium and the store is not. The store makes one dynamic call per record.
 
 use crate::epoch::{Clock, Epoch, Guard};
 use crate::error::Result;
@@ -14,15 +14,15 @@ use std::sync::Arc;
 /// How written words become durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Persistence {
-    /// With the operation's epoch.
+    /// With the epoch of the operation.
     PerEpoch,
-    /// Before `write_record` returns, where the medium flushes.
+    /// Before the call returns, on a medium that flushes.
     PerOperation,
-    /// Not at all: they are meant for the death of the process alone.
+    /// Not at all: the words need to survive the death of the process only.
     ProcessOnly,
 }
 
-/// Leaf blocks kept for operations that must not fail half-way, while this lives.
+/// Leaf blocks that are reserved, until this is dropped, for operations that must not fail half-way.
 pub struct ReservedBlocks<'a> {
     space: &'a Space,
     blocks: u64,
@@ -36,43 +36,43 @@ impl Drop for ReservedBlocks<'_> {
 
 /// A writer without its type parameter.
 pub trait StorageOps: Send + Sync {
-    /// Labels and durability.
+    /// Epoch labels and durability.
     fn clock(&self) -> &Clock;
-    /// What is free.
+    /// The free space.
     fn space(&self) -> &Space;
     /// The cache's view.
     fn image(&self) -> &Arc<Image>;
 
-    /// Writes words into fresh record space and gives their offset in the record area. Unreachable until a leaf says
-    /// otherwise, so a crash here leaves nothing to clean.
+    /// Allocates record space, writes `words` there and returns their offset in the record area, in bytes. The words
+    /// are unreachable until a leaf refers to them, so a crash before that leaves nothing to clean up.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow.
+    /// Those of the medium, if it cannot grow.
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64>;
 
-    /// Sees that so many leaf blocks can be had, by those alone who hold the clock as this guard does.
+    /// Reserves `blocks` leaf blocks for operations that hold the clock as this guard does.
     ///
     /// # Errors
-    /// The medium's, where it cannot grow: nothing is set aside.
+    /// Those of the medium, if it cannot grow: nothing is reserved then.
     fn reserve_blocks(&self, guard: &Guard<'_>, blocks: u64) -> Result<ReservedBlocks<'_>>;
 
-    /// Stores one word, in program order with the caller's other stores.
+    /// Stores one word, in program order with the other stores of the caller.
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64);
 
-    /// Brings runs of lines, each with its first and how many, to a medium that flushes, by the calling thread: when
-    /// this returns they are durable. Of several threads that share an epoch's lines each calls it for its own, for a
-    /// fence completes its own thread's flushes alone.
+    /// Writes back runs of lines (first line, number of lines) on a medium that flushes, on the calling thread. They
+    /// are durable when this returns. When several threads share the lines of an epoch, each thread calls this for its
+    /// own runs, because a fence completes the flushes of its own thread only.
     fn write_back(&self, runs: &[(u64, u64)]);
 
-    /// Declares an epoch durable whose lines have been written back: the clock's word, which is the commit word of the
-    /// epoch, and then whoever waits.
+    /// Publishes an epoch, whose lines have been written back, as durable. This writes the clock's word, which is the
+    /// commit word of the epoch, and then wakes the waiters.
     ///
     /// # Errors
-    /// `Corrupt` if the storage's block is not there.
+    /// `Corrupt` if block 0 is missing.
     fn publish_epoch(&self, ended: Epoch) -> Result<()>;
 
-    /// Does what is left to do for an epoch that has been ended: every line that it wrote, a fence, the clock's word,
-    /// a fence: D + 1 flushes and two fences for D dirty lines (BD+Tree, section 2).
+    /// Completes an epoch that the clock has ended: flushes each line that it wrote, a fence, the clock's word, a
+    /// fence. That is D + 1 flushes and two fences for D dirty lines (BD+Tree, section 2).
     ///
     /// # Errors
     /// As [`StorageOps::publish_epoch`].
@@ -83,7 +83,7 @@ pub trait StorageOps: Send + Sync {
         self.publish_epoch(ended)
     }
 
-    /// Ends an epoch on a medium that flushes.
+    /// Ends the active epoch and makes it durable, on a medium that flushes.
     ///
     /// # Errors
     /// As [`StorageOps::publish_epoch`].
@@ -117,7 +117,8 @@ impl<M: Medium> StorageOps for Writer<M> {
         match how {
             Persistence::PerOperation => {
                 handle.flush_words(place);
-                // Before a leaf leads here: else a crash keeps the leaf's word and finds noise behind it.
+                // Before a leaf refers to the words: otherwise a crash keeps the leaf's word, and the bytes that it
+                // refers to are garbage.
                 handle.fence();
             }
             Persistence::PerEpoch => handle.defer_words(place),
@@ -142,7 +143,8 @@ impl<M: Medium> StorageOps for Writer<M> {
     fn write_back(&self, runs: &[(u64, u64)]) {
         let medium = &self.storage().medium;
         runs.iter().flat_map(|(first, count)| *first..first + count).for_each(|line| medium.flush(line));
-        // Before the clock word: else a crash keeps the word, loses a line, and takes a half-written epoch for whole.
+        // Before the clock word: otherwise a crash keeps the word, loses a line, and recovery takes a half-written
+        // epoch for complete.
         medium.fence();
     }
 
@@ -151,8 +153,8 @@ impl<M: Medium> StorageOps for Writer<M> {
         let root = storage.header()?;
         self.begin_write_at(ended).write(&root.durable, ended);
         storage.medium.flush(storage.medium.image().lines_of(&root.durable).0);
-        // Before it is published: else an operation of the epoch after next could start, and overwrite the version that
-        // this crash would still need.
+        // Before the epoch is published: otherwise an operation of the second epoch after it could start, and
+        // overwrite the version that recovery from this crash still needs.
         storage.medium.fence();
         storage.clock.publish(ended);
         Ok(())

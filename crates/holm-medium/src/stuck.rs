@@ -1,24 +1,24 @@
-//! Whom the end of an epoch waits for: a status for whoever asks, and words in the log for whoever does not.
+//! What the end of an epoch waits for: a status on request, and warnings in the process's log.
 //!
-//! An operation that never unpins keeps its epoch, and all after it, from becoming durable. Nothing is lost by that
-//! and others go on reading and writing, so nobody may be thrown out; but it must not go unnoticed.
+//! An operation that never unpins keeps its epoch, and all later ones, from becoming durable. Nothing is lost by that,
+//! and other threads go on reading and writing. The operation is therefore not aborted, but it must not go unnoticed.
 
 use crate::epoch::Epoch;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// How long an end waits before the log hears of it; twice as long each time after that.
+/// How long the end of an epoch waits before the first warning; each further warning waits twice as long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The end of an epoch, waiting.
+/// The end of an epoch that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stuck {
     /// The epoch.
     pub epoch: Epoch,
-    /// Operations that are in it; none while it is a batch that holds the clock.
+    /// Operations that have pinned it; none while a batch holds the clock.
     pub operations: usize,
-    /// For how long.
+    /// The wait so far.
     pub waited: Duration,
 }
 
@@ -35,15 +35,16 @@ impl fmt::Display for Stuck {
 struct Waiting {
     epoch: Epoch,
     since: Instant,
-    /// When the log hears of it.
+    /// When the next warning is due.
     patience: Duration,
 }
 
-/// What is waited for. The lock is std's, also where schedules are explored: nobody keeps it across a step.
+/// What the end of an epoch waits for. The lock is std's even where schedules are explored: no thread holds it across
+/// a step.
 #[derive(Default)]
 pub(crate) struct WaitMonitor(Mutex<Option<Waiting>>);
 
-/// The wait; over when this is dropped.
+/// The wait; dropping this ends it.
 pub(crate) struct Wait<'a>(&'a WaitMonitor);
 
 impl Drop for Wait<'_> {
@@ -67,7 +68,7 @@ impl WaitMonitor {
         self.lock().as_ref().map(|waiting| (waiting.epoch, waiting.since.elapsed()))
     }
 
-    /// Into the log, if it is time.
+    /// Writes a warning, if one is due.
     pub(crate) fn complain(&self, stuck: impl FnOnce() -> Option<Stuck>) {
         let is_time = self.lock().as_mut().is_some_and(|waiting| {
             let is_time = waiting.since.elapsed() >= waiting.patience;

@@ -1,9 +1,9 @@
 //! The superblock: what must be known of a database before any of its other files can be believed.
 //!
-//! Two slots of a page each, in the file `superblock`. Both say the same, whenever no write is under way: one that is
-//! torn spoils one of them, and so does damage at rest, and neither loses anything. The valid slot with the greater
-//! sequence counts. A slot's number is the lowest bit of its sequence, so a write goes first to the slot that is not in
-//! force, and one that landed in the wrong slot is noticed.
+//! It has two slots of a page each, in the file `superblock`. Both have the same contents whenever no write is in
+//! progress. A torn write spoils one of them, and so does damage at rest, and neither loses anything. The valid slot
+//! with the greater sequence counts. The number of a slot is the lowest bit of its sequence. A write thus goes first to
+//! the slot that is not in force, and a read detects a page that was written to the wrong slot.
 //!
 //! ```text
 //!   0  magic "HolmPool"                    8 bytes     all numbers little-endian
@@ -25,10 +25,10 @@
 //! 284  zeros to the page's end
 //! ```
 //!
-//! The version has a checksum of its own: a file of a later format says so even though this program cannot check the
-//! rest of it, and a flipped bit in the version is not taken for one. Promises that [`Superblock::write`] has made the
-//! new state durable when it returns; what the states mean, and in which order other files are synced, is left to the
-//! journaled medium.
+//! The version has a checksum of its own. A file of a later format is thus recognised although this program cannot
+//! check the rest of it, and a flipped bit in the version is not taken for a later format. [`Superblock::write`] has
+//! made the new state durable when it returns. The journaled medium defines what the states mean, and in which order
+//! other files are synced.
 
 #![forbid(unsafe_code)]
 
@@ -51,7 +51,7 @@ pub const NAME_BYTES: usize = 32;
 /// Bytes of the line that every layout is made of.
 const LINE: u32 = 64;
 
-/// Milliseconds that a lock is waited for.
+/// The longest wait for a lock, in milliseconds.
 const PATIENCE: u32 = 20;
 
 const MAGIC: [u8; 8] = *b"HolmPool";
@@ -63,18 +63,18 @@ const SLOTS: u64 = 2;
 pub struct Geometry {
     /// Bytes of a leaf block; a multiple of 64.
     pub leaf_block: u32,
-    /// The design's name; 1 to [`NAME_BYTES`] bytes.
+    /// The name of the design; 1 to [`NAME_BYTES`] bytes.
     pub design: String,
-    /// Which kind of keys; the numbers are the store's.
+    /// The kind of keys; the store defines the numbers.
     pub keys: u32,
 }
 
 impl Geometry {
-    /// An error that names the first difference, if `found` is not this shape.
+    /// Checks that `found` is this shape.
     ///
     /// # Errors
     ///
-    /// [`MediumError::Geometry`].
+    /// [`MediumError::Geometry`], which names the first difference.
     pub fn expect(&self, found: &Geometry) -> Result<()> {
         let differs = |what, found: String, expected: String| {
             if found == expected { Ok(()) } else { Err(MediumError::Geometry { what, found, expected }) }
@@ -85,7 +85,7 @@ impl Geometry {
     }
 }
 
-/// What the last writer left behind.
+/// The state that the last writer left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Everything is in the data files; the log holds nothing that is needed.
@@ -96,45 +96,45 @@ pub enum State {
     Poisoned,
 }
 
-/// What the image's stores go to.
+/// Where the stores to the image go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageKind {
     /// A shared mapping of the data files.
     Shared,
-    /// Memory of the process; only checkpoints reach the data files.
+    /// Memory of the process; only checkpoints write to the data files.
     Private,
 }
 
-/// The superblock's contents.
+/// The contents of the superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Superblock {
     /// Greater than any written before; [`Superblock::write`] raises it.
     pub sequence: u64,
-    /// Name of this database, drawn at random when it was made.
+    /// Identifies this database; drawn at random at its creation.
     pub uuid: [u8; 16],
     /// Its shape.
     pub geometry: Geometry,
     /// How often it was opened for writing.
     pub boot_generation: u64,
-    /// What the last writer left behind.
+    /// The state that the last writer left.
     pub state: State,
-    /// The machine's boot in which it was last opened; `None` if that was not known.
+    /// The boot of the machine in which it was last opened; `None` if that was unknown.
     pub boot_id: Option<[u8; 16]>,
-    /// The `leaves` file as it was then.
+    /// The identity of the `leaves` file at that time.
     pub leaves: Identity,
-    /// The `records` file as it was then.
+    /// The identity of the `records` file at that time.
     pub records: Identity,
     /// Everything up to this epoch is complete in the data files.
     pub epoch: u64,
-    /// Where the log goes on from there.
+    /// Where the log continues from there.
     pub log_start: LogStart,
-    /// What the image's stores go to.
+    /// Where the stores to the image go.
     pub image: ImageKind,
     /// Bytes that `leaves` and `records` durably had when this was written; of a closed database, those in use.
     pub lengths: [u64; 2],
-    /// CRC32C of so much of `leaves` when it was closed; 0 while it is open. Leaves carry no checksum of their own.
+    /// CRC32C of this length of `leaves` at close; 0 while the database is open. Leaves have no checksum of their own.
     pub leaves_sum: u32,
-    /// The version of the program that made the database; at most [`NAME_BYTES`] bytes.
+    /// The version of the program that created the database; at most [`NAME_BYTES`] bytes.
     pub created_by: String,
 }
 
@@ -143,11 +143,11 @@ pub fn superblock_path(dir: &Path) -> PathBuf {
     dir.join("superblock")
 }
 
-/// Opens the file of the superblock, locked: to write for this handle alone, to look at with others who only look.
+/// Opens the file of the superblock and locks it: exclusively to write, shared with other readers to read only.
 ///
 /// # Errors
 ///
-/// [`MediumError::Locked`]; [`MediumError::ReadOnly`]; [`MediumError::Corrupt`] if there are data and no superblock;
+/// [`MediumError::Locked`]; [`MediumError::ReadOnly`]; [`MediumError::Corrupt`] if there is data and no superblock;
 /// [`MediumError::Io`], of kind `NotFound` if there is nothing.
 pub fn open_superblock(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn VfsFile>> {
     let path = superblock_path(dir);
@@ -162,8 +162,8 @@ pub fn open_superblock(vfs: &dyn Vfs, dir: &Path, how: How) -> Result<Box<dyn Vf
     Ok(superblock_file)
 }
 
-/// Locks a file, with a little patience: a process that is dying holds its lock until it is gone, and so does a child
-/// that it has just forked, until that runs its own program.
+/// Locks a file, and retries for a short time. A dying process holds its lock until it is gone, and so does a child
+/// that it has just forked, until the child executes its own program.
 fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
     for _ in 0..PATIENCE {
         if file.lock(exclusive)? {
@@ -174,12 +174,12 @@ fn lock(file: &dyn VfsFile, exclusive: bool) -> io::Result<bool> {
     file.lock(exclusive)
 }
 
-/// A creation that died left its data files empty, for they grow after the superblock is written. Data without a
-/// superblock is a database that has lost it, and must not be taken for none, or for a new one.
+/// Refuses data files without a superblock: such a database has lost its superblock, and must not be taken for absent
+/// or new. A creation that died left its data files empty, since they grow after the superblock is written.
 ///
 /// # Errors
 ///
-/// [`MediumError::Corrupt`] if so; [`MediumError::Io`].
+/// [`MediumError::Corrupt`] for data without a superblock; [`MediumError::Io`].
 pub fn refuse_orphans(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for path in ["leaves", "records"].map(|name| dir.join(name)) {
         let io = |error| MediumError::io("measuring", &path, error);
@@ -195,12 +195,12 @@ pub fn refuse_orphans(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The file that is to be `superblock`, locked: whoever holds it may make a database in the folder. `None` if there is
-/// one by now.
+/// Creates and locks the file that becomes `superblock`: the process that holds the lock may create a database in the
+/// folder. `None` if there is a database by now.
 ///
 /// # Errors
 ///
-/// [`MediumError::Locked`] if somebody else is making one; [`MediumError::NoSpace`], [`MediumError::ReadOnly`],
+/// [`MediumError::Locked`] if another process is creating one; [`MediumError::NoSpace`], [`MediumError::ReadOnly`],
 /// [`MediumError::Io`].
 pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     let (path, fresh) = (superblock_path(dir), fresh_path(dir));
@@ -209,9 +209,10 @@ pub fn reserve(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn VfsFile>>> {
     if !lock(&*file, true).map_err(io)? {
         return Err(MediumError::Locked { path, holder: file.lock_holder() });
     }
-    // Looked for under the lock: whoever made one in the meantime held it.
+    // Checked under the lock: a process that created one in the meantime held it.
     if vfs.exists(&path).map_err(io)? {
-        // Waited for while it was made, this is the file that has since been renamed; else a fresh one.
+        // If this process waited for the lock during a creation, its file is the one that has since been renamed;
+        // otherwise it is a fresh one.
         match vfs.remove(&fresh) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
             _ => return Ok(None),
@@ -227,8 +228,8 @@ fn fresh_path(dir: &Path) -> PathBuf {
 }
 
 impl Superblock {
-    /// Makes the file `superblock` in `dir` of one that was [reserved](reserve), durably with its name. Its appearance
-    /// is what makes the directory a database, so every other file must be durable before.
+    /// Turns a file that was [reserved](reserve) into the file `superblock` in `dir`, durable with its name. Its
+    /// appearance makes the directory a database, so every other file must be durable before.
     ///
     /// # Errors
     ///
@@ -242,20 +243,20 @@ impl Superblock {
         let both = [encode(self)?, older].concat();
         reserved.set_len(0).map_err(io)?;
         write_all_at(reserved, &both, 0).map_err(io)?;
-        // Crash before this sync and after the renaming: a name that leads to an empty superblock.
+        // Before the renaming: otherwise a crash after it leaves a name that leads to an empty superblock.
         reserved.sync_all().map_err(io)?;
         vfs.rename(&fresh, &superblock_path(dir)).map_err(io)?;
         vfs.sync_dir(dir).map_err(|e| MediumError::io("syncing the directory", dir, e))
     }
 
-    /// Reads both slots of `file` and gives the one in force, and in words what is wrong with the other one, if
-    /// anything is: a crash has torn its write, or it was damaged since. `path` is for messages.
+    /// Reads both slots of `file` and returns the one in force. Also returns a description of what is wrong with the
+    /// other one, if anything: a crash has torn its write, or it was damaged since. `path` is for messages.
     ///
     /// # Errors
     ///
     /// [`MediumError::Version`] if either slot is of another format; otherwise, if neither is valid,
-    /// [`MediumError::Foreign`] or [`MediumError::Corrupt`], saying what was found; [`MediumError::Geometry`] for lines
-    /// of another size; [`MediumError::Io`].
+    /// [`MediumError::Foreign`] or [`MediumError::Corrupt`], saying what was found; [`MediumError::Geometry`] for
+    /// lines of another size; [`MediumError::Io`].
     pub fn read(file: &dyn VfsFile, path: &Path) -> Result<(Superblock, Option<String>)> {
         let io = |e: io::Error| MediumError::io("reading the superblock", path, e);
         let len = file.len().map_err(io)?;
@@ -282,33 +283,35 @@ impl Superblock {
                 Ok((newer, far))
             }
             [Ok(one), Err(fault)] | [Err(fault), Ok(one)] => match fault {
-                // A valid checksum over a meaning unknown is no torn write: going back to the older state would lose.
+                // A valid checksum over an unknown meaning is no torn write: returning to the older state would lose
+                // data.
                 Fault::Meaning(..) | Fault::Line(_) => Err(fault.explain(path, &bytes)),
                 Fault::Magic | Fault::Version(_) | Fault::Checksum { .. } | Fault::Misplaced { .. } => {
                     let number = 1 - (one.sequence & 1);
                     Ok((one, Some(format!("slot {number} of the superblock is damaged: {}", fault.describe()))))
                 }
             },
-            // The fault that tells more: a slot without magic may be a torn one, a broken checksum is Holm's.
+            // The more specific fault: a slot without magic may be a torn one, a wrong checksum belongs to a file of
+            // Holm.
             [Err(Fault::Magic), Err(fault)] | [Err(fault), Err(_)] => Err(fault.explain(path, &bytes)),
         }
     }
 
-    /// Writes these contents to the slot that is not in force, then to the other one, under the next two sequences, and
-    /// returns when both are durable. What the state before named may be given up only then: while one slot still says
-    /// that state, damage to the other makes it count again.
+    /// Writes these contents to the slot that is not in force, then to the other one, with the next two sequences, and
+    /// returns when both are durable. Only then may the caller release what the previous state named: while one slot
+    /// still has that state, damage to the other makes it count again.
     ///
     /// # Errors
     ///
     /// [`MediumError::NoSpace`], [`MediumError::Io`]: either state may be in force then. The sequence here is that of
-    /// the last slot that was written whole, so that a mark written afterwards does not begin with that one.
+    /// the last slot that was written completely, so that a mark written afterwards does not begin with that slot.
     pub fn write(&mut self, file: &dyn VfsFile, path: &Path) -> Result<()> {
         let io = |e: io::Error| MediumError::io("writing the superblock", path, e);
         for _ in 0..SLOTS {
             let mut next = self.clone();
             next.sequence += 1;
             write_all_at(file, &encode(&next)?, (next.sequence & 1) * PAGE).map_err(io)?;
-            // Crash before this sync: the other slot is untouched, and in force if this one is torn.
+            // A crash before this sync leaves the other slot untouched, and in force if this one is torn.
             file.sync_data().map_err(io)?;
             self.sequence = next.sequence;
         }

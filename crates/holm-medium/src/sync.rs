@@ -1,9 +1,10 @@
-//! Where the clock's atomics, locks and thread slots come from: std, or a scheduler that explores interleavings
-//! (`--cfg shuttle`).
+//! The source of the clock's atomics, locks and thread slots: std, or a scheduler that explores interleavings (`--cfg
+//! shuttle`).
 //!
-//! The scheduler runs one thread at a time and changes threads only at these operations, so it explores orders and
-//! nothing weaker: every ordering is taken for sequentially consistent. What weaker orderings allow is Miri's part.
-//! Once-cells stay std's in both: nothing is scheduled inside their initialisers, so nobody can meet one half way.
+//! The scheduler runs one thread at a time and switches threads only at these operations. It therefore explores orders
+//! and nothing weaker: every ordering counts as sequentially consistent. Miri covers what weaker orderings allow.
+//! Once-cells are std's in both cases: nothing is scheduled inside their initialisers, so no thread can find one half
+//! initialised.
 
 #[cfg(not(shuttle))]
 pub(crate) use std::{
@@ -23,7 +24,8 @@ pub(crate) use shuttle::{
     thread::yield_now,
 };
 
-/// Before each access to a word: where schedules are explored, another thread may go first; else nothing.
+/// Called before each access to a word: where schedules are explored, another thread may run first. Otherwise it does
+/// nothing.
 #[inline(always)]
 pub(crate) fn step() {
     #[cfg(shuttle)]
@@ -39,7 +41,8 @@ mod scheduled {
     /// More threads than any model starts.
     const MOST_THREADS: usize = 16;
 
-    /// A value per scheduled thread: all of those share one thread of the system, and would share its value too.
+    /// A value per scheduled thread. All scheduled threads run on one thread of the system, and would share a
+    /// thread-local.
     pub(crate) struct PerThread<T>([OnceLock<(ThreadId, T)>; MOST_THREADS]);
 
     impl<T: Default> PerThread<T> {
@@ -65,7 +68,7 @@ mod scheduled {
         }
     }
 
-    /// Time does not pass here: whoever sleeps lets the others go first.
+    /// Time does not pass here: a thread that sleeps lets the others run first.
     pub(crate) fn sleep(_: Duration) {
         yield_now();
     }

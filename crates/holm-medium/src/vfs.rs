@@ -1,10 +1,10 @@
-//! Files, as few calls as the medium needs.
+//! The file operations that the medium needs.
 //!
-//! Every file operation of a plain-file database passes through [`Vfs`] and [`VfsFile`], so that a simulated disk can
-//! stand in and lose, tear or refuse what real disks lose, tear and refuse. The traits promise nothing beyond what the
-//! calls of the same names promise: transfers may be short and may be interrupted. The loops over that live here once,
-//! in [`read_exact_at`] and [`write_all_at`], and nowhere else. What the bytes mean is left to the log, the superblock
-//! and the image.
+//! Each file operation of a database on files passes through [`Vfs`] and [`VfsFile`]. A simulated disk can therefore
+//! take their place, and lose, tear or refuse what real disks lose, tear and refuse. The traits guarantee only what
+//! the system calls of the same names guarantee: transfers may be short and may be interrupted. [`read_exact_at`] and
+//! [`write_all_at`] have the only loops that handle this. The log, the superblock and the image define what the bytes
+//! mean.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +24,7 @@ pub use real::{RealFs, boot_id};
 /// The alignment of offsets, lengths and memory that direct transfers need, in bytes.
 pub const PAGE: u64 = 4096;
 
-/// Attempts without progress after which a transfer is given up.
+/// Attempts without progress after which a transfer fails.
 const STALLED_ATTEMPTS: u32 = 1000;
 
 /// The largest single write of [`zero_fill`], in bytes.
@@ -35,62 +35,64 @@ const ZERO_CHUNK: u64 = 1 << 20;
 pub struct How {
     /// For writing as well as reading.
     pub write: bool,
-    /// Made empty if it is not there. Needs `write`.
+    /// Created empty if it does not exist. Needs `write`.
     pub create: bool,
-    /// Past the page cache, and durable when a write returns (`O_DIRECT | O_DSYNC`). Offsets, lengths and memory must
-    /// then be aligned to [`PAGE`]. Refused with an error where it is not supported; the caller falls back.
+    /// Bypasses the page cache, and a write is durable when it returns (`O_DIRECT | O_DSYNC`). Offsets, lengths and
+    /// memory must then be aligned to [`PAGE`]. Where this is not supported, opening returns an error and the caller
+    /// falls back.
     pub direct: bool,
 }
 
 impl How {
-    /// To be read; it must be there.
+    /// For reading; the file must exist.
     pub const READ: How = How { write: false, create: false, direct: false };
-    /// To be read and written; it must be there.
+    /// For reading and writing; the file must exist.
     pub const WRITE: How = How { write: true, create: false, direct: false };
-    /// To be read and written; made if it is not there.
+    /// For reading and writing; created if the file does not exist.
     pub const CREATE: How = How { write: true, create: true, direct: false };
 }
 
-/// Which file this is, as far as the operating system can tell: what a copy, a restored backup or another mount lacks.
+/// Identifies a file as far as the operating system can. A copy, a restored backup or another mount differs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// Number of the device (`st_dev`).
     pub device: u64,
     /// Number of the file on it (`st_ino`).
     pub inode: u64,
-    /// When the file was made, in nanoseconds since 1970; 0 if unknown.
+    /// When the file was created, in nanoseconds since 1970; 0 if unknown.
     pub birth_ns: u64,
-    /// The file system's magic number (`statfs`); 0 if unknown.
+    /// The magic number of the file system (`statfs`); 0 if unknown.
     pub file_system: u64,
     /// Whether that file system is known to keep a shared mapping through the death of a process: ext4, XFS, btrfs,
     /// F2FS or tmpfs.
     pub trusted: bool,
 }
 
-/// A place where files are.
+/// A file system, real or simulated.
 pub trait Vfs: Send + Sync + 'static {
-    /// Makes a directory; well if it exists. Its parent must exist.
+    /// Creates a directory, and succeeds if it exists. Its parent must exist.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// Whether a file or directory has this name.
     fn exists(&self, path: &Path) -> io::Result<bool>;
-    /// The names in a directory, sorted. Names that are not UTF-8 are left out: Holm never makes such.
+    /// The names in a directory, sorted. Names that are not UTF-8 are left out, since Holm creates none.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens a file.
     fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn VfsFile>>;
-    /// Gives a file another name in the same directory, replacing what has that name. Durable after [`Vfs::sync_dir`].
+    /// Renames a file within its directory, and replaces the file that has the new name. Durable after
+    /// [`Vfs::sync_dir`].
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Takes a name away. Durable after [`Vfs::sync_dir`].
+    /// Removes a file. Durable after [`Vfs::sync_dir`].
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
-    /// The name of this boot of the machine whose page cache stands before the files; `None` if it has none to tell,
-    /// which is to be taken for another boot.
+    /// The id of the current boot of the machine whose page cache holds the files. `None` if it is unknown; callers
+    /// must treat that as another boot.
     fn boot_id(&self) -> Option<[u8; 16]> {
         boot_id()
     }
 }
 
-/// An open file. Closed, and its lock given back, when dropped.
+/// An open file. Dropping it closes it and releases its lock.
 pub trait VfsFile: Send + Sync {
     /// Length in bytes.
     fn len(&self) -> io::Result<u64>;
@@ -98,35 +100,35 @@ pub trait VfsFile: Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
-    /// Reads at a byte offset; may be short, 0 at the end of the file.
+    /// Reads at a byte offset; may be short, and returns 0 at the end of the file.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Says that `len` bytes from `offset` on will be read soon. A hint, which costs nothing but its disk time.
+    /// Hints that `len` bytes from `offset` on will be read soon. This costs nothing but disk time.
     fn expect_reading(&self, offset: u64, len: u64) {
         let _ = (offset, len);
     }
-    /// Writes at a byte offset; may be short. Extends the file if need be.
+    /// Writes at a byte offset; may be short. Extends the file if needed.
     fn write_at(&self, buf: &[u8], offset: u64) -> io::Result<usize>;
-    /// Reserves space for `len` bytes from `offset` and extends the file to cover them; bytes already there stay. A
-    /// full disk is found here, not at a later store. Where the file system cannot reserve, zeros are written beyond
-    /// the old end.
+    /// Reserves space for `len` bytes from `offset` and extends the file to cover them; existing bytes stay. A full
+    /// disk is found here, not at a later store. Where the file system cannot reserve, zeros are written beyond the
+    /// old end.
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()>;
-    /// Cuts the file or extends it with a hole.
+    /// Cuts the file, or extends it with a hole.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Makes contents and length durable. **Never called again after it failed**: the kernel marks pages clean that it
     /// could not write, and the second call succeeds without them.
     fn sync_data(&self) -> io::Result<()>;
-    /// Like [`VfsFile::sync_data`], and times and permissions too.
+    /// Like [`VfsFile::sync_data`], for times and permissions too.
     fn sync_all(&self) -> io::Result<()>;
-    /// Tries to lock the whole file, exclusively or shared, without waiting. `false`: somebody else holds it.
+    /// Tries to lock the whole file, exclusively or shared, without waiting. `false`: another handle holds the lock.
     ///
-    /// The process that locked it unlocks it when it drops the file, even if a forked child still has a copy of the
-    /// descriptor. A copy that another process drops unlocks nothing.
+    /// The process that locked the file unlocks it when it drops the file, even if a forked child still has a copy of
+    /// the descriptor. If another process drops its copy, the lock stays.
     fn lock(&self, exclusive: bool) -> io::Result<bool>;
-    /// The process that has locked this file, where the system tells.
+    /// The process that has locked this file, where the system reports it.
     fn lock_holder(&self) -> Option<u32> {
         None
     }
-    /// Which file this is.
+    /// The identity of this file.
     fn identity(&self) -> io::Result<Identity>;
     /// Bytes that the file occupies on the disk.
     fn disk_bytes(&self) -> io::Result<u64>;
@@ -134,10 +136,10 @@ pub trait VfsFile: Send + Sync {
     fn file_system_bytes(&self) -> Option<u64> {
         None
     }
-    /// For mapping. `None`: no real file stands behind this one.
+    /// The descriptor to map. `None` for a simulated file.
     fn fd(&self) -> Option<BorrowedFd<'_>>;
-    /// Where there is no descriptor: tells the file which memory stands for its shared mapping, so that a simulated
-    /// kernel can write pages of it back whenever it likes.
+    /// For a file without a descriptor: attaches the memory that acts as its shared mapping, so that a simulated
+    /// kernel can write pages of it back at any time.
     fn attach_image(&self, _image: &Arc<Image>, _area: Area) {}
 }
 
@@ -181,8 +183,8 @@ pub fn zero_fill(file: &dyn VfsFile, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The number of attempts without progress after `error`, or the error if it is not one to be tried again. Only the
-/// transfer is tried again, never a sync.
+/// The number of attempts without progress after `error`, or the error if it does not allow another attempt. Only a
+/// transfer is retried, never a sync.
 fn forgive(error: io::Error, stalled: u32) -> io::Result<u32> {
     match error.kind() {
         io::ErrorKind::Interrupted if stalled < STALLED_ATTEMPTS => Ok(stalled + 1),

@@ -1,23 +1,23 @@
-//! Eight durable bytes, and eight bytes that only look durable.
+//! [`Word`], eight durable bytes, and [`Scratch`], eight bytes that lie among durable ones without being durable.
 //!
-//! Anyone may read a word at any time; only a write handle may change one. There is no way to change a word in here
-//! that is visible outside this crate, so "readers have nothing in their hands to write with" is a matter of types.
+//! Any thread may read a word at any time. Only a write handle changes one: no function that changes a word is visible
+//! outside this crate. The type system thus ensures that readers cannot write.
 
 use crate::sync::step;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Eight durable bytes: the unit of failure atomicity, of observation, and of Rust atomicity.
 ///
-/// Reads are relaxed: a reader that races must validate a latch before it believes what it read.
+/// Reads are relaxed: a reader that races with a writer must validate a latch before it uses what it read.
 #[repr(transparent)]
 pub struct Word(AtomicU64);
 
-/// Eight bytes that live among durable ones but mean nothing after a crash.
+/// Eight bytes that lie among durable ones but mean nothing after a crash.
 #[repr(transparent)]
 pub struct Scratch(AtomicU64);
 
 impl Word {
-    /// The word as the cache holds it now.
+    /// The value that the cache holds now.
     #[inline]
     pub fn read(&self) -> u64 {
         step();
@@ -26,8 +26,9 @@ impl Word {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Release, because FAST-style shifting relies on the program order of eight-byte stores: the compiler merges and
-    /// reorders plain and relaxed ones, a run of release stores stays as written, and on x86 each is a plain `mov`.
+    /// A release store, because shifting as in FAST relies on the program order of eight-byte stores. The compiler
+    /// merges and reorders plain and relaxed stores. It keeps a run of release stores as written, and on x86 each is a
+    /// plain `mov`.
     #[inline]
     pub(crate) fn set(&self, value: u64) {
         step();
@@ -36,7 +37,7 @@ impl Word {
         self.0.store(value, Ordering::Release);
     }
 
-    /// Into memory that nobody can reach yet: any order will do.
+    /// Stores into memory that no other thread can reach yet: any order is correct.
     #[inline]
     pub(crate) fn fill(&self, value: u64) {
         #[cfg(feature = "observed")]
@@ -46,7 +47,7 @@ impl Word {
 }
 
 impl Scratch {
-    /// The word as the cache holds it now.
+    /// The value that the cache holds now.
     #[inline]
     pub fn read(&self) -> u64 {
         step();
@@ -64,11 +65,12 @@ impl Scratch {
     }
 }
 
-/// Words as the atomics that vector kernels read. The kernels cannot write through them: they take shared slices and
-/// live in a crate whose only use of an atomic is a load.
+/// Words as the atomics that vector kernels read. The kernels cannot write through them: they take shared slices, and
+/// their crate uses atomics for loads only.
 #[inline]
 pub fn atomics(words: &[Word]) -> &[AtomicU64] {
-    // A kernel's loads are not seen one by one; who asks for the atomics is taken to read them all.
+    // The loads of a kernel are not observed one by one: a caller that asks for the atomics counts as a reader of all
+    // of them.
     #[cfg(feature = "observed")]
     words.iter().for_each(|word| crate::observed::read(&word.0));
     crate::persistent::as_atomics(words)

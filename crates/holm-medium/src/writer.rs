@@ -1,8 +1,8 @@
-//! The right to write, and who may give it.
+//! The capability to write: one writer per storage, and the write handles that it gives out.
 //!
-//! Opening a storage yields one [`Writer`], which can be neither cloned nor made elsewhere. Write handles are made from
-//! it, by the tree set under a latch, by the record writer, by recovery; a leaf, a guide or a scenario receives a write
-//! handle as an argument and can keep it no longer than the call.
+//! Opening a storage returns one [`Writer`], which cannot be cloned or constructed elsewhere. It gives write handles to
+//! the tree (under a latch), to the writer of records, and to recovery. A leaf, a guide or a test scenario borrows a
+//! handle as an argument and cannot keep it beyond the call.
 
 use crate::dirty::Marks;
 use crate::epoch::{Clock, Epoch, Guard};
@@ -15,7 +15,7 @@ use crate::word::{Scratch, Word};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The one source of write handles of a storage.
+/// The writer of a storage: the only source of its write handles.
 pub struct Writer<M: Medium> {
     storage: Arc<Storage<M>>,
 }
@@ -25,20 +25,20 @@ impl<M: Medium> Writer<M> {
         Writer { storage }
     }
 
-    /// The storage it writes to.
+    /// The storage that this writer writes to.
     #[inline]
     pub fn storage(&self) -> &Arc<Storage<M>> {
         &self.storage
     }
 
-    /// A write handle for an operation that has pinned an epoch. It marks what it defers before the guard can end or be
+    /// A write handle for a pinned operation. The handle marks the lines that it defers before the guard can end or be
     /// repinned.
     #[inline]
     pub fn begin_write<'a>(&'a self, guard: &'a Guard<'_>) -> WriteHandle<'a, M> {
         self.begin_write_at(guard.epoch())
     }
 
-    /// A write handle that labels what it defers with a given epoch: recovery's, which is alone in the world.
+    /// A write handle that labels deferred lines with a given epoch. For recovery, which runs alone.
     #[inline]
     pub fn begin_write_at(&self, epoch: Epoch) -> WriteHandle<'_, M> {
         WriteHandle {
@@ -51,7 +51,7 @@ impl<M: Medium> Writer<M> {
     }
 }
 
-/// The right to write. Not `Send`: a fence completes only its own thread's flushes.
+/// The capability to write. Not `Send`: a fence completes only the flushes of its own thread.
 pub struct WriteHandle<'a, M: Medium> {
     medium: &'a M,
     clock: &'a Clock,
@@ -61,9 +61,9 @@ pub struct WriteHandle<'a, M: Medium> {
 }
 
 impl<M: Medium> Drop for WriteHandle<'_, M> {
-    /// Before the operation lets go of the latch of the last block it wrote, and before it unpins: the first makes
-    /// it the only one to mark that block, the second makes its marks count. A block that is given back unused ends
-    /// being ours as a latch let go does.
+    /// A handle is dropped before the operation releases the latch of the last block that it wrote, and before it
+    /// unpins. The first makes this thread the only one that marks the block. The second makes the marks part of the
+    /// epoch. Giving back an unused block ends this thread's ownership of the block just as releasing a latch does.
     #[inline]
     fn drop(&mut self) {
         self.clock.mark(self.epoch, [self.marks]);
@@ -71,7 +71,8 @@ impl<M: Medium> Drop for WriteHandle<'_, M> {
 }
 
 impl<M: Medium> WriteHandle<'_, M> {
-    /// One aligned eight-byte store, in program order with this write handle's other stores.
+    /// One aligned eight-byte store, in program order with the other stores of this handle. Not durable by itself: see
+    /// [`WriteHandle::persist`] and [`WriteHandle::defer`].
     #[inline]
     #[track_caller]
     pub fn write(&mut self, at: &Word, value: u64) {
@@ -79,7 +80,8 @@ impl<M: Medium> WriteHandle<'_, M> {
         self.medium.wrote(at, value);
     }
 
-    /// Into words that nobody can reach yet: any order, and modelled so.
+    /// Stores values into words that no other thread can reach yet. The order is free, and the crash model treats it
+    /// so.
     ///
     /// # Panics
     /// If there are more values than words.
@@ -101,15 +103,15 @@ impl<M: Medium> WriteHandle<'_, M> {
         self.medium.scratched(at, value);
     }
 
-    /// Orders the stores before against those after. Nothing on x86, whose stores stay in order; elsewhere the release
-    /// order of `write` does it.
+    /// Orders earlier stores before later ones. On x86 this costs nothing, since stores stay in order. Elsewhere the
+    /// release order of `write` has this effect.
     #[inline]
     pub fn order(&mut self) {
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
     }
 
-    /// Starts the write-back of every line that `what` touches. On a medium that is durable per epoch: at the end of
-    /// this epoch.
+    /// Starts the write-back of each line that `what` touches. On a medium that is durable per epoch, the write-back
+    /// happens at the end of this epoch.
     #[inline]
     #[track_caller]
     pub fn flush<T: Persistent>(&mut self, what: &T) {
@@ -122,7 +124,7 @@ impl<M: Medium> WriteHandle<'_, M> {
         }
     }
 
-    /// Waits until what this write handle flushed is durable.
+    /// Waits until everything that this handle flushed is durable.
     #[inline]
     #[track_caller]
     pub fn fence(&mut self) {
@@ -131,7 +133,8 @@ impl<M: Medium> WriteHandle<'_, M> {
         }
     }
 
-    /// Flush and fence.
+    /// Flushes each line that `what` touches, then fences. `what` is durable when this returns; on a medium that is
+    /// durable per epoch, it becomes durable with the epoch.
     #[inline]
     #[track_caller]
     pub fn persist<T: Persistent>(&mut self, what: &T) {
@@ -139,15 +142,16 @@ impl<M: Medium> WriteHandle<'_, M> {
         self.fence();
     }
 
-    /// Leaves the write-back of every line that `what` touches to the end of this epoch, on every medium: the
-    /// discipline of designs that version their contents by epoch.
+    /// Leaves the write-back of each line that `what` touches to the end of this epoch, on every medium. Designs that
+    /// version their contents by epoch use this.
     #[inline]
     pub fn defer<T: Persistent>(&mut self, what: &T) {
         let (first, count) = self.medium.image().lines_of(what);
         self.defer_lines(first, count);
     }
 
-    /// Kept until the write handle moves on to another block or is let go: the lines of a leaf cost one marking.
+    /// The handle collects marks until it moves on to another block or is dropped: all lines of a leaf cost one
+    /// marking.
     #[inline]
     fn defer_lines(&mut self, first: u64, count: u64) {
         match Marks::within(first, count) {
@@ -156,7 +160,7 @@ impl<M: Medium> WriteHandle<'_, M> {
         }
     }
 
-    /// The same where they do not join what is kept.
+    /// As `defer_lines`, for lines that cannot be joined with the collected marks.
     #[inline(never)]
     fn defer_apart(&mut self, first: u64, count: u64) {
         for marks in Marks::of(first, count) {
@@ -191,13 +195,13 @@ impl<M: Medium> WriteHandle<'_, M> {
         }
     }
 
-    /// The epoch that this write handle's operation belongs to.
+    /// The epoch of this handle's operation.
     #[inline]
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
-    /// The image it writes to.
+    /// The image that this handle writes to.
     #[inline]
     pub fn image(&self) -> &Image {
         self.medium.image()

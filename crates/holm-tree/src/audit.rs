@@ -1,22 +1,22 @@
-//! Every invariant of a tree, checked: the order of keys within and across leaves, ranges, routing, counts.
+//! The audit checks every invariant of a tree: the order of keys within and across leaves, ranges, routing, counts.
 
 use crate::index::{Index, SeekTarget, TreeRoot};
 use crate::keys::Keys;
 
-/// What an audit looked at, and what it found wrong.
+/// What an audit read, and which faults it found.
 #[derive(Clone, Debug, Default)]
 pub struct Audit {
     /// Leaves visited.
     pub leaves: u64,
     /// Pairs in them.
     pub pairs: u64,
-    /// Payloads of all pairs, for whoever follows them.
+    /// The payloads of all pairs, so that the caller can check their records.
     pub payloads: Vec<u64>,
-    /// Each fault, in words; empty if there is none.
+    /// A description of each fault; empty if there is none.
     pub faults: Vec<String>,
 }
 
-/// Of a tree of any design: compiled once for all of them.
+/// Works on a tree of any design, so it is compiled once for all designs.
 pub(crate) fn audit<K: Keys>(tree: &dyn Index<K>, keys_of: &K, root: &TreeRoot) -> Audit {
     let mut audit = Audit::default();
     let mut edge = K::Separator::default();

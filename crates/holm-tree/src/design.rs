@@ -1,4 +1,4 @@
-//! A design: one choice of leaf, leaf parent (level 1) and upper node (levels 2 and up). A row in every report.
+//! A design: one choice of leaf, leaf parent (level 1) and upper node (levels 2 and up); a row in every report.
 
 use crate::descriptor::LeafDescriptor;
 use crate::index::Index;
@@ -11,17 +11,17 @@ use holm_medium::{Agrees, Medium, Writer};
 use holm_search::Search;
 use std::sync::Arc;
 
-/// One choice of modules for the three roles.
+/// One choice of types for the three roles.
 pub trait Design: Send + Sync + 'static {
     /// The name in reports and on command lines.
     const NAME: &'static str;
-    /// Levels 2 and up: read most.
+    /// Levels 2 and up: mostly read.
     type Upper: Inner;
     /// Level 1.
     type LeafParent: Inner;
-    /// Level 0: written most. The only durable one, unless leaf parent and upper node say that they are, too.
+    /// Level 0: mostly written. The only durable level, unless the inner nodes say that they are durable too.
     type Leaf: Leaf;
-    /// What it assumes and offers: the leaf's capabilities, and whole keys where durable nodes have no room for others.
+    /// What it assumes and offers: the leaf's capabilities, and whole keys where durable nodes have room for no others.
     const CAPABILITIES: Capabilities = {
         assert!(Self::LeafParent::DURABLE == Self::Upper::DURABLE);
         let needs_whole_keys = Self::Leaf::CAPABILITIES.needs_whole_keys || Self::LeafParent::DURABLE;
@@ -29,16 +29,16 @@ pub trait Design: Send + Sync + 'static {
     };
 }
 
-/// Where a design's leaves have their latches: its leaf parents say.
+/// Where a design's leaves have their latches; its leaf parents decide.
 pub(crate) type LocksOf<D> = <<D as Design>::LeafParent as Inner>::Locks;
 
 /// The volatile side of a design's leaf.
 pub(crate) type DescriptorOf<D> = LeafDescriptor<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
 
-/// Makes a design's tree over a medium, empty until it is rebuilt.
+/// Creates a design's tree set over a medium, empty until it is rebuilt.
 pub type Open<M, K> = fn(Arc<Writer<M>>, K, Search) -> Box<dyn Index<K>>;
 
-/// A design over a medium and for a kind of keys, without its type: a row of the table that a store is given.
+/// A design for a medium and a kind of keys, with its type erased: a row of the table that a store gets.
 pub struct Entry<M: Medium, K: Keys> {
     /// The name in reports, on command lines and in superblocks.
     pub name: &'static str,
@@ -46,14 +46,14 @@ pub struct Entry<M: Medium, K: Keys> {
     pub capabilities: Capabilities,
     /// Bytes of a leaf block.
     pub block_bytes: u32,
-    /// Whether a block agrees with what the log has of it: see [`Leaf::agrees`].
+    /// Compares a block with what the log has of it: see [`Leaf::agrees`].
     pub agrees: Agrees,
-    /// Opens a tree, empty until it is rebuilt. Only for keys that the capabilities support.
+    /// Opens a tree set, empty until it is rebuilt. Only for keys that the design supports.
     pub open: Open<M, K>,
 }
 
 impl<M: Medium, K: Keys> Entry<M, K> {
-    /// The entry of a design.
+    /// Returns the entry of a design.
     pub fn of<D: Design>() -> Self {
         Entry {
             name: D::NAME,

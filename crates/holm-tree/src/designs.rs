@@ -1,11 +1,11 @@
-//! The designs that ship with the store, a line each, and the macro that makes such a list. Other crates have lists of
-//! their own, which start with these.
+//! The designs that ship with the store, one line each, and the macro that makes such a list. Lists of other crates
+//! start with these.
 
 use crate::inner::Sorted;
 use crate::leaf::buffered::{Buffered, Fingerprints, Triple};
 
-/// Makes a list of designs: their types, what is asked of one by its name, and a macro of the given name that goes
-/// through all. A list may start with designs of another one.
+/// Makes a list of designs: their types, their properties by name, and a macro of the given name that iterates over
+/// them. A list may start with the designs of another one.
 #[macro_export]
 macro_rules! designs {
     (
@@ -25,19 +25,19 @@ macro_rules! designs {
             }
         )*
 
-        /// Every design of the list, by name, with its capabilities.
+        /// Every design of the list: its name and its capabilities.
         pub const CAPABILITIES: &[(&str, $crate::leaf::Capabilities)] = &[
             $($((stringify!($other), <$other as $crate::Design>::CAPABILITIES),)*)?
             $((stringify!($name), <$name as $crate::Design>::CAPABILITIES)),*
         ];
 
-        /// Every design of the list over a medium and for a kind of keys, in the order of the list.
+        /// Returns every design of the list, for a medium and a kind of keys, in list order.
         pub fn entries<M: holm_medium::Medium, K: $crate::Keys>() -> Vec<$crate::Entry<M, K>> {
             vec![$($($crate::Entry::of::<$other>(),)*)? $($crate::Entry::of::<$name>()),*]
         }
 
-        /// The tree of a design over a medium, empty until it is rebuilt; `None` where no design of the list has that
-        /// name, or the one that has does not suit the keys.
+        /// Opens a design's tree set over a medium, empty until it is rebuilt. `None` if no design of the list has that
+        /// name, or if the design does not support the keys.
         pub fn open<M: holm_medium::Medium, K: $crate::Keys>(
             name: &str,
             writer: std::sync::Arc<holm_medium::Writer<M>>,
@@ -48,7 +48,7 @@ macro_rules! designs {
             entry.capabilities.supports::<K>().then(|| (entry.open)(writer, keys, search))
         }
 
-        /// Bytes of a design's leaf block; `None` where no design has that name.
+        /// Returns the bytes of a design's leaf block; `None` if no design has that name.
         pub fn block_bytes(name: &str) -> Option<u32> {
             match name {
                 $($(stringify!($other) => Some(size_of::<<$other as $crate::Design>::Leaf>() as u32),)*)?
@@ -57,7 +57,7 @@ macro_rules! designs {
             }
         }
 
-        /// Calls a macro with the name of every design of the list: what tests and benchmarks iterate with.
+        /// Calls a macro with the name of every design of the list, for tests and benchmarks.
         #[macro_export]
         macro_rules! $each {
             ($d then:path) => { $d then! { $($($other)*)? $($name)* } };
@@ -66,8 +66,8 @@ macro_rules! designs {
 }
 
 designs! { $ for_each_shipped_design:
-    /// BD+Tree: durability by epochs. The default of the store.
+    /// BD+Tree: durable per epoch. The default of the store.
     buffered: leaf Buffered<1, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
-    /// BD+Tree's leaf with another block behind it before it is split: what the papers' leaves are together.
+    /// BD+Tree's leaf, which may have one overflow block before it is split: it joins the papers' leaf designs.
     holm: leaf Buffered<2, (Triple, Fingerprints)>, parent Sorted<8>, upper Sorted<8>;
 }

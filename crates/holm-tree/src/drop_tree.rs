@@ -1,4 +1,5 @@
-//! A tree given up: its leaves, and then what is above them. Its writers are out, and know it; its readers need not.
+//! Dropping a tree: its leaves are freed first, then the levels above them. Its writers have finished; readers may
+//! still be active.
 
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
@@ -12,7 +13,7 @@ use crate::tree_set::{TreeSet, back_off, wait};
 use holm_medium::{Guard, Medium, Result};
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Gives up every leaf of a tree that nobody uses any more.
+    /// Frees every leaf of a tree that no writer uses any more.
     pub(crate) fn free_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()> {
         let space = &self.writer.storage().space;
         let mut edge = K::Separator::default();
@@ -47,8 +48,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         self.free_inner_nodes(root, guard)
     }
 
-    /// Gives up the nodes above the leaves of a tree, the durable ones from the top down; till then a crash finds a
-    /// tree without leaves, which is none.
+    /// Frees the inner nodes of a tree, durable ones from the top down. A crash before that finds nodes without leaves,
+    /// which are not a tree.
     fn free_inner_nodes(&self, root: &TreeRoot, guard: &mut Guard<'_>) -> Result<()> {
         let nodes = self.inner.nodes(root);
         self.inner.release_nodes(root);
@@ -68,7 +69,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 }
 
 impl<D: Design> InnerLevels<D> {
-    /// Has others use the volatile nodes of a tree.
+    /// Releases the volatile nodes of a tree for reuse.
     fn release_nodes(&self, root: &TreeRoot) {
         let (uppers, leaf_parents) = self.numbers(root);
         uppers.into_iter().for_each(|number| release_node(&self.uppers, &self.long_separators, number));
@@ -76,10 +77,10 @@ impl<D: Design> InnerLevels<D> {
     }
 }
 
-/// The same with one node.
+/// Releases one volatile node.
 fn release_node<I: Inner>(slab: &Slab<I>, long_separators: &LongSeparators, number: u32) {
     if let Some(node) = slab.get(number).filter(|_| !I::DURABLE) {
-        // Whoever is in it knows from then on that it has changed.
+        // The new version makes every reader in the node restart.
         drop(wait(node.latch()));
         node.forget_long_separators(long_separators);
         slab.give(number);

@@ -1,6 +1,6 @@
-//! Bytes as numbers that order as they do: heads of keys, and of what keys are compared with.
+//! Bytes as numbers that order as the bytes do: the heads of keys, and of search keys.
 
-/// Eight bytes after `skip`, zeros past the end.
+/// Returns eight bytes after `skip`, padded with zeros.
 #[inline]
 pub fn head_of(bytes: &[u8], skip: usize) -> u64 {
     let rest = bytes.get(skip..).unwrap_or(&[]);
@@ -10,7 +10,7 @@ pub fn head_of(bytes: &[u8], skip: usize) -> u64 {
     }
 }
 
-/// The first `len` bytes of such a number, zeros after them.
+/// Returns the first `len` bytes of such a number, padded with zeros.
 #[inline]
 pub fn masked(head: u64, len: usize) -> u64 {
     if len >= 8 { head } else { head & !(u64::MAX >> (8 * len)) }

@@ -1,7 +1,7 @@
-//! What a store holds of a tree: object safe and coarse. The one dynamic door.
+//! The interface between a store and a tree: object safe and coarse. This is the only dynamic dispatch on the path.
 //!
-//! A call through it costs five to nine nanoseconds and the overlap of consecutive operations, so it is crossed once
-//! per operation, and once per group by `get_many`; never between a leaf and its slots.
+//! A call through it costs five to nine nanoseconds, and consecutive operations no longer overlap. So the path crosses
+//! it once per operation, once per group in `get_many`, and never between a leaf and its slots.
 
 use crate::audit::Audit;
 use crate::keys::Keys;
@@ -16,10 +16,10 @@ use holm_medium::{Epoch, Guard, Logged, MediumError, Result};
 pub struct TreeRoot {
     keyspace: u32,
     pub(crate) latch: Latch,
-    /// Level in the upper half, node number in the lower.
+    /// The level in the upper half, the node number in the lower.
     pub(crate) top: AtomicU64,
     pub(crate) pairs: ShardedCounter,
-    /// How often the levels above the leaves have been made anew.
+    /// How often the levels above the leaves have been rebuilt.
     pub(crate) level_rebuilds: AtomicU64,
     dropped: AtomicBool,
 }
@@ -36,102 +36,104 @@ impl TreeRoot {
         }
     }
 
-    /// The keyspace it is the root of.
+    /// Returns the root's keyspace.
     pub fn keyspace(&self) -> u32 {
         self.keyspace
     }
 
-    /// Says that the tree is going to be given up: before the wait for the epoch in which somebody may not know it yet.
+    /// Marks the tree as dropped. The caller then waits for the end of an epoch whose operations may have missed the
+    /// mark.
     pub fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::SeqCst);
     }
 
-    /// Whether that was said. A writer asks once it has pinned an epoch, and again each time that it has repinned it:
-    /// else the epoch that is waited for ends, and he is on his way still, into blocks that are somebody else's. A
-    /// reader asks once it knows its answer, and wherever it would look again: what it finds may be of other trees, and
-    /// in no order.
+    /// Returns whether the tree is marked as dropped. A writer checks after it has pinned its epoch, and again after
+    /// each repin. Otherwise the awaited epoch ends while that writer is still active, and it writes into blocks that
+    /// are already reused. A reader checks once it has its answer, and before each retry: what it finds may belong to
+    /// other trees, in no order.
     #[inline]
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::SeqCst)
     }
 
-    /// For a writer who goes on under another label.
+    /// Repins a writer's epoch, so that it continues under another label.
     pub(crate) fn repin(&self, guard: &mut Guard<'_>) -> Result<()> {
         guard.repin()?;
         let what = "writing to a tree that is given up";
         if self.is_dropped() { Err(MediumError::Unsupported { what }) } else { Ok(()) }
     }
 
-    /// Pairs now. O(threads that ever wrote to it); exact while nobody writes.
+    /// Returns the number of pairs. O(threads that ever wrote to the tree); exact while no thread writes.
     pub fn pairs(&self) -> u64 {
         self.pairs.sum()
     }
 
-    /// How often the levels above the leaves have been made anew since they were first made, in designs that do so.
+    /// Returns how often the levels above the leaves have been rebuilt since the tree was made, in designs that do so.
     pub fn level_rebuilds(&self) -> u64 {
         self.level_rebuilds.load(Ordering::Relaxed)
     }
 }
 
-/// When something was seen: enough to ask later whether it still stands.
+/// The version at which a leaf was read; the caller later validates that the leaf is unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LeafVersion {
     pub(crate) leaf: u32,
-    /// The leaf parent whose lock array the version is of; zero where leaves have latches of their own.
+    /// The leaf parent whose lock array has the latch; zero where each leaf has a latch of its own.
     pub(crate) leaf_parent: u32,
     pub(crate) version: Version,
 }
 
 impl LeafVersion {
-    /// The number of the leaf that was looked at.
+    /// Returns the number of the leaf.
     pub fn leaf(self) -> u32 {
         self.leaf
     }
 }
 
-/// The answer of a leaf, and when it gave it.
+/// The answer of a leaf, and the version at which the leaf gave it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lookup {
-    /// The payload, if the key is there.
+    /// The payload, if the key is present.
     pub payload: Option<u64>,
-    /// When it was seen.
+    /// The version at which the leaf was read.
     pub leaf_version: LeafVersion,
-    /// The latest epoch in which the leaf had changed: what was seen survives once that epoch is durable.
+    /// The epoch of the leaf's last change. The answer survives a power cut once that epoch is durable.
     pub stamp: Epoch,
 }
 
-/// Which leaf to look at.
+/// Which leaf a descent looks for.
 pub enum SeekTarget<'a, K: Keys> {
-    /// The one whose range holds the search key.
+    /// The leaf whose range holds the search key.
     Holding(K::SearchKey<'a>),
-    /// The one that holds the greatest keys below the search key.
+    /// The leaf with the greatest keys below the search key.
     Below(K::SearchKey<'a>),
-    /// The last one.
+    /// The last leaf.
     Last,
 }
 
-/// The pairs of one leaf, copied out whole at one instant.
+/// The pairs of one leaf, all copied at one instant.
 #[derive(Default)]
 pub struct LeafCopy {
-    /// In order.
+    /// The pairs, in key order.
     pub pairs: Pairs,
     /// Bytes that the pairs' heads leave out.
     pub skip: usize,
-    /// When they were seen.
+    /// The version at which they were copied.
     pub leaf_version: LeafVersion,
-    /// As in [`Lookup`].
+    /// The epoch of the leaf's last change, as in [`Lookup`].
     pub stamp: Epoch,
 }
 
-/// One leaf, and where it lies.
+/// A cursor: the copy of one leaf, and where the scan continues.
 pub struct LeafCursor<K: Keys> {
     pub(crate) current: LeafCopy,
-    /// Where a scan goes on: the end of the leaf's range or, going backwards, its start; `None`: that was the last
-    /// leaf.
+    /// Where a scan continues: at the end of the leaf's range or, backwards, at its start. `None` means that this was
+    /// the last leaf.
     pub edge: Option<K::Separator>,
-    /// The leaf that comes next, where it was looked at already: what to fetch meanwhile. Without pairs otherwise.
+    /// The copy of the next leaf if it was read ahead, so that the scan can prefetch its records; without pairs
+    /// otherwise.
     pub ahead: LeafCopy,
-    /// Whether this leaf was the one ahead, when the cursor before was taken.
+    /// Whether the previous call had already read this leaf ahead.
     pub was_ahead: bool,
 }
 
@@ -142,7 +144,8 @@ impl<K: Keys> Default for LeafCursor<K> {
 }
 
 impl<K: Keys> LeafCursor<K> {
-    /// Forgets what was seen and keeps the room: before a cursor of another tree, whose leaves have the same numbers.
+    /// Clears the copies and keeps their buffers. Required before the cursor reads another tree, whose leaves have the
+    /// same numbers.
     pub fn reset(&mut self) {
         (self.current.leaf_version, self.ahead.leaf_version, self.edge) =
             (LeafVersion::default(), LeafVersion::default(), None);
@@ -156,7 +159,7 @@ impl<K: Keys> std::ops::Deref for LeafCursor<K> {
     }
 }
 
-/// A word to be stored under the leaf's latch, after the commit word: how far a batch has come.
+/// A batch's progress word and its value. The tree stores it under the leaf's latch, after the commit word.
 pub type BatchProgress = Option<(u64, u64)>;
 
 /// What a rebuild found.
@@ -164,35 +167,35 @@ pub type BatchProgress = Option<(u64, u64)>;
 pub struct Rebuilt {
     /// A root for each keyspace that has a leaf, in ascending order of keyspace.
     pub roots: Vec<TreeRoot>,
-    /// The latest epoch that any leaf carries.
+    /// The latest epoch of any leaf.
     pub latest: Epoch,
-    /// Leaves that are in use.
+    /// The number of leaves in use.
     pub leaves: u64,
-    /// Bytes of records that are reached.
+    /// Bytes of all reachable records.
     pub record_bytes: u64,
-    /// Of the epochs from the one that the rebuild is of on, the first and the last in which leaves were found to have
-    /// changed, before any recovery point, for designs that know.
+    /// The first and the last epoch in which leaves had changed, among the epochs from the rebuild's own on; read
+    /// before recovery scrubs anything. For designs that know.
     pub after: Option<(Epoch, Epoch)>,
 }
 
-/// An ordered tree from search keys to payloads, over some medium, of some design.
+/// An ordered tree from search keys to payloads, over any medium and any design.
 pub trait Index<K: Keys>: Send + Sync {
-    /// The design's name.
+    /// Returns the design's name.
     fn design(&self) -> &'static str;
-    /// What it assumes and offers.
+    /// Returns what the design assumes and offers.
     fn capabilities(&self) -> Capabilities;
 
-    /// The payload of a key. Never waits for a writer longer than one leaf's change.
+    /// Looks a key up. Waits at most for one leaf's change by a writer.
     fn get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup;
-    /// The same for many: their misses overlap.
+    /// Looks many keys up; their cache misses overlap.
     fn get_many(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>);
-    /// Whether what was seen still stands: asked after following a payload.
+    /// Returns whether the leaf is unchanged. A reader validates after it has followed a payload.
     fn validate(&self, leaf_version: LeafVersion) -> bool;
-    /// Puts a payload under a key, and tells what was there.
+    /// Puts a payload under a key and returns the payload that it replaces.
     ///
     /// # Errors
-    /// `NoSpace` if a leaf had to be split and no block was to be had: nothing has changed. `Corrupt` for a leaf that
-    /// stays full however often it is split.
+    /// `NoSpace` if a leaf had to be split and no block was free: nothing has changed. `Corrupt` for a leaf that stays
+    /// full however often it is split.
     fn put(
         &self,
         root: &TreeRoot,
@@ -201,7 +204,7 @@ pub trait Index<K: Keys>: Send + Sync {
         payload: u64,
         progress: BatchProgress,
     ) -> Result<Option<Replaced>>;
-    /// Takes a key away, and tells what was there.
+    /// Removes a key and returns its payload.
     ///
     /// # Errors
     /// As for [`Index::put`].
@@ -212,21 +215,20 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         progress: BatchProgress,
     ) -> Result<Option<Replaced>>;
-    /// Copies a leaf out into `cursor`, whose room is used again. Of a scan that wants `wanted` pairs, the leaves that
-    /// come next are asked for while this one is copied.
+    /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
+    /// this leaf is copied, the next leaves are prefetched.
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);
 
-    /// Copies one leaf out.
+    /// Copies one leaf into a new cursor.
     fn cursor_at(&self, root: &TreeRoot, target: SeekTarget<'_, K>) -> LeafCursor<K> {
         let mut cursor = LeafCursor::default();
         self.copy_leaf(root, target, 0, &mut cursor);
         cursor
     }
 
-    /// Copies out every leaf of a range, from one separator up to another, as they were at one instant. Of what is
-    /// copied `follow` may read whatever the payloads lead to: it is called before the copies are vouched for, and
-    /// again each time that they were not, so only its last call counts. It writes to no tree: it may be called under
-    /// latches.
+    /// Copies every leaf of a range, from one separator up to another, as the leaves were at one instant. `follow` may
+    /// read everything that the copied payloads lead to. It runs before the copies are validated, and again for each
+    /// retry, so only its last call counts. It must not write to a tree: it may run under latches.
     fn snapshot(
         &self,
         root: &TreeRoot,
@@ -239,26 +241,26 @@ pub trait Index<K: Keys>: Send + Sync {
     /// # Errors
     /// `NoSpace`.
     fn create_tree(&self, guard: &mut Guard<'_>, keyspace: u32) -> Result<TreeRoot>;
-    /// Gives up every leaf of a tree that nobody uses any more; `freed` is told each payload.
+    /// Frees every leaf of a tree that no writer uses any more, and passes each payload to `freed`.
     ///
     /// # Errors
     /// `Poisoned`.
     fn drop_tree(&self, root: &TreeRoot, guard: &mut Guard<'_>, freed: &mut dyn FnMut(u64)) -> Result<()>;
 
-    /// At open: recovers every leaf to the recovery point, frees what is not reached, and rebuilds all that is
-    /// volatile. Parallel over `threads`. Alone in the world.
+    /// At open: brings every leaf to the recovery point, frees unreachable space, and rebuilds all volatile state. Runs
+    /// on `threads` threads. No other thread may use the trees.
     ///
     /// # Errors
-    /// `Corrupt`, saying where and what; nothing volatile is to be used then.
+    /// `Corrupt`, with the place and the fault; the volatile state is then unusable.
     fn rebuild(&self, recovery_point: RecoveryPoint, epoch: Epoch, threads: usize) -> Result<Rebuilt> {
         self.rebuild_when(recovery_point, epoch, threads, None, &mut || Ok(()))
     }
-    /// The same; `ready` is asked once everything found has been seen to be sound, before the first store into a
-    /// database that had been closed. What the death of a process left is compared with what was `logged` up to the
-    /// epoch before this one; what was not logged is written to the files again, and verified.
+    /// The same with a callback and a log. `ready` runs once everything found is verified, before the first store into
+    /// a database that had been closed. After the death of a process, the rebuild compares the image with what was
+    /// `logged` up to the epoch before this one. What was not logged, it writes to the files again and verifies.
     ///
     /// # Errors
-    /// As [`Index::rebuild`], and what `ready` returns; `Corrupt` where the image disagrees with the log.
+    /// As [`Index::rebuild`], and the errors of `ready`; `Corrupt` if the image disagrees with the log.
     fn rebuild_when(
         &self,
         recovery_point: RecoveryPoint,
@@ -267,6 +269,6 @@ pub trait Index<K: Keys>: Send + Sync {
         logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt>;
-    /// Checks every invariant of a tree that nobody writes to meanwhile.
+    /// Checks every invariant of a tree. No thread may write to it meanwhile.
     fn audit(&self, root: &TreeRoot) -> Audit;
 }

@@ -1,11 +1,13 @@
-//! A node: levels 1 and up. Volatile and rebuilt at every open, or, where a design says so, durable in a block of its
-//! own.
+//! An inner node, level 1 and up. Nodes are volatile and rebuilt at every open. Where a design says so, they are
+//! durable instead, each in a block of its own.
 //!
-//! A node is an array of separators' heads, the long separators of those whose heads do not say all, and one child more
-//! than separators. Heads are taken after what all separators of the node begin with, its *prefix*: what its range
-//! shares, which whoever was routed here shares as well, and up to 32 bytes more, which are compared first. So long
-//! common prefixes cost a comparison or none, and heads say most of what there is to say. Nodes are atomics all
-//! through: readers race with the one who holds the latch.
+//! A node is an array of separators' heads, the long separators that heads do not determine, and one child more than
+//! separators. All separators of a node begin with the same bytes, its *prefix*, which heads leave out. The prefix has
+//! two parts: the bytes that the node's range shares, and up to 32 bytes more. A search key that was routed here shares
+//! the first part; the search compares the second part first. So a long common prefix costs one comparison or none, and
+//! heads determine most separators.
+//!
+//! Nodes consist of atomics: readers race with the writer that holds the latch.
 
 pub mod lined;
 pub mod node_search;
@@ -25,32 +27,32 @@ use holm_search::Search;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// A separator as a node keeps it.
+/// A separator in its node.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct SeparatorEntry {
-    /// Eight bytes after the node's skip.
+    /// Eight bytes of the separator after the node's prefix.
     pub head: u64,
-    /// The long separator, or 0 where the head says all.
+    /// The number of the long separator, or 0 if the head determines the separator.
     pub long: u32,
 }
 
-/// Words of a prefix that are compared.
+/// The words of a prefix that are compared.
 pub const PREFIX_WORDS: usize = 4;
 
-/// What all the separators of a node begin with.
+/// The prefix of a node: what all its separators begin with.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct NodePrefix {
     /// Bytes that every key of the node's range begins with.
     pub assured: usize,
-    /// Bytes after them that its separators begin with, and not every key need.
+    /// Bytes after those that its separators begin with, and that other keys need not.
     pub extra: usize,
-    /// Those bytes, in words that order as they do, zeros after them.
+    /// The extra bytes, in words that order as the bytes do, padded with zeros.
     pub words: [u64; PREFIX_WORDS],
 }
 
 impl NodePrefix {
-    /// The prefix of separators in order, of a node with this range. Where heads say all without it there is nothing
-    /// extra to compare.
+    /// Returns the prefix of ordered separators in a node with this range. It has no extra bytes if the heads determine
+    /// all separators without them.
     pub fn of<K: Keys>(range: (&K::Separator, Option<&K::Separator>), separators: &[K::Separator]) -> Self {
         let assured = K::common(range.0, range.1);
         let extra = match separators {
@@ -65,106 +67,106 @@ impl NodePrefix {
         NodePrefix { assured, extra, words }
     }
 
-    /// Bytes that heads leave out.
+    /// Returns the number of bytes that heads leave out.
     pub fn skip(&self) -> usize {
         self.assured + self.extra
     }
 
-    /// The bytes beyond the assured ones.
+    /// Returns the bytes beyond the assured ones.
     pub fn bytes(&self) -> impl Iterator<Item = u8> {
         self.words.iter().flat_map(|word| word.to_be_bytes()).take(self.extra)
     }
 }
 
-/// What a node says of itself in one word, so that one look at it tells all.
+/// What a node says of itself in one word, so that a single load is consistent.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Separators; never more than there is room for, whatever a writer is doing.
+    /// The number of separators; never more than there is room for, whatever a writer is doing.
     pub len: usize,
     /// [`NodePrefix::assured`].
     pub assured: usize,
     /// [`NodePrefix::extra`].
     pub extra: usize,
-    /// Whether any separator may be long.
+    /// Whether any separator may be a long one.
     pub long: bool,
 }
 
 impl Shape {
-    /// Bytes that heads leave out.
+    /// Returns the number of bytes that heads leave out.
     #[inline]
     pub fn skip(&self) -> usize {
         self.assured + self.extra
     }
 
-    /// Whether heads say all of every separator but what the whole range shares.
+    /// Returns whether the heads and the range's shared bytes determine every separator.
     #[inline]
     fn is_plain(&self) -> bool {
         self.extra == 0 && !self.long
     }
 }
 
-/// In whose tree a node stands, and how high: leaves are level 0.
+/// A node's tree and height; leaves are level 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeHeader {
     /// The keyspace.
     pub keyspace: u32,
     /// The level; at least 1.
     pub level: u32,
-    /// The leftmost node of its level, where that is kept.
+    /// Whether it is the leftmost node of its level, where the node records this.
     pub first: bool,
 }
 
-/// A separator, its place among those of a node, and the child to its right.
+/// A separator, its place among the node's separators, and the child to its right.
 pub type NewChild<'a, F> = (usize, &'a F, u32);
 
-/// A node: storage and search over it; the routing is the same for all.
+/// A node: its storage and the search over it. All nodes share the routing.
 pub trait Inner: Default + Send + Sync + 'static {
-    /// The most children.
+    /// The most children of a node.
     const CHILDREN: usize;
-    /// Whether nodes lie in blocks of the leaf area, whose numbers are theirs, and outlive the process.
+    /// Whether nodes are durable: they lie in blocks of the leaf area and have the blocks' numbers.
     const DURABLE: bool = false;
-    /// Whether it takes no leaf parent in: where one is full, all leaf parents are made anew, and this one upper node
-    /// above them.
+    /// Whether the tree never inserts a leaf parent into this node. When a leaf parent is full, the tree rebuilds all
+    /// leaf parents and the one upper node above them.
     const REBUILT_WHEN_FULL: bool = false;
-    /// Where the latches of its leaves lie, if it is a leaf parent.
+    /// Where the latches of a leaf parent's leaves lie.
     type Locks: Locks;
 
-    /// The node's latch.
+    /// Returns the node's latch.
     fn latch(&self) -> &Latch;
-    /// The latches of its leaves.
+    /// Returns the latches of its leaves.
     fn locks(&self) -> &Self::Locks;
-    /// What it says of itself.
+    /// Returns its length and prefix lengths.
     fn shape(&self) -> Shape;
-    /// Separators now.
+    /// Returns the number of separators.
     #[inline]
     fn len(&self) -> usize {
         self.shape().len
     }
-    /// Whether there is but one child.
+    /// Returns whether the node has only one child.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Asks the CPU for what [`Inner::child`] will read, before it is known which child that is.
+    /// Prefetches what [`Inner::child`] will read, before it is known which child that is.
     fn prefetch_children(&self) {}
-    /// A word of what the separators share beyond the range.
+    /// Returns a word of the prefix's extra bytes.
     fn prefix_word(&self, index: usize) -> u64 {
         let _ = index;
         0
     }
-    /// A separator.
+    /// Returns a separator.
     fn entry(&self, index: usize) -> SeparatorEntry;
-    /// A child, `0..=len`.
+    /// Returns a child, `0..=len`.
     fn child(&self, index: usize) -> u32;
-    /// How many of the first `len` heads are at most `head`.
+    /// Returns how many of the first `len` heads are at most `head`.
     fn rank(&self, search: Search, len: usize, head: u64) -> usize;
-    /// How many of them are less than `head`.
+    /// Returns how many of the first `len` heads are less than `head`.
     #[inline]
     fn rank_below(&self, search: Search, len: usize, head: u64) -> usize {
         head.checked_sub(1).map_or(0, |before| self.rank(search, len, before))
     }
 
-    /// Becomes a node with these separators and children; the caller holds the latch, or is alone. A durable one is the
-    /// first of its level, has two children at most, and is there as soon as it is whole.
+    /// Fills the node with these separators and children. The caller holds the latch, or is alone. A durable node
+    /// filled this way is the first of its level, has at most two children, and exists once it is complete.
     fn fill<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -174,9 +176,9 @@ pub trait Inner: Default + Send + Sync + 'static {
         separators: &[K::Separator],
         children: &[u32],
     );
-    /// Points `child` elsewhere.
+    /// Replaces the child at `index`.
     fn set_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32);
-    /// Takes a separator and the child to its right in, where there is room, in a node of this range.
+    /// Inserts a separator and the child to its right, if there is room. The node has this range.
     fn insert_child<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -185,9 +187,10 @@ pub trait Inner: Default + Send + Sync + 'static {
         new_child: NewChild<'_, K::Separator>,
         search_key: K::SearchKey<'_>,
     );
-    /// Lets go of separator `index` and of the child to its right.
+    /// Removes separator `index` and the child to its right.
     fn remove_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize);
-    /// Gives the upper half of a full node's children to a fresh node of that number; the separator between the two.
+    /// Moves the upper half of a full node's children to a fresh node of that number, and returns the separator between
+    /// the two.
     fn split<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -197,48 +200,50 @@ pub trait Inner: Default + Send + Sync + 'static {
         search_key: K::SearchKey<'_>,
     ) -> K::Separator;
 
-    /// What a block says of itself: a durable node, and which; `None` for all else.
+    /// Returns what a block says of itself if it is a durable node; `None` for every other block.
     fn header(image: &Image, offset: u64) -> Option<NodeHeader> {
         let _ = (image, offset);
         None
     }
-    /// Tells a durable node where its block lies: before all else, and always the same. Whether that is in the image.
+    /// Attaches a durable node to its block, before any other use and always to the same one. Returns whether the block
+    /// lies in the image.
     fn attach_block(&self, image: &Arc<Image>, offset: u64) -> bool {
         let _ = (image, offset);
         true
     }
-    /// The least key of a durable node's range.
+    /// Returns the least key of a durable node's range.
     fn low(&self) -> u64 {
         0
     }
-    /// The number of the next durable node of the level; 0 is none.
+    /// Returns the number of the next durable node of the level; 0 is none.
     fn next(&self) -> u32 {
         0
     }
-    /// After a crash: finishes or undoes what was under way in a durable node and between it and its right neighbour,
-    /// and derives what is volatile. It is durable once the write handle has fenced.
+    /// After a crash: finishes or undoes what was in progress in a durable node, and between it and its right
+    /// neighbour, and derives what is volatile. The repair is durable once the write handle has fenced.
     fn repair_link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
         let _ = (handle, right);
     }
-    /// Gives a durable node up: the tree is gone, or there was none. Known by its caller to who leaves it out.
+    /// Ends a durable node: its tree was dropped, or there was none. The caller names the site, so that a test can
+    /// leave it out.
     #[track_caller]
     fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
         let _ = handle;
     }
 
-    /// What all separators begin with.
+    /// Returns what all separators begin with.
     fn prefix(&self) -> NodePrefix {
         let Shape { assured, extra, .. } = self.shape();
         NodePrefix { assured, extra, words: std::array::from_fn(|index| self.prefix_word(index)) }
     }
 
-    /// The first or the last child, where the search key lies below or above all that begins as the separators do.
+    /// Returns the first or the last child if the search key lies below or above every key with the node's prefix.
     #[inline]
     fn outermost<K: Keys>(&self, shape: Shape, search_key: K::SearchKey<'_>) -> Option<usize> {
         let Shape { len, assured, extra, .. } = shape;
         for index in 0..extra.div_ceil(8).min(PREFIX_WORDS) {
-            // A search key that ends here reads as zeros: if those are equal, separators end here too or have long
-            // separators.
+            // A search key that ends here reads as zeros. If those are equal, the separators end here too, or are long
+            // ones.
             match masked(K::head(search_key, assured + index * 8), extra - index * 8).cmp(&self.prefix_word(index)) {
                 Ordering::Less => return Some(0),
                 Ordering::Greater => return Some(len),
@@ -248,7 +253,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         None
     }
 
-    /// The child whose range holds the search key.
+    /// Returns the child whose range holds the search key.
     #[inline]
     fn route<K: Keys>(&self, search: Search, long_separators: &LongSeparators, search_key: K::SearchKey<'_>) -> usize {
         let shape = self.shape();
@@ -258,7 +263,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         self.route_by_more::<K>(search, long_separators, search_key)
     }
 
-    /// The same where heads are not all that separators are told apart by.
+    /// The same where heads alone do not determine all separators.
     #[inline(never)]
     fn route_by_more<K: Keys>(
         &self,
@@ -266,7 +271,8 @@ pub trait Inner: Default + Send + Sync + 'static {
         long_separators: &LongSeparators,
         search_key: K::SearchKey<'_>,
     ) -> usize {
-        // Asked again: handed on, it would be written to memory on the way that needs no more.
+        // The shape is loaded again: passed as an argument, it would be spilled to memory on the way that does not need
+        // it.
         let shape = self.shape();
         if let Some(outermost) = self.outermost::<K>(shape, search_key) {
             return outermost;
@@ -274,7 +280,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         let head = K::head(search_key, shape.skip());
         let index = self.rank(search, shape.len, head);
         if !shape.long {
-            // The usual case, and a line that need not be looked at.
+            // The usual case; it avoids reading another line.
             return index;
         }
         match index.checked_sub(1).map(|last| self.entry(last)) {
@@ -286,8 +292,8 @@ pub trait Inner: Default + Send + Sync + 'static {
         }
     }
 
-    /// The same among entries whose heads are the search key's and some of which have more to say: under a long common
-    /// prefix they may be all. A head that says all stands before its equals.
+    /// Searches the separators whose heads equal the search key's, some of which are long ones. Under a long common
+    /// prefix that may be all separators. A separator that its head determines stands before its equals.
     #[cold]
     fn route_among<K: Keys>(
         &self,
@@ -308,7 +314,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         below
     }
 
-    /// The child whose range holds the greatest key below the search key.
+    /// Returns the child whose range holds the greatest key below the search key.
     fn route_below<K: Keys>(
         &self,
         search: Search,
@@ -333,7 +339,7 @@ pub trait Inner: Default + Send + Sync + 'static {
         below
     }
 
-    /// The separators and children of a node that is going to be written anew; its long separators are forgotten.
+    /// Returns the separators and children of a node that is about to be rewritten, and frees its long separators.
     fn unpack<K: Keys>(
         &self,
         long_separators: &LongSeparators,
@@ -346,12 +352,12 @@ pub trait Inner: Default + Send + Sync + 'static {
         (separators, children)
     }
 
-    /// Of a node that others are going to use, or that is written anew.
+    /// Frees the long separators of a node that is rewritten, or whose number is reused.
     fn forget_long_separators(&self, long_separators: &LongSeparators) {
         (0..self.len()).for_each(|index| long_separators.forget(self.entry(index).long));
     }
 
-    /// A separator, owned; the search key was routed here, so its first bytes are the separator's.
+    /// Returns a separator as an owned key. The search key was routed here, so its first bytes are the separator's.
     fn separator<K: Keys>(
         &self,
         long_separators: &LongSeparators,
@@ -368,17 +374,17 @@ pub trait Inner: Default + Send + Sync + 'static {
     }
 }
 
-/// A separator as a node with this skip keeps it.
+/// Returns a separator in the form in which a node with this prefix length keeps it.
 pub fn entry_of<K: Keys>(long_separators: &LongSeparators, separator: &K::Separator, skip: usize) -> SeparatorEntry {
     let long = K::as_long(separator, skip).map_or(0, |long| long_separators.keep(long));
     SeparatorEntry { head: K::head(K::search_key(separator), skip), long }
 }
 
-/// Where a range starts and where it ends; `None`: at the lowest key, and nowhere.
+/// The start and the end of a range; `None` means the lowest key, or no end.
 pub type Range<K> = (Option<<K as Keys>::Separator>, Option<<K as Keys>::Separator>);
 
-/// The node of a number, found by its block where it has one; blocks are so many bytes long. `None`: there is no such
-/// block.
+/// Returns the node of a number; a durable one is found by its block, and blocks have this many bytes. `None` means
+/// that there is no such block.
 pub(crate) fn reach<'a, I: Inner, M: Medium>(
     slab: &'a Slab<I>,
     storage: &Storage<M>,
@@ -389,7 +395,7 @@ pub(crate) fn reach<'a, I: Inner, M: Medium>(
     node.attach_block(storage.medium.image(), u64::from(number) * bytes as u64).then_some(node)
 }
 
-/// A number that nobody uses, and its node. Of a durable one, the number of the block that `take` gives.
+/// Returns an unused number and its node. For a durable node, `take` gives the block and so the number.
 pub(crate) fn fresh<'a, I: Inner, M: Medium>(
     slab: &'a Slab<I>,
     storage: &Storage<M>,
@@ -408,7 +414,7 @@ pub(crate) fn fresh<'a, I: Inner, M: Medium>(
     })
 }
 
-/// Gives a number back that nobody has used.
+/// Gives back a number that was not used.
 pub(crate) fn unused<I: Inner, M: Medium>(slab: &Slab<I>, storage: &Storage<M>, number: u32) {
     if I::DURABLE { storage.space.return_block(number) } else { slab.give(number) }
 }

@@ -1,8 +1,8 @@
-//! Levels 1 and up of all trees of a tree set: the way down, read by many and written by few.
+//! The inner levels, 1 and up, of all trees of a tree set: the descent that many threads read and few write.
 //!
-//! Optimistic lock coupling: read a node's version, route, read the child's version, ask whether the node still stands.
-//! "Restart" is `None`. A leaf needs no lower separator for this: if the leaf parent still stands *after* the leaf's
-//! version was read, the leaf is the right one.
+//! Descents use optimistic lock coupling: read a node's version, route, read the child's version, then validate the
+//! node. `None` means "restart". A leaf needs no low separator for this: if the leaf parent validates *after* the
+//! leaf's version was read, the leaf is the right one.
 
 use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{LeafVersion, SeekTarget, TreeRoot};
@@ -16,10 +16,10 @@ use crate::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Guard, Medium, Result, Storage, WriteHandle, Writer};
 use holm_search::Search;
 
-/// The most levels of upper nodes; 8 children each would reach further than numbers do.
+/// The most levels of upper nodes; with 8 children each, more levels would exceed the node numbers.
 pub(crate) const MOST_LEVELS: usize = 12;
 
-/// The nodes of a tree set; of durable ones, the volatile sides.
+/// The nodes of a tree set; for durable nodes, their volatile sides.
 pub(crate) struct InnerLevels<D: Design> {
     pub(crate) uppers: Slab<D::Upper>,
     pub(crate) leaf_parents: Slab<D::LeafParent>,
@@ -38,27 +38,27 @@ pub(crate) struct Reached<'a, D: Design> {
 }
 
 impl<'a, D: Design> Reached<'a, D> {
-    /// The latch of a leaf under the leaf parent.
+    /// Returns the latch of a leaf below the leaf parent.
     #[inline]
     pub(crate) fn latch(&self, leaf: u32, descriptor: &'a DescriptorOf<D>) -> &'a Latch {
         self.leaf_parent.locks().of(&descriptor.latch, leaf)
     }
 
-    /// When a leaf under the leaf parent was seen.
+    /// Returns the version of a leaf below the leaf parent.
     #[inline]
     pub(crate) fn leaf_version(&self, leaf: u32, version: Version) -> LeafVersion {
         let leaf_parent = if LocksOf::<D>::IN_NODE { self.number } else { 0 };
         LeafVersion { leaf, leaf_parent, version }
     }
 
-    /// The leaf so many places from the one reached, if the same leaf parent has it: a hint, asked of no latch.
+    /// Returns the leaf `places` beside the one reached, if the same leaf parent has it. A hint: no latch validates it.
     pub(crate) fn sibling(&self, places: isize) -> Option<u32> {
         let position = self.position.checked_add_signed(places)?;
         (position <= self.leaf_parent.len()).then(|| self.leaf_parent.child(position))
     }
 }
 
-/// A step of the way down, kept where separators matter.
+/// A step of a descent that keeps separators.
 pub(crate) struct Step<'a, I> {
     pub(crate) node: &'a I,
     pub(crate) number: u32,
@@ -66,12 +66,11 @@ pub(crate) struct Step<'a, I> {
     pub(crate) position: usize,
 }
 
-/// The whole way: upper nodes from the top, then the leaf parent; and between which separators the leaf parent and its
-/// leaf lie.
+/// A whole descent: the upper nodes from the top, the leaf parent, and the ranges of all of them and of the leaf.
 pub(crate) struct Path<'a, D: Design, K: Keys> {
     pub(crate) uppers: Vec<Step<'a, D::Upper>>,
     pub(crate) leaf_parent: Step<'a, D::LeafParent>,
-    /// The range of each node on the way, the leaf parent's last.
+    /// The range of each node of the descent, the leaf parent's last.
     pub(crate) ranges: Vec<Range<K>>,
     /// The range of the leaf.
     pub(crate) leaf: Range<K>,
@@ -87,12 +86,12 @@ impl<D: Design> InnerLevels<D> {
         }
     }
 
-    /// Bytes of its nodes.
+    /// Returns the bytes of its nodes.
     pub(crate) fn bytes(&self) -> u64 {
         self.uppers.bytes() + self.leaf_parents.bytes() + self.long_separators.bytes()
     }
 
-    /// The way down to a search key's leaf.
+    /// Descends to a search key's leaf.
     #[inline(always)]
     pub(crate) fn seek<K: Keys>(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<Reached<'_, D>> {
         let rooted = root.latch.read()?;
@@ -140,8 +139,8 @@ impl<D: Design> InnerLevels<D> {
         Reached { leaf_parent, number, version, leaf: leaf_parent.child(position), position }
     }
 
-    /// The way down for a scan, with the one separator that it goes on from: the end of the leaf's range, or its start
-    /// when going backwards.
+    /// Descends for a scan, and returns the one separator where the scan continues: the end of the leaf's range or,
+    /// backwards, its start.
     pub(crate) fn descend<K: Keys>(
         &self,
         root: &TreeRoot,
@@ -151,8 +150,8 @@ impl<D: Design> InnerLevels<D> {
         let top = root.top.load(Relaxed);
         let (mut level, mut number) = (top >> 32, top as u32);
         let mut parent: (&Latch, Version) = (&root.latch, rooted);
-        // The lowest upper node that has a separator on the wanted side; most often the leaf parent has one and this is
-        // not needed.
+        // The lowest upper node with a separator on the wanted side. Usually the leaf parent has one, and this is not
+        // needed.
         let mut fenced: Option<(&D::Upper, Version, usize)> = None;
         let side = |position: usize, len: usize| match target {
             SeekTarget::Holding(_) => (position < len).then_some(position),
@@ -191,7 +190,7 @@ impl<D: Design> InnerLevels<D> {
             SeekTarget::Holding(search_key) | SeekTarget::Below(search_key) => {
                 node.separator::<K>(&self.long_separators, index, *search_key)
             }
-            // On the right edge nothing is left out of heads, so the lowest key will do for a search key.
+            // On the right edge heads leave out no bytes, so the lowest key serves as the search key.
             SeekTarget::Last => {
                 node.separator::<K>(&self.long_separators, index, K::search_key(&K::Separator::default()))
             }
@@ -206,8 +205,8 @@ impl<D: Design> InnerLevels<D> {
         }
     }
 
-    /// The way down with every step and separator: for those who change nodes, and for scans. All of it was true at one
-    /// instant.
+    /// Descends and keeps every step and separator: for writers that change nodes, and for scans. Everything in the
+    /// result was true at one instant.
     pub(crate) fn walk<K: Keys>(&self, root: &TreeRoot, target: &SeekTarget<'_, K>) -> Option<Path<'_, D, K>> {
         let rooted = root.latch.read()?;
         let top = root.top.load(Relaxed);
@@ -256,8 +255,8 @@ impl<D: Design> InnerLevels<D> {
         }
     }
 
-    /// Splits the first full node on the way down, so that a leaf's split finds room and never climbs. Tells whether
-    /// there was one: whoever asked starts over then.
+    /// Splits the first full node of the descent, so that a leaf's split finds room and never climbs. Returns whether
+    /// there was one; the caller then restarts.
     pub(crate) fn split_full<M: Medium, K: Keys>(
         &self,
         writer: &Writer<M>,
@@ -291,8 +290,8 @@ impl<D: Design> InnerLevels<D> {
         Ok(false)
     }
 
-    /// Splits one node in two, if nothing has changed since the walk. The node stays latched until its parent knows of
-    /// the new half: let go between the two, the keys of that half would be nowhere.
+    /// Splits one node in two, if nothing has changed since the walk. The node stays latched until its parent has the
+    /// new half. If the latch were released in between, no descent would find the keys of that half.
     #[allow(clippy::too_many_arguments, reason = "where, under which label, and what")]
     fn split<I: Inner, M: Medium, K: Keys>(
         &self,
@@ -306,7 +305,8 @@ impl<D: Design> InnerLevels<D> {
     ) -> Result<()> {
         let (node, storage) = (step.node, writer.storage());
         let parent = depth.checked_sub(1).map(|depth| &path.uppers[depth]);
-        // Before the label is validated: a tick in between could release a block that is too young for this label.
+        // Allocate before the label is validated: an epoch end in between could release a block that is too young for
+        // this label.
         let (number, right) = self.fresh(slab, storage, guard)?;
         let top = match parent {
             Some(_) => None,
@@ -331,8 +331,8 @@ impl<D: Design> InnerLevels<D> {
             held_parent.unlock_unchanged();
             return undone();
         };
-        // Of a leaf parent's leaves some have their lock elsewhere from now on: nobody may be at them by the lock they
-        // had.
+        // Some leaves of a leaf parent get their lock in another node from now on. No writer may hold them by the lock
+        // that they had.
         let locks = hold_all(node.locks().all());
         if locks.is_none() || !guard.valid() {
             locks.into_iter().flatten().for_each(LatchGuard::unlock_unchanged);
@@ -354,7 +354,7 @@ impl<D: Design> InnerLevels<D> {
         Ok(())
     }
 
-    /// A number that nobody uses, and its node.
+    /// Returns an unused number and its node.
     pub(crate) fn fresh<'a, I: Inner, M: Medium>(
         &self,
         slab: &'a Slab<I>,
@@ -364,7 +364,7 @@ impl<D: Design> InnerLevels<D> {
         fresh(slab, storage, size_of::<D::Leaf>(), || storage.space.take_block(&storage.medium, guard))
     }
 
-    /// A new top above two halves.
+    /// Makes a new top above two halves.
     fn grow<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -380,8 +380,8 @@ impl<D: Design> InnerLevels<D> {
         root.top.store(u64::from(level) << 32 | u64::from(number), Relaxed);
     }
 
-    /// Numbers of a tree's upper nodes, from the top down, and of its leaf parents, from left to right; nobody may
-    /// write to it meanwhile.
+    /// Returns the numbers of a tree's upper nodes from the top down, and of its leaf parents from left to right. No
+    /// thread may write to the tree meanwhile.
     pub(crate) fn numbers(&self, root: &TreeRoot) -> (Vec<u32>, Vec<u32>) {
         let top = root.top.load(Relaxed);
         let (mut uppers, mut row) = (vec![], vec![top as u32]);
@@ -393,13 +393,15 @@ impl<D: Design> InnerLevels<D> {
         (uppers, row)
     }
 
-    /// Children of each leaf parent of a tree, from left to right; nobody may write to it meanwhile.
+    /// Returns the number of children of each leaf parent of a tree, from left to right. No thread may write to the
+    /// tree meanwhile.
     pub(crate) fn fills(&self, root: &TreeRoot) -> Vec<usize> {
         let leaf_parents = self.numbers(root).1;
         leaf_parents.into_iter().filter_map(|number| Some(self.leaf_parents.get(number)?.len() + 1)).collect()
     }
 
-    /// Level and number of every durable node of a tree, from the top down; nobody may write to it meanwhile.
+    /// Returns the level and number of every durable node of a tree, from the top down. No thread may write to the tree
+    /// meanwhile.
     pub(crate) fn nodes(&self, root: &TreeRoot) -> Vec<(u32, u32)> {
         let top = root.top.load(Relaxed);
         let (height, mut first) = ((top >> 32) as u32, top as u32);
@@ -414,7 +416,7 @@ impl<D: Design> InnerLevels<D> {
     }
 }
 
-/// All of these latches, or none of them.
+/// Takes all of these latches, or none.
 pub(crate) fn hold_all<'a>(latches: impl IntoIterator<Item = &'a Latch>) -> Option<Vec<LatchGuard<'a>>> {
     let mut all = Vec::new();
     for latch in latches {
@@ -429,7 +431,7 @@ pub(crate) fn hold_all<'a>(latches: impl IntoIterator<Item = &'a Latch>) -> Opti
     Some(all)
 }
 
-/// The durable nodes of a level from its first one on; tells which is the first one below.
+/// Collects the durable nodes of a level from its first one on; returns the first node of the level below.
 fn row<I: Inner>(slab: &Slab<I>, (level, first): (u32, u32), nodes: &mut Vec<(u32, u32)>) -> u32 {
     let mut at = first;
     while let Some(node) = slab.get(at).filter(|_| I::DURABLE && at != 0) {

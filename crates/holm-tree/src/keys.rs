@@ -1,10 +1,12 @@
-//! What a slot's first word stands for.
+//! The keys of a tree: what a slot's first word stands for.
 //!
-//! A slot is two words in every design. For [`Words`] the first is the key itself, as in the papers. For a store of
-//! byte strings it is the key's *head*, eight bytes taken after a prefix that the leaf's whole range shares, and the
-//! payload leads to a record with the rest. The tree knows this trait, the store supplies the bytes, and so the tree
-//! never hears of variable-length keys. Everything here may be asked of slots that raced with a writer: the answers
-//! must be total, and count only after the leaf's latch has been validated.
+//! A slot has two words in every design. For [`Words`] the first word is the key itself, as in the papers. For a store
+//! of byte strings it is the key's *head*: eight bytes after a prefix that the leaf's whole range shares. The payload
+//! then leads to a record with the rest. The tree knows this trait and the store supplies the bytes, so the tree knows
+//! nothing of variable-length keys.
+//!
+//! A reader may call every method here with slots that raced with a writer. The answers must be total, and count only
+//! after the leaf's latch has been validated.
 
 use crate::inner::NodePrefix;
 use crate::long_separators::LongSeparators;
@@ -16,107 +18,107 @@ use std::fmt::Debug;
 pub struct Slot {
     /// The key, or its head.
     pub head: u64,
-    /// The value, or where the record lies.
+    /// The value, or the place of the record.
     pub payload: u64,
 }
 
-/// Which word of a slot no two slots of a leaf share: designs that shift pairs tell by it a pair from its own copy.
+/// Which word of a slot is unique within its leaf. Designs that shift pairs use it to tell a pair from its own copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The head, and slots are in ascending order of it. Every word may be a head, and every word a payload.
+    /// The head; slots are in ascending order of it. Every word may be a head, and every word a payload.
     Head,
-    /// The payload, and it is never zero: the location of a record. Heads may be equal.
+    /// The payload, the place of a record, which is never zero. Heads may be equal.
     Payload,
 }
 
-/// What slots stand for, how they compare with a search key, and what separates them.
+/// What slots stand for, how they compare with a search key, and which separators divide them.
 pub trait Keys: Send + Sync + 'static {
     /// Which word of a slot is unique within its leaf.
     const UNIQUE: Role = Role::Payload;
-    /// A key that is looked for.
+    /// A borrowed key that an operation looks for.
     type SearchKey<'a>: Copy;
-    /// A key that is kept: a separator, the end of a range. The default is the lowest key of all.
+    /// An owned key: a separator or the end of a range. The default is the lowest key of all.
     type Separator: Clone + Ord + Default + Debug + Send + Sync + 'static;
 
-    /// A separator as a search key.
+    /// Borrows a separator as a search key.
     fn search_key(separator: &Self::Separator) -> Self::SearchKey<'_>;
-    /// A search key as a separator.
+    /// Copies a search key into a separator.
     fn to_separator(search_key: Self::SearchKey<'_>) -> Self::Separator;
-    /// Eight bytes of the search key after `skip`, so that heads compare as the keys do, ties excepted.
+    /// Returns eight bytes of the search key after `skip`. Heads compare as the keys do, except for ties.
     fn head(search_key: Self::SearchKey<'_>, skip: usize) -> u64;
-    /// The fingerprint of the search key.
+    /// Returns the fingerprint of the whole search key.
     fn fingerprint(search_key: Self::SearchKey<'_>) -> u8;
-    /// Whether the slot holds the search key.
+    /// Returns whether the slot holds the search key. Follows the slot's payload, so the slot must be live.
     fn is(&self, slot: Slot, search_key: Self::SearchKey<'_>) -> bool;
-    /// The slot's key against the search key's; the slot's head leaves out `skip` bytes, which the two share.
+    /// Compares the slot's key with the search key. The slot's head leaves out `skip` bytes, which the two share.
     fn compare(&self, slot: Slot, skip: usize, search_key: Self::SearchKey<'_>) -> Ordering;
-    /// Two slots of one leaf.
+    /// Compares two slots of one leaf.
     fn order(&self, a: Slot, b: Slot) -> Ordering;
-    /// The slot's whole key; `None` where the payload leads nowhere.
+    /// Returns the slot's whole key; `None` if the payload leads nowhere.
     fn key(&self, slot: Slot) -> Option<Self::Separator>;
-    /// The slot's head as it is when `skip` bytes are left out; `None` as above.
+    /// Returns the slot's head with `skip` bytes left out; `None` as above.
     fn rehead(&self, slot: Slot, skip: usize) -> Option<u64>;
-    /// Asks the CPU for what a comparison with this slot will read.
+    /// Prefetches what a comparison with this slot will read.
     fn prefetch(&self, payload: u64) {
         let _ = payload;
     }
-    /// The shortest separator `s` with `low < s <= high`.
+    /// Returns the shortest separator `s` with `low < s <= high`.
     fn shortest_separator(low: &Self::Separator, high: &Self::Separator) -> Self::Separator;
-    /// The least separator of all but the lowest key: nothing but that key itself lies below it.
+    /// Returns the least separator above the lowest key: only that key lies below it.
     fn least() -> Self::Separator;
-    /// How many bytes all the keys in `low..high` share; at most 255. `None`: no upper end.
+    /// Returns how many bytes all the keys in `low..high` share, at most 255. `None` means no upper end.
     fn common(low: &Self::Separator, high: Option<&Self::Separator>) -> usize;
-    /// The whole separator, where the head after `skip` bytes does not say all.
+    /// Returns the whole separator as bytes, if its head after `skip` bytes does not determine it.
     fn as_long(separator: &Self::Separator, skip: usize) -> Option<&[u8]>;
-    /// How a long separator compares with the search key.
+    /// Compares a long separator with the search key.
     fn compare_long(long_separators: &LongSeparators, number: u32, search_key: Self::SearchKey<'_>) -> Ordering;
-    /// The separator of which these are the bytes.
+    /// Returns the separator with these bytes.
     fn from_long(long: &[u8]) -> Self::Separator;
-    /// The separator that begins with a node's prefix, of which the search key has the assured part, and whose head
-    /// says the rest.
+    /// Rebuilds a separator: a node's prefix, whose assured part the search key has, and a head with the rest.
     fn from_head(search_key: Self::SearchKey<'_>, prefix: &NodePrefix, head: u64) -> Self::Separator;
-    /// The end of the range of all the keys that start with the first `skip` bytes of `key`; `None` if it has no end.
+    /// Returns the end of the range of all keys that start with the first `skip` bytes of `key`; `None` if it has no
+    /// end.
     fn beyond(key: &Self::Separator, skip: usize) -> Option<Self::Separator>;
-    /// Whether a key's first bytes are those of another key.
+    /// Returns whether the first `skip` bytes of two keys are equal.
     fn shares(key: &Self::Separator, other: &Self::Separator, skip: usize) -> bool;
-    /// The first `count` bytes of a key as a separator.
+    /// Returns the first `count` bytes of a key as a separator.
     fn truncate(key: &Self::Separator, count: usize) -> Self::Separator;
-    /// At open, of every slot found in a leaf of a keyspace whose heads leave out `skip` bytes: whether what it leads
-    /// to is what was written, where there is reason to doubt it.
+    /// At open, for every slot of a keyspace's leaf whose heads leave out `skip` bytes: returns whether its record is
+    /// what was written, where there is reason to doubt it.
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
         let _ = (keyspace, slot, skip);
         true
     }
-    /// After the death of a process, of a slot that is in no log: whether what it leads to is whole and has the slot's
-    /// key.
+    /// After the death of a process, for a slot that no log has: returns whether its record is complete and has the
+    /// slot's key.
     fn is_whole(&self, slot: Slot, skip: usize) -> bool {
         let _ = (slot, skip);
         true
     }
-    /// Whether a slot's head is that of the key that it leads to.
+    /// Returns whether a slot's head is that of its record's key.
     fn heads(&self, slot: Slot, skip: usize) -> bool {
         self.rehead(slot, skip) == Some(slot.head)
     }
-    /// At open, of a leaf's slots in order: the least key and the greatest, which say where it belongs. `None` where an
-    /// end leads nowhere, or to what was not written.
+    /// At open, for a leaf's slots in order: returns the least and the greatest key, which say where the leaf belongs.
+    /// `None` if either leads nowhere, or to a record that is not what was written.
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Self::Separator, Self::Separator)> {
         let _ = skip;
         self.key(*slots.first()?).zip(self.key(*slots.last()?))
     }
-    /// Whether what a slot leads to has its head, and its fingerprint where it has one: asked before something is
-    /// derived from its key.
+    /// Returns whether a slot's record has the slot's head, and its fingerprint if there is one. Callers check this
+    /// before they derive anything from the record's key.
     fn is_own(&self, slot: Slot, skip: usize, fingerprint: Option<u8>) -> bool {
         let _ = (slot, skip, fingerprint);
         true
     }
-    /// Offset and length in words of the record that a payload leads to.
+    /// Returns the offset and the length in words of a payload's record.
     fn extent(payload: u64) -> Option<(u64, u32)> {
         let _ = payload;
         None
     }
 }
 
-/// Keys that are words: slots hold them whole.
+/// Keys that are words; slots hold them whole.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Words;
 

@@ -1,12 +1,12 @@
-//! The version latch: readers look without writing, writers take it alone.
+//! The version latch: readers validate and do not write, a writer holds it alone.
 //!
-//! A version is even while nobody writes. A reader notes the version, works, and asks whether it still stands; a
-//! writer makes it odd and leaves it two higher. A latch outlives the last fence of what it covers, so that nobody can
-//! validate a read of what a crash could still take back.
+//! A version is even while no thread writes. A reader notes the version, works, and validates it; a writer makes it
+//! odd, and two higher when it is done. A writer holds the latch beyond the last fence of what it covers. So no reader
+//! validates data that a crash could still take back.
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// What a reader noted.
+/// The version that a reader noted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Version(u64);
 
@@ -21,22 +21,22 @@ impl Default for Latch {
 }
 
 impl Latch {
-    /// The version, unless somebody is writing.
+    /// Returns the version, unless a writer holds the latch.
     #[inline]
     pub fn read(&self) -> Option<Version> {
         let version = self.0.load(Ordering::Acquire);
         (version & 1 == 0).then_some(Version(version))
     }
 
-    /// Whether nothing has changed since: everything read in between then belongs together.
+    /// Returns whether the version is unchanged: everything read in between then belongs together.
     #[inline]
     pub fn validate(&self, version: Version) -> bool {
-        // The reads before must not be satisfied after the version is looked at again.
+        // The reads before must not be satisfied after the version is loaded again.
         fence(Ordering::Acquire);
         self.0.load(Ordering::Relaxed) == version.0
     }
 
-    /// Takes the latch if nothing has changed since.
+    /// Takes the latch if the version is unchanged.
     #[inline]
     pub fn try_lock(&self, version: Version) -> Option<LatchGuard<'_>> {
         let taken = self.0.compare_exchange(version.0, version.0 | 1, Ordering::Acquire, Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl Latch {
     }
 }
 
-/// A latch taken; dropping it lets go, with a new version.
+/// A latch that is held; dropping it releases it with a new version.
 #[derive(Debug)]
 #[must_use = "the latch is let go at once"]
 pub struct LatchGuard<'a> {
@@ -56,12 +56,12 @@ pub struct LatchGuard<'a> {
 }
 
 impl LatchGuard<'_> {
-    /// Lets go with the version as it was: nothing has been written.
+    /// Releases the latch with the old version, because nothing was written.
     pub fn unlock_unchanged(mut self) {
         self.after -= 2;
     }
 
-    /// Whether this is the latch that is held.
+    /// Returns whether this is the latch that is held.
     pub fn holds(&self, latch: &Latch) -> bool {
         std::ptr::eq(self.latch, latch)
     }

@@ -1,8 +1,25 @@
 //! A leaf: one way to keep pairs in a block of persistent lines. A file in this folder *is* a design.
 //!
-//! Two contracts. **Readers race** with one writer: they must end and must not panic on any bits whatever; their
-//! answers count only after the caller has validated the latch. **Writers are alone**: the tree set holds the latch and
-//! lends the write handle. Leaves know nothing of latches, threads, parents, byte strings, media or tests.
+//! The trait has two contracts. **Readers race** with one writer: a reading method must end, and must not panic on any
+//! bits. Its answer counts only after the caller has validated the latch. **Writers are alone**: the tree set holds the
+//! latch and lends the write handle. A leaf knows nothing of latches, threads, parents, byte strings, media or tests.
+//!
+//! A design implements one of three legal combinations of recovery methods; [`Capabilities`] selects it:
+//!
+//! | | linked | replaced | versioned |
+//! |---|---|---|---|
+//! | capabilities | linked | neither linked nor durable per epoch | durable per epoch, not linked |
+//! | leaves are found | along [`Leaf::next`] | each block says whether it is one | each block says so, by versions |
+//! | [`Leaf::recover`] | required | required | required |
+//! | [`Leaf::next`], [`Leaf::relink`] | required | no | no |
+//! | [`Leaf::low`] | if its border is durable | no | no |
+//! | [`Leaf::repair_link`] | each leaf with its right neighbour | neighbours whose keys overlap | not called |
+//! | [`Leaf::scrub_leaf`] | not called | each leaf | if [`Leaf::BLOCKS`] > 1 |
+//! | [`Leaf::attach_overflow`] | no | no | if [`Leaf::BLOCKS`] > 1 |
+//! | [`Leaf::rebuild_volatile`] | if anything is volatile | if anything is volatile | if anything is volatile |
+//! | [`Leaf::skip`] | 0 | any | any |
+//!
+//! A design that is linked and durable per epoch needs the methods of both columns.
 
 pub mod buffered;
 
@@ -11,43 +28,45 @@ pub use crate::pairs::{MOST_PAIRS, Pairs};
 use holm_medium::{Area, Epoch, Image, Loc, Medium, MediumError, Persistent, Result, WriteHandle};
 use holm_search::Search;
 
-/// What a design assumes and offers; printed beside every result.
+/// What a design assumes and offers; reports print it beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// The paper, for the report.
+    /// The paper that reports name.
     pub source: &'static str,
-    /// Durable at the end of the epoch, by versions; the rest are durable when an operation returns.
+    /// Durable at the end of the epoch, by versions. Other designs are durable when an operation returns.
     pub per_epoch: bool,
-    /// Correct only where the stores to one line persist in order; excused from the word model.
+    /// Correct only where the stores to one line persist in order. The word model, which reorders them, skips the
+    /// design.
     pub needs_line_order: bool,
-    /// Only for slots that hold whole keys; for keys that lie in records it is refused, and so by the store.
+    /// Slots must hold whole keys. Trees whose keys lie in records refuse the design, and so does the store.
     pub needs_whole_keys: bool,
-    /// Which blocks are leaves is known by following `next` from the first one; otherwise each block says so itself.
+    /// Recovery finds leaves by following [`Leaf::next`] from the first one. In other designs each block says whether
+    /// it is a leaf.
     pub linked: bool,
-    /// Keeps what it is given. Only the blackhole does not.
+    /// Stores the pairs that it is given. Only the blackhole does not.
     pub stores_pairs: bool,
 }
 
 impl Capabilities {
-    /// Whether the design can keep such keys. Whoever goes through all designs with keys that lie in records asks this.
+    /// Returns whether the design can store keys of this kind. Code that goes through all designs checks this first.
     pub fn supports<K: Keys>(self) -> bool {
         !self.needs_whole_keys || K::UNIQUE == Role::Head
     }
 }
 
-/// What a leaf looks through: what slots stand for, the vector kernels chosen when the tree was opened, and the other
-/// blocks.
+/// The read context that a leaf gets: what slots stand for, the vector kernels chosen when the tree was opened, and the
+/// other blocks.
 pub struct ReadContext<'a, K> {
     /// What slots stand for.
     pub keys: &'a K,
     /// How to search.
     pub search: Search,
-    /// Where the blocks lie, for leaves of several; `None` where only those of one are looked at.
+    /// The blocks, for leaves of several blocks; `None` where the caller reads one block only.
     pub image: Option<&'a Image>,
 }
 
 impl<'a, K> ReadContext<'a, K> {
-    /// The block of a number.
+    /// Returns the block of a number.
     #[inline]
     pub fn block<L: Leaf>(self, number: u32) -> Option<&'a L> {
         self.image?.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
@@ -61,45 +80,46 @@ impl<K> Clone for ReadContext<'_, K> {
 }
 impl<K> Copy for ReadContext<'_, K> {}
 
-/// Whose a leaf is, and what its range shares.
+/// The home of a leaf: its keyspace, and what the keys of its range share.
 #[derive(Clone, Copy, Debug)]
 pub struct Home {
     /// The keyspace.
     pub keyspace: u32,
-    /// Bytes that all keys of the range share and heads leave out; 0 to 255.
+    /// Bytes that all keys of the range share and that heads leave out; 0 to 255.
     pub skip: u8,
-    /// The first leaf of its keyspace, which never moves in a linked design.
+    /// Whether this is the first leaf of its keyspace; in a linked design that leaf never moves.
     pub first: bool,
 }
 
-/// A payload that has given way.
+/// A replaced payload. The caller frees its record, so the leaf must never read through this payload again: see
+/// [`Leaf::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// What it was.
+    /// The payload.
     pub payload: u64,
-    /// It was stored in this very epoch: no crash can bring it back, so its record may be freed at once.
+    /// The payload was stored in this same epoch. No crash can bring it back, so its record may be freed at once.
     pub same_epoch: bool,
 }
 
-/// There is no room: split, or make place some other way, and come back.
+/// The leaf has no room: the caller splits it, or makes room in another way, and retries. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
 /// How two neighbouring leaves can become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Join {
-    /// Not now: they hold too much for one.
+    /// Not now: together they hold too much for one leaf.
     Apart,
-    /// The right leaf holds nothing, and a crash finds it free: the left one keeps its pairs where they are and
-    /// [takes over](Leaf::take_over) the range.
+    /// The right leaf is empty, and a crash finds it free. The left one keeps its pairs in place and [takes
+    /// over](Leaf::take_over) the range.
     KeepLeft,
     /// The same with the left leaf empty.
     KeepRight,
-    /// Pairs move, by [`Leaf::absorb`] or [`Leaf::merge`], if either can.
+    /// The pairs move, by [`Leaf::absorb`] or [`Leaf::merge`], if the design has either.
     Move,
 }
 
-/// A block that nobody can reach yet, for a leaf to use.
+/// A block that no reader can reach yet, for a leaf to use.
 pub struct Fresh<'a, L: Leaf> {
     /// Its number.
     pub number: u32,
@@ -109,60 +129,60 @@ pub struct Fresh<'a, L: Leaf> {
     pub volatile: &'a L::Volatile,
 }
 
-/// What a full leaf, and whoever makes room in it, must be told.
+/// A request to make room in a full leaf.
 pub struct SplitRequest<'a, L: Leaf, F> {
     /// The leaf's number.
     pub own: u32,
-    /// Blocks to use.
+    /// Two fresh blocks.
     pub fresh: [Fresh<'a, L>; 2],
-    /// More of them, [`Leaf::SPARE`] in all.
+    /// Further fresh blocks, [`Leaf::SPARE`] in all.
     pub spare: &'a [Fresh<'a, L>],
     /// The leaf's range.
     pub range: (&'a F, Option<&'a F>),
-    /// The leaf before this one, latched too, for designs with [`Leaf::NEEDS_BEFORE`]; the first leaf has none.
+    /// The previous leaf, latched too, for designs with [`Leaf::NEEDS_BEFORE`]; the first leaf has none.
     pub before: Option<&'a L>,
 }
 
-/// Where the halves of a split lie now.
+/// The leaves that a split has made.
 #[derive(Clone, Debug)]
 pub struct Split<F> {
     /// The number of the lower half: the leaf's own, or a fresh one.
     pub left: u32,
-    /// The separator and the number of the upper half; `None` if all of it fitted into `left`.
+    /// The separator and the number of the upper half; `None` if all pairs fitted into `left`.
     pub right: Option<(F, u32)>,
 }
 
-/// Where a crash cut history.
+/// The recovery point: which part of history recovery keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecoveryPoint {
-    /// Only the process died: every store it made is there (or there was no crash at all).
+    /// Only the process died, so every store it made is there; or there was no crash at all.
     Visible,
-    /// Power was lost: what was labelled with this epoch or an earlier one is there whole, the rest is not to be seen.
+    /// Power was lost. What carries this epoch's label or an earlier one is there in full; recovery hides the rest.
     At(Epoch),
 }
 
 /// What recovery found a block to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockState {
-    /// Nothing: the block is free.
+    /// The block is free.
     Free,
-    /// A leaf of a keyspace.
+    /// The block is a leaf of a keyspace.
     Live {
         /// The keyspace.
         keyspace: u32,
-        /// For linked designs: the first leaf of it.
+        /// Whether it is the keyspace's first leaf, for linked designs.
         first: bool,
     },
-    /// One of the blocks behind a leaf's first one, which it names.
+    /// The block is an overflow block of the leaf that it names.
     Overflow {
         /// The keyspace.
         keyspace: u32,
-        /// The number of the leaf, which is one whatever its own block is found to be.
+        /// The number of the leaf. It counts as a leaf, whatever its own block is found to be.
         leaf: u32,
     },
 }
 
-/// Something that no crash can have left in a block, given by its number and a byte within it.
+/// An error for bits that no crash can have left; `place` is the block's number and a byte in it.
 pub fn damaged<L>(
     place: (u32, u64),
     what: &'static str,
@@ -172,7 +192,7 @@ pub fn damaged<L>(
     damaged_in(size_of::<L>(), place, what, found, expected)
 }
 
-/// The same in blocks of so many bytes.
+/// The same for blocks of the given size in bytes.
 pub(crate) fn damaged_in(
     block: usize,
     (number, byte): (u32, u64),
@@ -188,20 +208,22 @@ pub(crate) fn damaged_in(
 pub trait Leaf: Persistent + Sized {
     /// What the design assumes and offers.
     const CAPABILITIES: Capabilities;
-    /// The most pairs a leaf holds.
+    /// The most pairs of a leaf.
     const CAPACITY: usize;
-    /// The most blocks a leaf consists of: its own, whose number is the leaf's, and those behind it.
+    /// The most blocks of a leaf: its own, whose number is the leaf's, and its overflow blocks.
     const BLOCKS: usize = 1;
-    /// How many more than two fresh blocks a split may use; an even number.
+    /// How many fresh blocks beyond two a split may use; an even number.
     const SPARE: usize = 0;
-    /// Whether making room in a leaf may have to change the one before it, which is then latched with it.
+    /// Whether making room in a leaf may change the previous leaf, which the tree set then latches as well.
     const NEEDS_BEFORE: bool = false;
-    /// Numbers of blocks are less than this, for designs that keep them in few bits.
+    /// Block numbers are less than this, for designs that keep them in few bits.
     const NUMBERS: u32 = u32::MAX;
-    /// The leaf's volatile side, kept in its leaf descriptor: rebuilt by [`Leaf::recover`], gone with the process.
+    /// The leaf's volatile side, in its descriptor. [`Leaf::recover`] clears it and [`Leaf::rebuild_volatile`] rebuilds
+    /// it; it dies with the process.
     type Volatile: Default + Send + Sync + 'static;
 
-    /// The payload of a key.
+    /// Returns the payload of a key. Reads only live slots: [`Keys::is`] follows a slot's payload to its record, and
+    /// the record of a dead slot may be freed.
     fn get<K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -209,20 +231,23 @@ pub trait Leaf: Persistent + Sized {
         search_key: K::SearchKey<'_>,
     ) -> Option<u64>;
 
-    /// Asks the CPU for the lines of the block that one operation by itself will read, nothing of it having been read
-    /// yet. Of all of them, unless the design knows better.
+    /// Prefetches the lines of the block that a single operation reads, before any of them has been read. The default
+    /// prefetches all lines.
+    ///
+    /// The four prefetch methods are optional: `prefetch_block` for single operations; for batched gets
+    /// [`Leaf::prefetch_header`], [`Leaf::prefetch_pairs`] and [`Leaf::candidate_payload`], in this order. Implement
+    /// them when a measurement shows waits.
     #[inline]
     fn prefetch_block(&self) {
         holm_search::prefetch_lines(self);
     }
 
-    /// Asks the CPU for the first line of the block: what [`Leaf::prefetch_pairs`] reads.
+    /// Prefetches the first line of the block, which [`Leaf::prefetch_pairs`] reads.
     fn prefetch_header(&self) {
         holm_search::prefetch(self);
     }
 
-    /// Asks the CPU for the lines of the block that [`Leaf::get`] will read, having read the first one. Of all of them,
-    /// unless the design knows better.
+    /// Prefetches the lines that [`Leaf::get`] will read; the first line has arrived. The default prefetches all lines.
     fn prefetch_pairs<K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -233,7 +258,8 @@ pub trait Leaf: Persistent + Sized {
         holm_search::prefetch_lines(self);
     }
 
-    /// A payload that [`Leaf::get`] will probably have to look at, found without looking at any record.
+    /// Returns a payload that [`Leaf::get`] will probably compare, found without reading any record. The caller
+    /// prefetches its record.
     fn candidate_payload<K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -244,86 +270,99 @@ pub trait Leaf: Persistent + Sized {
         None
     }
 
-    /// Every live pair of the block, in any order.
+    /// Copies every live pair of the block, in any order.
     fn block_pairs(&self, volatile: &Self::Volatile, out: &mut Pairs);
 
-    /// Every live pair of the leaf, in any order: those of its block, and of the blocks behind it.
+    /// Copies every live pair of the leaf, in any order: those of its block and of its overflow blocks.
     fn leaf_pairs<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>, out: &mut Pairs) {
         let _ = context;
         self.block_pairs(volatile, out);
     }
 
-    /// The number of the block at a place behind the leaf's own, from 1 on; 0 where there is none, and beyond that.
+    /// Returns the number of the overflow block at a place, from 1 on; 0 where there is none.
     fn overflow_block<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>, place: usize) -> u32 {
         let _ = (volatile, context, place);
         0
     }
 
-    /// The number of a block of the leaf that the insert or removal just done has given up, as durably as that; 0 is
-    /// none. Asked once after each, by who holds the leaf.
+    /// Returns the number of a block that the last insert or removal has detached from the leaf, as durably as that
+    /// operation; 0 is none. The writer that holds the latch calls this once after each operation.
     fn take_detached(&self, volatile: &Self::Volatile) -> u32 {
         let _ = volatile;
         0
     }
 
-    /// Whether so few pairs are left that a merge is worth an attempt.
+    /// Returns whether so few pairs remain that a merge is worth an attempt.
     fn sparse<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) -> bool {
         let _ = (volatile, context);
         false
     }
 
-    /// Bytes that heads leave out. Zero in linked designs: a rebuild puts empty leaves between two whose ranges are
-    /// bounded by what they leave out, and no chain would lead to those.
+    /// Returns the number of bytes that heads leave out. It must be zero in linked designs. A rebuild puts empty leaves
+    /// between two leaves whose ranges their skips bound, and no chain would lead to those. The tree set gives linked
+    /// designs no other value.
     fn skip(&self) -> usize {
         0
     }
 
-    /// The latest epoch in which the leaf changed, for designs that know.
+    /// Returns the epoch of the leaf's last change. A design that is durable per operation keeps the default, 0: reads
+    /// in strict mode then wait for the active epoch.
     fn stamp<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) -> Epoch {
         let _ = (volatile, context);
         0
     }
 
-    /// Of a block as the death of a process left it: each line as it was last logged, if it was, and all lines as they
-    /// were found. Whether the state at the end of the last logged epoch is the same in both, as far as it was logged.
-    /// Designs that are not durable per epoch cannot tell, and say yes.
+    /// Returns whether a block that the death of a process left agrees with the log. `logged` has each line as it was
+    /// last logged, if it was; `found` has all lines of the image. They agree if the state at the end of the last
+    /// logged epoch is the same in both, as far as it was logged. A design that is not durable per epoch cannot tell,
+    /// and returns `true`.
     fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
         let _ = (logged, found, epoch);
         true
     }
 
-    /// Every pair of the block that was live at the end of the last logged epoch, for designs that know; tells whether
-    /// it knows. Pairs that this epoch's state names are not written over before two more have ended.
+    /// Copies every pair of the block that was live at the end of the last logged epoch, and returns whether the design
+    /// knows them. Slots that this epoch's state names are not overwritten before two more epochs have ended.
     fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
         let _ = (epoch, out);
         false
     }
 
-    /// Of the epochs after the last logged one, the first that the block holds a state of and the last in which it
-    /// changed, for designs that know.
+    /// Considers the epochs after the last logged one, for designs that know. Returns the first that the block holds a
+    /// state of, and the last in which it changed.
     fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
         let _ = epoch;
         None
     }
 
-    /// The number of the next leaf, for linked designs; 0 is none.
+    /// Returns the number of the next leaf, for linked designs; 0 is none.
     fn next(&self) -> u32 {
         0
     }
 
-    /// Where the leaf's range starts, for linked designs that keep that durably: after a rebuild it is where it was.
+    /// Returns the lower end of the leaf's range, for linked designs that keep it durably; the rebuild leaves it where
+    /// it was.
     fn low<K: Keys>(&self, context: ReadContext<'_, K>) -> Option<K::Separator> {
         let _ = context;
         None
     }
 
-    /// Makes a fresh block an empty leaf that a crash finds as such.
+    /// Makes a fresh block an empty leaf; a crash from then on finds it as one.
+    ///
+    /// A leaf without origin (a new tree) must publish itself last. A design with a lineage flushes the lineage *after*
+    /// everything else, because it alone makes the block a leaf: a crash in between must find no half-made leaf. A leaf
+    /// that replaces another follows the other order: see [`Leaf::split`].
     fn format<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, home: Home);
 
-    /// Puts a payload under a key, replacing what was there.
+    /// Puts a payload under a key and returns the payload that it replaces.
+    ///
+    /// The caller frees the replaced payload's record. A design that keeps dead slots must never pass one to
+    /// [`Keys::is`], [`Keys::order`] or [`Keys::key`]: its record may be freed, or may belong to another key. A design
+    /// that cannot avoid this needs whole keys in its slots and says so in its [`Capabilities`].
     ///
     /// # Errors
-    /// [`Full`]: nothing has changed.
+    /// [`Full`]: nothing has changed. The tree set then makes room and retries; it does not split a leaf that has room
+    /// by then.
     fn insert<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -333,12 +372,15 @@ pub trait Leaf: Persistent + Sized {
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full>;
 
-    /// Whether not even a key that is there could be taken away before room is made: for designs that append.
+    /// Returns whether the leaf must make room before even a present key can be removed. A design in which a removal
+    /// takes a slot (one that appends) must implement this. With the default `false`, the removal in a full leaf would
+    /// write past its end.
     fn crowded(&self) -> bool {
         false
     }
 
-    /// Takes a key away. The leaf is not [`Leaf::crowded`].
+    /// Removes a key and returns its payload, which the caller frees: see [`Leaf::insert`]. The leaf is not
+    /// [`Leaf::crowded`]. A leaf that loses its last pair stays in the tree: it has a range, and inserts can fill it.
     fn remove<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -347,9 +389,15 @@ pub trait Leaf: Persistent + Sized {
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced>;
 
-    /// Makes room in a full leaf whose range is `low..high` and whose number is `own`: in place with one fresh block,
-    /// or by replacement with two. Blocks not named in the answer, nor behind one that is, are free again, whatever
-    /// they were used for.
+    /// Makes room in a full leaf whose range is `range` and whose number is `own`.
+    ///
+    /// The leaf always gets two fresh blocks. A split in place uses one; a replacement uses two. A block that the
+    /// answer does not name, and that is not an overflow block of a named one, is free again, whatever the split used
+    /// it for.
+    ///
+    /// A split that replaces the leaf makes the fresh leaves durable *before* the origin ends. A design with a lineage
+    /// flushes the lineage together with the fresh leaf's contents, before the origin gives way. Otherwise a crash
+    /// between the two could find neither generation.
     fn split<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -360,8 +408,8 @@ pub trait Leaf: Persistent + Sized {
         range: (&K::Separator, Option<&K::Separator>),
     ) -> Split<K::Separator>;
 
-    /// Makes room as [`Leaf::split`] does, for a pair that found none; tells whether the pair was put as well. A design
-    /// does so where that costs less than an insert of its own, and only if its key is not there.
+    /// Makes room as [`Leaf::split`] does, for a pair that found no room, and returns whether it has also put the pair.
+    /// A design puts the pair where that costs less than a separate insert, and only if the key is absent.
     fn split_and_put<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -375,8 +423,8 @@ pub trait Leaf: Persistent + Sized {
         (self.split(request.own, volatile, context, handle, request.fresh, request.range), false)
     }
 
-    /// How this leaf and its right neighbour can become one. Asked without a latch first, where the answer is a hint,
-    /// and again under both latches. Refuses two that would soon be split again.
+    /// Returns how this leaf and its right neighbour can become one. The caller asks first without a latch, where the
+    /// answer is a hint, and again under both latches. A design refuses two leaves that would soon be split again.
     fn join<K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -387,8 +435,8 @@ pub trait Leaf: Persistent + Sized {
         Join::Move
     }
 
-    /// Takes over the range of an empty neighbour, as [`Leaf::join`] has said: [`Leaf::stamp`] tells of this epoch from
-    /// now on, so that an answer about that range is as late as the removals there.
+    /// Takes over the range of an empty neighbour, as [`Leaf::join`] has answered. From now on [`Leaf::stamp`] returns
+    /// this epoch: an answer about that range must be as late as the removals there.
     fn take_over<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -398,8 +446,8 @@ pub trait Leaf: Persistent + Sized {
         let _ = (volatile, context, handle);
     }
 
-    /// Takes the pairs of the right neighbour over and passes over it, if the design can and they fit well; tells
-    /// whether it did. The right leaf is given up then, and this one has both ranges.
+    /// Moves the right neighbour's pairs into this leaf and unlinks the neighbour, if the design can do so and the
+    /// pairs fit well; returns whether it did. The right leaf is then released, and this one has both ranges.
     fn absorb<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -411,8 +459,8 @@ pub trait Leaf: Persistent + Sized {
         false
     }
 
-    /// Moves the pairs of this leaf and of its right neighbour (`own`: the numbers of both, and what is beside them)
-    /// into `fresh`, if the design can and they fit well; tells whether it did. Both are given up then.
+    /// Moves the pairs of this leaf and of its right neighbour into `fresh`, if the design can do so and they fit well;
+    /// returns whether it did. `own` has the number and the volatile side of each. Both leaves are then released.
     fn merge<M: Medium, K: Keys>(
         &self,
         own: [(u32, &Self::Volatile); 2],
@@ -426,17 +474,21 @@ pub trait Leaf: Persistent + Sized {
         false
     }
 
-    /// Gives the leaf up, pairs and all: its keyspace has been dropped. Of a leaf of several blocks, each is given up,
-    /// the last one first.
+    /// Releases the leaf with all its pairs, because its keyspace was dropped. The caller releases each block of a leaf
+    /// of several blocks, the last one first.
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>);
 
-    /// After a crash: brings the block to the state of the recovery point, durably and idempotently, forgets what was
-    /// beside it, and says what it is, which does not depend on whether others name it. Other blocks may be looked at
-    /// through `peer`, and written to where their own recovery writes nothing; they may be under recovery themselves at
-    /// the same time.
+    /// After a crash: brings the block to the state of the recovery point, durably and idempotently, and clears its
+    /// volatile side. Returns what the block is, independent of whether other blocks name it.
+    ///
+    /// `peer` finds other blocks. This method may read them, and may write to them where their own recovery writes
+    /// nothing. They may be under recovery at the same time. A crash can leave a leaf without pairs, and each
+    /// combination must decide about it. A linked design keeps it: the rebuild removes it from the chain with
+    /// [`Leaf::relink`], unless it is a keyspace's first. A replaced design releases it in [`Leaf::scrub_leaf`]. In a
+    /// versioned design an empty block is free.
     ///
     /// # Errors
-    /// `Corrupt`, for bits that no crash can have left there.
+    /// `Corrupt` for bits that no crash can have left.
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
@@ -446,11 +498,11 @@ pub trait Leaf: Persistent + Sized {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState>;
 
-    /// After a crash, once all blocks are at the recovery point: these are behind this one, each of which names it.
-    /// They are told to it alone, which may hold nothing itself.
+    /// After a crash, once all blocks are at the recovery point: attaches the overflow blocks that name this leaf. Only
+    /// this leaf learns of them; its own block may be empty.
     ///
     /// # Errors
-    /// `Corrupt`, where no crash can have left them so.
+    /// `Corrupt` if no crash can have left the blocks so.
     fn attach_overflow<K: Keys>(
         &self,
         own: u32,
@@ -462,14 +514,19 @@ pub trait Leaf: Persistent + Sized {
         Err(damaged::<Self>((own, 0), "blocks behind a leaf's own", format!("{overflow_numbers:?}"), "none"))
     }
 
-    /// For designs that are not linked and not durable per epoch, or whose leaves are of several blocks: of a block
-    /// that `recover` or another block has said to be a leaf, once all that `recover` wrote anywhere is durable, and
-    /// what slots stand for can be asked. Takes away, idempotently, what a crash left half done within the leaf, and
-    /// gives up one that holds nothing, unless it is `placed`: a durable node leads to it. Tells whether it still is
-    /// one. Touches no other leaf. The write handle fences once all leaves are done.
+    /// Scrubs a leaf after a crash. The rebuild calls this for designs that are neither linked nor durable per epoch,
+    /// and for leaves of several blocks.
+    ///
+    /// The block is one that `recover`, or another block, has found to be a leaf. Everything that `recover` wrote
+    /// anywhere is durable by then, and `context` can resolve slots. The method removes, idempotently, what a crash
+    /// left half done within the leaf. It releases an empty leaf and returns `false`, unless the leaf is `placed`: a
+    /// durable inner node leads to it. An empty leaf that is kept otherwise has no parent, and its block leaks until
+    /// the next open.
+    ///
+    /// The method touches no other leaf. The write handle fences once all leaves are done.
     ///
     /// # Errors
-    /// `Corrupt`, for bits that no crash can have left there.
+    /// `Corrupt` for bits that no crash can have left.
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
@@ -482,9 +539,10 @@ pub trait Leaf: Persistent + Sized {
         Ok(true)
     }
 
-    /// For linked designs, once the chain is known, and for others where keys of two neighbours overlap: finishes or
-    /// undoes what was under way between a leaf and its right neighbour, and derives what depends on that one. The
-    /// write handle fences once all are mended; what must be durable before that, `repair_link` fences itself.
+    /// Repairs what was in progress between a leaf and its right neighbour: finishes or undoes it, and derives what
+    /// depends on the neighbour. The rebuild calls this for linked designs once the chain is known, and for replaced
+    /// designs where keys of two neighbours overlap. The write handle fences once all leaves are repaired; what must be
+    /// durable earlier, the method fences itself.
     fn repair_link<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -495,8 +553,8 @@ pub trait Leaf: Persistent + Sized {
         let _ = (volatile, context, handle, right);
     }
 
-    /// For linked designs, while a rebuild is alone in the world: makes `next` the right neighbour, durably. The leaves
-    /// that are passed over so hold nothing, and are free once the write handle has fenced.
+    /// For linked designs: makes `next` the right neighbour, durably. Only the rebuild calls this, with no other thread
+    /// in the tree. The leaves that the link then passes over are empty, and are free once the write handle has fenced.
     fn relink<M: Medium, K: Keys>(
         &self,
         volatile: &Self::Volatile,
@@ -511,7 +569,7 @@ pub trait Leaf: Persistent + Sized {
         );
     }
 
-    /// Derives the volatile side anew, the durable one being sound.
+    /// Rebuilds the volatile side from the durable one, which is sound.
     fn rebuild_volatile<K: Keys>(&self, volatile: &Self::Volatile, context: ReadContext<'_, K>) {
         let _ = (volatile, context);
     }

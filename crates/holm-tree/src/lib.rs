@@ -1,9 +1,9 @@
 //! Persistent B+-trees whose leaves are exchangeable designs.
 //!
-//! A tree maps search keys to payloads, both one word wide where it matters, over any medium of `holm-medium`. Leaves
-//! are durable, everything above them is derived at open. Here are the traits, the tree set, the nodes and the leaf
-//! that the store uses; the leaves of the literature are in `holm-designs`. This crate hears of byte strings only
-//! through [`Keys`], and of stores not at all.
+//! A tree maps search keys to payloads, each one word wide where it matters, over any medium of `holm-medium`. Leaves
+//! are durable; everything above them is derived at open. This crate has the traits, the tree set, the nodes and the
+//! leaf that the store uses; the leaves of the literature are in `holm-designs`. The crate handles byte strings only
+//! through [`Keys`], and knows nothing of stores.
 #![forbid(unsafe_code)]
 
 mod audit;

@@ -1,4 +1,4 @@
-//! The levels above a run of leaves, made all at once: at open, and where a design makes them anew.
+//! The bulk load of the levels above a run of leaves: at open, and where a design rebuilds these levels.
 
 use crate::design::Design;
 use crate::inner::{Inner, NodeHeader};
@@ -7,11 +7,11 @@ use crate::keys::Keys;
 use crate::slab::Slab;
 use holm_medium::{Medium, WriteHandle};
 
-/// A leaf or node and where its range starts.
+/// A leaf or node, and where its range starts.
 pub(crate) type Placed<F> = (F, u32);
 
 impl<D: Design> InnerLevels<D> {
-    /// Level and number of the top of a new tree over these leaves.
+    /// Builds the levels of a new tree over these leaves; returns the level and number of its top.
     pub(crate) fn load<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -28,8 +28,8 @@ impl<D: Design> InnerLevels<D> {
         (level, nodes[0].1)
     }
 
-    /// The lowest level of them. Seven eighths full: room for what splits next, without another level for it; half
-    /// full where the first leaf parent to overflow has all of them made anew.
+    /// Builds the leaf parents. They are seven eighths full, which leaves room for the next splits without another
+    /// level. They are half full where the first leaf parent to overflow causes a rebuild of all of them.
     pub(crate) fn load_leaf_parents<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,

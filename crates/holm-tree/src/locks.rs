@@ -1,32 +1,32 @@
-//! Where the latches of leaves lie: each with its own leaf, or in an array that the node above has, as Isle-Tree's
-//! paper has them.
+//! Where the latches of leaves lie: in each leaf's descriptor, or in an array in the node above, as in Isle-Tree's
+//! paper.
 //!
-//! A leaf of a lock array has no latch of its own. Its lock is found by its number's hash, and so stays the same
-//! wherever the leaf stands among its neighbours; several leaves share one. A reader notes the lock's version and then
-//! asks whether the node above still stands, as elsewhere: from then on, whoever takes the leaf from under that node
-//! has to change that version. So a split of the node takes all of its locks first; and a block that no node leads to
-//! needs no latch, for nobody can come to it by a lock that still shows what it showed.
+//! A leaf of a lock array has no latch of its own. The hash of its number selects its lock, which so stays the same
+//! wherever the leaf stands among its neighbours; several leaves share a lock. A reader notes the lock's version and
+//! then validates the node above, as elsewhere. From then on, every writer that takes the leaf through that node
+//! changes that version. So a split of the node takes all of its locks first. A block that no node leads to needs no
+//! latch: no reader can validate it by a lock whose version is unchanged.
 
 use crate::latch::Latch;
 
-/// Where a node's children, which are leaves, have their latches.
+/// Where a node's leaves have their latches.
 pub trait Locks: Default + Send + Sync + 'static {
-    /// Whether the node has them, and so must be asked where a latch is.
+    /// Whether the node has the latches, so that finding a latch needs the node.
     const IN_NODE: bool = false;
-    /// What a leaf has of its own for it, beside its block.
+    /// The part of it in a leaf's descriptor.
     type Own: Default + Send + Sync + 'static;
 
-    /// The latch that a leaf has of its own, whichever node leads to it.
+    /// Returns the leaf's own latch, which does not depend on the node above.
     fn own(own: &Self::Own) -> Option<&Latch>;
-    /// The latch of the leaf of this number, which this node leads to.
+    /// Returns the latch of the leaf `number`, a child of this node.
     fn of<'a>(&'a self, own: &'a Self::Own, number: u32) -> &'a Latch;
-    /// The node's own ones, of all its leaves.
+    /// Returns the latches in the node, for all its leaves.
     fn all(&self) -> &[Latch] {
         &[]
     }
 }
 
-/// Each leaf has its own.
+/// Each leaf has its own latch.
 #[derive(Default, Debug)]
 pub struct PerLeaf;
 
@@ -43,7 +43,7 @@ impl Locks for PerLeaf {
     }
 }
 
-/// So many in the node above.
+/// `LOCKS` latches in the node above.
 #[derive(Debug)]
 pub struct LockArray<const LOCKS: usize>([Latch; LOCKS]);
 
@@ -61,7 +61,7 @@ impl<const LOCKS: usize> Locks for LockArray<LOCKS> {
     fn own((): &()) -> Option<&Latch> {
         None
     }
-    /// Numbers under one node follow one another, or rise in steps: multiplied, their upper bits spread either.
+    /// Numbers below one node are consecutive, or rise in steps. Multiplication spreads the upper bits in either case.
     #[inline]
     fn of<'a>(&'a self, (): &'a (), number: u32) -> &'a Latch {
         &self.0[((u64::from(number.wrapping_mul(0x9E37_79B9)) * LOCKS as u64) >> 32) as usize]

@@ -1,8 +1,9 @@
-//! Separators whose heads do not say all, out of line: bytes behind a number, readable while others write.
+//! Long separators: those that their heads do not determine. Their bytes lie out of line, under a number, and can be
+//! read while writers change others.
 //!
-//! Like the slab, this memory never changes type: a stale number leads to some text, never to a fault, and whoever
-//! follows it validates the node that it came from. Most separators are short and unique within their head; only long
-//! common runs beyond eight bytes put anything here.
+//! As in the slab, this memory never changes type. A stale number leads to some other separator and never to a fault,
+//! and the reader validates the node that the number came from. Most separators are short and unique within their head;
+//! only common runs longer than eight bytes put anything here.
 
 use crate::head::head_of;
 use crate::slab::Slab;
@@ -12,10 +13,10 @@ use std::cmp::Ordering as Cmp;
 const WORDS: usize = 4;
 const BYTES: usize = WORDS * 8;
 
-/// A link of a text: up to 32 bytes, and the next link.
+/// A link of a long separator: up to 32 bytes, and the next link.
 #[derive(Default)]
 struct Link {
-    /// Length of the whole text in the upper half (first link), number of the next link in the lower.
+    /// The separator's length in the upper half (first link only), the number of the next link in the lower.
     head: AtomicU64,
     words: [AtomicU64; WORDS],
 }
@@ -32,12 +33,12 @@ impl Default for LongSeparators {
 }
 
 impl LongSeparators {
-    /// Bytes of the links that were ever taken.
+    /// Returns the bytes of all links that were ever taken.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.bytes()
     }
 
-    /// Keeps a text.
+    /// Stores a long separator and returns its number.
     pub fn keep(&self, long: &[u8]) -> u32 {
         let mut next = 0;
         let links = long.chunks(BYTES).collect::<Vec<_>>();
@@ -54,7 +55,7 @@ impl LongSeparators {
         next
     }
 
-    /// Forgets a text; its links are used again.
+    /// Frees a long separator; its links are reused.
     pub fn forget(&self, number: u32) {
         let mut at = number;
         while at != 0 {
@@ -64,15 +65,15 @@ impl LongSeparators {
         }
     }
 
-    /// How a text compares with some bytes. Of a text that is being replaced, anything.
+    /// Compares a long separator with some bytes. The answer is arbitrary if the separator is being replaced.
     pub fn compare(&self, number: u32, bytes: &[u8]) -> Cmp {
         let Some(mut link) = self.0.get(number) else { return Cmp::Less };
         let len = (link.head.load(Ordering::Relaxed) >> 32) as usize;
         let mut at = 0;
         while at < len {
-            // Behind the text, words are whatever the link held before.
+            // Words after the end hold what the link held before.
             for word in link.words.iter().take((len - at).div_ceil(8)) {
-                // What is missing at either end reads as zeros; the lengths decide then.
+                // Missing bytes of either side read as zeros; the lengths decide then.
                 let own = word.load(Ordering::Relaxed).swap_bytes();
                 let theirs = head_of(bytes, at);
                 if own != theirs {
@@ -88,7 +89,8 @@ impl LongSeparators {
         len.cmp(&bytes.len())
     }
 
-    /// Appends a text to `out`. Of a text that is being replaced, any bytes, no more than any text has.
+    /// Appends a long separator to `out`. If it is being replaced, the bytes are arbitrary but no longer than any
+    /// separator.
     pub fn read(&self, number: u32, out: &mut Vec<u8>) {
         let Some(link) = self.0.get(number) else { return };
         let mut left = ((link.head.load(Ordering::Relaxed) >> 32) as usize).min(1 << 17);

@@ -1,15 +1,15 @@
-//! Merges: a sparse leaf with a neighbour, and then the nodes above that have become sparse by it.
+//! Merges: a sparse leaf with a neighbour, and then the nodes above that have become sparse.
 //!
-//! A merge follows a removal and is an operation of its own under the removal's label. Two leaves merge under one leaf
-//! parent only: a leaf that is alone there waits for its leaf parent to merge with a sibling, after which the leaves on
-//! both sides of the seam are tried. Every latch is tried and none is waited for, the parent's first as in a split, so
-//! no two threads can wait for each other. A merge that misses a latch is tried again a few times; then the next
-//! removal from either leaf tries.
+//! A merge follows a removal and is an operation of its own under the removal's label. Two leaves merge only below one
+//! leaf parent. A leaf that is alone there waits until its leaf parent merges with a sibling; then the leaves on both
+//! sides of the seam are tried. Every latch is tried and none is awaited, the parent's first as in a split, so no two
+//! threads wait for each other. A merge that misses a latch is retried a few times; after that, the next removal from
+//! either leaf retries it.
 //!
-//! Hysteresis: a merged leaf is at most half full, or keeps a quarter of its room where it takes over the range of an
-//! empty one, so filling and emptying a leaf in turns does not split and merge each time. An empty leaf between two
-//! full ones stays until one of them is sparse. So of a run of leaves that removals have emptied one is left, or two
-//! where a leaf parent ends within it.
+//! Hysteresis: a merged leaf is at most half full, or keeps a quarter of its room free where it takes over the range of
+//! an empty one. So filling and emptying a leaf in turn does not split and merge it each time. An empty leaf between
+//! two full ones stays until one of them is sparse. Of a run of leaves that removals have emptied, one leaf is left, or
+//! two where a leaf parent ends within the run.
 
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
@@ -23,35 +23,35 @@ use crate::split::{Child, FreshBlock};
 use crate::tree_set::{LatchedLeaf, TreeSet, back_off};
 use holm_medium::{Guard, Medium, WriteHandle};
 
-/// Further attempts of a merge that misses a latch.
+/// How often a merge that misses a latch is retried.
 const RETRIES: u32 = 4;
 
-/// Merges that one removal tries, so that other threads cannot keep it busy for ever.
+/// The most merges that one removal tries, so that other threads cannot keep it busy for ever.
 const MOST_MERGES: usize = 64;
 
-/// What came of an attempt to merge.
+/// The result of an attempt to merge.
 pub(crate) enum Attempt<T> {
     /// Two have become one.
     Merged(T),
-    /// There is no neighbour under the same parent.
+    /// There is no neighbour below the same parent.
     Alone,
-    /// The two hold too much for one.
+    /// Together the two hold too much for one.
     Apart,
-    /// Another thread holds a latch, or has changed something on the way down.
+    /// Another thread holds a latch, or has changed the path.
     Missed,
 }
 
-/// What two leaves have left of their blocks.
+/// The blocks after a merge of two leaves.
 struct Merged {
-    /// The leaves that are given up.
+    /// The leaves that are released.
     given_up: [Option<u32>; 2],
     /// Whether the fresh block is the merged leaf.
     uses_fresh: bool,
-    /// Whether the leaf parent has few children now.
+    /// Whether the leaf parent is sparse now.
     sparse_twig: bool,
 }
 
-/// A leaf's place in a leaf parent, and its right neighbour's: both latched, unless they share a latch.
+/// A leaf's position in a leaf parent, and its right neighbour: both latched, unless they share a latch.
 struct Latched<'a, D: Design> {
     left: LatchedLeaf<'a, D>,
     right: Child<'a, D>,
@@ -59,14 +59,14 @@ struct Latched<'a, D: Design> {
 }
 
 impl<D: Design> Latched<'_, D> {
-    /// Nothing has been written.
+    /// Releases the latches; nothing has been written.
     fn undo(self) {
         self.right_held.into_iter().for_each(LatchGuard::unlock_unchanged);
         self.left.held.unlock_unchanged();
     }
 }
 
-/// Tries again where a latch is missed.
+/// Retries an attempt that missed a latch.
 pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Attempt<T> {
     let mut turn = 0;
     loop {
@@ -77,15 +77,16 @@ pub(crate) fn retried<T>(mut attempt: impl FnMut() -> Attempt<T>) -> Attempt<T> 
     }
 }
 
-/// The left one's position in each pair of neighbours that a child belongs to, the right neighbour's first.
+/// Returns the left position of each pair of neighbours that a child belongs to, first the pair with its right
+/// neighbour.
 pub(crate) fn pairs_with(position: usize, len: usize) -> impl Iterator<Item = usize> {
     let [right, left] = [Some(position).filter(|position| *position < len), position.checked_sub(1)];
     [right, left].into_iter().flatten().filter(move |left| *left < len)
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Merges the search key's leaf with a neighbour and then the nodes above, where they are sparse. Worth an attempt,
-    /// not a wait, and no error: the removal before it is complete.
+    /// Merges the search key's leaf with a neighbour and then the nodes above, where they are sparse. The merge is
+    /// tried without waiting, and its failure is not an error: the removal before it is complete.
     pub(crate) fn merge(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) {
         match self.merge_leaf(root, guard, search_key) {
             Attempt::Merged(true) | Attempt::Alone => {}
@@ -111,7 +112,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Merges the search key's leaf with its right neighbour or its left one. Tells whether the leaf parent is sparse
+    /// Merges the search key's leaf with its right or left neighbour. Returns whether the leaf parent is sparse
     /// afterwards.
     fn merge_leaf(&self, root: &TreeRoot, guard: &Guard<'_>, search_key: K::SearchKey<'_>) -> Attempt<bool> {
         retried(|| {
@@ -130,7 +131,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         })
     }
 
-    /// Merges the leaves at a position of the path's leaf parent and to the right of it.
+    /// Merges the leaf at a position of the path's leaf parent with its right neighbour.
     fn try_merge(
         &self,
         guard: &Guard<'_>,
@@ -141,11 +142,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let Some((left, right)) = self.child(path, position).zip(self.child(path, position + 1)) else {
             return Attempt::Missed;
         };
-        // A hint: most leaves are refused here, before any latch is taken and any reader disturbed.
+        // A hint: most leaves fail this check before any latch is taken or any reader is disturbed.
         if left.1.join(&left.2.volatile, (right.1, &right.2.volatile), self.context()) == Join::Apart {
             return Attempt::Apart;
         }
-        // Before the label is validated: a tick in between could release a block that is too young for this label.
+        // Allocate before the label is validated: an epoch end in between could release a block that is too young for
+        // this label.
         let fresh_block = self.fresh_block(guard).ok();
         let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
@@ -162,7 +164,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// The same with the latches of the leaf parent and of both leaves held. On anything but `Merged` all is as it was.
+    /// The same with the latches of the leaf parent and of both leaves held. Only `Merged` changes anything.
     fn merge_latched(
         &self,
         guard: &Guard<'_>,
@@ -182,8 +184,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let (low, high) =
             self.inner.range_of_two::<_, K>(leaf_parent, &path.ranges[path.uppers.len()], position, search_key);
         let mut handle = self.writer.begin_write(guard);
-        // The label is validated behind the latches: every change of either leaf has this label or an earlier one, so
-        // no crash that a recovery point explains finds the merge without the removals before it.
+        // The label is validated while the latches are held. So every change of either leaf has this label or an
+        // earlier one, and no recovery point includes the merge without the removals before it.
         let joined =
             if guard.valid() { self.join(&two, &mut handle, fresh_block, (&low, high.as_ref())) } else { None };
         let Some((child, given_up)) = joined else {
@@ -201,7 +203,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Attempt::Merged(Merged { given_up, uses_fresh, sparse_twig: is_sparse(leaf_parent) })
     }
 
-    /// The leaf at a position of the path's leaf parent, whose latch is held, and the one to its right.
+    /// Returns the leaf at a position of the path's leaf parent, whose latch is held, and its right neighbour.
     fn latch_two<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Latched<'a, D>> {
         let left = self.take_at(path, position)?;
         let right = self.child(path, position + 1);
@@ -216,7 +218,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Makes one leaf of two, whose range is `range`: gives its number, and those of the leaves that are given up.
+    /// Makes one leaf of two. `range` is their common range. Returns the leaf's number, and the numbers of the released
+    /// leaves.
     fn join(
         &self,
         Latched { left, right, .. }: &Latched<'_, D>,
@@ -225,7 +228,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         range: (&K::Separator, Option<&K::Separator>),
     ) -> Option<(u32, [Option<u32>; 2])> {
         let (volatile, theirs, context) = (&left.descriptor.volatile, &right.2.volatile, self.context());
-        // A leaf that stays as it is has heads that leave out what its own range shares: the wider range must, too.
+        // A leaf that stays in place has heads that leave out what its own range shares; the wider range must share it
+        // too.
         let stays = |leaf: &D::Leaf| leaf.skip() <= K::common(range.0, range.1);
         match left.leaf.join(volatile, (right.1, theirs), context) {
             Join::Apart => return None,

@@ -1,4 +1,4 @@
-//! A durable pair of words: what every leaf keeps, and which of the two words tells pairs apart.
+//! A durable pair of words, which every leaf stores, and which of the two words tells pairs apart.
 
 use crate::keys::{Keys, Role, Slot};
 use holm_medium::{Medium, Word, WriteHandle, persistent};
@@ -8,19 +8,19 @@ persistent! {
     pub struct Pair {
         /// The key, or its head.
         pub head: Word,
-        /// The value, or where the record lies.
+        /// The value, or the place of the record.
         pub payload: Word,
     }
 }
 
 impl Pair {
-    /// Both words as they are now.
+    /// Reads both words.
     #[inline]
     pub fn slot(&self) -> Slot {
         Slot { head: self.head.read(), payload: self.payload.read() }
     }
 
-    /// The word that no other pair of the leaf has too.
+    /// Returns the word that is unique among the leaf's pairs.
     #[inline]
     pub fn unique_word<K: Keys>(&self) -> &Word {
         match K::UNIQUE {
@@ -29,7 +29,7 @@ impl Pair {
         }
     }
 
-    /// The word beside the mark.
+    /// Returns the word beside the unique one.
     #[inline]
     pub fn other_word<K: Keys>(&self) -> &Word {
         match K::UNIQUE {
@@ -38,7 +38,7 @@ impl Pair {
         }
     }
 
-    /// Both words, where it does not matter which of them a crash keeps: nothing says yet that they count.
+    /// Writes both words, where it does not matter which of them a crash keeps: no word makes the pair live yet.
     #[inline]
     #[track_caller]
     pub fn write<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, slot: Slot) {
@@ -47,7 +47,7 @@ impl Pair {
     }
 }
 
-/// A slot's word that no other pair of the leaf has too, and the one beside it.
+/// Returns a slot's word that is unique among the leaf's pairs, and the other word.
 #[inline]
 pub fn unique_and_other<K: Keys>(slot: Slot) -> (u64, u64) {
     match K::UNIQUE {
@@ -56,7 +56,7 @@ pub fn unique_and_other<K: Keys>(slot: Slot) -> (u64, u64) {
     }
 }
 
-/// The slots of a bitmap, from the lowest.
+/// Returns the slots of a bitmap, the lowest first.
 pub fn slots(bits: u32) -> impl Iterator<Item = usize> {
     let mut rest = bits;
     std::iter::from_fn(move || {

@@ -1,22 +1,22 @@
-//! Live pairs, copied out of a leaf, and how they are put in order.
+//! Live pairs copied out of a leaf, and how they are put in order.
 
 use crate::keys::{Keys, Slot};
 use holm_search::{MOST_RANKED, Search};
 use std::cmp::Ordering;
 use std::hint::select_unpredictable;
 
-/// The most pairs any design keeps in one leaf.
+/// The most pairs that any design keeps in one leaf.
 pub const MOST_PAIRS: usize = 256;
 
-/// So many pairs with equal heads are put in order on the stack; of more, by way of the heap.
+/// Up to this many pairs with equal heads are ordered on the stack, more on the heap.
 const FEW_EQUALS: usize = 64;
 
-/// Live pairs, copied out.
+/// Live pairs, copied out of a leaf.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs(Vec<Slot>);
 
 impl Pairs {
-    /// Adds a pair; beyond [`MOST_PAIRS`], which only a torn count could ask for, it is dropped.
+    /// Adds a pair. A pair beyond [`MOST_PAIRS`] is dropped; only a torn count could lead to one.
     #[inline]
     pub fn push(&mut self, slot: Slot) {
         if self.0.len() < MOST_PAIRS {
@@ -24,26 +24,26 @@ impl Pairs {
         }
     }
 
-    /// Forgets them all.
+    /// Removes all pairs.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// Forgets them all, and makes room for those of a leaf at once.
+    /// Removes all pairs and reserves room for those of one leaf.
     pub fn begin(&mut self, capacity: usize) {
         self.0.clear();
         self.0.reserve(capacity.min(MOST_PAIRS));
     }
 
-    /// Sorts by key: by head first, and only runs of equal heads by what they lead to. Heads leave out `skip` bytes.
+    /// Sorts by key: by head first, and runs of equal heads by their records. Heads leave out `skip` bytes.
     ///
-    /// Blocks that were filled in order are copied out so, with what came later behind that.
+    /// Blocks that were filled in order are copied in that order, with later pairs at the end.
     pub fn sort<K: Keys>(&mut self, keys: &K, search: Search, skip: usize) {
         let run = 1 + self.0.array_windows().take_while(|[a, b]| a.head < b.head).count();
         if run >= self.0.len() || self.place_by_rank(search, run).is_some() {
             return;
         }
-        // What decides between equal heads lies elsewhere.
+        // The bytes that decide between equal heads lie in the records.
         self.0.iter().for_each(|slot| keys.prefetch(slot.payload));
         self.0.sort_unstable_by_key(|slot| slot.head);
         for run in self.0.chunk_by_mut(|a, b| a.head == b.head) {
@@ -51,8 +51,8 @@ impl Pairs {
         }
     }
 
-    /// Puts each pair where the number of lesser heads says: no branch depends on a head. The first `run` are in order.
-    /// `None`, and they are in whatever order, where that says too little, for heads are equal, or where pairs are too
+    /// Puts each pair at the index that the number of lesser heads gives, so that no branch depends on a head. The
+    /// first `run` pairs are in order. Returns `None`, with the pairs in any order, if heads are equal or pairs are too
     /// many.
     fn place_by_rank(&mut self, search: Search, run: usize) -> Option<()> {
         let len = self.0.len();
@@ -71,7 +71,7 @@ impl Pairs {
     }
 }
 
-/// As [`Pairs::place_by_rank`], of as many as are ranked at once.
+/// As [`Pairs::place_by_rank`], for as many pairs as are ranked at once.
 fn ranked(search: Search, pairs: &mut [Slot]) -> Option<()> {
     let len = pairs.len();
     let mut heads = [0; MOST_RANKED];
@@ -82,7 +82,7 @@ fn ranked(search: Search, pairs: &mut [Slot]) -> Option<()> {
         placed[place] = *slot;
         taken |= 1 << place;
     }
-    // Equal heads have met at one place and left another empty.
+    // Equal heads got the same index and left another one empty.
     if taken.count_ones() as usize != len {
         return None;
     }
@@ -90,8 +90,8 @@ fn ranked(search: Search, pairs: &mut [Slot]) -> Option<()> {
     Some(())
 }
 
-/// Makes one order of two, the second of which is of as many as are ranked at once. `None` if heads are equal; each
-/// pair is there once nevertheless.
+/// Merges two ordered runs, of which the second has at most as many pairs as are ranked at once. Returns `None` if
+/// heads are equal; each pair is then still present once.
 fn merge(pairs: &mut [Slot], front: usize) -> Option<()> {
     let mut behind = [Slot::default(); MOST_RANKED];
     let (mut left, mut right, mut equal) = (front, pairs.len() - front, false);
@@ -109,11 +109,11 @@ fn merge(pairs: &mut [Slot], front: usize) -> Option<()> {
     (!equal).then_some(())
 }
 
-/// Beyond so many bytes, equal ones are compared whole: what comes after is rarely long.
+/// Beyond this many equal bytes, whole keys are compared: what follows is rarely long.
 const DEEPEST: usize = 256;
 
-/// Sorts pairs that agree up to `depth`: by the next eight bytes, which are read once each, and so on; by comparing
-/// them whole where bytes run out.
+/// Sorts pairs that agree up to `depth` by the next eight bytes, read once for each pair, and so on. Where bytes run
+/// out, it compares whole keys.
 fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
     if run.len() < 2 {
         return;
@@ -129,14 +129,14 @@ fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
     for (deeper, slot) in deeper.iter_mut().zip(&*run) {
         *deeper = (keys.rehead(*slot, depth).unwrap_or_default(), *slot);
     }
-    // Copies, which no writer changes: the library may sort them.
+    // These heads are copies that no writer changes, so the library may sort them.
     deeper.sort_unstable_by_key(|(head, _)| *head);
     run.iter_mut().zip(&*deeper).for_each(|(slot, deeper)| *slot = deeper.1);
     let mut rest = run;
     for equal in deeper.chunk_by(|a, b| a.0 == b.0) {
         let (run, after) = rest.split_at_mut(equal.len());
         rest = after;
-        // Zeros may be bytes of the keys or none at all.
+        // The zeros may be bytes of the keys, or padding.
         if equal[0].0 == 0 || depth >= DEEPEST {
             arrange(run, |a, b| keys.order(*a, *b));
         } else {
@@ -145,8 +145,8 @@ fn sort_equals<K: Keys>(run: &mut [Slot], keys: &K, depth: usize) {
     }
 }
 
-/// Sorts a few things by a comparison that may contradict itself: a reader compares through records that a writer
-/// changes under it, and will throw the answer away, but must come to one. The library's sorts may panic there.
+/// Sorts a few things by a comparison that may contradict itself. A reader compares through records that a writer
+/// changes meanwhile; it discards the result later, but the sort must end. The library's sorts may panic there.
 pub fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     for end in 1..things.len() {
         let thing = things[end];
@@ -156,12 +156,12 @@ pub fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// A pair and the slot that it has.
+/// A pair and its slot.
 pub type Placed = (Slot, usize);
 
-/// How a leaf of pairs without order is divided: the separator, and the pairs from there on, in order. `None` where
-/// there are fewer than `full`, so that there is room by now; and where a record is gone, which only damage could bring
-/// about: the tree set reports a leaf that stays full.
+/// Divides a leaf of unordered pairs: returns the separator, and the pairs from it on, in order. `None` if there are
+/// fewer than `full`, so that the leaf has room by now. Also `None` if a record is missing, which only damage can
+/// cause: the tree set reports a leaf that stays full.
 pub fn upper_half<K: Keys>(
     keys: &K,
     pairs: impl Iterator<Item = Placed>,
@@ -177,10 +177,10 @@ pub fn upper_half<K: Keys>(
     Some((K::shortest_separator(&last, &first), upper))
 }
 
-/// Pairs whose heads leave out `from` bytes, with heads that leave out `to`.
+/// Returns pairs whose heads leave out `from` bytes with heads that leave out `to`.
 pub fn reheaded<K: Keys>(keys: &K, pairs: &[Slot], from: usize, to: usize) -> Vec<Slot> {
     let head = |slot: Slot| if from == to { None } else { keys.rehead(slot, to) };
-    // As it was where a record is gone: what opens it next reports that.
+    // The head stays as it was if the record is missing; the next open reports that.
     pairs.iter().map(|slot| Slot { head: head(*slot).unwrap_or(slot.head), ..*slot }).collect()
 }
 
@@ -212,7 +212,7 @@ mod tests {
                         _ if distinct == u64::MAX => mixed(i),
                         _ => i % distinct,
                     };
-                    // Runs in front, as blocks that were filled in order have them.
+                    // Ordered runs in front, as in blocks that were filled in order.
                     for front in [0, len / 2, len.saturating_sub(20), len] {
                         let mut heads: Vec<_> = (0..len).map(head).collect();
                         heads[..front as usize].sort_unstable();

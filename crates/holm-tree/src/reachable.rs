@@ -1,8 +1,8 @@
-//! What the leaves reach of the record area: a bit per word while open rebuilds, then the runs that are free.
+//! The reachable part of the record area: one bit per word while the rebuild runs, then the free runs.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A bit for each word of the record area.
+/// One bit for each word of the record area.
 pub(crate) struct ReachableRecords {
     bits: Box<[AtomicU64]>,
     words: u64,
@@ -19,7 +19,7 @@ impl ReachableRecords {
         }
     }
 
-    /// Marks a record; tells whether it lies in the area.
+    /// Marks a record; returns whether it lies in the area.
     pub(crate) fn mark(&self, offset: u64, words: u32) -> bool {
         let (start, end) = (offset / 8, offset / 8 + u64::from(words));
         if end > self.words || !offset.is_multiple_of(8) {
@@ -36,15 +36,15 @@ impl ReachableRecords {
         true
     }
 
-    /// Bytes of all records marked.
+    /// Returns the bytes of all marked records.
     pub(crate) fn bytes(&self) -> u64 {
         self.marked.load(Relaxed) * 8
     }
 
-    /// The end of the last record, and the free runs below it (offset, bytes).
+    /// Returns the end of the last record, and the free runs below it (offset, bytes).
     pub(crate) fn free_runs(&self) -> (u64, Vec<(u64, u64)>) {
         let mut runs = Vec::new();
-        // The first line stays unused: a location of zero is none.
+        // The first line stays unused: location zero means none.
         let mut free_from = 8u64;
         for (index, bits) in self.bits.iter().enumerate() {
             let bits = bits.load(Relaxed);

@@ -1,11 +1,13 @@
-//! After a crash, and at every open: recover each leaf, then derive all that is volatile from what the leaves say.
+//! The rebuild at every open, also after a crash: it recovers each leaf, then derives all volatile state from the
+//! leaves.
 //!
-//! One pass over the leaf area brings every block to the recovery point and says what it is; a second reads each leaf's
-//! ends and marks the records it reaches; the rest is sorting and a bulk load. Both passes run on all cores.
+//! The first pass over the leaf area brings every block to the recovery point and finds out what it is. The second pass
+//! reads each leaf's least and greatest key, and marks the records that the leaf reaches. The rest is sorting and a
+//! bulk load. Both passes run on all cores.
 //!
-//! What does not depend on the design lies in files of its own, so that it is compiled once for all of them: `found`
-//! puts the leaves into order and finds their ranges, `parallel` runs a pass on all cores. What the death of a process
-//! left is held against the log in `kept`.
+//! Code that does not depend on the design lies in separate files, so that it is compiled once for all designs. `found`
+//! orders the leaves and finds their ranges; `parallel` runs a pass on all cores. `kept` compares what the death of a
+//! process left with the log.
 
 mod found_leaves;
 mod kept;
@@ -48,7 +50,8 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     } else if !D::Leaf::CAPABILITIES.per_epoch || D::Leaf::BLOCKS > 1 {
         live = scrub_all(tree_set, &live, &levels, epoch, threads)?;
     }
-    // The chains' order is theirs; for the rest any order does, and ascending numbers read the file from front to back.
+    // Chains keep their own order. For other designs any order works, and ascending numbers read the file front to
+    // back.
     let reachable = ReachableRecords::new(storage.medium.image().area(Area::Records).len() as u64);
     let mut found = parallel(threads, &live, &|part| collect_bounds(tree_set, part, epoch, &reachable))?;
     found_leaves::sort(&mut found);
@@ -82,18 +85,18 @@ pub(crate) fn rebuild<M: Medium, D: Design, K: Keys>(
     Ok(Rebuilt { roots, latest, leaves, record_bytes, after })
 }
 
-/// A leaf's number and keyspace, and whether it is the first one of that.
+/// A leaf's number and keyspace, and whether it is the keyspace's first leaf.
 type Live = (u32, u32, bool);
 
-/// Each block that is not free, and what it is.
+/// The blocks that are not free, and what each one is.
 type Blocks = Vec<(u32, BlockState)>;
 
-/// The first and the last epoch behind the log's last one in which a block changed.
+/// The first and the last epoch, after the log's last one, in which a block changed.
 type ChangedAfter = Option<(Epoch, Epoch)>;
 
-/// Brings every block to the recovery point. Of blocks that the process has left as they are, `logged` vouches for what
-/// it can first; the rest is verified afterwards. Tells the blocks, the latest epoch that one carries, and which epochs
-/// behind the log's last one blocks were found to have changed in.
+/// Brings every block to the recovery point. After the death of a process, `logged` vouches for the blocks that it has,
+/// before anything changes; the rest is verified afterwards. Returns the blocks, the latest epoch of any block, and the
+/// epochs after the log's last one in which blocks had changed.
 fn recover_all<M: Medium, D: Design, K: Keys>(
     restorer: &Restorer<'_, M, D, K>,
     recovery_point: RecoveryPoint,
@@ -114,16 +117,17 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
             let (leaf, descriptor) = tree_set.block(number)?;
             let peer = |number| tree_set.leaf(number).filter(|_| number < blocks);
             changes.join(leaf.changes_after(epoch - 1));
-            // Before anything of it changes.
+            // The comparison runs before anything of the block changes.
             look.at(number, leaf, &descriptor.volatile)?;
             let block_state = leaf.recover(number, &descriptor.volatile, &mut handle, recovery_point, &peer)?;
-            // Of this block alone: the one behind it may not be at the recovery point yet.
+            // Only this block is read: its overflow block may not be at the recovery point yet.
             newest = newest.max(leaf.stamp(&descriptor.volatile, ReadContext { image: None, ..tree_set.context() }));
             if block_state != BlockState::Free {
                 live.push((number, block_state));
             }
         }
-        // One fence for all that recovery wrote: until it is durable, a second crash finds the same work to do.
+        // One fence for all that recovery wrote. It defends against a second crash: until the fence, that crash finds
+        // the same work to do.
         handle.fence();
         let mut latest = latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *latest = newest.max(*latest);
@@ -140,7 +144,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
     Ok((live, latest, after))
 }
 
-/// The leaves that the blocks are, or are behind of.
+/// Returns the leaves among the blocks, and the leaves that overflow blocks name.
 fn leaves_of<M: Medium, D: Design, K: Keys>(restorer: &Restorer<'_, M, D, K>, blocks: Blocks) -> Result<Vec<Live>> {
     let (mut live, mut overflow_numbers) = (Vec::with_capacity(blocks.len()), Vec::new());
     for (number, block_state) in blocks {
@@ -154,8 +158,8 @@ fn leaves_of<M: Medium, D: Design, K: Keys>(restorer: &Restorer<'_, M, D, K>, bl
     if overflow_numbers.is_empty() { Ok(live) } else { attach_overflow_blocks(restorer, live, overflow_numbers) }
 }
 
-/// Tells each leaf of the blocks that name it. One whose own block holds nothing is a leaf for being named: given out
-/// as free, that block would be somebody else's while others still lead there.
+/// Attaches the overflow blocks to the leaves that they name. A leaf whose own block is empty is a leaf because it is
+/// named. If its block were given out as free, another leaf would use it while overflow blocks still name it.
 fn attach_overflow_blocks<M: Medium, D: Design, K: Keys>(
     Restorer { tree_set, blocks, .. }: &Restorer<'_, M, D, K>,
     mut live: Vec<Live>,
@@ -182,7 +186,7 @@ fn attach_overflow_blocks<M: Medium, D: Design, K: Keys>(
     Ok(live)
 }
 
-/// Of leaves of several blocks that lead from one to the next, those blocks that are behind no other.
+/// For leaves of several blocks that lead from one to the next: returns the blocks that are not overflow blocks.
 fn heads<M: Medium, D: Design, K: Keys>(tree_set: &TreeSet<M, D, K>, live: Vec<Live>) -> Result<Vec<Live>> {
     if D::Leaf::BLOCKS == 1 {
         return Ok(live);
@@ -204,7 +208,7 @@ fn heads<M: Medium, D: Design, K: Keys>(tree_set: &TreeSet<M, D, K>, live: Vec<L
         }
     }
     let heads: Vec<_> = live.iter().copied().filter(|live| !followed.contains(&live.0)).collect();
-    // Free ones, on which giving up has only begun, are not among those that live.
+    // Free blocks, which a release had only begun with, are not live.
     let is_live = |number: &u32| live.binary_search_by_key(number, |live| live.0).is_ok();
     let reached: usize = heads.iter().map(|head| tree_set.blocks_of(head.0).filter(is_live).count()).sum();
     if reached != live.len() {
@@ -214,8 +218,8 @@ fn heads<M: Medium, D: Design, K: Keys>(tree_set: &TreeSet<M, D, K>, live: Vec<L
     Ok(heads)
 }
 
-/// Leaves that reach into their right neighbours, as a split may leave them where a leaf does not name the one that it
-/// stems from: each is mended, and looked at again.
+/// Repairs leaves that reach into their right neighbours, and collects their bounds again. A split may leave them so,
+/// in designs where a leaf does not name its origin.
 fn resolve_overlap<M: Medium, D: Design, K: Keys>(
     tree_set: &TreeSet<M, D, K>,
     found: &mut [FoundLeaf<K>],
@@ -229,7 +233,8 @@ fn resolve_overlap<M: Medium, D: Design, K: Keys>(
         left.repair_link(&descriptor.volatile, tree_set.context(), &mut handle, tree_set.leaf(found[index + 1].number));
     }
     if !overlapping.is_empty() {
-        // Before either leaf changes: else a crash finds again what nobody can match any more.
+        // The fence precedes any change of either leaf. Without it, a crash finds the overlap again after one of the
+        // two leaves has changed, and no recovery can match them.
         handle.fence();
     }
     for index in overlapping {
@@ -239,7 +244,7 @@ fn resolve_overlap<M: Medium, D: Design, K: Keys>(
     Ok(())
 }
 
-/// Each leaf by itself, now that nothing which does not count can come back.
+/// Scrubs each leaf by itself. Uncommitted data can no longer come back by then.
 fn scrub_all<M: Medium, D: Design, K: Keys>(
     tree_set: &TreeSet<M, D, K>,
     live: &[Live],
@@ -256,14 +261,14 @@ fn scrub_all<M: Medium, D: Design, K: Keys>(
                 kept.push(*leaf);
             }
         }
-        // Before the leaves change, and those given up are used again: else a crash finds half of what was done to
-        // them, and half of what comes next.
+        // The fence precedes changes of the leaves and reuse of released ones. Without it, a crash finds a part of the
+        // scrubbing together with a part of what follows.
         handle.fence();
         Ok(kept)
     })
 }
 
-/// For linked designs: what the chains reach, in their order, each leaf mended against its right neighbour.
+/// For linked designs: returns the leaves of the chains, in chain order, each repaired against its right neighbour.
 fn follow_chains<M: Medium, D: Design, K: Keys>(
     tree_set: &TreeSet<M, D, K>,
     live: &[Live],
@@ -274,14 +279,15 @@ fn follow_chains<M: Medium, D: Design, K: Keys>(
     for &first in live.iter().filter(|live| live.2) {
         chain(tree_set, live, first, &mut handle, &mut reached)?;
     }
-    // Before what was passed over is given out as free, and leaves that were mended change: else a crash keeps a chain
-    // that leads into somebody's leaf, or half of a split that nobody can match any more.
+    // The fence precedes reuse of leaves that were passed over, and changes of repaired leaves. Without it, a crash
+    // keeps a chain that leads into a reused block, or half of a split that no recovery can match.
     handle.fence();
     Ok(reached)
 }
 
-/// One chain. Empty leaves are taken out of it: a tree loaded anew has no place for them, so nobody would ever fill or
-/// free them. The first one stays, for all that is known of the chain hangs on it; and all do where nodes are durable.
+/// Follows one chain and takes empty leaves out of it: a bulk-loaded tree has no place for them, so no operation would
+/// ever fill or free them. The first leaf stays, because the chain is found through it. Where nodes are durable, all
+/// leaves stay.
 fn chain<M: Medium, D: Design, K: Keys>(
     tree_set: &TreeSet<M, D, K>,
     live: &[Live],
@@ -339,7 +345,7 @@ fn chain<M: Medium, D: Design, K: Keys>(
     Ok(())
 }
 
-/// The ends of each leaf, and every record it reaches.
+/// Collects the bounds of each leaf, and marks every record that the leaf reaches.
 fn collect_bounds<M: Medium, D: Design, K: Keys>(
     tree_set: &TreeSet<M, D, K>,
     part: &[Live],
@@ -356,7 +362,7 @@ fn collect_bounds<M: Medium, D: Design, K: Keys>(
         leaf.rebuild_volatile(&descriptor.volatile, tree_set.context());
         pairs.clear();
         leaf.leaf_pairs(&descriptor.volatile, tree_set.context(), &mut pairs);
-        // Kept beyond the last record of the log: nothing but the leaf itself says what should be there.
+        // The leaf changed after the last log entry: only the leaf itself says what should be there.
         let unlogged = leaf.stamp(&descriptor.volatile, tree_set.context()) >= epoch;
         for slot in pairs.iter() {
             if let Some((offset, words)) = K::extent(slot.payload)
@@ -388,7 +394,7 @@ fn collect_bounds<M: Medium, D: Design, K: Keys>(
         }
         pairs.sort(&tree_set.keys, tree_set.inner.search, leaf.skip());
         let ends = match leaf.low(tree_set.context()) {
-            // Where its range starts is all that is asked of it: between two such leaves only the upper one's will do.
+            // Only the lower end matters here: the separator between two such leaves must be the right one's lower end.
             Some(low) => Some((low.clone(), low)),
             None if !pairs.is_empty() => {
                 let ends = tree_set.keys.ends(&pairs, leaf.skip());
@@ -396,7 +402,7 @@ fn collect_bounds<M: Medium, D: Design, K: Keys>(
                     ("the record of a leaf's first or last slot", "a damaged one, or none", "the slot's own");
                 Some(ends.ok_or_else(|| damaged::<D::Leaf>((number, 0), what, found, expected))?)
             }
-            // In the tree wherever it has a chain behind it, else whoever gives up the tree would not meet it.
+            // The first leaf of a chain is always in the tree; otherwise dropping the tree would miss the chain.
             _ => (D::Leaf::CAPABILITIES.linked && first).then(Default::default),
         };
         found.push(FoundLeaf { number, keyspace, first, skip: leaf.skip(), pairs: pairs.len(), ends });

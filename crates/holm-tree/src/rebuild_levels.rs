@@ -1,8 +1,7 @@
-//! All levels above the leaves made anew, where a leaf parent is full: NV-Tree's way, which splits no inner node.
+//! Rebuilds all levels above the leaves when a leaf parent is full. This is NV-Tree's way, which splits no inner node.
 //!
-//! Whoever is about to go down waits meanwhile, and whoever is in it starts over. Leaf parents are half full
-//! afterwards, so the leaves have to grow by a part of their number before one of them is full again, unless they all
-//! grow in one place.
+//! A new descent waits meanwhile, and a descent in progress restarts. Leaf parents are half full afterwards. So the
+//! number of leaves has to grow by a fraction before one of them is full again, unless all growth is in one place.
 
 use crate::design::Design;
 use crate::index::TreeRoot;
@@ -16,7 +15,7 @@ use crate::tree_set::wait;
 use holm_medium::{Medium, WriteHandle};
 
 impl<D: Design> InnerLevels<D> {
-    /// Makes all leaf parents anew and what is above them, unless the leaf parent of the path has changed since.
+    /// Rebuilds all leaf parents and the levels above, unless the leaf parent of the path has changed since.
     pub(crate) fn rebuild_levels<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
@@ -29,8 +28,8 @@ impl<D: Design> InnerLevels<D> {
         }
         let top = root.top.load(Relaxed) as u32;
         let above = path.uppers.first().map(|_| self.uppers.get(top).expect("the root's own"));
-        // The one upper node first, and then from left to right; nobody else takes more than a leaf parent and its
-        // leaves, and of whoever holds one below the root nobody waits for another.
+        // Latches the one upper node first, then the leaf parents from left to right. Other threads take at most one
+        // leaf parent and its leaves. A thread that holds a latch below the root waits for no other latch.
         let mut held: Vec<_> = above.iter().map(|upper| wait(upper.latch())).collect();
         let numbers: Vec<u32> = match above {
             Some(upper) => (0..=upper.len()).map(|index| upper.child(index)).collect(),
@@ -50,12 +49,12 @@ impl<D: Design> InnerLevels<D> {
         upper.fill::<M, K>(handle, &self.long_separators, node_header, (&lows[0], None), &lows[1..], &children);
         root.top.store(2 << 32 | u64::from(number), Relaxed);
         root.level_rebuilds.fetch_add(1, Relaxed);
-        // Those who were in the old leaf parents know now that these have changed; only then may others use them.
+        // Readers in the old leaf parents now see a new version; only then may the nodes be reused.
         drop(held);
         numbers.into_iter().for_each(|number| self.leaf_parents.give(number));
     }
 
-    /// Every leaf and where its range starts; the nodes' texts are forgotten.
+    /// Returns every leaf and where its range starts; frees the nodes' long separators.
     fn leaves<K: Keys>(&self, above: Option<&D::Upper>, leaf_parents: &[&D::LeafParent]) -> Vec<Placed<K::Separator>> {
         let lowest = K::Separator::default();
         let mut lows = vec![lowest.clone()];

@@ -1,9 +1,16 @@
-//! Durable nodes after a crash: found, mended, and brought to agree with the level below them, from the leaves up.
+//! Durable inner nodes after a crash: recovery finds and repairs them, and makes each level agree with the level below
+//! it, from the leaves up.
 //!
-//! What a crash may have left: a node in the midst of a change, which mends itself; a split whose parent knows nothing
-//! of the new half yet; a child that names a leaf replaced by others, or given up; a level without the one above it;
-//! and nodes of a tree whose leaves are gone. Each is finished by the same steps, in the same order, as an operation
-//! would have done it, so that a recovery which is crashed leaves no more. All else that does not agree is damage.
+//! A crash may have left any of these:
+//!
+//! - a node in the middle of a change, which repairs itself;
+//! - a split whose parent lacks the new half;
+//! - a child that names a replaced or released leaf;
+//! - a level without the one above it;
+//! - nodes of a tree whose leaves are gone.
+//!
+//! Recovery finishes each of these with the steps of the operation itself, in the same order. So a crash during
+//! recovery leaves nothing else. Any other disagreement is damage.
 
 use crate::design::Design;
 use crate::index::TreeRoot;
@@ -16,31 +23,31 @@ use crate::tree_set::TreeSet;
 use holm_medium::{Epoch, Medium, MediumError, Result, WriteHandle};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The nodes of a level: where each one's range starts, and its number. In order.
+/// The nodes of a level, in order: the lower end of each one's range, and its number.
 type Level = Vec<(u64, u32)>;
 
-/// A leaf or node that a level leads to, and the least and the greatest key in it; none in an empty leaf.
+/// A leaf or node below a level, and its least and greatest key; an empty leaf has none.
 pub(crate) struct Below {
     pub(crate) number: u32,
     pub(crate) ends: Option<(u64, u64)>,
 }
 
-/// The durable nodes of all trees; of volatile ones there are none.
+/// The durable nodes of all trees; empty if nodes are volatile.
 #[derive(Default)]
 pub(crate) struct Levels {
     /// By keyspace, from level 1 up.
     trees: BTreeMap<u32, Vec<Level>>,
-    /// What nodes of level 1 lead to.
+    /// The leaves that nodes of level 1 lead to.
     placed: BTreeSet<u32>,
 }
 
 impl Levels {
-    /// Whether a node leads to this leaf.
+    /// Returns whether a node leads to this leaf.
     pub(crate) fn place(&self, leaf: u32) -> bool {
         self.placed.contains(&leaf)
     }
 
-    /// Blocks that are in use, or are named by nodes as if they were.
+    /// Returns the blocks that are in use, or that nodes name as if they were.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = u32> {
         self.trees.values().flatten().flatten().map(|node| node.1).chain(self.placed.iter().copied())
     }
@@ -50,16 +57,16 @@ fn wrong<D: Design>(number: u32, what: &'static str, found: impl Into<String>, e
     damaged::<D::Leaf>((number, 0), what, found, expected)
 }
 
-/// Who restores, and under which label.
+/// The restoring tree set, its label, and the size of the leaf area.
 pub(crate) struct Restorer<'a, M: Medium, D: Design, K: Keys> {
     pub(crate) tree_set: &'a TreeSet<M, D, K>,
     pub(crate) epoch: Epoch,
-    /// Blocks of the leaf area.
+    /// The number of blocks of the leaf area.
     pub(crate) blocks: u32,
 }
 
 impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
-    /// What a block says of itself, if it is a node.
+    /// Returns what a block says of itself, if it is a node.
     pub(crate) fn node_header(&self, number: u32) -> Option<NodeHeader> {
         let image = self.tree_set.writer.storage().medium.image();
         let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
@@ -79,8 +86,8 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         K::from_head(K::search_key(&K::Separator::default()), &NodePrefix::default(), word)
     }
 
-    /// Finds the nodes of every tree that has leaves, and mends them. Those of the others end, and those that no level
-    /// leads to: of splits that were not committed.
+    /// Finds and repairs the nodes of every tree that has leaves. Ends the nodes of other trees, and nodes that no
+    /// level leads to, which belong to uncommitted splits.
     pub(crate) fn find(&self, has_leaves: impl Fn(u32) -> bool) -> Result<Levels> {
         let mut levels = Levels::default();
         if !D::LeafParent::DURABLE {
@@ -121,11 +128,12 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         for number in found {
             self.end(number, &mut handle)?;
         }
-        // No fence: of a node that was truncated now, no parent knows the right neighbour yet, and who tells it fences.
+        // No fence is needed here. No parent names the right neighbour of a node that was just truncated, and the code
+        // that adds it to a parent fences first.
         Ok(levels)
     }
 
-    /// Mends one level from its first node on; `child` is told each child, and whether it is the first time.
+    /// Repairs one level from its first node on. `child` gets each child, and returns whether it is new.
     fn chain<I: Inner>(
         &self,
         slab: &'a Slab<I>,
@@ -168,12 +176,13 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
 
     #[track_caller]
     fn end(&self, number: u32, handle: &mut WriteHandle<'_, M>) -> Result<()> {
-        // Else it would be found again, beside the nodes of a tree created in the same keyspace, or in place of a leaf.
+        // Otherwise a later recovery would find it again, beside the nodes of a tree created in the same keyspace, or
+        // in place of a leaf.
         self.node(&self.tree_set.inner.leaf_parents, number)?.end(handle);
         Ok(())
     }
 
-    /// Ends the nodes that are left: of trees that have no leaf after all.
+    /// Ends the remaining nodes, those of trees without a leaf.
     pub(crate) fn end_all(&self, levels: Levels) -> Result<()> {
         let mut handle = self.handle();
         for number in levels.trees.into_values().flatten().flatten().map(|node| node.1) {
@@ -183,7 +192,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(())
     }
 
-    /// Brings the nodes of one tree to agree with its leaves, which are in order of their ends: its root.
+    /// Makes the nodes of one tree agree with its leaves, which are in key order, and returns the root.
     pub(crate) fn build(&self, levels: &mut Levels, keyspace: u32, leaves: Vec<Below>, pairs: u64) -> Result<TreeRoot> {
         let tree = levels.trees.remove(&keyspace).unwrap_or_default();
         let height = tree.len();
@@ -203,7 +212,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(TreeRoot::new(keyspace, level as u32, below[0].number, pairs))
     }
 
-    /// One level with the one below it: what has no place gets one, what is gone loses its own.
+    /// Makes one level agree with the level below it: gives a place to what has none, and removes what is gone.
     fn agree<I: Inner>(
         &self,
         slab: &'a Slab<I>,
@@ -214,7 +223,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         let there: BTreeMap<u32, &Below> = below.iter().map(|it| (it.number, it)).collect();
         let mut handle = self.handle();
         if nodes.is_empty() {
-            // The tree was being created, or its top had split and not grown.
+            // The crash interrupted the creation of the tree, or the growth after a split of the top.
             let (number, node) = self.fresh(slab)?;
             let range = (&K::Separator::default(), None);
             node.fill::<M, K>(
@@ -232,11 +241,11 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             let node = self.node(slab, *number)?;
             placed.extend((0..=node.len()).map(|index| node.child(index)));
         }
-        // In order: of two halves that replaced a leaf, the lower one takes its place, the other one goes beside it.
+        // In order: of two halves that replaced a leaf, the lower one takes its place, and the other goes beside it.
         for it in below.iter().filter(|it| !placed.contains(&it.number)) {
             self.put(slab, &mut nodes, it, &there, &mut handle)?;
         }
-        // A leaf of a chain is never gone while the chain is there, nor is a node.
+        // A leaf of a chain is never gone while the chain exists, nor is a node.
         let goes = node_header.level == 1 && !D::Leaf::CAPABILITIES.linked;
         if goes && placed.iter().any(|number| !there.contains_key(number)) {
             self.take_away(slab, node_header.keyspace, &nodes, &there, &mut handle)?;
@@ -250,7 +259,8 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         fresh(slab, storage, size_of::<D::Leaf>(), || storage.space.take_block_at(&storage.medium, self.epoch))
     }
 
-    /// Gives a place to what has none: that of one that is gone, or one of its own beside its left neighbour.
+    /// Gives a place to a leaf or node without one: the place of one that is gone, or a new one beside its left
+    /// neighbour.
     fn put<I: Inner>(
         &self,
         slab: &'a Slab<I>,
@@ -293,7 +303,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(())
     }
 
-    /// Takes away what leads to leaves that are gone; who has nothing else gets an empty leaf.
+    /// Removes what leads to leaves that are gone; a node left with nothing else gets an empty leaf.
     fn take_away<I: Inner>(
         &self,
         slab: &'a Slab<I>,
@@ -327,7 +337,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(())
     }
 
-    /// Everything below has one place, and lies in its range.
+    /// Checks that everything below has exactly one place, and lies in its range.
     fn check<I: Inner>(
         &self,
         slab: &'a Slab<I>,

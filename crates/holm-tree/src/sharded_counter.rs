@@ -1,13 +1,14 @@
-//! How many pairs a tree has: each thread adds to a count of its own, and the counts are summed when somebody asks.
+//! The number of pairs of a tree: a sharded counter. Each thread adds to its own count, and a reader sums the counts.
 //!
-//! One count for all costs threads that insert into different leaves a cache line that each must have for itself: two
-//! were together no faster than one.
+//! With one shared count, threads that insert into different leaves compete for its cache line: two threads together
+//! were no faster than one.
 
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use thread_local::ThreadLocal;
 
-/// A number that many change and few ask for. Only its own thread stores to a count, so no bus lock is paid.
+/// A number that many threads change and few read. Only its own thread stores to a count, so no locked instruction is
+/// needed.
 pub(crate) struct ShardedCounter {
     before: i64,
     own: ThreadLocal<CachePadded<AtomicI64>>,
@@ -18,14 +19,14 @@ impl ShardedCounter {
         ShardedCounter { before: pairs as i64, own: ThreadLocal::new() }
     }
 
-    /// Not inlined: it would make room on the stack for whole lines in each operation that may come to it.
+    /// Not inlined: inlined, it would reserve stack for whole lines in each operation that might reach it.
     #[inline(never)]
     pub(crate) fn add(&self, change: i64) {
         let count = self.own.get_or_default();
         count.store(count.load(Relaxed) + change, Relaxed);
     }
 
-    /// O(threads that ever changed it); exact while nobody does.
+    /// Returns the sum. O(threads that ever changed it); exact while no thread changes it.
     pub(crate) fn sum(&self) -> u64 {
         let changed: i64 = self.own.iter().map(|count| count.load(Relaxed)).sum();
         (self.before + changed).max(0) as u64

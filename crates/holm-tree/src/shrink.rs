@@ -1,8 +1,8 @@
 //! Inner nodes that have lost children: two siblings become one node, and a top with one child gives way to that child.
 //!
-//! Of volatile nodes alone: nothing here is durable, and recovery makes them anew. The left node keeps its number and
-//! takes the children of the right one; the right one's number is free as soon as its latch shows a new version, so a
-//! reader that has come there by the old parent starts over. Latches are taken from the parent down, and tried.
+//! This applies to volatile nodes only: nothing here is durable, and recovery rebuilds it. The left node keeps its
+//! number and takes the right one's children. The right one's number is free once its latch has a new version, so a
+//! reader that came through the old parent restarts. Latches are tried, from the parent down.
 
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
@@ -15,20 +15,20 @@ use crate::slab::Slab;
 use crate::sync::atomic::Ordering::Relaxed;
 use holm_medium::{Guard, Medium, Writer};
 
-/// Whether a node has so few children that a merge is worth an attempt: a quarter of its room. A merged node keeps a
-/// quarter of it, and the halves of a split have twice as many children as this.
+/// Returns whether a node has so few children that a merge is worth an attempt: a quarter of its room. A merged node
+/// keeps a quarter of its room free. The halves of a split have twice as many children as this limit.
 pub(crate) fn is_sparse<I: Inner>(node: &I) -> bool {
     node.len() < I::CHILDREN / 4
 }
 
-/// Whether two siblings are worth one node.
+/// Returns whether two siblings fit well into one node.
 fn fit<I: Inner>(left: &I, right: &I) -> bool {
     (is_sparse(left) || is_sparse(right)) && left.len() + right.len() + 2 <= I::CHILDREN * 3 / 4
 }
 
 impl<D: Design> InnerLevels<D> {
-    /// Merges the node of a level on the search key's way down with a sibling, if one of the two is sparse. Gives the
-    /// key at which the two met. The top has no sibling: it gives way where it has one child.
+    /// Merges the node of a level on the search key's path with a sibling, if one of the two is sparse. Returns the
+    /// separator between the two. The top has no sibling: it gives way if it has one child.
     pub(crate) fn merge_node<M: Medium, K: Keys>(
         &self,
         writer: &Writer<M>,
@@ -65,7 +65,7 @@ impl<D: Design> InnerLevels<D> {
         Attempt::Apart
     }
 
-    /// Merges two children of a node: the one at a position and the next one.
+    /// Merges the children of a node at a position and at the next one.
     fn merge_siblings<I: Inner, M: Medium, K: Keys>(
         &self,
         writer: &Writer<M>,
@@ -78,13 +78,13 @@ impl<D: Design> InnerLevels<D> {
         let parent = step.node;
         let numbers = [parent.child(position), parent.child(position + 1)];
         let (Some(left), Some(right)) = (slab.get(numbers[0]), slab.get(numbers[1])) else { return Attempt::Missed };
-        // A hint, for nothing is latched.
+        // A hint: nothing is latched yet.
         if !fit(left, right) {
             return Attempt::Apart;
         }
         let Some(parent_held) = parent.latch().try_lock(step.version) else { return Attempt::Missed };
-        // Leaves whose latches lie in the right node have them in the left one from now on: nobody may be at them by
-        // the latch that they had.
+        // Leaves whose latches lie in the right node have them in the left one from now on. No writer may hold them by
+        // their old latch.
         let latches = [left.latch(), right.latch()].into_iter().chain(left.locks().all()).chain(right.locks().all());
         let held = hold_all(latches);
         let (Some(held), true) = (held, fit(left, right)) else {
@@ -113,12 +113,12 @@ impl<D: Design> InnerLevels<D> {
         drop(handle);
         drop(held);
         drop(parent_held);
-        // Only now: its version has moved on, and its parent's.
+        // Only now: the versions of the node and of its parent have changed.
         slab.give(numbers[1]);
         Attempt::Merged(separator)
     }
 
-    /// Has the only child of a top take its place; gives a key of the child's range.
+    /// Replaces a top by its only child; returns a key of the child's range.
     fn lower<K: Keys>(
         &self,
         root: &TreeRoot,
@@ -143,7 +143,7 @@ impl<D: Design> InnerLevels<D> {
         Attempt::Merged(K::to_separator(search_key))
     }
 
-    /// The range of two neighbouring children of a node, of which the left one is at a position.
+    /// Returns the range of two neighbouring children of a node; the left one is at `position`.
     pub(crate) fn range_of_two<I: Inner, K: Keys>(
         &self,
         node: &I,

@@ -1,15 +1,15 @@
-//! Volatile nodes by number, in memory that never changes type and never goes away.
+//! Volatile nodes by number, in memory that never changes type and is never freed.
 //!
-//! A stale number leads to a valid node of the right type whose version has moved on, so the reader restarts: that is
-//! why the tree needs neither unsafe code nor reclamation by epochs. The price: memory of a shrunken tree is reused,
-//! not returned. Chunks double in size; finding a node is two shifts and two loads.
+//! A stale number leads to a valid node of the right type whose version has changed, so the reader restarts. Therefore
+//! the tree needs neither unsafe code nor epoch-based reclamation. The price: memory of a tree that shrank is reused,
+//! not returned. Chunks double in size; finding a node takes two shifts and two loads.
 
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-/// The first chunk holds this power of two; a tiny one where schedules are explored or each step is interpreted, so
-/// that few nodes meet many chunks.
+/// The first chunk holds this power of two. It is tiny where schedules are explored or each step is interpreted, so
+/// that few nodes span many chunks.
 const FIRST_BITS: u32 = if cfg!(any(shuttle, miri)) { 1 } else { 6 };
 
 /// Nodes by number.
@@ -33,21 +33,21 @@ impl<T: Default> Slab<T> {
         ((highest - FIRST_BITS) as usize, (shifted ^ 1 << highest) as usize)
     }
 
-    /// The node of a number; `None` where there never was one.
+    /// Returns the node of a number; `None` if the number was never allocated.
     #[inline]
     pub fn get(&self, number: u32) -> Option<&T> {
         let (chunk, index) = Self::place(number);
         self.chunks.get(chunk)?.get()?.get(index)
     }
 
-    /// The node of a number, made with its whole chunk if need be. The last numbers of all have no place.
+    /// Returns the node of a number and allocates its whole chunk if necessary; `None` for the very last numbers.
     pub fn get_or_allocate(&self, number: u32) -> Option<&T> {
         let (chunk, index) = Self::place(number);
         let len = 1usize << (chunk as u32 + FIRST_BITS);
         self.chunks.get(chunk)?.get_or_init(|| (0..len).map(|_| T::default()).collect()).get(index)
     }
 
-    /// A number that nobody uses, and its node, which may hold what it held before.
+    /// Returns an unused number and its node, which may still hold its previous content.
     ///
     /// # Panics
     /// After four thousand million nodes.
@@ -57,12 +57,12 @@ impl<T: Default> Slab<T> {
         (number, self.get_or_allocate(number).expect("fewer nodes than numbers"))
     }
 
-    /// Bytes of the nodes that were ever taken.
+    /// Returns the bytes of all nodes that were ever taken.
     pub fn bytes(&self) -> u64 {
         u64::from(self.next.load(Ordering::Relaxed)) * size_of::<T>() as u64
     }
 
-    /// Gives a number back.
+    /// Gives a number back for reuse.
     pub fn give(&self, number: u32) {
         self.free.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(number);
     }

@@ -1,11 +1,12 @@
-//! A range at one instant: every leaf of it, copied out, and nobody can tell that it was not all at once.
+//! A snapshot of a range: every leaf of it, copied as if at one instant.
 //!
-//! First as readers do, without writing: each leaf is copied, and when the last one has been, all their latches are
-//! asked whether they still show what they showed. If they do, there was an instant, after the last copy and before the
-//! first question, at which every copy was the leaf; and the leaves were all of the range then, for whoever divides or
-//! unites leaves takes their latches. Where writers are too many for that, the latches are taken, from left to right:
-//! two who do so cannot wait for one another, and whoever takes latches otherwise lets go of what he has rather than
-//! wait.
+//! The first attempts read without writing, as readers do. Each leaf is copied, and after the last copy all latches are
+//! validated. If all of them validate, every copy equalled its leaf at one instant, after the last copy and before the
+//! first validation. The leaves were then all leaves of the range, because every split or merge takes their latches.
+//!
+//! If writers make these attempts fail, the snapshot takes the latches, from left to right. Two threads that do so
+//! cannot wait for each other, and every other thread that takes several latches releases what it has instead of
+//! waiting.
 
 use crate::design::Design;
 use crate::index::{Index, LeafCopy, LeafCursor, SeekTarget, TreeRoot};
@@ -17,14 +18,14 @@ use crate::tree_set::{TreeSet, back_off};
 
 use holm_medium::Medium;
 
-/// Attempts without latches.
+/// The number of attempts without latches.
 const ATTEMPTS: u32 = 8;
 
 /// The leaves of a range at one instant.
 pub struct Snapshot {
     /// From left to right; the first and the last may hold keys beyond the range.
     pub leaves: Vec<LeafCopy>,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
     /// Whether latches had to be taken.
     pub latched: bool,
@@ -51,7 +52,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Snapshot { leaves, attempts: ATTEMPTS + 1, latched: true }
     }
 
-    /// One leaf after the other.
+    /// Copies one leaf after the other.
     fn copy_out(&self, root: &TreeRoot, (low, high): (&K::Separator, Option<&K::Separator>)) -> Vec<LeafCopy> {
         let (mut leaves, mut low) = (Vec::new(), low.clone());
         loop {
@@ -65,7 +66,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// The same with the latches of all of them held.
+    /// The same with the latches of all leaves held.
     #[allow(clippy::type_complexity, reason = "copies, and the latches that vouch for them")]
     fn latch_all(
         &self,
@@ -90,7 +91,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Takes the latch of the leaf of a separator, unless it is one that is held already: some leaves share one.
+    /// Takes the latch of a separator's leaf, unless it is already held: some leaves share one.
     fn try_latch<'a>(
         &'a self,
         root: &TreeRoot,

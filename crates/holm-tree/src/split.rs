@@ -1,4 +1,4 @@
-//! A full leaf and its parent: split, an operation of its own under its own label.
+//! The split of a full leaf: an operation of its own under its own label, which changes the leaf and its parent.
 
 use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{SeekTarget, TreeRoot};
@@ -11,7 +11,7 @@ use crate::locks::Locks;
 use crate::tree_set::{LatchedLeaf, Put, TreeSet, back_off, wait};
 use holm_medium::{Guard, Medium, Result};
 
-/// A fresh block; the latch of its own, if it has one, is held, so that a reader with a stale number of it can validate
+/// A fresh block. Its own latch, if it has one, is held, so that a reader with a stale number of the block validates
 /// nothing.
 pub(crate) struct FreshBlock<'a, D: Design> {
     pub(crate) number: u32,
@@ -20,13 +20,13 @@ pub(crate) struct FreshBlock<'a, D: Design> {
     held: Option<LatchGuard<'a>>,
 }
 
-/// A leaf under a leaf parent, and its latch.
+/// A leaf below a leaf parent, and its latch.
 pub(crate) type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a DescriptorOf<D>, &'a Latch);
 
-/// The leaf before a full one, if there is one and it is needed, and its latch unless the full one's is the same.
+/// The leaf before a full one, if there is one and the design needs it. Its latch, unless the full leaf shares it.
 type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<LatchGuard<'a>>);
 
-/// The one that found no room; `None` where room alone is wanted.
+/// The pair that found no room; `None` if the caller wants room only.
 type Pending = Option<Put>;
 
 impl<D: Design> FreshBlock<'_, D> {
@@ -36,7 +36,7 @@ impl<D: Design> FreshBlock<'_, D> {
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Makes room in the search key's leaf, or finds that there is some by now; tells whether the pair has been put.
+    /// Makes room in the search key's leaf, unless it has room by now. Returns whether the pair has been put.
     pub(crate) fn make_room(
         &self,
         root: &TreeRoot,
@@ -46,7 +46,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     ) -> Result<bool> {
         let mut turn = 0;
         loop {
-            // Before the label is validated: a tick in between could release a block that is too young for this label.
+            // Allocate before the label is validated: an epoch end in between could release a block that is too young
+            // for this label.
             let fresh_blocks = self.fresh_blocks(guard)?;
             if let Some(put) = self.try_split(root, guard, search_key, pending, fresh_blocks)? {
                 return Ok(put);
@@ -58,7 +59,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// The two blocks that a split of any design may use, and its design's spare ones: all, or none.
+    /// Takes the two blocks that a split of any design may use, and its design's spare ones: all, or none.
     fn fresh_blocks(&self, guard: &Guard<'_>) -> Result<Vec<FreshBlock<'_, D>>> {
         let mut taken = Vec::with_capacity(2 + D::Leaf::SPARE);
         for _ in 0..2 + D::Leaf::SPARE {
@@ -73,7 +74,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Ok(taken)
     }
 
-    /// Gives a block back that nothing was put into.
+    /// Gives an unused block back.
     pub(crate) fn unused(&self, fresh_block: FreshBlock<'_, D>) {
         let number = fresh_block.number;
         fresh_block.held.into_iter().for_each(LatchGuard::unlock_unchanged);
@@ -87,25 +88,25 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let Some(latch) = LocksOf::<D>::own(&descriptor.latch) else {
             return Ok(FreshBlock { number, leaf, descriptor, held: None });
         };
-        // Nobody writes to a free block; a holder can only be a merge that is just letting go of it.
+        // No thread writes to a free block. The holder can only be a merge that is about to release the latch.
         Ok(FreshBlock { number, leaf, descriptor, held: Some(wait(latch)) })
     }
 
-    /// The leaf at a position of the path's leaf parent, whose latch is held.
+    /// Returns the leaf at a position of the path's leaf parent, whose latch is held.
     pub(crate) fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
         let number = path.leaf_parent.node.child(position);
         let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
         Some((number, leaf, descriptor, path.leaf_parent.node.locks().of(&descriptor.latch, number)))
     }
 
-    /// Latches it.
+    /// Latches the leaf at a position.
     pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<LatchedLeaf<'a, D>> {
         let (number, leaf, descriptor, latch) = self.child(path, position)?;
         Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
     }
 
-    /// Latches the leaf before one that is taken, the path's, for designs that need it. `None`: somebody is at it, or
-    /// another one has come between the two. Never waited for: whoever holds it may want the taken one.
+    /// Latches the leaf before the path's latched leaf, for designs that need it. `None`: another thread holds it, or a
+    /// leaf has come between the two. The latch is tried and not awaited: its holder may wait for the latched leaf.
     fn take_before<'a>(
         &'a self,
         root: &TreeRoot,
@@ -114,7 +115,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     ) -> Option<Before<'a, D>> {
         let Some(low) = path.leaf.0.as_ref().filter(|_| D::Leaf::NEEDS_BEFORE) else { return Some((None, None)) };
         if let Some(position) = path.leaf_parent.position.checked_sub(1) {
-            // Under the same leaf parent, whose latch is held.
+            // It is below the same leaf parent, whose latch is held.
             let (_, leaf, _, latch) = self.child(path, position)?;
             let shared = latched.held.holds(latch);
             let held = if shared { None } else { Some(latch.try_lock(latch.read()?)?) };
@@ -123,15 +124,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let before = self.inner.walk::<K>(root, &SeekTarget::Below(K::search_key(low)))?;
         let (_, leaf, _, latch) = self.child(&before, before.leaf_parent.position)?;
         let version = latch.read()?;
-        // As on any way down: the right leaf, if the leaf parent still stands after the leaf's version was read.
+        // As in every descent: the leaf is the right one if the leaf parent validates after the leaf's version was
+        // read.
         let still =
             before.leaf.1.as_ref() == Some(low) && before.leaf_parent.node.latch().validate(before.leaf_parent.version);
         let held = latch.try_lock(version).filter(|_| still)?;
         Some((Some(leaf), Some(held)))
     }
 
-    /// Tells whether the pair that found no room has been put; on `None` all leaves are as they were, and the blocks
-    /// are free again.
+    /// Returns whether the pair that found no room has been put. On `None`, all leaves are unchanged and the blocks are
+    /// free again.
     fn try_split(
         &self,
         root: &TreeRoot,
@@ -202,7 +204,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
             leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
         };
-        // What it wrote to a block that nobody uses is marked while the block is still ours.
+        // Dirty marks of stores to a block that turned out to be unused are set while the block is still reserved.
         drop(handle);
         fresh_blocks
             .into_iter()

@@ -1,8 +1,8 @@
-//! The atomics and locks that schedules are explored over: shuttle's where a test asks for it (`--cfg shuttle`), else
-//! std's.
+//! The atomics and locks under schedule exploration: shuttle's where a test asks for them (`--cfg shuttle`), else those
+//! of std.
 //!
-//! The scheduler takes every ordering for sequentially consistent and explores interleavings alone; what weaker
-//! orderings allow is Miri's part.
+//! The scheduler treats every ordering as sequentially consistent and explores interleavings only. Miri checks what
+//! weaker orderings allow.
 
 use holm_search::Search;
 use std::sync::atomic::AtomicU64 as Raced;
@@ -21,7 +21,7 @@ pub use shuttle::{
     thread::yield_now,
 };
 
-/// How many of the first `count` heads are at most `head`, by one of the kernels that say so.
+/// Returns how many of the first `count` heads are at most `head`, with a vector kernel.
 #[cfg(not(shuttle))]
 #[inline(always)]
 pub fn rank(
@@ -34,7 +34,7 @@ pub fn rank(
     kernel(search, heads, count, head)
 }
 
-/// The same one by one: kernels read std's atomics, and with each load the schedule may change.
+/// The same, one head at a time: kernels read std's atomics, and the schedule may change with each load.
 #[cfg(shuttle)]
 pub fn rank(
     _: impl Fn(Search, &[Raced], usize, u64) -> usize,

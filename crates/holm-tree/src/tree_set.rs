@@ -1,9 +1,9 @@
-//! A tree set: the trees of one design over one medium. Get, put and remove, and the loop that starts over, written
+//! A tree set: the trees of one design over one medium. Get, put and remove, with their retry loops, are written here
 //! once.
 //!
-//! Concurrency lives here, in the inner levels and in the latch, and nowhere else. Readers look without writing; a
-//! writer takes one leaf. The latch is let go after the leaf has fenced, so no reader returns what a crash could still
-//! take back.
+//! Concurrency lies in this file, in the inner levels and in the latch, and nowhere else. Readers do not write; a
+//! writer latches one leaf. The writer releases the latch after the leaf has fenced, so no reader returns what a crash
+//! could still take back.
 
 use crate::audit::Audit;
 use crate::design::{DescriptorOf, Design, LocksOf};
@@ -24,7 +24,7 @@ use holm_medium::{
 use holm_search::{Search, prefetch_lines};
 use std::sync::Arc;
 
-/// A leaf that is still full after so many splits is damaged, and the writer must not spin for ever.
+/// A leaf that is full after this many splits is damaged; the bound keeps the writer from spinning for ever.
 const MOST_SPLITS: usize = 64;
 
 /// Search keys that travel together in `get_many`: as many lines as a core can wait for at once.
@@ -33,17 +33,17 @@ const GROUP: usize = 16;
 /// The trees of one design over one medium.
 pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) writer: Arc<Writer<M>>,
-    /// The medium's, three steps nearer.
+    /// The medium's image, reached with three loads less.
     image: Arc<Image>,
     pub(crate) keys: K,
     pub(crate) inner: InnerLevels<D>,
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
 }
 
-/// The payload of a put, and what its operation writes beside it.
+/// The payload of a put, and the batch progress word that its operation writes.
 pub(crate) type Put = (u64, BatchProgress);
 
-/// What was there before a put, or that the leaf is full.
+/// The payload that a put replaced, or `Full`.
 type Tried = std::result::Result<Option<Replaced>, Full>;
 
 /// A leaf whose latch a writer holds.
@@ -60,7 +60,7 @@ pub(crate) fn back_off(turn: &mut u32) {
     if *turn < 32 { spin_loop() } else { yield_now() }
 }
 
-/// A latch, however long it takes: for whoever holds none that its holder may want.
+/// Waits for a latch however long it takes. The caller must hold no latch that the latch's holder may want.
 pub(crate) fn wait(latch: &Latch) -> LatchGuard<'_> {
     let mut turn = 0;
     loop {
@@ -76,10 +76,10 @@ fn stays_full<L>() -> MediumError {
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// A tree set without trees.
+    /// Returns a tree set without trees.
     ///
     /// # Panics
-    /// If the design does not suit the keys.
+    /// If the design does not support the keys.
     pub fn new(writer: Arc<Writer<M>>, keys: K, search: Search) -> Self {
         assert!(D::CAPABILITIES.supports::<K>(), "{} is only for slots that hold whole keys", D::NAME);
         writer.storage().space.measure(size_of::<D::Leaf>() as u64);
@@ -90,8 +90,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         TreeSet { writer, image, keys, inner: InnerLevels::new(search), descriptors: Slab::default() }
     }
 
-    /// Bytes of the volatile nodes above the leaves, and of what lies in memory beside each leaf. Free nodes count:
-    /// they are used again, not given back.
+    /// Returns the bytes of the volatile nodes above the leaves, and of the leaf descriptors. Free nodes count, because
+    /// they are reused and not returned.
     pub fn volatile_bytes(&self) -> u64 {
         let blocks = u64::from(self.writer.storage().space.block_frontier());
         self.inner.bytes() + blocks * size_of::<DescriptorOf<D>>() as u64
@@ -102,19 +102,19 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         ReadContext { keys: &self.keys, search: self.inner.search, image: Some(&self.image) }
     }
 
-    /// The block of a number.
+    /// Returns the block of a number.
     #[inline]
     pub(crate) fn leaf(&self, number: u32) -> Option<&D::Leaf> {
         let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
         self.image.at(Loc::new(Area::Leaves, offset))
     }
 
-    /// The payload of a key, if nobody is writing to its leaf: [`Index::get`] at one instant, without waiting.
+    /// Attempts [`Index::get`] once without waiting; `None` if a writer is changing the leaf.
     #[inline(always)]
     pub fn try_get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<Lookup> {
         let at = self.inner.seek::<K>(root, search_key)?;
         let leaf = self.leaf(at.leaf)?;
-        // The largest single effect on a serial get: the lines of the block arrive together.
+        // This prefetch has the largest single effect on a serial get: the lines of the block arrive together.
         leaf.prefetch_block();
         let descriptor = self.descriptors.get(at.leaf)?;
         let latch = at.latch(at.leaf, descriptor);
@@ -127,7 +127,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         latch.validate(version).then_some(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp })
     }
 
-    /// The same, waiting for whoever is.
+    /// Retries until no writer interferes.
     #[cold]
     #[inline(never)]
     fn get_again(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup {
@@ -143,7 +143,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Takes the search key's leaf, if nobody else has it.
+    /// Latches the search key's leaf, unless another writer has it.
     #[inline(always)]
     fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
         let at = self.inner.seek::<K>(root, search_key)?;
@@ -158,7 +158,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Some(LatchedLeaf { number: at.leaf, leaf, descriptor, held: latch.try_lock(version)? })
     }
 
-    /// Takes the search key's leaf for an operation whose label is then valid: its linearization point.
+    /// Latches the search key's leaf for an operation whose label is then valid: its linearization point.
     #[inline]
     fn take(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>) -> Result<LatchedLeaf<'_, D>> {
         match self.try_take(root, search_key) {
@@ -167,7 +167,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// The same for whoever came too soon or too late, with what he took.
+    /// The retry loop of the above, with the leaf that the first attempt may have latched.
     #[cold]
     #[inline(never)]
     fn take_again<'a>(
@@ -196,7 +196,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     fn try_put(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>, put: Put) -> Result<Tried> {
         let latched = self.take(root, guard, search_key)?;
         let old = {
-            // Let go before the latch: what it has marked is marked in a block of which we are the only writer.
+            // The write handle goes before the latch: its dirty marks must be set while this is the block's only
+            // writer.
             let mut handle = self.writer.begin_write(guard);
             let old = latched.leaf.insert(&latched.descriptor.volatile, self.context(), &mut handle, search_key, put.0);
             if old.is_ok() {
@@ -215,7 +216,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Ok(Ok(old))
     }
 
-    /// The same where the leaf is full.
+    /// Puts a payload into a full leaf: makes room first.
     #[cold]
     #[inline(never)]
     fn put_with_room(
@@ -237,7 +238,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Err(stays_full::<D::Leaf>())
     }
 
-    /// Lets go of a leaf that has been written, and frees a block that it has given up, if it has.
+    /// Unlatches a leaf after a write, and frees the block that the leaf has detached, if any.
     #[inline]
     fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
         let detached = leaf.take_detached(&descriptor.volatile);
@@ -247,7 +248,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Takes the search key's leaf, with room to take the search key away from it.
+    /// Latches the search key's leaf, with room to remove the key from it.
     fn take_uncrowded(
         &self,
         root: &TreeRoot,
@@ -276,22 +277,23 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
     }
 
-    /// Blocks of the durable nodes above a tree's leaves, the top's first; nobody may write to it meanwhile.
+    /// Returns the blocks of the durable nodes of a tree, the top's first. No thread may write to the tree meanwhile.
     pub fn nodes(&self, root: &TreeRoot) -> Vec<u32> {
         self.inner.nodes(root).into_iter().map(|node| node.1).collect()
     }
 
-    /// Children of each node of level 1, from left to right; nobody may write to the tree meanwhile.
+    /// Returns the number of children of each leaf parent, from left to right. No thread may write to the tree
+    /// meanwhile.
     pub fn fills(&self, root: &TreeRoot) -> Vec<usize> {
         self.inner.fills(root)
     }
 
-    /// Levels above a tree's leaves.
+    /// Returns the number of levels above a tree's leaves.
     pub fn height(&self, root: &TreeRoot) -> u32 {
         (root.top.load(Relaxed) >> 32) as u32
     }
 
-    /// A fresh leaf of a keyspace, found as such after a crash.
+    /// Makes a fresh leaf of a keyspace, which a crash finds as such.
     pub(crate) fn fresh_leaf(&self, epoch: Epoch, home: Home) -> Result<u32> {
         let storage = self.writer.storage();
         let number = storage.space.take_block_at(&storage.medium, epoch)?;
@@ -300,27 +302,28 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Ok(number)
     }
 
-    /// Block and leaf descriptor of a number just taken.
+    /// Returns the block and the leaf descriptor of a number just taken.
     pub(crate) fn block(&self, number: u32) -> Result<(&D::Leaf, &DescriptorOf<D>)> {
-        // The block first: a damaged link names any number, and no leaf descriptor is made for one that has no block.
+        // The block comes first: a damaged link may name any number, and a number without a block must get no
+        // descriptor.
         let block = self.leaf(number).filter(|_| number < D::Leaf::NUMBERS);
         let pair = block.and_then(|leaf| Some((leaf, self.descriptors.get_or_allocate(number)?)));
         let limit = D::Leaf::NUMBERS.into();
         pair.ok_or(MediumError::TooLarge { what: "a leaf's number", found: number.into(), limit })
     }
 
-    /// The numbers of a leaf's blocks, from its own on: as many as there are said to be, whatever lies in them.
+    /// Returns the numbers of a leaf's blocks, its own first. Their number is bounded, whatever the blocks contain.
     pub fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
         let overflow_block = move |place: usize| {
             let (block, descriptor) = self.leaf(leaf).zip(self.descriptors.get(leaf))?;
             Some(block.overflow_block(&descriptor.volatile, self.context(), place)).filter(|number| *number != 0)
         };
-        // Of leaves of one block nothing is read.
+        // For leaves of one block, nothing is read.
         std::iter::once(leaf).chain((1..D::Leaf::BLOCKS).map_while(overflow_block))
     }
 
-    /// Search keys travel together, a stage at a time, so that their misses overlap: the way down, then each leaf's
-    /// first line, then the one line of pairs that the fingerprints name, then the record.
+    /// Looks search keys up together, stage by stage, so that their misses overlap. The stages are the descent, each
+    /// leaf's first line, the one line of pairs that the fingerprints name, and the record.
     fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
         let mut reached = [const { None }; GROUP];
         for (search_key, place) in search_keys.iter().zip(&mut reached) {
@@ -351,7 +354,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 let leaf_version = at.leaf_version(at.leaf, version);
                 at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
             });
-            // What a writer has disturbed is looked up by itself.
+            // A lookup that a writer disturbed is repeated alone.
             out.push(lookup.unwrap_or_else(|| self.get(root, *search_key)));
         }
     }
@@ -383,12 +386,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         cursor.ahead.leaf_version = LeafVersion::default();
         cursor.ahead.pairs.clear();
-        // A scan starts in the middle of its first leaf.
+        // A scan starts in the middle of its first leaf on average.
         let enough = cursor.current.pairs.len() / 2;
         if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
             && let Some(version) = at.latch(number, descriptor).read()
-            // Asked now that the version is known: a leaf that has gone meanwhile is a block that somebody fills, and
-            // where latches are the leaf parent's nobody holds the one it had.
+            // The parent is validated after the leaf's version is known. A leaf that was freed meanwhile is a block
+            // that another writer may be filling, and with a lock array nobody holds the latch that it had.
             && at.leaf_parent.latch().validate(at.version)
             && self.copy_pairs(&at, (number, version), (leaf, descriptor), &mut cursor.ahead).is_some()
             && wanted > enough + cursor.ahead.pairs.len()
@@ -398,7 +401,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Some(())
     }
 
-    /// Copies the pairs of a leaf under a leaf parent out, in order, if nobody changes it meanwhile.
+    /// Copies the pairs of a leaf below a leaf parent, in order; `None` if the leaf changes meanwhile.
     fn copy_pairs(
         &self,
         at: &Reached<'_, D>,
@@ -415,11 +418,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return None;
         }
         into.pairs.sort(&self.keys, self.inner.search, into.skip);
-        // Ties of heads were decided by records: they count only if the leaf has not changed since.
+        // Records have decided ties of heads; the order counts only if the leaf has not changed since.
         still().then(|| into.leaf_version = at.leaf_version(number, version))
     }
 
-    /// Asks for the lines of a leaf that will be looked at soon.
+    /// Prefetches the lines of a leaf that a scan will read soon.
     fn prefetch_leaf<'a>(&'a self, at: &Reached<'a, D>, number: u32) -> Option<(&'a D::Leaf, &'a DescriptorOf<D>)> {
         let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
         prefetch_lines(leaf);
@@ -437,7 +440,8 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         D::CAPABILITIES
     }
 
-    /// The attempt is part of it: what a call gives back would be copied from memory, and the copy wait for its stores.
+    /// The first attempt is inlined: the result of a call would be copied from memory, and the copy would wait for the
+    /// call's stores.
     fn get(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Lookup {
         match self.try_get(root, search_key) {
             Some(lookup) => lookup,
@@ -484,7 +488,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     ) -> Result<Option<Replaced>> {
         let latched = self.take_uncrowded(root, guard, search_key)?;
         let old = {
-            // Let go before the latch, as by a put.
+            // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
             let old = latched.leaf.remove(&latched.descriptor.volatile, self.context(), &mut handle, search_key);
             self.write_progress(&mut handle, progress);
@@ -496,7 +500,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
             root.pairs.add(-1);
         }
         if sparse {
-            // An operation of its own: the neighbour may already belong to the next epoch.
+            // The merge is an operation of its own: the neighbour may already belong to the next epoch.
             self.merge(root, guard, search_key);
         }
         Ok(old)

@@ -1,10 +1,14 @@
-//! Batches: atomic durability, not isolation. After any crash either all of a batch's operations are there or none.
-//! Batches are applied one after another; a reader may see some operations of one before the others.
+//! Batches: atomic in a crash, not isolated. After any crash, either all operations of a batch are present or none is.
+//! The engine applies one batch at a time; a reader may see some operations of a batch before the others.
 //!
-//! Against power loss that is free: the clock is held, so all operations carry one epoch. Against the death of the
-//! process alone, whose stores are all kept, an intent is written first: the operations, and how many of them are
-//! done, counted under the latch of each operation's own leaf. Open does the rest of what it finds. Counted there and
-//! not after it, an operation is never done twice with somebody else's acknowledged write in between.
+//! Against power loss, atomicity costs nothing: the batch holds the clock, so all its operations carry one epoch. The
+//! death of the process alone keeps every store, a half-applied batch included. Against that, the batch first writes an
+//! intent: its operations, and a progress word that counts the operations that are done.
+//!
+//! Each operation advances the progress word under the latch of its own leaf. The next open does the operations that
+//! the word does not count. If the word were advanced after the latch is released, another writer could overwrite the
+//! key and acknowledge its write in between. The next open would then apply the batch's operation a second time, over
+//! that write.
 
 use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
@@ -13,31 +17,32 @@ use crate::operation::Operation;
 use holm_medium::{Area, Guard, Hold, INTENTS, Image, MediumError, Persistence, StorageOps};
 use std::sync::{Arc, Mutex};
 
-/// The most bytes of one batch: it must fit one epoch's record, with whatever else is written in that epoch.
+/// The most bytes of one batch. A batch must fit one epoch record, together with all other writes of that epoch.
 const MAX_BATCH: u64 = 64 << 20;
 
-/// What an operation counts beside key and value: a million removals dirty a million leaves.
+/// The bytes that an operation counts beside its key and value: a million removals may dirty a million leaves.
 const OPERATION: u64 = 64;
 
-/// A leaf takes more pairs than this between two splits, whatever its design.
+/// A leaf of any design takes more pairs than this between two splits.
 const LEAST_FILL: u64 = 4;
 
-/// Words in front of an intent's operations: how many are done, bytes of operations.
+/// Words in front of an intent's operations: the progress word, and the bytes of the operations.
 const INTENT_HEADER: usize = 2;
 
 /// One operation of a batch.
 struct Entry {
     tree: Arc<KeyspaceTree>,
     key: Vec<u8>,
-    /// `None`: remove.
+    /// `None` means remove.
     value: Option<Vec<u8>>,
 }
 
-/// Writes to any keyspaces of one database that a crash leaves all done or all undone: [`Database::batch`].
+/// A set of writes to keyspaces of one database. A crash leaves all of them done or none: [`Database::batch`].
 ///
-/// Batches of one database are applied one after another: of two that write the same keys, one overwrites the other. A
-/// batch is not isolated from readers and single writes: they may see some of its writes before the others. It has at
-/// most 64 MiB of keys and values, each write counting 64 bytes more. It keeps copies of them until it is committed.
+/// The database applies one batch at a time. Of two batches that write the same keys, the later one overwrites the
+/// earlier. A batch is not isolated from readers and single writes: they may see some of its writes before the others.
+/// A batch has at most 64 MiB of keys and values; each write counts 64 bytes more. The batch keeps copies of keys and
+/// values until it is committed.
 ///
 /// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
 /// return:
@@ -88,38 +93,39 @@ impl Batch {
         self
     }
 
-    /// Adds a write that stores a value under a key, after the writes before it. What is wrong with it, such as a key
-    /// over the limit, is an error of [`Batch::commit`].
+    /// Adds a write that stores a value under a key, after the writes added before. An invalid write, such as one with
+    /// a key over the limit, makes [`Batch::commit`] fail.
     pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), Some(value.as_ref()))
     }
 
-    /// Adds a write that removes a key, if it is there, after the writes before it.
+    /// Adds a write that removes a key if it is present, after the writes added before.
     pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), None)
     }
 
-    /// The number of writes so far.
+    /// Returns the number of writes added so far.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether there is no write yet. To commit an empty batch does nothing.
+    /// Returns whether the batch has no write. Committing an empty batch does nothing.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// Does all writes, in order. It returns when they are as durable as the [`Durability`](crate::Durability) of the
-    /// database says. Other writers wait meanwhile.
+    /// Applies all writes, in order. Returns when they are as durable as the database's
+    /// [`Durability`](crate::Durability) promises. Other writers wait meanwhile. O(n log m) for n writes and m pairs.
     ///
     /// # Errors
-    /// With all but the last, nothing has been done (in [`Strict`](crate::Durability::Strict), `NoSpace` may come of a
-    /// batch that is done, and that is durable once there is space).
-    /// - [`TooLarge`](Error::TooLarge): a write or the whole batch is over its limit.
+    /// Every error except `Poisoned` means that nothing was applied. One exception: in
+    /// [`Strict`](crate::Durability::Strict), `NoSpace` may also follow a batch that is applied; it becomes durable
+    /// once the disk has space.
+    /// - [`TooLarge`](Error::TooLarge): a write or the whole batch exceeds its limit.
     /// - [`Invalid`](Error::Invalid): a keyspace belongs to another database.
-    /// - [`Dropped`](Error::Dropped): a keyspace has been dropped.
-    /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): there is no room for it.
-    /// - [`Poisoned`](Error::Poisoned): the next open does all of it or nothing.
+    /// - [`Dropped`](Error::Dropped): a keyspace was dropped.
+    /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): the batch does not fit.
+    /// - [`Poisoned`](Error::Poisoned): the next open applies all of the batch or nothing.
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);
@@ -133,7 +139,8 @@ impl Batch {
         let engine = &*self.engine;
         let mut operation = Operation::begin_batch(engine, self.bytes, self.operations.len() as u64)?;
         self.operations.iter().try_for_each(|entry| entry.tree.check_not_dropped())?;
-        // All records and room for all splits first: want of space is found before anything has been done.
+        // Writes all records and reserves room for all splits first, so that lack of space shows before anything is
+        // applied.
         let payloads = write_records(&operation, &self.operations)?;
         let blocks = most_blocks(engine, self.operations.len() as u64);
         let ready = engine.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
@@ -152,18 +159,18 @@ impl Batch {
     }
 }
 
-/// Applies the operations of a batch whose records are written, after the batches before it.
+/// Applies the operations of a batch whose records are written. Waits for the batches before it.
 fn apply<'a>(
     engine: &Engine,
     operation: &mut Operation<'_, Hold<'_>>,
     intent: Intent,
     entries: impl Iterator<Item = (&'a Entry, Option<u64>)>,
 ) -> Result<()> {
-    // Taken after the hold, never before: a batch that waits for the hold, behind the end of an epoch, has no turn that
-    // another one could wait for. Single writes wait for no turn.
+    // A batch takes its turn after the hold, never before. A batch that waits for the hold, behind the end of an epoch,
+    // must not own a turn that another batch waits for. Single writes take no turn.
     let _turn = engine.batches.lock().map_err(|_| cut_short(engine, "a thread that applied one has panicked"))?;
     if let Some(error) = engine.clock().poisoned() {
-        // The intent of a batch that was cut short is still there, and must stay.
+        // The intent of the batch that failed midway must stay in place.
         return Err(error.clone().into());
     }
     intent.set(engine, operation.guard());
@@ -173,23 +180,23 @@ fn apply<'a>(
             Some(payload) => operation.put(&entry.tree, &entry.key, payload, progress),
             None => operation.remove(&entry.tree, &entry.key, progress).map(drop),
         };
-        // Half done, and there is no way back: nothing may be acknowledged on top of it, and it must not be logged. The
-        // intent stays, and whoever opens next does the rest.
+        // The batch is half applied and cannot be rolled back. The database must neither acknowledge a write on top of
+        // it nor log its epoch. The intent stays, and the next open applies the rest.
         result.map_err(|error| cut_short(engine, &error.to_string()))?;
     }
     intent.clear(engine, operation.guard());
     Ok(())
 }
 
-/// Stops the database, whose last batch is half done.
+/// Poisons the database, whose last batch is half applied.
 fn cut_short(engine: &Engine, why: &str) -> Error {
     let why = format!("a batch was cut short: {why}");
     engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
     Error::Poisoned { reason: why }
 }
 
-/// The most leaf blocks that so many operations may want: each split takes two and gives nothing back in the same
-/// epoch, and only a leaf that was there before, or has been filled since it was split off, is split.
+/// The most leaf blocks that `operations` operations may need. Each split takes two blocks and frees none in the same
+/// epoch. Only a leaf that existed before, or that filled up after the split that made it, is split.
 fn most_blocks(engine: &Engine, operations: u64) -> u64 {
     let space = engine.storage.space();
     let leaves = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
@@ -212,26 +219,26 @@ fn write_records(operation: &Operation<'_, Hold<'_>>, entries: &[Entry]) -> Resu
     Ok(payloads)
 }
 
-/// The right to apply a batch. Of one database one batch at a time has it, and the first of the intent words with it.
+/// The right to apply a batch and to use the first intent word. At most one batch of a database has it.
 pub(crate) type Turn = Mutex<()>;
 
-/// The intent word of the batch that is being applied. Others belong to databases of programs that applied several at
-/// once.
+/// The intent word of the batch that is being applied. Programs that applied several batches at once used the other
+/// words.
 const SLOT: usize = 0;
 
-/// A batch as the storage knows it.
+/// The intent of a batch in the storage.
 struct Intent {
     loc: u64,
     words: u32,
 }
 
-/// The place of an intent word in the storage's block.
+/// The place of an intent word in the storage's header block.
 fn slot_loc(slot: usize) -> u64 {
     Area::Leaves.at(64 + slot as u64 * 8)
 }
 
 impl Intent {
-    /// Writes down what is to be done. Nothing leads there yet.
+    /// Writes down the operations of a batch. No word leads to them yet.
     fn write(engine: &Engine, guard: &Guard<'_>, operations: &[Entry]) -> Result<Self> {
         let mut bytes = Vec::new();
         for operation in operations {
@@ -253,7 +260,8 @@ impl Intent {
         Ok(Intent { loc: Area::Records.at(offset), words: words.len() as u32 })
     }
 
-    /// The commit word of the batch under the visible model: from here on a process that dies has it done at open.
+    /// The commit word of the batch under the visible model. It defends against the death of the process: from this
+    /// store on, the next open completes the batch.
     fn set(&self, engine: &Engine, guard: &Guard<'_>) {
         engine.storage.write_word(guard, slot_loc(SLOT), self.loc);
     }
@@ -264,22 +272,22 @@ impl Intent {
     }
 }
 
-/// Keyspace, key, and value; without a value: remove.
+/// Keyspace, key and value; no value means remove.
 type Step = (u32, Vec<u8>, Option<Vec<u8>>);
 
-/// What is left to do of a batch that the process died in.
+/// The operations that remain of a batch during which the process died.
 pub(crate) struct Pending {
     slot: usize,
     operations: Vec<Step>,
 }
 
-/// Whether a batch is under way, or was when its process died.
+/// Returns whether a batch is in progress, or was in progress when its process died.
 pub(crate) fn is_pending(image: &Image) -> bool {
     (0..INTENTS).filter_map(|slot| image.words(slot_loc(slot), 1)).any(|words| words[0].read() != 0)
 }
 
-/// Copies out what the intent words lead to, before their space is given away. After a power cut there is nothing to
-/// do: the epoch's cut has decided, and what the words lead to is noise.
+/// Copies out what the intent words lead to, before the rebuild frees that space. After a power cut there is nothing to
+/// do: the recovery point includes all of a batch or none of it, and the words lead to stale bytes.
 pub(crate) fn pending(storage: &dyn StorageOps, visible: bool) -> Result<Vec<Pending>> {
     let mut all = Vec::new();
     let image = storage.image();
@@ -325,12 +333,12 @@ fn read(storage: &dyn StorageOps, loc: u64) -> Option<Vec<Step>> {
     Some(operations.split_off((done as usize).min(operations.len())))
 }
 
-/// Does the rest of a batch.
+/// Applies the remaining operations of a batch.
 pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
     let mut operation = Operation::begin(engine)?;
     let mut buffer = Vec::new();
     for (keyspace, key, value) in &pending.operations {
-        // A keyspace dropped meanwhile takes the batch's part in it along.
+        // The keyspace has been dropped since; the batch's operations on it go with it.
         let Some(tree) = engine.catalog.numbered(*keyspace) else { continue };
         match value {
             Some(value) => {
@@ -355,13 +363,13 @@ mod tests {
     use std::time::Duration;
 
     fn open(path: &Path) -> Result<Database> {
-        // Epochs end where somebody waits, and for nothing else.
+        // An epoch ends only when a caller waits for it.
         let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
         Database::builder().capacity(1 << 30).durability(durability).open(path)
     }
 
-    /// What a batch that was cut short does: the epoch in which it is half done is never logged, and the database not
-    /// marked as closed, so that whoever opens it does the rest.
+    /// The state after a batch that failed midway: its epoch is never logged, and the database is not marked as closed,
+    /// so that the next open applies the rest.
     #[test]
     fn an_epoch_with_half_a_batch_is_neither_logged_nor_closed() {
         let folder = tempfile::tempdir().unwrap();

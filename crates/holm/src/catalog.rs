@@ -1,7 +1,7 @@
-//! Which keyspaces there are: a tree like any other, the first, from names to numbers.
+//! The catalog: the tree that maps the names of keyspaces to their numbers. It is the first tree of the database.
 //!
-//! A name in the catalog is what makes a keyspace. Leaves of a number that no name has are those of a keyspace that was
-//! being dropped, or whose creation a crash cut off: open frees them.
+//! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
+//! keyspace's creation or its removal. Open frees these leaves.
 
 use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
@@ -12,13 +12,13 @@ use holm_tree::TreeRoot;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The keyspace that is always there.
+/// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";
 
-/// The number of the catalog's own tree.
+/// The keyspace number of the catalog's own tree.
 pub(crate) const CATALOG: u32 = 0;
 
-/// Numbers fit 24 bits of a leaf's home word.
+/// A number has 24 bits of a leaf's home word.
 const MOST_KEYSPACES: u32 = 1 << 24;
 
 /// The longest name, in bytes.
@@ -29,9 +29,9 @@ const MAX_NAME: usize = 255;
 pub(crate) struct Catalog {
     names: OnceLock<Arc<KeyspaceTree>>,
     trees: RwLock<Trees>,
-    /// Creation and dropping, one at a time; the greatest number ever given.
+    /// The greatest number ever given. The lock serialises creation and dropping.
     numbers: Mutex<u32>,
-    /// Those that have been dropped, and not yet taken away.
+    /// Trees that were dropped and whose space is not yet freed.
     dropped: Mutex<Vec<Arc<DroppedTree>>>,
 }
 
@@ -40,14 +40,14 @@ pub(crate) struct Catalog {
 struct Trees {
     by_name: BTreeMap<String, Arc<KeyspaceTree>>,
     by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
-    /// The epoch of the last creation or removal: what is said of names is durable once that is.
+    /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
     changed: Epoch,
 }
 
-/// A tree that has been given up.
+/// A tree that was dropped.
 struct DroppedTree {
     tree: Arc<KeyspaceTree>,
-    /// Once this epoch is over, every writer that had not seen the mark is out.
+    /// Once this epoch has ended, every writer that missed the drop mark has unpinned.
     label: Epoch,
     gone: Mutex<bool>,
 }
@@ -69,13 +69,13 @@ impl Catalog {
         self.read().by_number.get(&number).cloned()
     }
 
-    /// The tree of a name, and the epoch that the answer is of.
+    /// Returns the tree of a name, and the epoch that the answer belongs to.
     fn find(&self, name: &str) -> (Option<Arc<KeyspaceTree>>, Epoch) {
         let trees = self.read();
         (trees.by_name.get(name).cloned(), trees.changed)
     }
 
-    /// The tree of names, for checking.
+    /// Returns the catalog's own tree.
     pub(crate) fn own(&self) -> Option<&Arc<KeyspaceTree>> {
         self.names.get()
     }
@@ -108,14 +108,14 @@ impl Engine {
         Operation::begin(self)?.create_tree(number)
     }
 
-    /// The keyspace of a name, if there is one; an answer as durable as the mode says.
+    /// Returns the keyspace of a name, if there is one. The answer is as durable as the mode promises.
     pub(crate) fn find_keyspace(&self, name: &str) -> Result<Option<Arc<KeyspaceTree>>> {
         let (tree, changed) = self.catalog.find(name);
         self.wait_stable(changed)?;
         Ok(tree)
     }
 
-    /// All names, in order; an answer as durable as the mode says.
+    /// Returns all names, in order. The answer is as durable as the mode promises.
     pub(crate) fn keyspace_names(&self) -> Result<Vec<String>> {
         let trees = self.catalog.read();
         let (names, changed) = (trees.by_name.keys().cloned().collect(), trees.changed);
@@ -124,8 +124,9 @@ impl Engine {
         Ok(names)
     }
 
-    /// At open: names from the catalog, each with the root that the rebuild found, or a new one. Gives the rest, which
-    /// no name has, and what is damaged of the names, which only who looks passes over.
+    /// At open: reads the names from the catalog and gives each the root that the rebuild found, or a new one. Returns
+    /// the roots that no name has, and a description of each damaged name. Only a read-only open tolerates damaged
+    /// names.
     pub(crate) fn read_catalog(&self, roots: Vec<TreeRoot>) -> Result<(Vec<TreeRoot>, Vec<String>)> {
         let mut roots: BTreeMap<u32, TreeRoot> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
@@ -168,13 +169,13 @@ impl Engine {
         Ok((roots.into_values().collect(), damaged))
     }
 
-    /// Once all that was found is durable: frees what no name has, and makes the keyspace that is always there.
+    /// Frees the trees that no name has, and creates the default keyspace. Runs once all recovered data is durable.
     pub(crate) fn tidy_catalog(&self, orphans: &[TreeRoot]) -> Result<()> {
         orphans.iter().try_for_each(|root| Operation::begin(self)?.drop_tree(root))?;
         self.create_keyspace(DEFAULT).map(drop)
     }
 
-    /// The keyspace of that name, made if it is not there.
+    /// Returns the keyspace of that name, and creates it if it is absent.
     pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<KeyspaceTree>> {
         if let Some(tree) = self.find_keyspace(name)? {
             return Ok(tree);
@@ -205,8 +206,8 @@ impl Engine {
         Ok(tree)
     }
 
-    /// Takes a keyspace away with all it holds, and those that an earlier call could not. Returns when that is durable:
-    /// nothing of it may be reused before.
+    /// Drops a keyspace with all its pairs, and frees dropped trees that an earlier call could not free. Returns when
+    /// the removal is durable: space of the tree must not be reused before.
     pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
         let numbers = self.catalog.lock();
         let (found, changed) = self.catalog.find(name);
@@ -216,20 +217,20 @@ impl Engine {
             operation.remove(&own, name.as_bytes(), None)?;
             tree.root.mark_dropped();
             drop(operation);
-            // Read after the mark was set, and not the label of the removal: the clock may have been raised in between,
-            // and a writer of the next epoch may have missed the mark.
+            // The code reads the active epoch after the mark is set, and does not use the removal's own label. The
+            // clock may have advanced in between, and a writer of the next epoch may have missed the mark.
             let dropped = DroppedTree { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
             self.catalog.take_away(tree, dropped.label);
             lock(&self.catalog.dropped).push(Arc::new(dropped));
         }
         drop(numbers);
         self.free_dropped()?;
-        // That there is none, another call may have brought about, and not be done with.
+        // Another call may have removed the name, and its removal may not be durable yet.
         self.wait_stable(changed)?;
         Ok(found.is_some())
     }
 
-    /// Takes away what has been dropped. What it could not for want of space stays on the list.
+    /// Frees the dropped trees. A tree that cannot be freed for lack of space stays on the list.
     fn free_dropped(&self) -> Result<()> {
         let all = lock(&self.catalog.dropped).clone();
         for dropped in all {

@@ -5,10 +5,10 @@ use crate::error::Result;
 use crate::record;
 use crate::recovery::{LogTail, RecoveredFrom};
 
-/// At most so many faults are listed; the rest are counted.
+/// The report lists at most this many faults and counts the rest.
 const MOST_FAULTS: usize = 100;
 
-/// What a verification looked at, and what it found: [`Database::check`](crate::Database::check).
+/// What a verification read, and which faults it found: [`Database::check`](crate::Database::check).
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -22,17 +22,18 @@ const MOST_FAULTS: usize = 100;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// The number of keyspaces, the catalog's own included.
+    /// The number of keyspaces, the catalog included.
     pub keyspaces: u64,
-    /// The number of leaves that were read.
+    /// The number of leaves read.
     pub leaves: u64,
-    /// The number of records that were verified; the catalog has one for each keyspace.
+    /// The number of records verified; the catalog has one for each keyspace.
     pub records: u64,
     /// Bytes of these records, headers and padding included.
     pub record_bytes: u64,
-    /// Each fault, in words; empty if the database is sound. Of more than 100, the first 100 and the number of others.
+    /// A description of each fault; empty if the database is sound. Beyond 100 faults: the first 100, and the number of
+    /// others.
     pub faults: Vec<String>,
-    /// What the last open recovered, in words: the `Display` of [`Recovery`](crate::Recovery).
+    /// A description of what the last open recovered: the `Display` of [`Recovery`](crate::Recovery).
     pub recovery: String,
 }
 
@@ -43,7 +44,7 @@ pub(crate) fn check(engine: &Engine) -> Result<Report> {
         report.faults.push(format!("{}; what was durable from then on is lost", engine.recovery.tail));
     }
     if engine.is_read_only() {
-        // Opened for writing it has been mended, and is told as part of the recovery.
+        // An open for writing has repaired this damage and reports it as part of the recovery.
         report.faults.extend_from_slice(&engine.recovery.damaged);
         check_trees(engine, &mut report);
     } else {

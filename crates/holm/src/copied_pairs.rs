@@ -1,4 +1,5 @@
-//! A leaf's share of a scan: the records of a cursor that lie in a range, in one buffer, in the order of their keys.
+//! The pairs of one leaf that a scan has copied: the records of a leaf cursor within a range, in one buffer, in key
+//! order.
 
 use crate::engine::{Engine, KeyspaceTree};
 use crate::error::Result;
@@ -8,18 +9,18 @@ use crate::slice::Slice;
 use holm_tree::{Keys, LeafCursor, Slot};
 use std::ops::Range;
 
-/// Of a leaf, so much is copied at once: beyond it, large values are copied as they are asked for.
+/// The most words copied from a leaf at once. Beyond it, large values are copied on demand.
 const COPY_WORDS: usize = 32 << 10;
 
-/// Copied records, which a scan lends one by one.
+/// Copied records; a scan lends them one by one.
 #[derive(Default)]
 pub(crate) struct CopiedPairs {
-    /// As long as the longest share so far.
+    /// As long as the longest copy so far.
     words: Vec<u64>,
     spans: Vec<PairSpan>,
 }
 
-/// Where a record lies in a share, in bytes.
+/// Where a record lies in the copy, in bytes.
 #[derive(Clone, Copy)]
 struct PairSpan {
     at: usize,
@@ -27,30 +28,29 @@ struct PairSpan {
     value: u32,
 }
 
-/// How much of a leaf is wanted.
+/// The bounds of the pairs that a scan wants.
 #[derive(Clone, Copy)]
 pub(crate) struct ScanBounds<'a> {
     /// At or above this key.
     pub(crate) low: &'a [u8],
-    /// Below this one; `None`: no end.
+    /// Below this key; `None` means no bound.
     pub(crate) high: Option<&'a [u8]>,
-    /// From the low end on, or from the high one.
+    /// Whether the scan starts at the low bound (else at the high one).
     pub(crate) forward: bool,
-    /// At most so many pairs.
+    /// The most pairs wanted.
     pub(crate) most: usize,
 }
 
-/// What is left of a leaf after a share of it.
+/// What remains of a leaf after a copy.
 pub(crate) enum Remainder {
-    /// Nothing: the scan goes on beyond the leaf.
+    /// Nothing: the scan continues beyond the leaf.
     Nothing,
-    /// The leaf's next share begins at this key or, going backwards, ends below it.
+    /// The leaf's next copy begins at this key or, backwards, ends below it.
     From(Vec<u8>),
 }
 
 impl CopiedPairs {
-    /// Copies the share of a cursor of a tree; `None` if the cursor no longer stands, and then the share is good for
-    /// nothing.
+    /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless.
     pub(crate) fn refill(
         &mut self,
         engine: &Engine,
@@ -63,7 +63,7 @@ impl CopiedPairs {
         }
         let within = keys.within(cursor, bounds.low, bounds.high, bounds.forward);
         let (part, total) = part_of(&cursor.pairs, within.clone(), bounds);
-        // Whoever has got all that was wanted never asks where it goes on.
+        // A scan that has all the pairs it wanted never needs its continuation.
         let rest = match bounds.forward {
             _ if part.len() == bounds.most => None,
             true if part.end < within.end => keys.key(cursor.pairs[part.end]),
@@ -79,17 +79,18 @@ impl CopiedPairs {
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 
-    /// Copies the records of some slots, asking meanwhile for what comes next; or names the payload that leads to none.
+    /// Copies the records of some slots and prefetches those that come next. On failure, names the payload that leads
+    /// to no record.
     fn copy(&mut self, keys: &Records, slots: &[Slot], ahead: &[Slot], total: usize) -> Result<(), u64> {
         if self.words.len() < total {
-            // What it holds need not be moved.
+            // The old contents need not be moved.
             self.words = vec![0; if total < COPY_WORDS { total.next_power_of_two() } else { total }];
         }
         self.spans.clear();
         self.spans.reserve(slots.len());
         let (mut at, mut next) = (0, ahead.iter());
         for slot in slots {
-            // One for one, so that its lines arrive while this one's are copied and do not stand in their way.
+            // Prefetch one record for each one copied: its lines arrive meanwhile and do not delay the copy.
             next.next().inspect(|slot| keys.prefetch(slot.payload));
             let record = record::words(&keys.image, slot.payload).ok_or(slot.payload)?;
             let header = record::Header::read(record).ok_or(slot.payload)?;
@@ -101,12 +102,12 @@ impl CopiedPairs {
         Ok(())
     }
 
-    /// Forgets its pairs and keeps the room.
+    /// Clears the pairs and keeps the buffer.
     pub(crate) fn clear(&mut self) {
         self.spans.clear();
     }
 
-    /// Whether it takes so little room that it may be kept.
+    /// Returns whether the buffers are small enough to keep.
     pub(crate) fn is_small(&self) -> bool {
         self.words.len() <= COPY_WORDS
     }
@@ -115,19 +116,19 @@ impl CopiedPairs {
         self.spans.len()
     }
 
-    /// A pair's key.
+    /// Returns a pair's key.
     pub(crate) fn key(&self, index: usize) -> &[u8] {
         self.lend(index).0
     }
 
-    /// A pair, to be looked at.
+    /// Returns a pair, borrowed.
     #[inline]
     pub(crate) fn lend(&self, index: usize) -> (&[u8], &[u8]) {
         let PairSpan { at, key, value } = self.spans[index];
         bytemuck::cast_slice(&self.words)[at..at + key as usize + value as usize].split_at(key as usize)
     }
 
-    /// A pair, to be kept.
+    /// Returns a pair, owned.
     #[inline]
     pub(crate) fn give(&self, index: usize) -> (Slice, Slice) {
         let PairSpan { at, key, value } = self.spans[index];
@@ -136,7 +137,7 @@ impl CopiedPairs {
     }
 }
 
-/// What the scan will want of the next leaf, if it goes on there.
+/// The slots that the scan wants of the next leaf, if it continues there.
 fn ahead_of<'a>(
     cursor: &'a LeafCursor<Records>,
     rest: &Option<Vec<u8>>,
@@ -148,7 +149,8 @@ fn ahead_of<'a>(
     if bounds.forward { &ahead[..count] } else { &ahead[ahead.len() - count..] }
 }
 
-/// The slots of a share, from the near end on, and the words of their records. At least one, however large it is.
+/// Selects slots from the near bound on, and counts the words of their records. Selects at least one, however large its
+/// record.
 fn part_of(slots: &[Slot], within: Range<usize>, bounds: ScanBounds<'_>) -> (Range<usize>, usize) {
     let words_of = |at: usize| record::extent(slots[at].payload).1 as usize;
     let (mut total, mut count) = (0, 0);

@@ -1,4 +1,4 @@
-//! An open database: the handle that users hold.
+//! The handle to an open database.
 
 use crate::batch::Batch;
 use crate::check::{self, Report};
@@ -17,11 +17,11 @@ use holm_tree::Entry;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An open database. Cloning is cheap and shares it; the last handle to go closes it, and [`Database::close`] tells
-/// what dropping cannot.
+/// A handle to an open database. Cloning is cheap; clones share the database. Dropping the last handle closes it.
+/// [`Database::close`] does the same and reports errors, which dropping cannot.
 ///
-/// The database stays locked, for this process alone, until its last handle is dropped: of databases, keyspaces,
-/// iterators and batches.
+/// The database stays locked for this process until its last handle is dropped. Databases, keyspaces, iterators and
+/// batches are handles.
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) engine: Arc<Engine>,
@@ -32,8 +32,8 @@ impl Database {
         Database { engine }
     }
 
-    /// Opens the database in a folder, and creates it if it is absent, with the default options:
-    /// [`Durability::Buffered`] with 10 ms, [`ImageMode::Shared`](crate::ImageMode::Shared).
+    /// Opens the database in a folder with the default options: [`Durability::Buffered`] with 10 ms and
+    /// [`ImageMode::Shared`](crate::ImageMode::Shared). Creates the database if it is absent.
     ///
     /// # Errors
     /// As [`Builder::open`].
@@ -53,11 +53,11 @@ impl Database {
         Builder::default()
     }
 
-    /// Opens a database that was closed, for reading alone. Any number of processes may do so at once, while none has
-    /// it open for writing. Nothing in the folder is changed.
+    /// Opens a cleanly closed database for reading only. Any number of processes may do so at once, while none has it
+    /// open for writing. Changes nothing in the folder.
     ///
     /// # Errors
-    /// [`Error::NotClean`](crate::Error::NotClean) if it was not closed; otherwise as [`Builder::open`].
+    /// [`Error::NotClean`](crate::Error::NotClean) if the database was not closed; otherwise as [`Builder::open`].
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -74,31 +74,35 @@ impl Database {
         Builder::default().open_read_only(path)
     }
 
-    /// For whoever measures designs: an empty database over a medium that flushes, which is neither opened again nor
-    /// recovered. Its owner ends the epochs, and outlives it.
+    /// For measurements of designs: an empty database over a medium that flushes. It cannot be reopened or recovered.
+    /// The caller ends the epochs, and outlives the database.
     #[doc(hidden)]
     pub fn over<M: Medium>(writer: Arc<Writer<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
         Engine::over(writer, design, durability).map(Database::new)
     }
 
-    /// The keyspace of that name (1 to 255 bytes), made if it is not there. One named `default` is always there. In
-    /// strict mode it is there durably.
+    /// Returns the keyspace of that name (1 to 255 bytes), and creates it if it is absent. The keyspace `default`
+    /// always exists. In [`Strict`](Durability::Strict), the keyspace exists durably when this returns.
     ///
     /// # Errors
-    /// `Invalid` for a name of another length; `Poisoned`, `NoSpace`.
+    /// - [`Invalid`](crate::Error::Invalid): the name is empty or has more than 255 bytes.
+    /// - [`TooLarge`](crate::Error::TooLarge): every keyspace number is used.
+    /// - [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace),
+    ///   [`Capacity`](crate::Error::Capacity): as for [`Keyspace::insert`].
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         Ok(Keyspace::new(self.engine.clone(), self.engine.create_keyspace(name)?))
     }
 
-    /// The keyspace of that name, if there is one. In strict mode the answer is durable.
+    /// Returns the keyspace of that name, if there is one. In [`Strict`](Durability::Strict), the answer is durable.
     ///
     /// # Errors
-    /// In strict mode `Poisoned` or `NoSpace`, if the answer cannot be made durable.
+    /// In [`Strict`](Durability::Strict), [`Poisoned`](crate::Error::Poisoned) or [`NoSpace`](crate::Error::NoSpace) if
+    /// the answer cannot be made durable.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<Keyspace>> {
         Ok(self.engine.find_keyspace(name)?.map(|tree| Keyspace::new(self.engine.clone(), tree)))
     }
 
-    /// The names of all keyspaces, in order. In strict mode the answer is durable.
+    /// Returns the names of all keyspaces, in order. In [`Strict`](Durability::Strict), the answer is durable.
     ///
     /// # Errors
     /// As [`Database::existing_keyspace`].
@@ -106,8 +110,8 @@ impl Database {
         self.engine.keyspace_names()
     }
 
-    /// Removes a keyspace with all that it holds, durably, and returns whether there was one. Handles to it, and
-    /// iterators over it, refuse everything from then on: [`Error::Dropped`](crate::Error::Dropped). O(leaves).
+    /// Removes a keyspace with all its pairs, durably, and returns whether it existed. From then on, its handles and
+    /// iterators fail with [`Error::Dropped`](crate::Error::Dropped). O(leaves).
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -120,56 +124,57 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// `Poisoned`, `NoSpace`. If it is gone by then and what it held could not be freed, the next call does it, of
-    /// whichever name; so does opening the database again.
+    /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace). The keyspace may be gone while its
+    /// space could not be freed. The next call with any name frees it, and so does the next open.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
         self.engine.drop_keyspace(name)
     }
 
-    /// Returns an empty batch: writes that a crash leaves all done or all undone. See [`Batch`].
+    /// Returns an empty batch. A crash leaves all of its writes done or none: see [`Batch`].
     pub fn batch(&self) -> Batch {
         Batch::new(self.engine.clone())
     }
 
-    /// Returns when every operation that had completed before the call survives a power cut, whatever the
-    /// [`Durability`]. All threads that wait share one sync.
+    /// Returns when every operation that completed before the call survives a power cut, whatever the [`Durability`].
+    /// All waiting threads share one sync.
     ///
     /// # Errors
-    /// `NoSpace`, if the log finds no room on the disk; nothing is lost, and `sync` may be called again when there is
-    /// some. `Poisoned`, if the log could not be written or synced now or earlier. It is never tried again: open the
-    /// database anew.
+    /// - [`NoSpace`](crate::Error::NoSpace): the disk has no room for the log. Nothing is lost; call `sync` again when
+    ///   the disk has space.
+    /// - [`Poisoned`](crate::Error::Poisoned): a write or sync of the log failed, now or earlier. The database never
+    ///   retries it: open the database anew.
     pub fn sync(&self) -> Result<()> {
-        // An operation like others: a database that has failed or was closed acknowledges nothing, however little there
-        // is to do.
+        // `sync` is an operation like any other: a poisoned or closed database acknowledges nothing, even when there is
+        // nothing to write.
         Operation::begin(&self.engine)?.finish_durably()
     }
 
-    /// Statistics of this database. Counting is free; this call takes a few system calls and a walk over the process's
-    /// page tables, some milliseconds for each gigabyte in small pages.
+    /// Returns statistics of this database. Counting costs nothing. The call itself makes a few system calls and walks
+    /// the process's page tables: some milliseconds for each gigabyte in small pages.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.engine)
     }
 
-    /// What the last open recovered, and from where.
+    /// Returns what the last open recovered, and from where.
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
 
-    /// Verifies everything: the structure of every tree, that every key found is gettable, every record's lengths and
-    /// checksum, that no two records share space. Reads everything; writers wait meanwhile.
+    /// Verifies everything: the structure of every tree, that `get` finds every key, every record's lengths and
+    /// checksum, and that no two records overlap. Reads all data; writers wait meanwhile.
     ///
     /// # Errors
-    /// A fault is no error, but a line of [`Report::faults`].
+    /// None today. A fault is not an error but an entry of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }
 
-    /// Makes everything durable and leaves a clean database. Other handles to it refuse writes from then on, and go on
-    /// reading. The database stays locked until the last of them is dropped: to open it again before that, in this
-    /// process or another one, is refused with [`Error::Locked`](crate::Error::Locked).
+    /// Makes everything durable and marks the database as cleanly closed. Other handles then refuse writes and still
+    /// read. The database stays locked until the last handle is dropped. Until then another open, in this or another
+    /// process, fails with [`Error::Locked`](crate::Error::Locked).
     ///
     /// # Errors
-    /// The first failure of the session, or of closing itself.
+    /// The first failure of the session, or a failure of closing.
     pub fn close(self) -> Result<()> {
         self.engine.close()
     }

@@ -1,5 +1,5 @@
-//! Which leaf designs a database may be opened with: those that ship with the store, or a table that a builder is
-//! given. The papers' designs are in such a table, in a crate that no user of the store compiles.
+//! The leaf designs that a database may be opened with: those that ship with the store, or a table given to the
+//! builder. The designs of the papers are in such a table, in a crate that users of the store do not compile.
 
 use crate::error::{Error, Result};
 use crate::keys::Records;
@@ -15,10 +15,10 @@ pub(crate) fn shipped() -> Vec<Entry<Journaled, Records>> {
     designs::entries()
 }
 
-/// The design of that name, asked for by a builder.
+/// Looks up the design that a builder asks for.
 ///
 /// # Errors
-/// `Invalid`, if the table has none of that name; `Unsupported`, if its slots need whole keys.
+/// `Invalid` if the table has no design of that name; `Unsupported` if its slots need whole keys.
 pub(crate) fn chosen(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
     let entry = table().into_iter().find(|entry| entry.name == name);
     let entry = entry.ok_or_else(|| Error::Invalid { what: format!("there is no design named {name:?}") })?;
@@ -26,10 +26,10 @@ pub(crate) fn chosen(table: Table, name: &str) -> Result<Entry<Journaled, Record
     Ok(entry)
 }
 
-/// The design of that name, found in a database.
+/// Looks up the design that a database was created with.
 ///
 /// # Errors
-/// `Geometry`, if the table has none of that name; `Unsupported`, if its slots need whole keys.
+/// `Geometry` if the table has no design of that name; `Unsupported` if its slots need whole keys.
 pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
     let mut table = table();
     if let Some(index) = table.iter().position(|entry| entry.name == name) {
@@ -43,7 +43,7 @@ pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records
     Err(MediumError::Geometry { what: "design", found: name.into(), expected }.into())
 }
 
-/// Refuses a design that the store's keys are not for.
+/// Refuses a design that cannot hold the store's keys.
 ///
 /// # Errors
 /// `Unsupported`.

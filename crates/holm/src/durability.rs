@@ -1,12 +1,12 @@
-//! How much of the tail a power cut may take. The table is tested row by row.
+//! How much of the last writes a power cut may lose. Tests check the table row by row.
 
 use holm_medium::Pace;
 use std::time::Duration;
 
 /// What an acknowledged operation survives: [`Builder::durability`](crate::Builder::durability).
 ///
-/// In every mode the death of the *process* loses nothing (with the default [`ImageMode::Shared`]), and a power cut
-/// leaves a prefix of what was written. The modes differ in how long a prefix. Each open may choose anew.
+/// In every mode, the death of the *process* loses nothing (with the default [`ImageMode::Shared`]), and a power cut
+/// leaves a prefix of the writes. The modes differ in how long that prefix is. Each open may choose another mode.
 ///
 /// ```
 /// use holm::{Database, Durability};
@@ -25,15 +25,15 @@ use std::time::Duration;
 #[non_exhaustive]
 pub enum Durability {
     /// A write returns when it is synced: a power cut loses nothing. All threads share one sync, so throughput grows
-    /// with their number; a single thread waits for a sync with each write, and is faster with a
-    /// [`Batch`](crate::Batch). A read does not return what a power cut could still take back.
+    /// with the number of threads. A single thread waits for one sync per write and is faster with a
+    /// [`Batch`](crate::Batch). A read returns only data that a power cut can no longer take back.
     Strict,
-    /// A write returns at once. A power cut takes at most the writes of two intervals and of one sync.
+    /// A write returns at once. A power cut loses at most the writes of two intervals and of one sync.
     Buffered {
-        /// The time between two syncs: 10 ms unless chosen; less than 1 ms counts as 1 ms.
+        /// The time between two syncs: 10 ms by default; less than 1 ms counts as 1 ms.
         interval: Duration,
     },
-    /// A write returns at once. A power cut takes at most what came after the last completed
+    /// A write returns at once. A power cut loses at most the writes after the last completed
     /// [`sync`](crate::Database::sync).
     OnSync,
 }
@@ -44,7 +44,8 @@ impl Default for Durability {
     }
 }
 
-/// Without a promise to keep, epochs still end now and then, so that an epoch's record stays of moderate size.
+/// The interval of modes without a time promise. Epochs still end now and then, which bounds the size of an epoch
+/// record.
 const UNPROMISED: Duration = Duration::from_millis(100);
 
 impl Durability {
@@ -57,7 +58,7 @@ impl Durability {
     }
 }
 
-/// Where an open database keeps its data: [`Builder::image`](crate::Builder::image). The files are the same either way.
+/// Where an open database keeps its data: [`Builder::image`](crate::Builder::image). Both modes use the same files.
 ///
 /// | | [`Shared`](ImageMode::Shared) | [`Private`](ImageMode::Private) |
 /// |---|---|---|
@@ -76,10 +77,10 @@ impl Durability {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImageMode {
-    /// A shared mapping of the data files: what a process has written stays in the kernel's page cache when it dies.
+    /// A shared mapping of the data files. When the process dies, its writes stay in the kernel's page cache.
     #[default]
     Shared,
-    /// Memory of this process alone, filled from the data files at open. Reads and writes never wait for the kernel's
-    /// paging; data reaches the files by the log and by checkpoints.
+    /// Private memory of this process, filled from the data files at open. Reads and writes never wait for the kernel's
+    /// paging. The log and the checkpoints carry data to the files.
     Private,
 }

@@ -1,4 +1,4 @@
-//! An open database: the tree behind its door, the storage under it, the threads that keep it, the catalog.
+//! An open database: its tree set, its storage, its background threads and its catalog.
 
 use crate::batch;
 use crate::catalog::Catalog;
@@ -21,10 +21,10 @@ use holm_tree::{Entry, Index, TreeRoot};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-/// The kind of keys that the superblock names: byte strings with records.
+/// The kind of keys in the superblock: byte strings with records.
 const KEYS_RECORDS: u32 = 1;
 
-/// The most that is reserved where no capacity was chosen.
+/// The most bytes reserved where the caller chose no capacity.
 const DEFAULT_CAPACITY: u64 = 1 << 40;
 
 /// One keyspace's tree.
@@ -38,9 +38,9 @@ impl KeyspaceTree {
         Arc::new(KeyspaceTree { name: name.into(), root })
     }
 
-    /// Refuses a keyspace that has been dropped. A writer asks once it has pinned an epoch: dropping sets the mark and
-    /// then waits for the epoch to end, so whoever it did not wait for sees the mark. A reader asks once it has copied
-    /// what it tells: leaves that are given up may be another keyspace's by then.
+    /// Refuses a keyspace that was dropped. A writer checks after it has pinned its epoch. A drop sets the mark and
+    /// then waits for the epoch to end, so each writer that the drop does not wait for sees the mark. A reader checks
+    /// after it has copied its result: leaves of a dropped tree may belong to another keyspace by then.
     #[inline]
     pub(crate) fn check_not_dropped(&self) -> Result<()> {
         if self.root.is_dropped() {
@@ -49,7 +49,7 @@ impl KeyspaceTree {
         Ok(())
     }
 
-    /// Why a change of it was refused: that it has been dropped, if it has, or else what was said.
+    /// Explains why a change was refused: `Dropped` if the keyspace was dropped, else the given error.
     pub(crate) fn explain(&self, error: MediumError) -> Error {
         self.check_not_dropped().err().unwrap_or_else(|| error.into())
     }
@@ -70,10 +70,10 @@ pub(crate) struct Engine {
     read_only: bool,
 }
 
-/// What came of an attempt to open.
+/// The result of one attempt to open.
 enum OpenAttempt {
     Opened(Arc<Engine>),
-    /// What had been kept turned out to have lost writes; the database is marked, and is to be opened again.
+    /// The page cache turned out to have lost writes. The superblock now says so, and the caller opens again.
     LostWrites(String),
 }
 
@@ -83,15 +83,15 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// What the superblock says of a database of this design.
+/// The geometry that the superblock has for this design.
 fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
     Geometry { leaf_block: design.block_bytes, design: design.name.into(), keys: KEYS_RECORDS }
 }
 
-/// What a builder's options mean for the files and the log.
+/// Translates a builder's options for the files and the log.
 fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
-    // Leaves take about a sixth of what small records take; an eighth of the records' space for tiny ones is 2^31
-    // blocks at the default, which is all the numbers there are.
+    // Leaves need about a sixth of the space of small records, and an eighth of the space of tiny ones. At the default
+    // capacity that is 2^31 blocks, which is every block number.
     let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
     let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
     JournaledOptions {
@@ -152,19 +152,19 @@ impl Engine {
         let mut ready = || opened_state.clear_clean_mark(&storage.medium);
         let rebuilt = match index.rebuild_when(recovery_point, active, builder.threads, logged.as_ref(), &mut ready) {
             Err(error @ MediumError::Corrupt { .. }) if recovery.found == Found::Kept => {
-                // The death of a process alone leaves nothing like this: the page cache has lost writes.
+                // The death of a process alone cannot leave this state: the page cache has lost writes.
                 log::warn!("holm: {}: the tail is not kept: {error}", path.display());
                 opened_state.mark_poisoned(path)?;
                 return Ok(OpenAttempt::LostWrites(error.to_string()));
             }
             rebuilt => rebuilt.map_err(opening)?,
         };
-        // As large as the log, and of no more use.
+        // This copy is as large as the log, and nothing needs it any more.
         drop(logged);
         if let Some(after) = rebuilt.after {
             recovery.tail = opened_state.judge_tail(&recovery.tail, after);
         }
-        // Epochs that leaves carry beyond the last record were lost to no crash: the process alone had died.
+        // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
         let mut until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
             index,
@@ -182,12 +182,13 @@ impl Engine {
         storage.clock.restart(until + 1);
         let pending = batch::pending(&*engine.storage, recovery_point == RecoveryPoint::Visible)?;
         if !pending.is_empty() {
-            // In the epoch in which the process died, as it would have gone on itself, and before that epoch is made
-            // durable: a power cut between the two would find half a batch that nobody finishes.
+            // Recovery applies the rest of the batch in the epoch in which the process died, as the process itself
+            // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
+            // leave half a batch that no later open completes.
             until = until.max(active);
             storage.clock.restart(until);
         }
-        // Nobody ticks yet, and nobody is told anything yet: what is read while opening waits for no epoch.
+        // No thread ends epochs yet and no caller has seen anything yet, so reads during open wait for no epoch.
         storage.clock.publish(storage.clock.active());
         let (orphans, _) = engine.read_catalog(rebuilt.roots)?;
         pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
@@ -197,7 +198,8 @@ impl Engine {
         *engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(background);
         storage.space.release();
         engine.tidy_catalog(&orphans).inspect_err(|_| {
-            // Not closed, for it has not what every database has: whoever opens it next will see to that.
+            // The database lacks its default keyspace, so this path does not mark it as closed; the next open creates
+            // it.
             drop(engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
         })?;
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
@@ -205,7 +207,8 @@ impl Engine {
         Ok(OpenAttempt::Opened(Arc::new(engine)))
     }
 
-    /// Over a medium that flushes, is empty, and whose epochs its owner ends: no files, no log, nothing to recover.
+    /// Creates an empty database over a medium that flushes. It has no files, no log and no recovery; the caller ends
+    /// the epochs.
     pub(crate) fn over<M: Medium>(
         writer: Arc<Writer<M>>,
         design: &Entry<M, Records>,
@@ -221,7 +224,7 @@ impl Engine {
             index,
             storage: writer,
             catalog: Catalog::default(),
-            // Nobody is told anything yet, and nothing is waited for.
+            // No caller sees results of this engine yet, so operations wait for nothing.
             durability: Durability::OnSync,
             recovery: Recovery { epoch, ..Recovery::default() },
             batches: batch::Turn::default(),
@@ -239,7 +242,8 @@ impl Engine {
 
     pub(crate) fn open_read_only(path: &Path, builder: Builder) -> Result<Arc<Self>> {
         let opening = |error| Error::opening(path, false, error);
-        // Whoever only looks need not know the design. The lock is held until the second one is: no writer between.
+        // A read-only open need not name the design. The first lock is held until the second is taken, so no writer
+        // comes between.
         let (design, _pool) = design_of(&*builder.vfs, path).map_err(opening)?;
         let design = designs::found(builder.designs, &design)?;
         let geometry = geometry_of(&design);
@@ -251,7 +255,7 @@ impl Engine {
         let (medium, opened_state) = opened.into_parts();
         let writer = Arc::new(Storage::open_read_only(medium, recovery.epoch + 1)?);
         if batch::is_pending(&writer.storage().medium_image()) {
-            // Whoever opens for writing does the rest of it; until then a part of it would be seen.
+            // Only an open for writing applies the rest of the batch; until then a reader would see a part of it.
             return Err(MediumError::NotClean { path: path.into() }.into());
         }
         let search = Search::detect();
@@ -259,7 +263,7 @@ impl Engine {
         let keys = Records { image, search, tolerates_damage: true };
         let index = (design.open)(writer.clone(), keys.clone(), search);
         let rebuilt = index.rebuild(RecoveryPoint::Visible, recovery.epoch + 1, builder.threads)?;
-        // The shared lock lives as long as the handle.
+        // The shared lock lives as long as this handle.
         let background = Background::read_only(opened_state);
         let mut engine = Engine {
             index,
@@ -279,7 +283,7 @@ impl Engine {
         Ok(Arc::new(engine))
     }
 
-    /// Whether nothing may be written through this handle.
+    /// Returns whether this handle refuses all writes.
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -292,8 +296,9 @@ impl Engine {
         look(self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_ref())
     }
 
-    /// Refuses writers from here on, stops the threads and leaves a clean database; a second call does nothing. The
-    /// files stay locked until the engine is dropped: whoever still reads sees nobody else's changes.
+    /// Refuses writers from here on, stops the threads and marks the database as cleanly closed. A second call does
+    /// nothing. The files stay locked until the engine is dropped, so remaining readers see no changes of another
+    /// process.
     pub(crate) fn close(&self) -> Result<()> {
         let mut background = self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         background.as_mut().map_or(Ok(()), Background::close).map_err(Error::from)
@@ -309,7 +314,7 @@ impl Drop for Engine {
     }
 }
 
-/// The design that a database was made with, and its superblock's file under a shared lock.
+/// Returns the design that a database was created with, and its superblock's file under a shared lock.
 fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), MediumError> {
     let superblock_file = open_superblock(vfs, path, How::READ)?;
     let (superblock, _) = Superblock::read(&*superblock_file, &superblock_path(path))?;

@@ -1,7 +1,7 @@
-//! Errors of this crate.
+//! The error type of this crate.
 //!
-//! One enum for every operation. The variants of the medium's own error become variants here, field by field, so that
-//! a user matches on paths, offsets and kinds and needs no other crate.
+//! One enum serves every operation. The medium's error variants become variants of this enum, field by field. A user
+//! can match on paths, offsets and kinds without another crate.
 
 use holm_medium::MediumError;
 use holm_medium::superblock::superblock_path;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 /// The result of every operation of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed: what was found, and what was expected. Absence is never an error.
+/// Why an operation failed: what was found, and what was expected. An absent key is never an error.
 ///
-/// The error is cheap to clone: after a failed write or sync, every later call gets the same one. The enum and the
-/// variants that may grow are `#[non_exhaustive]`: a `match` needs a wildcard arm, and such a pattern needs `..`.
+/// Cloning is cheap: after a failed write or sync, every later call returns the same error. The enum, and each variant
+/// that may grow, are `#[non_exhaustive]`: a `match` needs a wildcard arm, and such a pattern needs `..`.
 ///
 /// | what to do | variants |
 /// |---|---|
@@ -44,7 +44,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder has no database, and [`Builder::create`](crate::Builder::create) forbids to make one.
+    /// The folder has no database, and [`Builder::create`](crate::Builder::create) is `false`.
     NotFound {
         /// The folder.
         path: PathBuf,
@@ -61,9 +61,8 @@ pub enum Error {
         /// The operating system's error; also [`source`](std::error::Error::source).
         source: Arc<io::Error>,
     },
-    /// The disk or a quota is full. What was there is unharmed and readable; the call may be repeated once there is
-    /// room. In [`Strict`](crate::Durability::Strict) the write may have been done all the same, and not be durable
-    /// yet.
+    /// The disk or a quota is full. Existing data is unharmed and readable. Repeat the call once there is space. In
+    /// [`Strict`](crate::Durability::Strict), the write may have been applied nevertheless, without being durable yet.
     #[non_exhaustive]
     NoSpace {
         /// The operation, as a participle: `"growing"`.
@@ -72,7 +71,8 @@ pub enum Error {
         path: PathBuf,
     },
     /// The database has reached the [capacity](crate::Builder::capacity) that it was opened with; the disk may have
-    /// room. Nothing has changed, and what was there can be read and removed. Open it with a larger capacity.
+    /// space. Nothing has changed, and existing pairs can be read and removed. Open the database with a larger
+    /// capacity.
     #[non_exhaustive]
     Capacity {
         /// The file that may not grow.
@@ -82,21 +82,21 @@ pub enum Error {
         /// The largest size in bytes that the capacity allows.
         limit: u64,
     },
-    /// Bytes at rest are not what was written.
+    /// Bytes at rest differ from what was written.
     #[non_exhaustive]
     Corrupt {
         /// The damaged file.
         path: PathBuf,
-        /// The place of the damage, in bytes from the start of the file; 0 where only the file is known.
+        /// The offset of the damage from the start of the file, in bytes; 0 where only the file is known.
         offset: u64,
-        /// What lies there.
+        /// The damaged item.
         what: &'static str,
         /// What was found.
         found: String,
         /// What was expected.
         expected: String,
     },
-    /// The folder or file is not one of Holm's.
+    /// The folder or file was not made by Holm.
     #[non_exhaustive]
     Foreign {
         /// The folder or file.
@@ -106,7 +106,7 @@ pub enum Error {
         /// What was expected.
         expected: String,
     },
-    /// The database was written in another version of the format.
+    /// The database has another version of the format.
     #[non_exhaustive]
     Version {
         /// The version of the files.
@@ -114,55 +114,56 @@ pub enum Error {
         /// The version that this crate reads and writes.
         expected: u32,
     },
-    /// The database has another shape than asked for: another [design](crate::Builder::design), say.
+    /// The database differs from what was asked for, for example in its [design](crate::Builder::design).
     #[non_exhaustive]
     Geometry {
         /// The property that differs.
         what: &'static str,
         /// Its value in the files.
         found: String,
-        /// Its value as asked for.
+        /// The value asked for.
         expected: String,
     },
-    /// Another process, or another handle of this one, has the database open; the message names the process. Drop
-    /// every handle there, those that have outlived [`close`](crate::Database::close) included, then call again.
+    /// Another process, or another handle of this process, has the database open; the message names the process. Drop
+    /// every handle there, those that outlived [`close`](crate::Database::close) included, then call again.
     #[non_exhaustive]
     Locked {
-        /// The file that carries the lock.
+        /// The locked file.
         path: PathBuf,
-        /// The id of the process that holds the lock, where the system tells.
+        /// The id of the process that holds the lock, where the system reports it.
         holder: Option<u32>,
     },
-    /// A write was asked of something that may only be read: the folder or the file system forbids it.
+    /// A write to something read-only: the folder or the file system forbids it.
     #[non_exhaustive]
     ReadOnly {
         /// The file or folder.
         path: PathBuf,
     },
-    /// The database was not closed, and opening it to read alone must not repair it. Open it for writing once.
+    /// The database was not closed cleanly, and a read-only open must not repair it. Open it for writing once.
     #[non_exhaustive]
     NotClean {
         /// The folder.
         path: PathBuf,
     },
-    /// A write or sync failed earlier, or the database was closed: nothing more is accepted until it is opened anew.
+    /// A write or sync failed earlier, or the database was closed. The database accepts nothing more until it is opened
+    /// anew.
     #[non_exhaustive]
     Poisoned {
         /// The earlier failure.
         reason: String,
     },
-    /// No epoch number is left to label a write with: the database can be read and copied, and not written.
+    /// No epoch number is left for a write. The database can be read and copied, not written.
     #[non_exhaustive]
     OutOfEpochs {
-        /// The last number.
+        /// The last epoch number.
         last: u64,
     },
-    /// This platform, file system or design cannot do this.
+    /// This platform, file system or design lacks a feature.
     Unsupported {
-        /// What cannot be done.
+        /// The missing feature.
         what: String,
     },
-    /// A key, value, batch or name is over a limit.
+    /// A key, value, batch or name exceeds a limit.
     TooLarge {
         /// What is too large.
         what: &'static str,
@@ -171,7 +172,7 @@ pub enum Error {
         /// The largest size allowed, in bytes.
         limit: u64,
     },
-    /// An argument means nothing.
+    /// An argument is not valid.
     Invalid {
         /// What was found and what was expected.
         what: String,
@@ -184,12 +185,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Converts an error of opening: a missing file means that there is no database, or that one is damaged.
+    /// Converts an error of opening. A missing file means that there is no database, or that the database is damaged.
     pub(crate) fn opening(dir: &Path, create: bool, error: MediumError) -> Self {
         match error {
             MediumError::Io { ref source, ref path, .. } if source.kind() == io::ErrorKind::NotFound => {
                 if path == dir && create {
-                    // The folder was to be made, and its parent is not there.
+                    // The folder was to be created, and its parent does not exist.
                     return error.into();
                 }
                 if path == dir || *path == superblock_path(dir) {

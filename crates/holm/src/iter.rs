@@ -1,7 +1,8 @@
-//! Ranges and prefixes, in both directions, a leaf at a time.
+//! Iteration over ranges and prefixes, in both directions, one leaf at a time.
 //!
-//! Each leaf is copied out at one instant; the scan as a whole is not a snapshot. What was there when the scan began
-//! and is not touched meanwhile is seen exactly once; what is inserted or removed meanwhile may be seen or not.
+//! The iterator copies each leaf at one instant; the scan as a whole is not a snapshot. A pair that is present
+//! throughout and untouched is returned exactly once. A pair that is inserted or removed meanwhile may be returned or
+//! not.
 
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
 use crate::engine::{Engine, KeyspaceTree};
@@ -16,17 +17,18 @@ use std::sync::Arc;
 
 /// An owned, double-ended iterator over pairs in the order of their keys: [`Keyspace::range`](crate::Keyspace::range).
 ///
-/// An iterator is no snapshot. It copies one leaf at one instant (of large values, a part of one); what is in the range
-/// throughout is returned exactly once, and what is inserted or removed meanwhile may be returned or not. It holds a
-/// leaf's copy at each end, pins no space, and lets its keyspace be written and dropped meanwhile. Creating one reads
-/// nothing. Each end begins with a search, O(log n); each further pair costs O(1).
+/// An iterator is not a snapshot. It copies one leaf at one instant (of large values, a part of one). A pair that is in
+/// the range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be returned or not.
 ///
-/// Two calls make scans faster: [`Iter::next_ref`] lends pairs and spares a copy of each; [`Iter::limit`] says how many
-/// are wanted, and no leaf beyond them is read.
+/// The iterator holds one leaf's copy at each end and pins no space. Its keyspace may be written and dropped meanwhile.
+/// Creating an iterator reads nothing. Each end starts with a search, O(log n); each further pair costs O(1).
+///
+/// Two methods make scans faster. [`Iter::next_ref`] lends pairs and so saves a copy of each. [`Iter::limit`] states
+/// how many pairs are wanted, and the iterator reads no leaf beyond them.
 ///
 /// # Errors
-/// An item is an error where a pair cannot be read, as for [`Keyspace::get`](crate::Keyspace::get). The iterator ends
-/// with the first error.
+/// An item is an error if its pair cannot be read, as for [`Keyspace::get`](crate::Keyspace::get). The iterator ends
+/// after the first error.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -44,11 +46,11 @@ use std::sync::Arc;
 pub struct Iter {
     engine: Arc<Engine>,
     tree: Arc<KeyspaceTree>,
-    /// What is still to come lies at or above `low` and below `high`, as far as whole leaves go; the ends' own leaves
-    /// say the rest.
+    /// Pairs still to come lie at or above `low` and below `high`, to the granularity of whole leaves. Each end's own
+    /// copied leaf has the exact remainder.
     low: Vec<u8>,
     high: Option<Vec<u8>>,
-    /// Pairs that may still be given.
+    /// The number of pairs that may still be returned.
     most: usize,
     limited: bool,
     front: ScanEnd,
@@ -56,25 +58,25 @@ pub struct Iter {
     buffers: ScanBuffers,
 }
 
-/// What an iterator copies leaves into.
+/// The buffers that an iterator copies leaves into.
 #[derive(Default)]
 struct ScanBuffers {
-    /// The leaf that is looked at.
+    /// The cursor at the current leaf.
     cursor: LeafCursor<Records>,
-    /// What each end has of its leaf.
+    /// The copied pairs of each end's leaf.
     front: CopiedPairs,
     back: CopiedPairs,
 }
 
 thread_local! {
-    /// The room of the thread's last iterator: of short scans, allocating it would be a tenth.
+    /// The buffers of the thread's last iterator. Allocating them would be a tenth of a short scan's cost.
     static SPARE: Cell<ScanBuffers> = Cell::default();
 }
 
 impl ScanBuffers {
-    /// As new.
+    /// Returns empty buffers, those of the last iterator if there are any.
     fn take() -> Self {
-        // While a thread is being torn down there is none.
+        // The thread local is gone while the thread exits.
         let mut buffers = SPARE.try_with(Cell::take).unwrap_or_default();
         buffers.cursor.reset();
         buffers.front.clear();
@@ -82,43 +84,42 @@ impl ScanBuffers {
         buffers
     }
 
-    /// Leaves it to the thread's next iterator, unless large values have made it large.
+    /// Leaves the buffers to the thread's next iterator, unless large values have made them large.
     fn leave(self) {
         if self.front.is_small() && self.back.is_small() {
-            // And then there is nobody to leave it to either.
+            // If the thread local is gone, the buffers are dropped.
             let _ = SPARE.try_with(|spare| spare.set(self));
         }
     }
 }
 
-/// One end of an iterator: where it is in its share, and where it goes on.
+/// One end of an iterator: its position in its copied pairs, and where it continues.
 #[derive(Default)]
 struct ScanEnd {
-    /// Positions of the share that are still to be given.
+    /// The positions of copied pairs that are still to be returned.
     left: Range<usize>,
-    /// Whether a share has been taken.
+    /// Whether this end has copied pairs yet.
     begun: bool,
     next: Next,
 }
 
-/// Where an end's next share is.
+/// Where an end continues.
 #[derive(Default)]
 enum Next {
-    /// At the end of the range that the iterator holds.
+    /// At the bound of the range that the iterator holds.
     Here,
-    /// Beyond this key, once all before it has been given.
+    /// Beyond this key, once all pairs before it have been returned.
     Beyond(Vec<u8>),
     #[default]
     Nowhere,
 }
 
-/// The key after this one: no other lies between the two.
+/// The immediate successor of a key: no other key lies between the two.
 fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
-/// Whether a scan that is between these ends goes on where it has not been. With a damaged key it may not, and would
-/// never end.
+/// Returns whether a scan between these bounds makes progress. With a damaged key it might not, and would never end.
 fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
     if forward { key > low } else { high.is_none_or(|high| key < high) }
 }
@@ -156,8 +157,8 @@ impl Iter {
         Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, buffers }
     }
 
-    /// Returns at most `count` pairs, from both ends together, and reads no further ahead than that. Of several limits
-    /// the least holds. [`Iterator::take`] returns the same pairs, and may have read a leaf too many.
+    /// Limits the iterator to `count` pairs, from both ends together, and stops it from reading further ahead. The
+    /// least of several limits holds. [`Iterator::take`] returns the same pairs but may read one leaf too many.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -173,10 +174,10 @@ impl Iter {
         self
     }
 
-    /// The next pair, lent until the next call; [`Iterator::next`] returns a copy that can be kept.
+    /// Returns the next pair, lent until the next call. [`Iterator::next`] returns an owned copy.
     ///
     /// # Errors
-    /// As [`Keyspace::get`](crate::Keyspace::get); the iterator has ended then.
+    /// As [`Keyspace::get`](crate::Keyspace::get); the iterator then ends.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -196,7 +197,7 @@ impl Iter {
         Some(self.step(true)?.map(|index| self.buffers.front.lend(index)))
     }
 
-    /// The next pair from the back, lent until the next call.
+    /// Returns the next pair from the back, lent until the next call.
     ///
     /// # Errors
     /// As [`Iter::next_ref`].
@@ -205,7 +206,7 @@ impl Iter {
         Some(self.step(false)?.map(|index| self.buffers.back.lend(index)))
     }
 
-    /// Brings an end to a share that still has something to give.
+    /// Advances an end until its copied pairs have one to return.
     fn advance(&mut self, forward: bool) -> Result<()> {
         loop {
             let ScanBuffers { cursor, front, back } = &mut self.buffers;
@@ -219,7 +220,8 @@ impl Iter {
                 Next::Beyond(key) if forward => self.low = key,
                 Next::Beyond(key) => self.high = Some(key),
             }
-            // How many are wanted is not known of most scans: one that has come to its second leaf will go on.
+            // Most scans do not state how many pairs they want; one that has reached its second leaf probably
+            // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
             let remainder = take(&self.engine, &self.tree, bounds, ahead, cursor, copied)?;
@@ -240,7 +242,7 @@ impl Iter {
         }
     }
 
-    /// The position of the next pair in the share of an end.
+    /// Returns the position of the next pair in an end's copied pairs.
     #[inline]
     fn step(&mut self, forward: bool) -> Option<Result<usize>> {
         let end = if forward { &self.front } else { &self.back };
@@ -264,7 +266,7 @@ impl Iter {
         Some(Ok(index))
     }
 
-    /// Whether the other end has given this key already, or one beyond it, or has all of its leaf to itself.
+    /// Returns whether the other end has returned this key or one beyond it, or owns the whole leaf.
     fn has_met(&self, key: &[u8], from_front: bool) -> bool {
         let given = |copied: &CopiedPairs, at: Option<usize>| at.filter(|at| *at < copied.len());
         if from_front {
@@ -288,7 +290,7 @@ impl Drop for Iter {
     }
 }
 
-/// A share of the leaf at the near end of what is wanted, and what is left of that leaf.
+/// Copies pairs of the leaf at the near bound, and returns what remains of that leaf.
 fn take(
     engine: &Engine,
     tree: &KeyspaceTree,
@@ -332,7 +334,7 @@ impl DoubleEndedIterator for Iter {
 
 impl FusedIterator for Iter {}
 
-/// A key, shown as a slice is.
+/// A key, formatted as a slice is.
 struct Shown<'a>(&'a [u8]);
 
 impl std::fmt::Debug for Shown<'_> {

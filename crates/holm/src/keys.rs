@@ -1,4 +1,4 @@
-//! Byte strings as the tree's keys: heads in the slots, whole keys in records.
+//! Byte strings as the tree's keys: slots hold heads, records hold whole keys.
 
 use crate::catalog::CATALOG;
 use crate::record::{self, Header};
@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Records up to this many words are verified where a leaf's range depends on them.
 const SMALL_WORDS: u32 = 512;
 
-/// A key that is looked for, hashed once.
+/// A search key, hashed once.
 #[derive(Clone, Copy)]
 pub struct SearchKey<'a> {
     pub(crate) bytes: &'a [u8],
@@ -29,12 +29,13 @@ impl<'a> SearchKey<'a> {
     }
 }
 
-/// Slots hold heads and lead to records of an image.
+/// The keys of a tree whose slots hold heads and lead to records of an image.
 #[derive(Clone)]
 pub struct Records {
     pub(crate) image: Arc<Image>,
     pub(crate) search: Search,
-    /// Whether what is left of a damaged database is to be seen; whoever writes to one would make it worse.
+    /// Whether to show the remains of a damaged database. Only a read-only open may: a write would make the damage
+    /// worse.
     pub(crate) tolerates_damage: bool,
 }
 
@@ -43,7 +44,7 @@ fn shared(a: &[u8], b: &[u8]) -> usize {
 }
 
 impl Records {
-    /// A slot's key: words that hold it, and its length.
+    /// Returns the words that hold a slot's key, and its length in bytes.
     fn key_words(&self, payload: u64) -> Option<(&[Word], usize)> {
         let words = record::words(&self.image, payload)?;
         let header = Header::read(words)?;
@@ -77,14 +78,14 @@ impl Records {
 }
 
 impl Records {
-    /// Whether a slot's record is what was written, as far as can be told without reading a large value.
+    /// Returns whether a slot's record is what was written, as far as is known without reading a large value.
     fn vouches(&self, slot: Slot, skip: usize) -> bool {
         let is_small = record::extent(slot.payload).1 <= SMALL_WORDS;
         self.heads(slot, skip) && (!is_small || record::verify(&self.image, slot.payload).is_ok())
     }
 
-    /// Asks for the records that a scan from `low` on wants of a cursor, judged by heads alone: what the exact answer
-    /// depends on is among them.
+    /// Prefetches the records that a scan from `low` on wants of a leaf cursor. Only heads decide which: the records
+    /// that the exact answer depends on are among them.
     pub(crate) fn prefetch_records(&self, cursor: &LeafCursor<Records>, low: &[u8], forward: bool, most: usize) {
         let skipped = if forward {
             let head = head_of(low, cursor.skip);
@@ -95,8 +96,8 @@ impl Records {
         cursor.pairs[skipped..].iter().take(most).for_each(|slot| self.prefetch(slot.payload));
     }
 
-    /// The positions of a cursor's pairs that lie at or above `low` and below `high`; no high end is `None`. Of a
-    /// cursor that no longer stands, anything.
+    /// Returns the positions of a cursor's pairs at or above `low` and below `high`; `None` means no high bound. The
+    /// result is arbitrary if the cursor's copy is no longer valid.
     pub(crate) fn within(
         &self,
         cursor: &LeafCursor<Records>,
@@ -108,9 +109,10 @@ impl Records {
             let search_key = SearchKey { bytes, fingerprint: 0 };
             cursor.pairs.partition_point(|slot| self.compare(*slot, cursor.skip, search_key).is_lt())
         };
-        // Heads can only be compared with a key of the leaf's own range. Forward, the low end is one, for the leaf was
-        // found by it, and so is a high end below the leaf's edge. Backward, a low end above the edge is one, and a
-        // high end that is not beyond the last pair: the end of the leaf's range itself is not in it.
+        // Heads compare correctly only with a key of the leaf's own range. Forward, the low bound is such a key,
+        // because the search for it found the leaf; so is a high bound below the leaf's edge. Backward, a low bound
+        // above the edge is such a key, and so is a high bound not beyond the last pair. The upper end of the leaf's
+        // range is itself outside the range.
         let edge = cursor.edge.as_deref();
         let start = if forward || edge.is_none_or(|edge| edge < low) { below(low) } else { 0 };
         let beyond = |high: &&[u8]| match cursor.pairs.last() {
@@ -167,14 +169,14 @@ impl Keys for Records {
         }
         let word = |at: usize| words.get(at).map_or(0, |word| word.read().swap_bytes());
         let (at, shift) = (skip / 8, skip % 8 * 8);
-        // Two words where the eight bytes straddle them; and what follows the key is its value.
+        // Two words where the eight bytes straddle them. The bytes after the key belong to the value, hence the mask.
         let head = if shift == 0 { word(at) } else { word(at) << shift | word(at + 1) >> (64 - shift) };
         Some(masked(head, left))
     }
     #[inline]
     fn prefetch(&self, payload: u64) {
         if let Some(words) = record::words(&self.image, payload) {
-            // Up to eight lines: of a longer record the copy itself runs ahead.
+            // At most eight lines: the copy of a longer record prefetches as it goes.
             prefetch_lines(&words[..words.len().min(64)]);
         }
     }
@@ -189,7 +191,7 @@ impl Keys for Records {
         high.map_or(0, |high| shared(low, high).min(255))
     }
     fn as_long(separator: &Vec<u8>, skip: usize) -> Option<&[u8]> {
-        // A zero at the end would be lost in the head's padding.
+        // The head's zero padding would swallow a zero at the end.
         (separator.len() > skip + 8 || separator.last() == Some(&0)).then_some(separator)
     }
     fn compare_long(long_separators: &LongSeparators, number: u32, search_key: SearchKey<'_>) -> Ordering {
@@ -217,20 +219,20 @@ impl Keys for Records {
     }
     fn sound(&self, keyspace: u32, slot: Slot, skip: usize) -> bool {
         if keyspace == CATALOG && !self.tolerates_damage {
-            // Believed of a damaged one, a number or a name would give a keyspace away.
+            // A wrong number or name that is believed would lose a whole keyspace.
             return record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip);
         }
         true
     }
     fn is_whole(&self, slot: Slot, skip: usize) -> bool {
-        // A record that is whole may still be the one that was there before.
+        // A whole record may still be the record that was here before.
         record::verify(&self.image, slot.payload).is_ok() && self.heads(slot, skip)
     }
     fn ends(&self, slots: &[Slot], skip: usize) -> Option<(Vec<u8>, Vec<u8>)> {
         let vouched = |slot: &&Slot| self.vouches(**slot, skip);
         let (first, last) = (slots.first()?, slots.last()?);
         let (first, last) = match self.tolerates_damage {
-            // The others of the leaf can still be found.
+            // The other pairs of the leaf can still be found.
             true => (slots.iter().find(vouched).unwrap_or(first), slots.iter().rfind(vouched).unwrap_or(last)),
             false => (Some(first).filter(vouched)?, Some(last).filter(vouched)?),
         };

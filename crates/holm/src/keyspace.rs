@@ -14,13 +14,13 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 thread_local! {
-    /// Where records are laid out before they are written.
+    /// The buffer in which a thread encodes records before it writes them to the storage.
     static BUFFER: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A named, ordered map of a database: [`Database::keyspace`](crate::Database::keyspace).
 ///
-/// Cloning is cheap and shares the map; any number of threads may use it. A handle keeps the database locked.
+/// Cloning is cheap and shares the map. Any number of threads may use it. A handle keeps the database locked.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Keyspace {
     }
 }
 
-/// Refuses what is over the limits.
+/// Refuses a key or value over its limit.
 pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > MAX_KEY {
         return Err(Error::TooLarge { what: "a key", found: key.len() as u64, limit: MAX_KEY as u64 });
@@ -70,21 +70,20 @@ impl Keyspace {
         &self.engine
     }
 
-    /// Its name.
+    /// Returns the keyspace's name.
     pub fn name(&self) -> &str {
         &self.tree.name
     }
 
-    /// Stores a value under a key, in place of the one that was there. O(log n). It returns when the write is as
-    /// durable as the [`Durability`](crate::Durability) of the database says, and may wait where the disk cannot keep
-    /// up.
+    /// Stores a value under a key and replaces the previous value. O(log n). Returns when the write is as durable as
+    /// the database's [`Durability`](crate::Durability) promises. May wait while the disk cannot keep up.
     ///
     /// # Errors
-    /// - [`TooLarge`](Error::TooLarge): a key beyond 64 KiB or a value beyond 1 GiB.
+    /// - [`TooLarge`](Error::TooLarge): the key exceeds 64 KiB, or the value 1 GiB.
     /// - [`NoSpace`](Error::NoSpace), [`Capacity`](Error::Capacity): nothing has changed (but see `NoSpace` on
     ///   [`Strict`](crate::Durability::Strict)).
     /// - [`Poisoned`](Error::Poisoned): a write or sync failed earlier, or the database was closed.
-    /// - [`Dropped`](Error::Dropped): the keyspace has been dropped.
+    /// - [`Dropped`](Error::Dropped): the keyspace was dropped.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -103,7 +102,7 @@ impl Keyspace {
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = operation.write_record(key, value, buffer);
             if buffer.capacity() > 1 << 17 {
-                // One large value must not cost every thread a large buffer for ever.
+                // One large value must not leave every thread with a large buffer for ever.
                 *buffer = Vec::new();
             }
             payload
@@ -112,13 +111,13 @@ impl Keyspace {
         operation.finish()
     }
 
-    /// The value of a key, as a copy. O(log n), without a lock.
+    /// Returns a copy of a key's value, or `None` if the key is absent. O(log n), without a lock.
     ///
     /// # Errors
-    /// - [`Dropped`](Error::Dropped): the keyspace has been dropped.
+    /// - [`Dropped`](Error::Dropped): the keyspace was dropped.
     /// - [`Corrupt`](Error::Corrupt): the key's record is damaged.
-    /// - [`Poisoned`](Error::Poisoned), [`NoSpace`](Error::NoSpace): in [`Strict`](crate::Durability::Strict) alone, if
-    ///   what was found cannot be made durable.
+    /// - [`Poisoned`](Error::Poisoned), [`NoSpace`](Error::NoSpace): only in [`Strict`](crate::Durability::Strict), if
+    ///   the result cannot be made durable.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -135,11 +134,11 @@ impl Keyspace {
         self.engine.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
-    /// Copies the value of a key into a buffer that is used again, and returns whether the key is there. The buffer
-    /// then holds the value and nothing else; it is empty if the key is absent.
+    /// Copies a key's value into the caller's buffer and returns whether the key is present. The buffer then holds the
+    /// value and nothing else; it is empty if the key is absent. O(log n).
     ///
     /// # Errors
-    /// As [`Keyspace::get`]; what the buffer holds then is no value.
+    /// As [`Keyspace::get`]; the buffer's content is then unspecified.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -161,8 +160,8 @@ impl Keyspace {
         Ok(found)
     }
 
-    /// The values of many keys, in their order. Several times faster than one call for each key, since their cache
-    /// misses overlap. Each key is looked up at an instant of its own.
+    /// Returns the values of many keys, in the order of `keys`. Several times faster than one call for each key,
+    /// because the cache misses overlap. Each key is looked up at an instant of its own. O(k log n) for k keys.
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -188,14 +187,14 @@ impl Keyspace {
             match self.engine.validated(&self.tree, (leaf_version, lookup.stamp), copy)? {
                 Some(None) => Ok(None),
                 Some(Some(Some(value))) => Ok(Some(value)),
-                // Changed under way, or damaged: looked up by itself.
+                // The record changed meanwhile, or is damaged: look this key up alone.
                 Some(Some(None)) | None => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
             }
         });
         found.collect()
     }
 
-    /// Whether the key is there.
+    /// Returns whether a key is present. O(log n).
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -205,11 +204,11 @@ impl Keyspace {
         Ok(lookup.payload.is_some())
     }
 
-    /// Removes a key, and returns whether it was there. O(log n). Durable as [`Keyspace::insert`] is.
+    /// Removes a key and returns whether it was present. O(log n). As durable as [`Keyspace::insert`].
     ///
     /// # Errors
     /// - [`Poisoned`](Error::Poisoned), [`Dropped`](Error::Dropped): as for [`Keyspace::insert`].
-    /// - [`NoSpace`](Error::NoSpace): the merge of two leaves found no room; the key is gone all the same.
+    /// - [`NoSpace`](Error::NoSpace): the merge of two leaves found no space; the key is removed nevertheless.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -228,7 +227,7 @@ impl Keyspace {
         Ok(removed)
     }
 
-    /// The pair with the least key. O(log n).
+    /// Returns the pair with the least key. O(log n).
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -246,7 +245,7 @@ impl Keyspace {
         self.iter().limit(1).next().transpose()
     }
 
-    /// The pair with the greatest key. O(log n).
+    /// Returns the pair with the greatest key. O(log n).
     ///
     /// # Errors
     /// As [`Keyspace::get`].
@@ -254,19 +253,22 @@ impl Keyspace {
         self.iter().limit(1).next_back().transpose()
     }
 
-    /// The number of pairs; of a keyspace that was dropped, what it had. Exact while nobody writes; O(threads that have
-    /// written to the keyspace). In strict mode it waits until every operation that it may have counted is durable.
+    /// Returns the number of pairs; of a dropped keyspace, the number that it had. The result is exact while no thread
+    /// writes. O(threads that have written to the keyspace). In [`Strict`](crate::Durability::Strict), the call waits
+    /// until every operation that it may have counted is durable.
     ///
     /// # Errors
-    /// In strict mode `Poisoned` or `NoSpace`, if what was counted cannot be made durable.
+    /// In [`Strict`](crate::Durability::Strict), [`Poisoned`](Error::Poisoned) or [`NoSpace`](Error::NoSpace) if the
+    /// counted operations cannot be made durable.
     pub fn len(&self) -> Result<u64> {
-        // An operation counts before it leaves its epoch: the active epoch, read afterwards, is the last it can have.
+        // An operation counts before it unpins its epoch, so the active epoch, read afterwards, is the latest it can
+        // have.
         let pairs = self.tree.root.pairs();
         self.engine.admit_all()?;
         Ok(pairs)
     }
 
-    /// Whether there is no pair, as [`Keyspace::len`] counts them.
+    /// Returns whether there is no pair, as [`Keyspace::len`] counts them.
     ///
     /// # Errors
     /// As [`Keyspace::len`].
@@ -274,12 +276,12 @@ impl Keyspace {
         Ok(self.len()? == 0)
     }
 
-    /// Every pair, in the order of keys. What an iterator sees: [`Iter`].
+    /// Iterates over every pair, in key order. [`Iter`] states what an iterator sees.
     pub fn iter(&self) -> Iter {
         self.range::<Vec<u8>>(..)
     }
 
-    /// The pairs of a range of keys, which order byte by byte. See [`Iter`] for what it sees.
+    /// Iterates over the pairs of a range of keys, which compare byte by byte. [`Iter`] states what an iterator sees.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -297,7 +299,7 @@ impl Keyspace {
         Iter::new(self.engine.clone(), self.tree.clone(), range)
     }
 
-    /// The pairs whose keys start with `prefix`; all of them if it is empty.
+    /// Iterates over the pairs whose keys start with `prefix`; an empty prefix selects all pairs.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

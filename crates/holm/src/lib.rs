@@ -1,11 +1,11 @@
 //! Holm is an ordered key-value store that a program embeds. Keys and values are byte strings.
 //!
-//! A database is a folder of ordinary files. Holm maps them into memory, so reads and writes need no system call. A log
+//! A database is a folder of ordinary files. Holm maps them into memory, so reads and writes make no system call. A log
 //! makes writes durable, one *epoch* of some milliseconds at a time. After any crash, a power cut included, the
-//! database opens with a consistent prefix of what was written. [`Durability`] names how much of the tail may be
+//! database opens with a consistent prefix of the writes. [`Durability`] states how many of the last writes may be
 //! missing.
 //!
-//! Holm is no server, has no query language, and has no transactions that read and write in isolation: see
+//! Holm is not a server and has no query language. It has no transactions that read and write in isolation: see
 //! [isolation](#isolation).
 //!
 //! # Example
@@ -34,18 +34,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The folder `examples` has four whole programs: a cache, a queue, a secondary index and a time series.
+//! The folder `examples` has four complete programs: a cache, a queue, a secondary index and a time series.
 //!
 //! # Durability
 //!
 //! | mode | a write returns | the process dies | the power fails |
 //! |---|---|---|---|
-//! | [`Strict`] | when it is synced; all threads share a sync | nothing is lost | nothing is lost |
-//! | [`Buffered`], the default: 10 ms | at once | nothing is lost | at most two intervals and one sync |
-//! | [`OnSync`] | at once | nothing is lost | at most what came after the last completed [`sync`] |
+//! | [`Strict`] | when it is synced; all threads share a sync | loses nothing | loses nothing |
+//! | [`Buffered`], the default: 10 ms | at once | loses nothing | loses at most two intervals and one sync |
+//! | [`OnSync`] | at once | loses nothing | loses at most the writes after the last completed [`sync`] |
 //!
-//! *Lost* is said of writes that had returned. What is left is a prefix: if a write is there, so is every write that
-//! had returned before it began. The column *the process dies* holds for the default [`ImageMode::Shared`].
+//! A write is *lost* if it had returned and is missing afterwards. The writes that remain are a prefix: if a write is
+//! there, so is every write that had returned before it began. The column *the process dies* holds for the default
+//! [`ImageMode::Shared`].
 //!
 //! [`Strict`]: Durability::Strict
 //! [`Buffered`]: Durability::Buffered
@@ -58,25 +59,24 @@
 //! |---|---|
 //! | [`Database`] | an open folder; one process at a time, any number of threads |
 //! | [`Keyspace`] | a named, ordered map of a database; `default` is always there |
-//! | [`Slice`] | a key or value that was read: a copy, cheap to clone |
+//! | [`Slice`] | a key or value that a read returned: a copy, cheap to clone |
 //! | [`Iter`] | a range of pairs, from both ends |
-//! | [`Batch`] | writes to any keyspaces that a crash leaves all done or all undone |
+//! | [`Batch`] | writes to any keyspaces; a crash leaves all of them done or none |
 //! | epoch | the unit of durability: the writes of one interval become durable together |
-//! | checkpoint | the moment at which the data files hold all that the log has, and the log shrinks |
+//! | checkpoint | the moment at which the data files hold everything in the log, and the log shrinks |
 //!
 //! [`Database`] and [`Keyspace`] are owned handles: cheap to clone, `Send + Sync`, without lifetimes. [`Iter`] and
-//! [`Batch`] are owned too, and are not `Clone`. The database stays locked until the last handle of any kind is
+//! [`Batch`] are owned as well, but not `Clone`. The database stays locked until the last handle of any kind is
 //! dropped.
 //!
 //! # Isolation
 //!
-//! - Each `get`, `insert` and `remove` is atomic, and takes effect at one instant between its call and its return.
-//!   Reads
-//!   take no lock, and never wait for writers; in [`Strict`] they wait until what they return is durable.
-//! - A [`Batch`] is atomic in a crash, and not isolated: a reader may see some of its writes before the others.
-//! - An [`Iter`] is no snapshot. It copies one leaf (some dozen neighbours) at one instant. What is in the range
-//!   throughout is returned exactly once; what is inserted or removed meanwhile may be returned or not.
-//! - There is no compare-and-swap. Threads that read before they write the same key need a lock of their own.
+//! - Each `get`, `insert` and `remove` is atomic: it takes effect at one instant between its call and its return. Reads
+//!   take no lock and never wait for writers. In [`Strict`], a read waits until its result is durable.
+//! - A [`Batch`] is atomic in a crash but not isolated: a reader may see some of its writes before the others.
+//! - An [`Iter`] is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair that is in the
+//!   range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be returned or not.
+//! - There is no compare-and-swap. Threads that read and then write the same key need a lock of their own.
 //!
 //! # Limits
 //!
@@ -84,20 +84,21 @@
 //! |---|---|
 //! | key | 64 KiB ([`MAX_KEY`]), empty allowed |
 //! | value | 1 GiB ([`MAX_VALUE`]), empty allowed |
-//! | batch | 64 MiB of keys and values, 64 bytes more for each write |
+//! | batch | 64 MiB of keys and values; each write counts 64 bytes more |
 //! | keyspaces | 16 million, with names of 1 to 255 bytes |
 //! | database | [`Builder::capacity`]; data may exceed memory, inner nodes may not |
 //! | open | reads every leaf: about 0.3 s for a million small records |
 //! | processes | one writer, or any number of readers of a database that was closed |
 //!
-//! No handle may be used in the child of a `fork`. A sector that cannot be read ends the process with `SIGBUS`, as with
-//! every store that maps its files.
+//! Do not use a handle in the child of a `fork`. A disk sector that cannot be read ends the process with `SIGBUS`, as
+//! in every store that maps its files.
 //!
 //! # Platforms
 //!
 //! Holm is built and tested on Linux on x86-64. Other Unix systems on 64-bit little-endian processors are untried;
-//! Windows is not supported. A file system with shared mappings and `fallocate` is needed, such as ext4, XFS or Btrfs.
-//! Rust 1.95 or later. The vector instructions of the processor are found at run time: no compiler flag is needed.
+//! Windows is not supported. Holm needs a file system with shared mappings and `fallocate`, such as ext4, XFS or Btrfs.
+//! It needs Rust 1.95 or later. Holm detects the processor's vector instructions at run time: no compiler flag is
+//! needed.
 //!
 //! # Features
 //!
@@ -107,7 +108,7 @@
 //!
 //! # Build for speed
 //!
-//! A read goes through several crates, so link-time optimisation matters. Holm's own figures are measured with
+//! A read crosses several crates, so link-time optimisation matters. Holm's own figures are measured with
 //!
 //! ```toml
 //! [profile.release]
@@ -117,7 +118,7 @@
 //!
 //! # Logging
 //!
-//! Holm reports through the crate [`log`]: what recovery decided, and failures of its background threads.
+//! Holm logs through the crate [`log`]: what recovery decided, and failures of its background threads.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -155,7 +156,7 @@ pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use slice::Slice;
 pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
 
-/// For whoever measures designs: what a table of them is made of. Not part of the interface that versions promise.
+/// For programs that measure designs: the types of a table of designs. Exempt from the promises of version numbers.
 #[doc(hidden)]
 pub mod laboratory {
     pub use crate::designs::Table;

@@ -1,7 +1,7 @@
-//! A write operation: the epoch it belongs to, what it changes, and its acknowledgement.
+//! A write operation: its epoch, its changes and its acknowledgement.
 //!
-//! The order is fixed here and nowhere else: enter an epoch, change leaves, leave the epoch, and only then wait until
-//! that epoch is durable. An operation that waited inside its epoch would wait for itself.
+//! Only this file fixes the order: pin an epoch, change leaves, unpin, and then wait until that epoch is durable. An
+//! operation that waited while pinned would wait for itself.
 
 use crate::durability::Durability;
 use crate::engine::{Engine, KeyspaceTree};
@@ -12,11 +12,11 @@ use holm_medium::{Epoch, Guard, Hold};
 use holm_tree::leaf::Replaced;
 use holm_tree::{BatchProgress, TreeRoot};
 
-/// A write operation under way. Dropping it leaves the epoch; [`Operation::finish`] acknowledges it as well.
+/// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
 #[must_use = "only `finish` waits for what the mode promises"]
 pub(crate) struct Operation<'a, H = ()> {
     engine: &'a Engine,
-    /// Left before the hold is released: fields are dropped in order.
+    /// Fields are dropped in order, so the operation unpins before it releases the hold.
     stay: Guard<'a>,
     hold: H,
 }
@@ -25,13 +25,13 @@ impl<'a> Operation<'a> {
     /// Begins an operation that writes no record.
     ///
     /// # Errors
-    /// Where nothing may be written: closed, failed, full.
+    /// The database is closed, poisoned or full.
     #[inline]
     pub(crate) fn begin(engine: &'a Engine) -> Result<Self> {
         Ok(Operation { engine, stay: engine.clock().pin()?, hold: () })
     }
 
-    /// Begins an operation that writes a record. Waits while the disk cannot keep up.
+    /// Begins an operation that writes a record. Waits while the disk cannot keep up (backpressure).
     ///
     /// # Errors
     /// As [`Operation::begin`].
@@ -43,7 +43,7 @@ impl<'a> Operation<'a> {
 }
 
 impl<'a> Operation<'a, Hold<'a>> {
-    /// Begins several operations of one epoch, which does not end before they do.
+    /// Begins several operations of one epoch, which cannot end before they do.
     ///
     /// # Errors
     /// As [`Operation::begin`].
@@ -54,7 +54,7 @@ impl<'a> Operation<'a, Hold<'a>> {
 }
 
 impl<H> Operation<'_, H> {
-    /// The epoch that the operation belongs to so far.
+    /// Returns the operation's epoch, its label.
     #[inline]
     pub(crate) fn epoch(&self) -> Epoch {
         self.stay.epoch()
@@ -64,14 +64,14 @@ impl<H> Operation<'_, H> {
         &self.stay
     }
 
-    /// Writes a record to which nothing leads yet; its payload.
+    /// Writes a record that no leaf leads to yet, and returns its payload.
     pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
         let offset = self.engine.storage.write_record(&self.stay, buffer, self.engine.persistence)?;
         Ok(record::payload(offset, buffer.len()))
     }
 
-    /// Frees a record to which nothing has ever led.
+    /// Frees a record that no leaf has ever led to.
     pub(crate) fn free_record(&self, payload: u64) {
         let (offset, words) = record::extent(payload);
         self.engine.storage.space().free_record(offset, words);
@@ -86,7 +86,7 @@ impl<H> Operation<'_, H> {
         }
     }
 
-    /// Puts a record under its key and frees the one before.
+    /// Puts a record under its key and retires the record that it replaces.
     pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: BatchProgress) -> Result<()> {
         let old = self.engine.index.put(&tree.root, &mut self.stay, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
@@ -94,7 +94,7 @@ impl<H> Operation<'_, H> {
         Ok(())
     }
 
-    /// Takes a key away and frees its record; whether it was there.
+    /// Removes a key and retires its record. Returns whether the key was present.
     pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: BatchProgress) -> Result<bool> {
         let old = self.engine.index.remove(&tree.root, &mut self.stay, SearchKey::new(key), progress);
         let old = old.map_err(|error| tree.explain(error))?;
@@ -102,12 +102,12 @@ impl<H> Operation<'_, H> {
         Ok(old.is_some())
     }
 
-    /// An empty tree.
+    /// Creates an empty tree.
     pub(crate) fn create_tree(&mut self, number: u32) -> Result<TreeRoot> {
         Ok(self.engine.index.create_tree(&mut self.stay, number)?)
     }
 
-    /// Frees a tree with all it holds.
+    /// Frees a tree with all its leaves and records.
     pub(crate) fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         let mut freed = Vec::new();
         self.engine.index.drop_tree(root, &mut self.stay, &mut |payload| freed.push(record::extent(payload)))?;
@@ -117,10 +117,10 @@ impl<H> Operation<'_, H> {
         Ok(())
     }
 
-    /// Leaves the epoch, then waits for what the mode promises of an operation that has returned.
+    /// Unpins the epoch, then waits for what the mode promises of an operation that returned.
     ///
     /// # Errors
-    /// What keeps the epoch from becoming durable.
+    /// The failure that keeps the epoch from becoming durable.
     #[inline]
     pub(crate) fn finish(self) -> Result<()> {
         if self.engine.durability == Durability::Strict {
@@ -129,7 +129,7 @@ impl<H> Operation<'_, H> {
         Ok(())
     }
 
-    /// The same in every mode: when this returns, the operation and all before it survive a power cut.
+    /// Finishes durably in every mode: when this returns, the operation and all before it survive a power cut.
     ///
     /// # Errors
     /// As [`Operation::finish`].

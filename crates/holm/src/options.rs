@@ -1,4 +1,4 @@
-//! How a database is opened. Each option names the room that reads it; none changes an algorithm.
+//! The options to open a database with. None of them changes an algorithm.
 
 use crate::database::Database;
 use crate::designs::{self, Table};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Options to open a database with: [`Database::builder`].
 ///
-/// Every option but the design may differ at each open.
+/// Every open may choose other options; only the design is fixed at creation.
 ///
 /// ```
 /// use holm::{Database, Durability};
@@ -34,7 +34,7 @@ pub struct Builder {
     pub(crate) design: String,
     pub(crate) designs: Table,
     pub(crate) create: bool,
-    /// `None`: not chosen.
+    /// `None` means that the caller has not chosen.
     pub(crate) capacity: Option<u64>,
     pub(crate) log_bytes: u64,
     pub(crate) vfs: Arc<dyn Vfs>,
@@ -73,34 +73,34 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// How much a power cut may take: [`Durability::Buffered`] with 10 ms unless chosen.
+    /// Sets how much a power cut may lose. Default: [`Durability::Buffered`] with 10 ms.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Where this session keeps the data while the database is open: [`ImageMode::Shared`] unless chosen. Each open may
-    /// choose anew.
+    /// Sets where this session keeps the data while the database is open. Default: [`ImageMode::Shared`]. Each open may
+    /// choose another.
     pub fn image(mut self, image: ImageMode) -> Self {
         self.image = image;
         self
     }
 
-    /// The leaf design, `buffered` unless chosen. Fixed when the database is made.
+    /// Sets the leaf design, fixed when the database is created. Default: `buffered`.
     pub fn design(mut self, name: &str) -> Self {
         self.design = name.into();
         self
     }
 
-    /// For whoever measures designs: the table that names are looked up in, in place of the designs that ship.
+    /// For measurements of designs: sets the table in which names are looked up, in place of the designs that ship.
     #[doc(hidden)]
     pub fn designs(mut self, table: Table) -> Self {
         self.designs = table;
         self
     }
 
-    /// Whether [`Builder::open`] may create a database where there is none; `true` unless chosen. The parent of the
-    /// folder must exist.
+    /// Sets whether [`Builder::open`] creates a database where there is none. Default: `true`. The parent of the folder
+    /// must exist.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;
@@ -114,27 +114,27 @@ impl Builder {
         self
     }
 
-    /// The most bytes of records, and of leaves, the database may ever hold in this session: address space, not memory
-    /// or disk. Another number may be chosen at each open. What would need more is refused with
+    /// Sets the most bytes of records, and of leaves, that the database may hold in this session. The capacity reserves
+    /// address space, not memory or disk. Each open may choose another number. A write that needs more fails with
     /// [`Error::Capacity`](crate::Error::Capacity).
     ///
-    /// Unless chosen, it is the size of the file system rounded up to a power of two, 1 GiB at least and 1 TiB at most.
-    /// A process that has too little address space for that, since it has other databases open, gets less: never less
-    /// than 1 GiB and four times what is there.
+    /// Default: the size of the file system rounded up to a power of two, at least 1 GiB and at most 1 TiB. A process
+    /// with too little free address space, for example because it has other databases open, gets less. The default is
+    /// never less than 1 GiB, nor than four times the existing data.
     pub fn capacity(mut self, bytes: u64) -> Self {
         self.capacity = Some(bytes);
         self
     }
 
-    /// The most bytes that the epoch log may have on disk: 256 MiB unless chosen, 2 MiB at least. A larger log lets a
-    /// burst of writes run further ahead of the checkpoints; a quarter of it bounds the bytes that writers may have
-    /// under way before they wait. The log starts small and shrinks when idle.
+    /// Sets the most bytes of the epoch log on disk. Default: 256 MiB; minimum: 2 MiB. With a larger log, a burst of
+    /// writes may run further ahead of the checkpoints. A quarter of it bounds the bytes in flight: beyond that,
+    /// writers wait. The log starts small and shrinks when idle.
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
     }
 
-    /// For the proving ground: another file system, and how much heap its images get.
+    /// For crash tests: sets another file system, and the heap bytes of its images.
     #[doc(hidden)]
     pub fn vfs(mut self, vfs: Arc<dyn Vfs>, heap: [usize; 2]) -> Self {
         self.vfs = vfs;
@@ -142,13 +142,13 @@ impl Builder {
         self
     }
 
-    /// Opens the database in a folder, and recovers it if it was not closed.
+    /// Opens the database in a folder, and recovers it if it was not closed cleanly.
     ///
-    /// Reads every leaf on all cores: about 0.3 s for a million small records. What was recovered is in
-    /// [`Database::recovery`]. The database is locked until its last handle is dropped.
+    /// The open reads every leaf on all cores: about 0.3 s for a million small records. [`Database::recovery`] reports
+    /// what was recovered. The database is locked until its last handle is dropped.
     ///
     /// # Errors
-    /// - [`NotFound`](crate::Error::NotFound): the folder has no database, and none is to be created.
+    /// - [`NotFound`](crate::Error::NotFound): the folder has no database, and [`Builder::create`] is `false`.
     /// - [`Locked`](crate::Error::Locked): another process, or another handle of this one, has it open.
     /// - [`Foreign`](crate::Error::Foreign), [`Version`](crate::Error::Version), [`Geometry`](crate::Error::Geometry),
     ///   [`Corrupt`](crate::Error::Corrupt): the folder holds no sound database of this format and design.
@@ -161,7 +161,7 @@ impl Builder {
         Engine::open(path.as_ref(), self).map(Database::new)
     }
 
-    /// Opens a database that was closed, for reading alone. Of the options, [`Builder::capacity`] matters.
+    /// Opens a cleanly closed database for reading only. Of the options, only [`Builder::capacity`] has an effect.
     ///
     /// # Errors
     /// As [`Database::open_read_only`].

@@ -1,4 +1,4 @@
-//! Optimistic reads: copy first, then ask whether the copy may be returned.
+//! Optimistic reads: copy first, then validate the copy.
 
 use crate::durability::Durability;
 use crate::engine::{Engine, KeyspaceTree};
@@ -9,13 +9,14 @@ use holm_medium::{Epoch, Image, Persistence};
 use holm_tree::LeafVersion;
 
 impl Engine {
-    /// Takes a copy of what a leaf leads to and validates it; `None`: the leaf has changed, and the copy is worthless.
-    /// `leaf_version`: when the leaf was read, or `None` where the copy holds nothing that the tree has not validated
-    /// itself. `stamp`: the epoch in which the leaf had changed last.
+    /// Copies what a leaf leads to, and validates the copy. `None` means that the leaf has changed and the copy is
+    /// worthless. `leaf_version` is the version at which the leaf was read, or `None` where the tree has already
+    /// validated all that the copy holds. `stamp` is the epoch of the leaf's last change.
     ///
-    /// The order matters. *Copy, alive*: leaves of a dropped keyspace may be another's by then, and change for ever, so
-    /// it is refused before anything is read again. *Still*: a record is freed only by changing its leaf, so an
-    /// unchanged leaf vouches for the copy. *Admit*, last, for only a valid copy is worth waiting for.
+    /// The order matters. First *copy*, then check that the keyspace is not dropped: leaves of a dropped keyspace may
+    /// belong to another keyspace and keep changing, so the read fails before it retries. Then *validate*: a record is
+    /// freed only by a change of its leaf, so an unchanged leaf vouches for the copy. Last *wait* until the copy is
+    /// durable: only a valid copy is worth waiting for.
     #[inline]
     pub(crate) fn validated<T>(
         &self,
@@ -32,8 +33,7 @@ impl Engine {
         Ok(Some(copied))
     }
 
-    /// Looks a key up and has its record copied by `copy`, which may be asked again: what it copied before counts for
-    /// nothing then.
+    /// Looks a key up and has `copy` copy its record. A retry calls `copy` again; the earlier copy is then worthless.
     #[inline]
     pub(crate) fn get<T>(
         &self,
@@ -56,24 +56,24 @@ impl Engine {
         }
     }
 
-    /// What the mode asks for before something seen may be told: nothing that a power cut could take back. A leaf that
-    /// changed in the active epoch is waited for; one that did not is not.
+    /// Waits as the mode demands before a read returns: in strict mode, a result must not be lost in a power cut. A
+    /// leaf that changed in the active epoch makes the read wait; another leaf does not.
     #[inline]
     pub(crate) fn wait_stable(&self, stamp: Epoch) -> Result<()> {
         if self.durability == Durability::Strict && !self.is_read_only() {
-            // A design that knows no epochs cannot say when a leaf changed last: it may have been just now.
+            // A design without epochs cannot say when a leaf last changed: it may have changed just now.
             let stamp = if self.persistence == Persistence::PerOperation { self.clock().active() } else { stamp };
             self.clock().wait_durable(stamp)?;
         }
         Ok(())
     }
 
-    /// The same for what was read from places that keep no epoch: all that has been done so far.
+    /// Waits in the same way for results without an epoch: for all operations so far.
     pub(crate) fn admit_all(&self) -> Result<()> {
         self.wait_stable(self.clock().active())
     }
 
-    /// A leaf that has not changed leads to something that is no record: no race, but damage.
+    /// An unchanged leaf leads to something that is not a record. This is damage, not a race.
     #[cold]
     pub(crate) fn no_record(&self, payload: u64) -> Error {
         let (offset, words) = record::extent(payload);

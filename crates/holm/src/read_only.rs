@@ -1,4 +1,5 @@
-//! A cleanly closed database, to look at: the reading half of the handles, so that writes do not compile.
+//! A cleanly closed database, opened for reading: these handles have only the reading methods, so writes do not
+//! compile.
 
 use crate::check::{self, Report};
 use crate::engine::Engine;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// A database that may only be read: [`Database::open_read_only`](crate::Database::open_read_only).
 ///
-/// Writes do not compile. The handle is cheap to clone, and keeps writers out until the last one is dropped.
+/// Writes do not compile. Cloning is cheap. The handles keep writers out until the last one is dropped.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -60,96 +61,96 @@ impl ReadOnlyDatabase {
         ReadOnlyDatabase { engine }
     }
 
-    /// The keyspace of that name, if there is one.
+    /// Returns the keyspace of that name, if there is one.
     ///
     /// # Errors
-    /// None today; a result, since looking up may come to read.
+    /// None today; a lookup may read the disk in a later version.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<ReadOnlyKeyspace>> {
         let tree = self.engine.find_keyspace(name)?;
         Ok(tree.map(|tree| ReadOnlyKeyspace(Keyspace::new(self.engine.clone(), tree))))
     }
 
-    /// The names of all keyspaces, in order.
+    /// Returns the names of all keyspaces, in order.
     ///
     /// # Errors
-    /// None today, as above.
+    /// None today.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.engine.keyspace_names()
     }
 
-    /// What opening found: a clean shutdown, and what is damaged.
+    /// Returns what opening found: a clean shutdown, and any damage.
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
 
-    /// Statistics of this database. Those that count what a session did are 0.
+    /// Returns statistics of this database. Counters of a session's activity are 0.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::of(&self.engine);
         stats.space.disk_bytes = disk_bytes(&self.engine.path);
         stats
     }
 
-    /// As [`Database::check`](crate::Database::check).
+    /// Verifies everything, as [`Database::check`](crate::Database::check).
     ///
     /// # Errors
-    /// A fault is no error, but a line of [`Report::faults`].
+    /// None today. A fault is not an error but an entry of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }
 }
 
-/// What the files of a folder occupy; those that cannot be asked count nothing.
+/// The bytes that the files of a folder occupy. A file without readable metadata counts 0.
 fn disk_bytes(path: &Path) -> u64 {
     let files = std::fs::read_dir(path).into_iter().flatten().filter_map(|file| file.ok()?.metadata().ok());
     files.filter(|about| about.is_file()).map(|about| about.blocks() * 512).sum()
 }
 
 impl ReadOnlyKeyspace {
-    /// Its name.
+    /// Returns the keyspace's name.
     pub fn name(&self) -> &str {
         self.0.name()
     }
 
-    /// As [`Keyspace::get`].
+    /// Returns a copy of a key's value, as [`Keyspace::get`].
     ///
     /// # Errors
-    /// None today.
+    /// [`Corrupt`](crate::Error::Corrupt): the key's record is damaged.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.0.get(key)
     }
 
-    /// As [`Keyspace::get_into`].
+    /// Copies a key's value into a buffer, as [`Keyspace::get_into`].
     ///
     /// # Errors
-    /// None today.
+    /// As [`ReadOnlyKeyspace::get`].
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
         self.0.get_into(key, into)
     }
 
-    /// As [`Keyspace::contains_key`].
+    /// Returns whether a key is present, as [`Keyspace::contains_key`].
     ///
     /// # Errors
-    /// None today.
+    /// As [`ReadOnlyKeyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.0.contains_key(key)
     }
 
-    /// As [`Keyspace::range`].
+    /// Iterates over a range of keys, as [`Keyspace::range`].
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         self.0.range(range)
     }
 
-    /// As [`Keyspace::prefix`].
+    /// Iterates over the keys with a prefix, as [`Keyspace::prefix`].
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         self.0.prefix(prefix)
     }
 
-    /// As [`Keyspace::iter`].
+    /// Iterates over every pair, as [`Keyspace::iter`].
     pub fn iter(&self) -> Iter {
         self.0.iter()
     }
 
-    /// The number of pairs.
+    /// Returns the number of pairs.
     ///
     /// # Errors
     /// None today.
@@ -157,7 +158,7 @@ impl ReadOnlyKeyspace {
         self.0.len()
     }
 
-    /// Whether there is no pair.
+    /// Returns whether there is no pair.
     ///
     /// # Errors
     /// None today.

@@ -1,13 +1,13 @@
-//! Key and value at rest: written before they are published, copied out and never lent.
+//! Key and value at rest. A record is written before a leaf leads to it; readers copy it out and never borrow it.
 //!
 //! ```text
 //! word 0   key length 17 | value length 31 | checksum 16
 //! then     key bytes, value bytes, zeros to the next word
 //! ```
 //!
-//! A payload says where a record lies and how long it is, in one word: 40 bits of offset (in words) and 24 bits of
-//! length. So the lines to fetch and the buffer to reserve are known one cache miss before the record is read; a length
-//! that comes out of the miss itself would stop consecutive gets from overlapping.
+//! A payload states where a record lies and how long it is, in one word: 40 bits of offset (in words) and 24 bits of
+//! length. So a reader knows which lines to fetch and how much buffer to reserve before the record's cache miss. A
+//! length that had to come out of that miss would stop consecutive gets from overlapping.
 
 use crate::slice::{HERE, Slice};
 use crate::{MAX_KEY, MAX_VALUE};
@@ -17,11 +17,11 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const OFFSET_BITS: u32 = 40;
 
-/// In the length field: the length counts pages of 512 words.
+/// This bit of the length field means that the length counts pages of 512 words.
 const LONG: u64 = 1 << 23;
 const PAGE_WORDS: u64 = 512;
 
-/// Lengths and checksum of a record.
+/// The lengths and checksum of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) key: usize,
@@ -42,7 +42,8 @@ impl Header {
         }
     }
 
-    /// The header of a record of so many words; `None` where no record is: damage, or a race that will be noticed.
+    /// Reads the header of a record of `words.len()` words. `None` means that no record is here: damage, or a race that
+    /// validation detects.
     #[inline]
     pub(crate) fn read(words: &[Word]) -> Option<Self> {
         let header = Header::unpack(words.first()?.read());
@@ -53,11 +54,11 @@ impl Header {
 }
 
 fn checksum(key: &[u8], value: &[u8]) -> u16 {
-    // The value's hash seeds the key's, so that no byte can move from one to the other unseen.
+    // The value's hash seeds the key's hash, so moving a byte from one to the other changes the checksum.
     xxh3_64_with_seed(key, xxh3_64_with_seed(value, key.len() as u64)) as u16
 }
 
-/// Lays a record out in `words`.
+/// Encodes a record into `words`.
 pub(crate) fn encode(key: &[u8], value: &[u8], words: &mut Vec<u64>) {
     let bytes = 8 + key.len() + value.len();
     words.clear();
@@ -72,14 +73,14 @@ fn padded(words: u64) -> u64 {
     if words < LONG { words } else { words.next_multiple_of(PAGE_WORDS) }
 }
 
-/// The payload of a record.
+/// Returns the payload of a record.
 pub(crate) fn payload(offset: u64, words: usize) -> u64 {
     let words = words as u64;
     let len = if words < LONG { words } else { LONG | (words / PAGE_WORDS) };
     (offset / 8) | (len << OFFSET_BITS)
 }
 
-/// Offset in the record area and length in words of a payload's record.
+/// Returns the offset in the record area (bytes) and the length (words) of a payload's record.
 #[inline]
 pub(crate) fn extent(payload: u64) -> (u64, u32) {
     let len = payload >> OFFSET_BITS;
@@ -87,7 +88,7 @@ pub(crate) fn extent(payload: u64) -> (u64, u32) {
     ((payload & ((1 << OFFSET_BITS) - 1)) * 8, words as u32)
 }
 
-/// The words of a payload's record; `None` where it leads outside.
+/// Returns the words of a payload's record; `None` if it leads outside the area.
 #[inline]
 pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
     let (offset, words) = extent(payload);
@@ -97,14 +98,14 @@ pub(crate) fn words(image: &Image, payload: u64) -> Option<&[Word]> {
     image.words(Area::Records.at(offset), words as usize)
 }
 
-/// Copies the value out.
+/// Copies a record's value.
 #[inline]
 pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
     let words = words(image, payload)?;
     let header = Header::read(words)?;
     let start = 8 + header.key;
     if header.value <= HERE {
-        // So few bytes lie in no more than five words: no buffer for them.
+        // A value this short lies in at most five words and needs no heap buffer.
         let mut near = [0; HERE.div_ceil(8) + 1];
         for (near, word) in near.iter_mut().zip(&words[start / 8..]) {
             *near = word.read();
@@ -115,13 +116,13 @@ pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
     Some(Slice::shared(copy, start, header.value))
 }
 
-/// Copies the value into a buffer of the caller's.
+/// Copies a record's value into the caller's buffer.
 #[inline]
 pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -> Option<()> {
     let words = words(image, payload)?;
     let header = Header::read(words)?;
     let start = 8 + header.key;
-    // Whole words, for each is to be read at once; then what precedes the value is closed up.
+    // Copies whole words, because each must be read at once, and then moves the value to the front.
     let words = &words[start / 8..(start + header.value).div_ceil(8)];
     into.resize(words.len() * 8, 0);
     for (bytes, word) in into.as_chunks_mut::<8>().0.iter_mut().zip(words) {
@@ -132,7 +133,7 @@ pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -
     Some(())
 }
 
-/// A record's key and value, if they are what was written; else what is wrong with it.
+/// Returns a record's key and value if the checksum holds, else a description of the fault.
 pub(crate) fn read(image: &Image, payload: u64) -> Result<(Vec<u8>, Vec<u8>), String> {
     verify(image, payload)?;
     let words = words(image, payload).unwrap_or_default();
@@ -145,7 +146,7 @@ pub(crate) fn read(image: &Image, payload: u64) -> Result<(Vec<u8>, Vec<u8>), St
 /// Records up to this many words are copied on the stack.
 const FEW_WORDS: usize = 64;
 
-/// Whether a record is what was written; a reason if not.
+/// Verifies a record against its checksum; the error describes the fault.
 pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     let (offset, len) = extent(payload);
     let Some(words) = words(image, payload) else {
@@ -154,7 +155,7 @@ pub(crate) fn verify(image: &Image, payload: u64) -> Result<(), String> {
     let Some(header) = Header::read(words) else {
         return Err(format!("record at {offset:#x}: its lengths do not fit its {len} words"));
     };
-    // Of all records that open has to doubt this is asked: most are copied without a call for memory.
+    // Open verifies every record in doubt this way, so most are copied without an allocation.
     let (mut few, mut many) = ([0; FEW_WORDS], vec![]);
     let copy = match few.get_mut(..words.len()) {
         Some(few) => few,

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What the last open recovered, and from where: [`Database::recovery`](crate::Database::recovery).
 ///
-/// Its `Display` is one line for an operator.
+/// `Display` formats it as one line for an operator.
 ///
 /// ```
 /// use holm::{Database, RecoveredFrom};
@@ -26,22 +26,22 @@ use std::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Recovery {
-    /// Where the contents come from.
+    /// The source of the contents.
     pub source: RecoveredFrom,
-    /// The epoch of the last whole entry of the log, or of the last checkpoint. After [`RecoveredFrom::Log`], the
-    /// contents are those of this epoch's end.
+    /// The epoch of the last complete entry of the log, or of the last checkpoint. After [`RecoveredFrom::Log`], the
+    /// contents are those at the end of this epoch.
     pub epoch: u64,
-    /// Entries of the log that were read; 0 after a clean shutdown.
+    /// The number of log entries read; 0 after a clean shutdown.
     pub log_entries: u64,
     /// Bytes of data in these entries.
     pub log_bytes: u64,
-    /// What lies behind the last whole entry of the log.
+    /// What follows the last complete entry of the log.
     pub tail: LogTail,
-    /// Damage that costs no data, in words. A database that was opened for writing has repaired its superblock.
+    /// A description of each damage that costs no data. An open for writing has repaired the superblock.
     pub damaged: Vec<String>,
 }
 
-/// Where the contents of an opened database come from: [`Recovery::source`].
+/// The source of an opened database's contents: [`Recovery::source`].
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -60,14 +60,14 @@ pub struct Recovery {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum RecoveredFrom {
-    /// Nowhere: the open has created the database.
+    /// No source: the open created the database.
     #[default]
     Created,
-    /// The data files of a database that was closed: nothing was to recover.
+    /// The data files of a cleanly closed database. There was nothing to recover.
     CleanShutdown,
-    /// The kernel's page cache: only the process had died, and every write that it had done is there.
+    /// The kernel's page cache. Only the process died, and every write that it had done is present.
     PageCache,
-    /// The log, up to the last synced epoch: later writes, if there were any, are lost.
+    /// The log, up to the last synced epoch. Later writes, if there were any, are lost.
     #[non_exhaustive]
     Log {
         /// Why the page cache could not be trusted: a reboot, a copied file, a private image.
@@ -75,15 +75,15 @@ pub enum RecoveredFrom {
     },
 }
 
-/// What lies behind the last whole entry of the log: [`Recovery::tail`].
+/// What follows the last complete entry of the log: [`Recovery::tail`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum LogTail {
-    /// No part of an entry.
+    /// No part of another entry.
     #[default]
     Empty,
-    /// An entry that is not whole. A crash leaves the entry that was being written in this state; nothing of its epoch
+    /// An incomplete entry. A crash leaves the entry that was being written in this state, and no write of its epoch
     /// had been acknowledged as durable. Damage to the last entry looks the same.
     #[non_exhaustive]
     Torn {
@@ -94,8 +94,8 @@ pub enum LogTail {
         /// The entry's epoch.
         epoch: u64,
     },
-    /// Entries that had been durable are damaged or missing: leaves have changes of epochs that begin only after an
-    /// earlier epoch is durable, and the log does not have that epoch.
+    /// Entries that had been durable are damaged or missing. Leaves carry changes of epochs that begin only after an
+    /// earlier epoch is durable, and the log lacks that earlier epoch.
     #[non_exhaustive]
     Damaged {
         /// `log.0` or `log.1`.

@@ -1,7 +1,7 @@
-//! An owned byte string that is cheap to clone: short ones lie in the slice itself, longer ones in a shared buffer.
+//! An owned byte string that is cheap to clone. Short strings lie in the slice itself, longer ones in a shared buffer.
 //!
-//! What `get` finds is copied out in whole words, key and value together, at a length known before the record's own
-//! cache miss.
+//! `get` copies key and value together, in whole words. The payload states the length, so it is known before the
+//! record's own cache miss.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -10,11 +10,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// An immutable byte string that was read: a key or a value.
+/// An immutable byte string returned by a read: a key or a value.
 ///
-/// It is a copy, so it outlives the handles that it came from, and later writes do not change it. One of up to 30 bytes
-/// lies in the slice itself; a longer one is shared by its clones. A clone is O(1), and a slice has 32 bytes of its
-/// own.
+/// A slice is a copy: it outlives the handles that it came from, and later writes do not change it. A string of up to
+/// 30 bytes lies in the slice itself; clones share a longer one. A clone is O(1), and a slice itself has 32 bytes.
 ///
 /// ```
 /// use holm::Slice;
@@ -28,7 +27,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Slice(Bytes);
 
-/// The most bytes held in the slice itself: with them it is as large as with a share.
+/// The most bytes in the slice itself: with 30, both forms have the same size.
 pub(crate) const HERE: usize = 30;
 
 #[derive(Clone)]
@@ -40,7 +39,7 @@ enum Bytes {
 const _: () = assert!(size_of::<Slice>() == 32);
 
 impl Slice {
-    /// A copy of `len` bytes from byte `start` of words that hold bytes in little-endian order.
+    /// Copies `len` bytes, from byte `start`, of words that hold bytes in little-endian order.
     #[inline]
     pub(crate) fn copied(words: &[u64], start: usize, len: usize) -> Self {
         let upto = start + len;
@@ -48,7 +47,7 @@ impl Slice {
             .unwrap_or_else(|| Self::shared(words[start / 8..upto.div_ceil(8)].into(), start % 8, len))
     }
 
-    /// Bytes that the slice holds itself, if they are few enough.
+    /// Returns a slice that holds the bytes itself, if they are few enough.
     #[inline]
     pub(crate) fn here(from: &[u8]) -> Option<Self> {
         let mut bytes = [0; HERE];
@@ -56,7 +55,7 @@ impl Slice {
         Some(Slice(Bytes::Here { len: from.len() as u8, bytes }))
     }
 
-    /// `len` bytes from byte `start` of words that are shared. A start of four GiB and more is no place in a record.
+    /// Returns a slice of `len` bytes, from byte `start`, of shared words. No record has a `start` of 4 GiB or more.
     #[inline]
     pub(crate) fn shared(words: Arc<[u64]>, start: usize, len: usize) -> Self {
         debug_assert!(start + len <= words.len() * 8 && start <= u32::MAX as usize);
@@ -122,7 +121,7 @@ impl Hash for Slice {
 /// `Debug` shows this many bytes of a longer slice.
 const SHOWN: usize = 64;
 
-/// A byte string as the language writes it; of a long one its beginning and its length.
+/// Formats a byte string as a Rust literal; of a long one, its beginning and its length.
 pub(crate) fn show(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "b\"{}\"", bytes[..bytes.len().min(SHOWN)].escape_ascii())?;
     if bytes.len() > SHOWN { write!(f, ".. ({} bytes)", bytes.len()) } else { Ok(()) }

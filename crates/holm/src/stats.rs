@@ -37,7 +37,7 @@ pub struct Stats {
     pub log: LogStats,
     /// Memory and page faults.
     pub memory: MemoryStats,
-    /// What the last open recovered, and from where.
+    /// What the last open recovered, and its source.
     pub recovery: Recovery,
 }
 
@@ -84,14 +84,14 @@ pub struct SpaceStats {
 pub struct EpochStats {
     /// The last epoch that is durable.
     pub durable: u64,
-    /// The epoch that operations belong to now.
+    /// The epoch that new operations belong to.
     pub active: u64,
-    /// The longest time that the end of an epoch has waited for its operations to finish, in nanoseconds.
+    /// The longest time that the end of an epoch waited for its operations to finish, in nanoseconds.
     pub longest_wait_ns: u64,
-    /// The time that the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does
-    /// not wait. No write since then is durable; after a second the crate `log` gets a warning, too.
+    /// How long the end of an epoch has been waiting for operations at this moment, in nanoseconds; 0 if it does not
+    /// wait. No write since then is durable. After a second, the crate `log` also gets a warning.
     pub waiting_ns: u64,
-    /// The number of operations that it waits for; 0 while it is a batch that holds the clock.
+    /// The number of operations that the end of the epoch waits for; 0 while it waits for a batch that holds the clock.
     pub waiting_operations: u64,
     /// The number of writes that had to wait because the disk could not keep up.
     pub throttled_writes: u64,
@@ -122,12 +122,12 @@ pub struct LogStats {
     pub longest_sync_ns: u64,
     /// The number of checkpoints that have finished.
     pub checkpoints: u64,
-    /// Bytes of distinct pages of the data files that hold lines logged since the checkpoint before, over all
-    /// checkpoints: what each had to write to the data files, if the kernel had not done so already.
+    /// Bytes written back by all checkpoints: distinct pages of the data files with lines logged since the checkpoint
+    /// before. Each checkpoint writes these pages, unless the kernel has already done so.
     pub write_back_bytes: u64,
 }
 
-/// Memory and page faults: a part of [`Stats`]. All are 0 where the kernel does not tell.
+/// Memory and page faults: a part of [`Stats`]. All are 0 where the kernel does not report them.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -142,9 +142,9 @@ pub struct LogStats {
 pub struct MemoryStats {
     /// Bytes of the mapped files (or of the private image) that are in memory now.
     pub resident_bytes: u64,
-    /// Bytes of these that the page tables reach by entries of 2 MiB.
+    /// The part of `resident_bytes` that the page tables map by entries of 2 MiB.
     pub huge_page_bytes: u64,
-    /// Page faults of the whole process so far that needed no disk.
+    /// Page faults of the whole process so far that needed no disk read.
     pub minor_faults: u64,
     /// Page faults of the whole process so far that waited for the disk.
     pub major_faults: u64,
@@ -219,10 +219,10 @@ impl MemoryStats {
     }
 }
 
-/// Minor and major faults of this process, where the system tells.
+/// Minor and major faults of this process, where the system reports them.
 fn faults() -> (u64, u64) {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // Behind the last parenthesis, for a process's name may hold anything: fields 3 onwards.
+    // The fields after the last parenthesis, from field 3 on: the process's name may contain anything.
     let fields: Vec<_> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
     let field = |index: usize| fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0);
     (field(7), field(9))
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn an_operation_that_keeps_its_epoch_open_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        // Epochs end where somebody waits, and for nothing else.
+        // An epoch ends only when a caller waits for it.
         let durability = Durability::Buffered { interval: Duration::from_secs(3_600) };
         let db = Database::builder().capacity(1 << 30).durability(durability).open(folder.path().join("sea")).unwrap();
         let waiting = || (db.stats().epochs.waiting_operations, db.stats().epochs.waiting_ns > 0);

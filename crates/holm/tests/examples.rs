@@ -1,8 +1,8 @@
-//! The examples, run as their users run them, and held to what they print.
+//! Runs the examples as users run them, and checks what they print.
 
 #![forbid(unsafe_code)]
 
-/// An example as a module: everything but its `main`, which reads the arguments of a program of its own.
+/// Includes an example as a module, without its `main`, which reads command-line arguments.
 macro_rules! example {
     ($name:ident, $path:literal) => {
         #[path = $path]
@@ -18,7 +18,7 @@ example!(time_series, "../examples/time_series.rs");
 
 type Run = fn(&std::path::Path, &mut dyn std::io::Write) -> Result<(), Box<dyn std::error::Error>>;
 
-/// Runs an example twice in one folder: what a run leaves behind must not stop the next one.
+/// Runs an example twice in one folder: what the first run leaves behind must not stop the second.
 #[track_caller]
 fn assert_prints(run: Run, expected: &str) {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Looking at a closed database, also where a rebuild wants to add to it.
+//! Read-only opens of a closed database, also where a rebuild wants to add to it.
 
 use holm::Database;
 
@@ -9,7 +9,7 @@ fn empty_keyspaces_are_there_and_gaps_change_no_file() {
     let db = Database::open(&path).expect("a new database");
     let reefs = db.keyspace("reefs").expect("a keyspace");
     (0..2_000).for_each(|i| reefs.insert(format!("a/long/shared/prefix/{i:06}"), "coral").expect("room"));
-    // The first leaves go, and the next one's promise of a shared prefix leaves a gap in front of it.
+    // The first leaves are removed. The next one's range must share a prefix, which leaves a gap in front of it.
     (0..1_000).for_each(|i| assert!(reefs.remove(format!("a/long/shared/prefix/{i:06}")).expect("sound")));
     db.close().expect("closed");
     drop(reefs);

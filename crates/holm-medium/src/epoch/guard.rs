@@ -1,11 +1,11 @@
-//! An operation's time in its epoch, and a batch's hold on it.
+//! The epoch guard of an operation, and the hold of a batch on its epoch.
 
 use super::{Clock, Epoch, IDLE, ThreadSlot};
 use crate::error::Result;
 use crate::sync::RwLockReadGuard;
 use crate::sync::atomic::Ordering;
 
-/// The clock does not tick while this lives.
+/// While this lives, the epoch does not end.
 pub struct Hold<'a> {
     clock: &'a Clock,
     _kept: RwLockReadGuard<'a, ()>,
@@ -16,7 +16,7 @@ impl<'a> Hold<'a> {
         Hold { clock, _kept: kept }
     }
 
-    /// Pins the epoch that is held, without waiting for the disk. Unpinned before the hold is released.
+    /// Pins the held epoch, without waiting for the disk. The guard is dropped before the hold is released.
     ///
     /// # Errors
     /// [`crate::MediumError::Poisoned`].
@@ -28,8 +28,8 @@ impl<'a> Hold<'a> {
     }
 }
 
-/// What the operation is part of. A word: of a byte, seven more would be copied beside it, in two pieces that overlap,
-/// and the second would wait for what the operation before has stored.
+/// What the operation is part of. This is a word, since a byte would be copied together with seven padding bytes, in
+/// two overlapping pieces. The second copy would wait for the stores of the previous operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 enum Part {
@@ -37,7 +37,7 @@ enum Part {
     OfBatch,
 }
 
-/// An operation's time in its epoch; dropping it unpins. One at a time per thread.
+/// The epoch guard of an operation; dropping it unpins. A thread has at most one at a time.
 pub struct Guard<'a> {
     clock: &'a Clock,
     slot: &'a ThreadSlot,
@@ -59,22 +59,23 @@ impl Guard<'_> {
         self.epoch
     }
 
-    /// Whether it is part of a [`Hold`], and must not fail half-way.
+    /// Whether the operation is part of a [`Hold`], and must not fail half-way.
     pub fn is_held(&self) -> bool {
         self.part == Part::OfBatch
     }
 
-    /// Whether the clock still shows this label: asked once all latches are held, and the linearization point of the
-    /// operation. If not, release, [`Guard::repin`], start over.
+    /// Whether the clock still shows this label. An operation asks once it holds all latches, and this is its
+    /// linearization point. If the label is stale, the operation releases its latches, calls [`Guard::repin`] and
+    /// starts over.
     #[inline]
     pub fn valid(&self) -> bool {
         self.clock.active.load(Ordering::SeqCst) == self.epoch
     }
 
-    /// Moves on to the active epoch. What was written under the old label stays part of the old epoch.
+    /// Repins to the active epoch. What was written under the old label stays part of the old epoch.
     ///
     /// # Errors
-    /// `Poisoned`, if the clock was shut meanwhile.
+    /// `Poisoned` if the clock was shut meanwhile.
     #[cold]
     pub fn repin(&mut self) -> Result<()> {
         self.epoch = self.clock.announce(self.slot)?;
@@ -85,7 +86,7 @@ impl Guard<'_> {
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: the one who advances the clock sees every store and mark of this operation.
+        // Release: the thread that ends the epoch sees every store and mark of this operation.
         self.slot.epoch().store(IDLE, Ordering::Release);
     }
 }

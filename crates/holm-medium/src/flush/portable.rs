@@ -1,4 +1,4 @@
-//! Machines whose flush instructions we do not know how to use yet: media that need none work, others are refused.
+//! Machines whose flush instructions are not supported: media that need none work, others are refused.
 
 use super::Flush;
 use std::sync::atomic::{Ordering, fence as order};

@@ -1,7 +1,7 @@
 //! The flush instructions of x86, and the bare spin on the time-stamp counter that emulates slower memory.
 //!
-//! One of the rooms where `unsafe` may stand. Each block names an address and nothing else: in Rust's sense no memory
-//! is read or written.
+//! `unsafe` is allowed in this file. Each block names an address and nothing else: in Rust's sense no memory is read
+//! or written.
 
 use super::Flush;
 use std::arch::asm;

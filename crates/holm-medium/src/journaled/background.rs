@@ -1,8 +1,8 @@
-//! The three threads that keep a database on files: the group-commit thread, the preallocator, and the
-//! checkpointer, which alone waits for data files.
+//! The three background threads of a database on files: group commit, preallocation with backpressure, and
+//! checkpoints. Only the checkpoint thread waits for data files.
 //!
-//! Writers make no system call on a put. Whatever fails in a thread here poisons the clock, so that nothing is
-//! acknowledged afterwards, and marks the superblock, so that the next open trusts nothing that was not logged.
+//! A put makes no system call. A failure in one of these threads poisons the clock, so that nothing is acknowledged
+//! afterwards. It also marks the superblock, so that the next open trusts nothing that was not logged.
 
 use super::open::{Opened, Tail};
 use super::touched::Touched;
@@ -22,30 +22,30 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a wait for a checkpoint, or for space, lasts before its reason is looked at again.
+/// How long a wait for a checkpoint, or for space, lasts before its reason is checked again.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(40);
 
-/// How often the preallocator looks at the frontiers even if nobody rings.
+/// How often the preallocating thread checks the frontiers without a notification.
 const PREALLOCATE_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The most bytes that open epochs may be asked to write. With the largest value on top, and a share of 64 KiB for each
-/// of thousands of threads, an epoch's record stays below the 4 GiB that it can be.
+/// The most bytes that open epochs may be asked to write. Together with the largest value, and 64 KiB for each of
+/// thousands of threads, the record of an epoch stays below its limit of 4 GiB.
 const MOST_DIRTY: u64 = 1 << 30;
 
-/// When epochs end by themselves. Whoever waits for one is never kept until then.
+/// How often epochs end without a request. A thread that waits for an epoch never waits for the interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Nanoseconds between ends; zero: only when somebody waits.
+    /// The time between ends; `None`: only on request.
     interval: Option<Duration>,
 }
 
 impl Pace {
-    /// An end at every interval.
+    /// An epoch ends at each interval.
     pub const fn every(interval: Duration) -> Self {
         Pace { interval: Some(interval) }
     }
 
-    /// An end whenever somebody waits for one.
+    /// An epoch ends only when a thread waits for it.
     pub const WHEN_ASKED: Pace = Pace { interval: None };
 
     pub(crate) fn interval(self) -> Option<Duration> {
@@ -60,18 +60,18 @@ pub(super) struct Journal {
     pub(super) superblock_file: Box<dyn VfsFile>,
     /// The epoch of the last record.
     pub(super) epoch: Epoch,
-    /// The epoch of the last record of the half that a checkpoint is to make needless.
+    /// The epoch of the last record of the half that the next checkpoint releases.
     pub(super) until: Epoch,
     /// Bytes of records in that half.
     pub(super) given_up: u64,
-    /// Bytes of the pages that they touch.
+    /// Bytes of the pages that these records touch.
     pub(super) to_write: u64,
     /// Pages that the records of the half being written touch.
     pub(super) touched: Touched,
 }
 
 impl Journal {
-    /// Goes on in the other half; what the one before holds is the next checkpoint's.
+    /// Switches to the other half; the next checkpoint covers what the previous half holds.
     pub(super) fn switch(&mut self) -> Result<()> {
         let held = self.log.used_bytes();
         self.log.switch()?;
@@ -80,20 +80,20 @@ impl Journal {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 pub(super) struct Shared {
     storage: Arc<Storage<Journaled>>,
     journal: Mutex<Journal>,
     checkpointed: Condvar,
     wakeup: Arc<Wakeup>,
-    /// Asks for a checkpoint.
+    /// Requests a checkpoint.
     checkpoint_request: Wakeup,
     pace: Pace,
     per_epoch: bool,
     stop: AtomicBool,
     /// The first failure of the session.
     failed: Mutex<Option<MediumError>>,
-    /// Why the checkpoint under way could not be finished yet, though nothing is in doubt: want of space.
+    /// Why the checkpoint in progress waits, although no data is in doubt: there is no space.
     postponed: Mutex<Option<MediumError>>,
 }
 
@@ -118,22 +118,22 @@ impl Shared {
         self.journal.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Asks for a checkpoint.
+    /// Requests a checkpoint.
     pub(super) fn request_checkpoint(&self) {
         self.checkpoint_request.notify();
     }
 
-    /// Until somebody asks for a checkpoint, or for so long.
+    /// Waits for a request of a checkpoint, for at most the given time.
     pub(super) fn wait_for_request(&self, at_most: Duration) {
         self.checkpoint_request.wait(at_most);
     }
 
-    /// Whether the threads are to end.
+    /// Whether the threads are to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Bytes of leaves and records in use: what the log's size is measured against.
+    /// Bytes of leaves and records in use: the size of the log is measured against this.
     pub(super) fn data_bytes(&self) -> u64 {
         let space = &self.storage.space;
         let blocks = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
@@ -145,14 +145,14 @@ impl Shared {
         self.checkpointed.notify_all();
     }
 
-    /// The checkpoint under way is to be gone on with when there is space.
+    /// Postpones the checkpoint in progress until there is space.
     pub(super) fn postpone(&self, why: MediumError) {
         ::log::warn!("holm: {}: {why}; a checkpoint waits for space", self.storage.medium.dir.display());
         *self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(why);
         self.checkpointed.notify_all();
     }
 
-    /// Why the checkpoint under way waits for space, if it does.
+    /// Why the checkpoint in progress waits for space, if it does.
     pub(super) fn postponed(&self) -> Option<MediumError> {
         self.postponed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -167,14 +167,15 @@ impl Shared {
         failed.as_ref().map_or(Ok(()), |error| Err(error.clone()))
     }
 
-    /// Nothing more is acknowledged, but nothing is in doubt: what the log holds is whole, and the image is as visible.
+    /// Stops acknowledging, without doubt about the data: what the log holds is complete, and the image holds what
+    /// readers see.
     pub(super) fn give_up(&self, error: &MediumError) {
         ::log::error!("holm: {}: {error}; the last epoch is not logged", self.storage.medium.dir.display());
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
         self.storage.clock.poison(error);
     }
 
-    /// Nothing more is acknowledged, and the next open is told.
+    /// Stops acknowledging, and marks the database for the next open.
     pub(super) fn fail(&self, error: &MediumError) {
         ::log::error!("holm: {}: {error}; nothing more is accepted", self.storage.medium.dir.display());
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert_with(|| error.clone());
@@ -193,21 +194,21 @@ impl Shared {
     }
 }
 
-/// Runs the threads of one database. Dropping it stops them after a last epoch, without a checkpoint; closing it leaves
-/// the database clean.
+/// Runs the threads of one database. Dropping it stops them after a last epoch, without a checkpoint; closing it
+/// leaves the database clean.
 pub struct Background {
-    /// Nothing, for a database that is only looked at.
+    /// `None` for a database that is opened to read only.
     shared: Option<Arc<Shared>>,
-    /// Held for its lock.
+    /// Kept for its lock.
     _lock: Option<OpenedState>,
     group_commit: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     closed: bool,
-    /// The process that opened the database. A forked child has none of the threads, and may write nothing.
+    /// The process that opened the database. A forked child has none of the threads, and must not write anything.
     process: u32,
 }
 
-/// What [`Opened`] leaves for the background threads once its medium has gone into a storage.
+/// What [`Opened`] leaves for the background threads once its medium is part of a storage.
 pub struct OpenedState {
     superblock: Superblock,
     file: Box<dyn VfsFile>,
@@ -219,11 +220,11 @@ pub struct OpenedState {
 }
 
 impl OpenedState {
-    /// Before the first store into a database that had been closed: clears the clean mark, durably. A clean mark over a
-    /// changed image would be believed.
+    /// Clears the clean mark durably, before the first store into a database that had been closed. Otherwise a crash
+    /// leaves a clean mark over a changed image, and recovery believes it.
     ///
     /// # Errors
-    /// The superblock's and the log's; if it is the log that cannot be opened, the mark is still there.
+    /// Those of the superblock and of the log; if the log cannot be opened, the mark is still there.
     pub fn clear_clean_mark(&mut self, medium: &Journaled) -> Result<()> {
         if self.clean && self.begun.is_none() {
             let (epoch, start) = (self.superblock.epoch, self.superblock.log_start);
@@ -232,7 +233,8 @@ impl OpenedState {
         Ok(())
     }
 
-    /// Opens the log, and notes by whom and on what the database is used, from which epoch and place in the log on.
+    /// Opens the log, and writes to the superblock which boot and files this session uses, and the epoch and log
+    /// position at which it begins.
     fn begin_session(&mut self, medium: &Journaled, epoch: Epoch, start: LogStart) -> Result<()> {
         let superblock = &mut self.superblock;
         superblock.state = State::Dirty;
@@ -242,21 +244,21 @@ impl OpenedState {
         superblock.leaves_sum = 0;
         (superblock.epoch, superblock.log_start) = (epoch, start);
         [superblock.leaves, superblock.records] = medium.identities()?;
-        // Before anything is written: without its log a closed database stays closed.
+        // Before anything is written: without its log, a closed database stays closed.
         let log = Log::open(&*medium.vfs, &medium.dir, superblock.uuid, start, self.log)?;
         superblock.write(&*self.file, &superblock_path(&medium.dir))?;
         self.begun = Some(log);
         Ok(())
     }
 
-    /// What lies behind the log's last record, judged by the first and the last epoch behind it in which leaves were
-    /// found to have changed.
+    /// Classifies what lies behind the last record of the log, given the first and the last epoch after it in which
+    /// leaves have changed.
     pub fn judge_tail(&self, tail: &Tail, changes: (Epoch, Epoch)) -> Tail {
         tail.judged(self.next, changes)
     }
 
-    /// After a sync that failed: marks the database if it can, for the kernel reports that once and calls the pages
-    /// clean thereafter. A private image's files are written anew by every recovery.
+    /// After a failed sync: marks the database if possible, since the kernel reports the failure once and marks the
+    /// pages clean afterwards. The files of a private image are rewritten by every recovery.
     fn doubt(&mut self, medium: &Journaled, error: &MediumError) {
         let path = superblock_path(&medium.dir);
         if medium.kind == ImageKind::Private || self.superblock.state == State::Poisoned {
@@ -269,11 +271,11 @@ impl OpenedState {
         }
     }
 
-    /// Marks the database, durably: what the page cache kept is not what was stored. The next open cuts history at the
+    /// Marks the database durably: what the page cache kept is not what was stored. The next open cuts history at the
     /// last synced epoch.
     ///
     /// # Errors
-    /// The superblock file's.
+    /// Those of the superblock file.
     pub fn mark_poisoned(mut self, dir: &Path) -> Result<()> {
         self.superblock.state = State::Poisoned;
         self.superblock.write(&*self.file, &superblock_path(dir))
@@ -281,7 +283,7 @@ impl OpenedState {
 }
 
 impl Opened {
-    /// The medium, and what the background threads will want.
+    /// The medium, and the state that the background threads need.
     pub fn into_parts(self) -> (Journaled, OpenedState) {
         let clean = matches!(self.recovery.found, super::Found::Clean | super::Found::New);
         let Opened { superblock, superblock_file: file, log, next, .. } = self;
@@ -290,12 +292,12 @@ impl Opened {
 }
 
 impl Background {
-    /// Finishes opening, once leaves are recovered: makes all that was found durable in the data files, says so in the
-    /// superblock, unless [`OpenedState::clear_clean_mark`] has said all there is to say, and starts the threads.
-    /// `until`: the last epoch that is in the image.
+    /// Finishes opening, once leaves are recovered: makes all that was found durable in the data files and starts the
+    /// threads. It also updates the superblock, unless [`OpenedState::clear_clean_mark`] has already done so. `until`
+    /// is the last epoch that is in the image.
     ///
     /// # Errors
-    /// The files'; the database is then as it was.
+    /// Those of the files; the database is then as it was.
     pub fn start(
         storage: Arc<Storage<Journaled>>,
         mut opened_state: OpenedState,
@@ -305,7 +307,8 @@ impl Background {
     ) -> Result<Background> {
         let medium = &storage.medium;
         if !opened_state.clean {
-            // What recovery restored, kept and scrubbed, before the log that could restore it again is given up.
+            // What recovery restored, kept and scrubbed becomes durable before the log that could restore it again is
+            // released.
             if let Err(error) = medium.sync_recovered() {
                 opened_state.doubt(medium, &error);
                 return Err(error);
@@ -349,7 +352,8 @@ impl Background {
         let spawn = |name: &'static str, work: fn(&Shared)| {
             let shared = shared.clone();
             let thread = thread::Builder::new().name(name.into()).spawn(move || {
-                // Nobody looks at how it ends before the database is closed; who waits for it must be told before.
+                // No thread joins this one before the database is closed; threads that wait for it must get the error
+                // before that.
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&shared))) {
                     shared.fail(&MediumError::died(name, &*panic));
                 }
@@ -362,7 +366,7 @@ impl Background {
         Ok(Background { shared: Some(shared), _lock: None, group_commit, others, closed: false, process })
     }
 
-    /// Keeps nothing but the lock of a database that is only looked at.
+    /// Keeps only the lock of a database that is opened to read only.
     pub fn read_only(opened_state: OpenedState) -> Background {
         let process = std::process::id();
         Background {
@@ -375,7 +379,7 @@ impl Background {
         }
     }
 
-    /// What the background threads have done so far.
+    /// The counters since open.
     pub fn counters(&self) -> Option<&JournalCounters> {
         self.shared.as_ref().map(|shared| shared.counters())
     }
@@ -407,12 +411,11 @@ impl Background {
         }
     }
 
-    /// Ends the last epoch, brings everything into the data files, and leaves the clean mark. Files keep their lock,
-    /// and their length, until `Background` is dropped: readers may still look at the image. A second call does
-    /// nothing.
+    /// Ends the last epoch, brings everything into the data files, and writes the clean mark. Files keep their lock
+    /// and their length until this is dropped: readers may still use the image. A second call does nothing.
     ///
     /// # Errors
-    /// The first failure of the session, or of closing itself; of a second call the same.
+    /// The first failure of the session, or of closing itself; a second call returns the same error.
     pub fn close(&mut self) -> Result<()> {
         if self.process != std::process::id() {
             return Ok(());
@@ -433,10 +436,10 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// Nobody reads the image any more: what was preallocated and never used is given back, and the lock with it.
+    /// No thread reads the image any more: this releases unused preallocated space, and the lock.
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The parent goes on with its files, and its threads are not here to be joined.
+            // The parent keeps using its files, and its threads do not exist here to be joined.
             std::mem::forget((self.shared.take(), self.group_commit.take(), self.others.drain(..).collect::<Vec<_>>()));
             return;
         }
@@ -459,7 +462,7 @@ fn preallocate(shared: &Shared) {
         shared.wakeup.wait(PREALLOCATE_INTERVAL);
         let medium = &shared.storage.medium;
         if let Err(error) = medium.preallocate().and_then(|()| medium.write_behind()) {
-            // Not fatal: the writer who needs the room gets the error, and what is there stays usable.
+            // Not fatal: the writer that needs the space gets the error, and existing data stays usable.
             ::log::warn!("holm: {}: {error}", shared.storage.medium.dir.display());
         }
     }

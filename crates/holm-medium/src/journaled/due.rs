@@ -1,9 +1,9 @@
 //! The thread that takes checkpoints: when one is due, and how large the log may stay.
 //!
-//! While much is written a checkpoint is due whenever the log holds a share of the data, so log and data grow together
-//! and recovery reads a share of the data at most. Once nothing has been written for a second the log is emptied, and
-//! both halves are cut to a size that a small share of the data takes. Growing them again costs writing zeros, so
-//! nothing is cut while writers are at work but what the last checkpoint found far too large.
+//! During writes a checkpoint is due whenever the log holds a certain share of the data. Log and data thus grow
+//! together, and recovery reads at most a share of the data. Once nothing has been written for a second the log is
+//! emptied, and both halves are cut to a small share of the data. Growing them again costs writing zeros. While
+//! writers are active, nothing is therefore cut except what the last checkpoint found far too large.
 
 use super::background::{Journal, Shared};
 use super::checkpoint;
@@ -12,30 +12,30 @@ use crate::superblock::State;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long at most a change waits for a checkpoint.
+/// The longest time that a change waits for a checkpoint.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
-/// How often the checkpointer looks around even if nobody asks.
+/// How often the checkpoint thread checks without a request.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// After so long without a record nobody is writing.
+/// Without a record for this long, no thread is writing.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// A log that holds less asks for no checkpoint, however little data there is.
+/// A log that holds less needs no checkpoint, however little data there is.
 const LITTLE: u64 = 16 << 20;
 
-/// The share of the data that the log may hold before a checkpoint is due. Each checkpoint makes every large page fault
-/// once more, and what the log holds is read after a kill.
+/// The share of the data that the log may hold before a checkpoint is due, as a divisor. Each checkpoint makes every
+/// large page fault once more, and recovery from a killed process reads what the log holds.
 const SHARE: u64 = 2;
 
-/// The share of the data that a half keeps as its size while nobody writes.
+/// The share of the data that a half keeps as its size while no thread writes, as a divisor.
 const KEPT_SHARE: u64 = 256;
 
-/// What the checkpointer has seen.
+/// What the checkpoint thread has observed.
 struct CheckpointPolicy {
-    /// When the last checkpoint ended, and how many records there were when it began.
+    /// When the last checkpoint ended, and the number of records when it began.
     checkpoint: (Instant, u64),
-    /// When the last record was seen to have come, and how many there were.
+    /// When the last record was observed, and the number of records then.
     record: (Instant, u64),
 }
 
@@ -73,7 +73,7 @@ impl CheckpointPolicy {
             self.checkpoint = (Instant::now(), records);
         }
         if quiet && too_large {
-            // Nothing to a half in which a record has come to lie meanwhile; then it is not quiet any more.
+            // This does not cut a half that has received a record meanwhile; then writers are active again.
             shared.journal().log.trim(keep)?;
         }
         Ok(())
@@ -85,7 +85,7 @@ pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
     (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 4 * 3)
 }
 
-/// The size of a half while nobody writes.
+/// The size of a half, in bytes, while no thread writes.
 pub(super) fn kept(shared: &Shared, journal: &Journal) -> u64 {
     (shared.data_bytes() / KEPT_SHARE).clamp(journal.log.initial(), journal.log.maximum())
 }

@@ -1,7 +1,9 @@
-//! The thread that ends epochs: advances the clock, copies what the ended epoch dirtied, writes one record, publishes.
+//! The group-commit thread: advances the clock, copies what the ended epoch dirtied, writes one record, publishes the
+//! epoch.
 //!
-//! Writers go on meanwhile. A line copied here may already hold stores of the next epoch; a design that is durable per
-//! epoch keeps versions, so they do no harm, and for the others the writers are stopped while lines are copied.
+//! Writers continue meanwhile. A line copied here may already hold stores of the next epoch. A design that persists
+//! per epoch keeps versions, so these stores do no harm. For other designs the writers are stopped while lines are
+//! copied.
 
 use super::background::{Journal, Shared};
 use super::due;
@@ -14,13 +16,13 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// A record's buffer that is no larger is never given back.
+/// A record buffer of at most this many bytes is always kept.
 const SMALL_BUFFER: u64 = 256 << 10;
 
-/// Ends epochs until the clock is stopped; the last one after that.
+/// Ends epochs until the clock is stopped, and one last epoch after that.
 pub(super) fn run(shared: &Shared) {
     let mut epoch_record = EpochRecord::new();
-    // About the greatest length of late; each record makes it forget a sixteenth.
+    // About the greatest recent length; it decays by a sixteenth with each record.
     let mut usual = 0;
     let mut last = Instant::now();
     loop {
@@ -37,7 +39,7 @@ pub(super) fn run(shared: &Shared) {
         }
         usual = epoch_record.padded_len().max(usual - usual / 16);
         if epoch_record.memory() > SMALL_BUFFER.max(4 * usual) {
-            // One large value, or a load that is over, must not keep its memory for ever.
+            // One large value, or a load that is over, must not keep its memory forever.
             epoch_record = EpochRecord::new();
         }
         if stopped {
@@ -46,7 +48,7 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-/// One epoch's end.
+/// Ends one epoch.
 fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord, last: bool) -> Result<()> {
     let clock = &shared.storage().clock;
     let started = Instant::now();
@@ -66,8 +68,8 @@ fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord, last: bool) -> Res
         ended
     };
     if let Some(error) = clock.poisoned() {
-        // Whoever failed was waited for: a batch that was cut short is part of this epoch. Logged, it would be found
-        // half done after a power cut.
+        // The end of the epoch has waited for the operation that failed, so an interrupted batch belongs to this
+        // epoch. If the epoch were logged, recovery from a power cut would find the batch half done.
         return Err(error.clone());
     }
     if !epoch_record.is_empty() {
@@ -78,7 +80,8 @@ fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord, last: bool) -> Res
         shared.counters().log_bytes.fetch_add(epoch_record.padded_len(), Relaxed);
         shared.counters().largest_log_record.fetch_max(epoch_record.padded_len(), Relaxed);
     }
-    // After the record is durable: published first, a power cut could take back what a waiter has acknowledged.
+    // After the record is durable: if the epoch were published first, a power cut could undo what a waiter has
+    // acknowledged.
     clock.publish(ended);
     Ok(())
 }
@@ -91,16 +94,16 @@ fn collect(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) {
     });
 }
 
-/// After an error that an epoch's record has met.
+/// Handles an error in writing the record of an epoch.
 fn end(shared: &Shared, epoch_record: &EpochRecord, error: &MediumError) {
     let mut journal = shared.journal();
     let ended = shared.storage().clock.is_stopped() && shared.refuse_if_failed().is_ok();
-    // A batch was cut short: files and log are as they should be, and whoever opens next does the rest of it.
+    // A batch was interrupted: files and log are consistent, and the next open completes the batch.
     let interrupted = shared.storage().clock.poisoned().is_some() && shared.refuse_if_failed().is_ok();
     let doubtful = !(error.is_no_space() && ended || interrupted) || journal.log.is_poisoned();
     if !doubtful && !interrupted && shared.storage().medium.kind == ImageKind::Shared {
-        // Nobody writes any more, and the data files are about to be synced whole: closing needs no record of what they
-        // hold. Whoever waited for this epoch has been told that it was not durable.
+        // No operation writes any more, and the data files are about to be synced as a whole: closing needs no record
+        // of what they hold. Threads that waited for this epoch have received the error.
         ::log::warn!("holm: {}: {error}; closing without the log", shared.storage().medium.dir.display());
         journal.epoch = epoch_record.epoch();
         return;
@@ -109,7 +112,7 @@ fn end(shared: &Shared, epoch_record: &EpochRecord, error: &MediumError) {
     if doubtful { shared.fail(error) } else { shared.give_up(error) }
 }
 
-/// Into the active half; when that is full, into the other one, once the checkpoint has let go of it.
+/// Appends to the active half; when that is full, to the other one, once the checkpoint has released it.
 fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
     let mut journal = shared.journal();
     let mut tried = Tried::default();
@@ -132,15 +135,15 @@ fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
     }
 }
 
-/// What has been done already to make room for a record. Each thing helps once or not at all.
+/// What has been tried already to make room for a record. Each step helps once or not at all.
 #[derive(Default)]
 struct Tried {
     switches: u32,
     trimmed: bool,
 }
 
-/// Does one thing that may let the log take a record of `bytes`, or waits for it. The record stays as it is and its
-/// epoch unpublished; meanwhile writers are throttled, and those who wait are told if nothing but space will help.
+/// Takes one step that may let the log take a record of `bytes` bytes, or waits for it. The record stays as it is and
+/// its epoch unpublished. Meanwhile writers are throttled, and waiters get an error if nothing but space will help.
 fn make_room<'a>(
     shared: &'a Shared,
     mut journal: MutexGuard<'a, Journal>,
@@ -150,14 +153,15 @@ fn make_room<'a>(
 ) -> Result<MutexGuard<'a, Journal>> {
     let postponed = shared.postponed();
     let is_free = !journal.log.is_other_needed();
-    // Into the other half, if the record fits; and if not, so that a checkpoint frees this one, which may be larger.
+    // Switch to the other half if the record fits. If it does not, switch so that a checkpoint releases this half,
+    // which may be larger.
     let helps = error.is_log_full() || journal.log.used_bytes() > 0 || bytes <= journal.log.spare_capacity();
     if is_free && tried.switches < 2 && helps {
         tried.switches += 1;
         journal.switch()?;
         shared.request_checkpoint();
     } else if is_free && !tried.trimmed {
-        // What the halves have beyond a page is on the disk that is full.
+        // What the halves have beyond a page is on the full disk.
         tried.trimmed = true;
         journal.log.trim(0)?;
     } else if !is_free && postponed.is_none() {

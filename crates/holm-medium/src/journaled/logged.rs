@@ -1,8 +1,8 @@
 //! What the log holds of the image since the last checkpoint: the last logged content of each logged line.
 //!
-//! After the death of a process this is what the page cache is held against. A record is immutable while a leaf leads
-//! to it, and its space is used again no earlier than two epochs after it was freed. So whatever the leaves led to at
-//! the end of the last logged epoch must lie in the image word for word as the log has it, whatever was stored since.
+//! After the death of a process, recovery compares the page cache with this. A record is immutable while a leaf refers
+//! to it, and its space is reused no earlier than two epochs after it was freed. What the leaves referred to at the
+//! end of the last logged epoch must therefore be in the image word for word as logged, whatever was stored since.
 //!
 //! Memory: while it is read, the log's lines and 16 bytes for each. Most lines of the image are as they were logged;
 //! [`Logged::compare`] drops these.
@@ -16,17 +16,18 @@ use crate::loc::LINE;
 /// Words of a line.
 const WORDS: u64 = LINE / 8;
 
-/// The last logged content of the lines that were logged since the last checkpoint, of those that differ in the image.
+/// The last logged content of those lines logged since the last checkpoint that differ in the image.
 #[derive(Default)]
 pub struct Logged {
     epoch: Epoch,
-    /// Lines of the image, by their locations divided by 64, in order, and where their contents lie in `contents`.
+    /// Lines of the image, by their locations divided by 64, in order, with the index of their content in `contents`.
     lines: Vec<(u64, usize)>,
     contents: Vec<[u64; 8]>,
 }
 
 impl Logged {
-    /// Adds a run of a record, whole lines, that belong at a byte location of the image. A later one replaces it.
+    /// Adds a run of whole lines from a log record; it belongs at a byte location of the image. A later run replaces
+    /// an earlier one.
     pub(super) fn push(&mut self, loc: u64, bytes: &[u8]) {
         for (index, line) in bytes.as_chunks::<{ LINE as usize }>().0.iter().enumerate() {
             self.lines.push((loc / LINE + index as u64, self.contents.len()));
@@ -35,11 +36,11 @@ impl Logged {
         }
     }
 
-    /// All records have been read; `epoch` is that of the last one, or of the checkpoint.
+    /// Ends reading. `epoch` is that of the last record, or of the checkpoint.
     pub(super) fn seal(&mut self, epoch: Epoch) {
         self.epoch = epoch;
         self.lines.sort_unstable();
-        // Of each line the last content, which a later record has.
+        // Keeps the last content of each line, which the latest record has.
         self.lines.reverse();
         self.lines.dedup_by_key(|line| line.0);
         self.lines.reverse();
@@ -63,7 +64,7 @@ impl Logged {
         self.contents = differing;
     }
 
-    /// The lines there are, by their locations divided by 64, in order.
+    /// The lines, by their locations divided by 64, in order.
     pub(super) fn lines(&self) -> impl Iterator<Item = u64> {
         self.lines.iter().map(|line| line.0)
     }
@@ -73,14 +74,14 @@ impl Logged {
         self.epoch
     }
 
-    /// A line by its location divided by 64, as it was last logged.
+    /// The last logged content of a line, given its location divided by 64.
     pub(super) fn line(&self, line: u64) -> Option<&[u64; 8]> {
         let at = self.lines.binary_search_by_key(&line, |line| line.0).ok()?;
         Some(&self.contents[self.lines[at].1])
     }
 
-    /// Whether so many words of the image at a byte location are as they were last logged, as far as they were logged.
-    /// What lies outside the image agrees with nothing that was logged there.
+    /// Whether `words` words of the image at a byte location are as they were last logged, as far as they were logged.
+    /// Words outside the image agree with nothing that was logged there.
     pub fn agrees(&self, image: &Image, loc: u64, words: u32) -> bool {
         let (first, end) = (loc / 8, loc / 8 + u64::from(words));
         let from = self.lines.partition_point(|(line, _)| (line + 1) * WORDS <= first);

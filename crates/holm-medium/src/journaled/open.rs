@@ -1,11 +1,13 @@
-//! What a crash has left, and what of it may be kept.
+//! Open and recovery: what a crash has left, and which of it may be kept.
 //!
-//! A clean mark: everything is in the data files. Otherwise, if only the process died, the page cache still holds all
-//! that was ever stored, and the tail that no record had reached is kept. An equal boot id alone proves nothing of the
-//! kind: a write-back that failed after the death loses pages in silence (reproduced). So the tail is kept only if
-//! boot, files and file system are the same, no session has marked the database poisoned, the files can still be
-//! synced, and the image agrees with what was logged since the last checkpoint (`settle.rs`, `logged.rs`). Otherwise
-//! history is cut at the last whole record, and every logged line is restored.
+//! With a clean mark, everything is in the data files. Otherwise, if only the process died, the page cache still holds
+//! all stores, and the tail that no record covers is kept. An equal boot id alone does not prove this: a write-back
+//! that failed after the death loses pages silently (reproduced).
+//!
+//! The tail is therefore kept only under five conditions. Boot, files and file system are the same. No session has
+//! marked the database poisoned. The files can still be synced. The image agrees with what was logged since the last
+//! checkpoint (`settle.rs`, `logged.rs`). Otherwise history is cut at the last whole record, and every logged line is
+//! restored.
 
 use super::logged::Logged;
 use super::reserve::reserve_area;
@@ -27,47 +29,47 @@ use std::sync::Arc;
 /// How a database on files is opened.
 #[derive(Clone, Debug)]
 pub struct JournaledOptions {
-    /// Make a database where there is none.
+    /// Create a database if there is none.
     pub create: bool,
-    /// The private image: memory, not a shared mapping.
+    /// Use a private image: memory instead of a shared mapping.
     pub private: bool,
-    /// Address space for the leaf area and the record area: the most that each may ever have.
+    /// Address space for the leaf area and the record area, in bytes: the most that each may ever have.
     pub reserve: [usize; 2],
-    /// Whether `reserve` is an upper bound that nobody has chosen. No area then reserves more than the size of its file
-    /// system, and less where the process has too little address space.
+    /// Whether `reserve` is an upper bound that no user has chosen. No area then reserves more than the size of its
+    /// file system, and less where the process has too little address space.
     pub adaptive: bool,
     /// Bytes of heap for the areas of files that cannot be mapped.
     pub heap: [usize; 2],
-    /// How the log is kept.
+    /// The options of the log.
     pub log: LogOptions,
-    /// Whether a leaf block agrees with what the log has of it.
+    /// Decides whether a leaf block agrees with what the log has of it.
     pub agrees: Agrees,
 }
 
-/// Of a leaf block: each line as it was last logged, if it was; all lines as they were found; and the last logged
-/// epoch. Whether the state at the end of that epoch is the same in both, as far as it was logged.
+/// Gets, for a leaf block, each line as it was last logged, if it was; all lines as they were found; and the last
+/// logged epoch. Returns whether both have the same state at the end of that epoch, as far as it was logged.
 pub type Agrees = fn(&[Option<[u64; 8]>], &[[u64; 8]], Epoch) -> bool;
 
-/// What was found at open, in words a user can read.
+/// What open found, in words that a user can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// Nothing: the database is new.
     New,
     /// A database that was closed.
     Clean,
-    /// The process had died; everything it had done is there.
+    /// The process had died; everything that it had done is there.
     Kept,
-    /// Cut at the last synced epoch, for the reason given.
+    /// History was cut at the last synced epoch, for the given reason.
     Cut {
         /// Why the unlogged tail, if there was one, could not be kept.
         why: String,
     },
 }
 
-/// How history stands after open.
+/// The state of history after open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recovery {
-    /// What was found.
+    /// What open found.
     pub found: Found,
     /// The epoch of the last whole record, or of the checkpoint.
     pub epoch: Epoch,
@@ -77,7 +79,7 @@ pub struct Recovery {
     pub bytes: u64,
     /// What lies behind the last whole record of the log.
     pub tail: Tail,
-    /// What is damaged and is not needed, in words. Opened for writing, the superblock has been mended.
+    /// Damage to data that is not needed, in words. Opening for writing has repaired the superblock.
     pub damaged: Vec<String>,
 }
 
@@ -87,22 +89,22 @@ pub enum Tail {
     /// No part of a record.
     #[default]
     Empty,
-    /// A record that is not whole. A crash leaves so the one that was being written, of whose epoch nothing had been
+    /// An incomplete record. A crash leaves this when the record was being written; nothing of its epoch had been
     /// acknowledged as durable. Damage to the last record looks the same.
     Torn {
         /// `log.0` or `log.1`.
         file: String,
-        /// Where the record begins, in bytes.
+        /// Offset of the record's beginning, in bytes.
         offset: u64,
-        /// Its epoch, as its header says.
+        /// Its epoch, according to its header.
         epoch: Epoch,
     },
-    /// Records were durable once and are damaged or missing now: leaves hold changes of epochs that began only once an
-    /// earlier one was durable, and the log does not have that one.
+    /// Records were durable once and are damaged or missing now. Leaves hold changes of epochs that began only once an
+    /// earlier epoch was durable, and the log does not have that earlier epoch.
     Damaged {
         /// `log.0` or `log.1`.
         file: String,
-        /// Where the first of these records began, in bytes.
+        /// Offset at which the first of these records began, in bytes.
         offset: u64,
         /// The first epoch that is missing.
         epoch: Epoch,
@@ -117,9 +119,9 @@ impl Tail {
         }
     }
 
-    /// The same, knowing the first epoch behind the log's last record in which a leaf changed, and the last such. An
-    /// epoch begins only once the one before the last is durable: of two that are not neighbours the first had its
-    /// record, which would have been at this position.
+    /// Classifies the tail, given the first and the last epoch after the log's last record in which a leaf changed. An
+    /// epoch begins only once the second epoch before it is durable. If the two epochs are not adjacent, the first one
+    /// therefore had its record, which would have been at this position.
     pub(super) fn judged(&self, at: Position, (first, last): (Epoch, Epoch)) -> Tail {
         let (offset, epoch) = match self {
             Tail::Torn { offset, epoch, .. } => (*offset, (*epoch).min(first)),
@@ -144,15 +146,15 @@ impl Recovery {
 pub struct Opened {
     /// The medium.
     pub medium: Journaled,
-    /// What was found.
+    /// What open found.
     pub recovery: Recovery,
     pub(crate) superblock: Superblock,
     pub(crate) superblock_file: Box<dyn VfsFile>,
     pub(crate) log: LogOptions,
-    /// Where the log goes on, once what was found is durable in the data files.
+    /// Where the log continues, once what was found is durable in the data files.
     pub(crate) next: Position,
-    /// What was logged since the last checkpoint, if the tail was kept: records must be as they are there, for no epoch
-    /// is written on them.
+    /// What was logged since the last checkpoint, if the tail was kept. Records must agree with it, since they carry
+    /// no epoch of their own.
     pub logged: Option<Logged>,
 }
 
@@ -162,13 +164,13 @@ impl Opened {
         matches!(self.recovery.found, Found::Cut { .. })
     }
 
-    /// What the files say of the database.
+    /// The superblock of the database.
     pub fn superblock(&self) -> &Superblock {
         &self.superblock
     }
 }
 
-/// Opens a database in a folder, or makes it.
+/// Opens the database in a folder, or creates it.
 ///
 /// # Errors
 /// Every variant of [`MediumError`] that its documentation promises for a folder that is locked, foreign, damaged, of
@@ -195,7 +197,7 @@ pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journa
     Ok(opened)
 }
 
-/// Makes a database; `None` if somebody else has made one by now.
+/// Creates a database; `None` if another process has created one meanwhile.
 fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &JournaledOptions) -> Result<Option<Opened>> {
     if !options.create {
         refuse_orphans(&*vfs, dir)?;
@@ -210,7 +212,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     if let Some(found) = stranger {
         return Err(MediumError::Foreign { path: dir.into(), found, expected: "an empty folder or a database".into() });
     }
-    // Before any other file is touched: of several who make one, one goes on.
+    // Before any other file is touched: of several processes that create a database, one continues.
     let Some(superblock_file) = reserve(&*vfs, dir)? else { return Ok(None) };
     refuse_orphans(&*vfs, dir)?;
     let files = [open_area(&*vfs, dir, Area::Leaves, How::CREATE)?, open_area(&*vfs, dir, Area::Records, How::CREATE)?];
@@ -223,7 +225,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
         uuid,
         geometry: geometry.clone(),
         boot_generation: 0,
-        // Not clean: the store has still to make what every database has, and whoever only looks would miss it.
+        // Not clean: the store has yet to create what every database has, and a read-only open would miss it.
         state: State::Dirty,
         boot_id: vfs.boot_id(),
         leaves: identity(dir, &files, Area::Leaves)?,
@@ -237,7 +239,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     };
     superblock.create(&*vfs, dir, &*superblock_file)?;
     if let Some(parent) = dir.parent().filter(|parent| is_new && !parent.as_os_str().is_empty()) {
-        // The folder's own name: without it a power cut may lose the database and every sync ever acknowledged.
+        // The folder's own name: without this sync, a power cut may lose the database and every acknowledged sync.
         vfs.sync_dir(parent).map_err(making)?;
     }
     let image = Arc::new(map(dir, &files, kind, options, None)?);
@@ -247,7 +249,7 @@ fn create(vfs: Arc<dyn Vfs>, dir: &Path, geometry: &Geometry, options: &Journale
     Ok(Some(Opened { medium, recovery, superblock, superblock_file, log: options.log, next, logged: None }))
 }
 
-/// Opens a cleanly closed database to look at. Any number of readers may, and no writer meanwhile.
+/// Opens a cleanly closed database to read only. Any number of readers may have it open, without a writer.
 ///
 /// # Errors
 /// `NotClean`, if it was not closed; otherwise as [`open`].
@@ -266,7 +268,7 @@ pub fn open_read_only(
     }
     let files = [open_area(&*vfs, dir, Area::Leaves, How::READ)?, open_area(&*vfs, dir, Area::Records, How::READ)?];
     refuse_shortened(dir, &superblock, &files)?;
-    // Nothing in the log is needed, but whoever opens to write will want its files; and what can still be read of
+    // Nothing in the log is needed, but the next open for writing needs its files. And what can still be read of
     // damaged leaves is worth having.
     let faults = [check_halves(&*vfs, dir).err(), refuse_changed(dir, &superblock, &files).err()];
     let faults = faults.into_iter().flatten().map(|error| error.to_string());
@@ -287,8 +289,8 @@ fn identity(dir: &Path, files: &[Box<dyn VfsFile>; 2], area: Area) -> Result<Ide
     files[area as usize].identity().map_err(|error| MediumError::io("asking about", &area_path(dir, area), error))
 }
 
-/// Leaves that a shortened file lacks would be missed by nobody. What is noted is durable, and files only grow while
-/// they are in use.
+/// Without this check, nothing would detect the loss of leaves that a shortened file lacks. The noted lengths are
+/// durable, and files only grow while they are in use.
 fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
     for ((file, area), expected) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
         let path = area_path(dir, area);
@@ -306,8 +308,8 @@ fn refuse_shortened(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFil
     Ok(())
 }
 
-/// Leaves carry no checksum of their own; of a closed database there is one over all of them. O(bytes of leaves), which
-/// will be read anyway.
+/// Leaves have no checksum of their own; a closed database has one over all of them. O(bytes of leaves), which are
+/// read anyway.
 fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
     if superblock.state != State::Clean {
         return Ok(());
@@ -321,8 +323,8 @@ fn refuse_changed(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>
     Err(MediumError::Corrupt { path, offset: 0, what: "the leaves' checksum", found, expected })
 }
 
-/// Before the files are mapped to be written: what lies behind the end of a closed database is nothing, and would be
-/// leaves; and a hole, as a copy may have, is a full disk that nobody would find before a store does.
+/// Runs before the files are mapped for writing. Bytes beyond the end of a closed database mean nothing, and would be
+/// taken for leaves. A hole, as a copy may have, is a full disk that only a store would find, as a fault.
 fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -> Result<()> {
     for ((file, area), noted) in files.iter().zip(Area::ALL).zip(superblock.lengths) {
         let path = area_path(dir, area);
@@ -339,7 +341,7 @@ fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -
     Ok(())
 }
 
-/// CRC32C of the first `len` bytes of the leaves, when nobody changes them.
+/// CRC32C of the first `len` bytes of the leaves, while no thread changes them.
 pub(super) fn sum_leaves(dir: &Path, files: &[Box<dyn VfsFile>; 2], len: u64) -> Result<u32> {
     let path = area_path(dir, Area::Leaves);
     checksum(&*files[Area::Leaves as usize], len).map_err(|error| MediumError::io("reading", &path, error))
@@ -359,7 +361,7 @@ fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
     Ok(sum)
 }
 
-/// Maps the files, or reads them into memory. `looked_at`: so many bytes of leaves, to read alone.
+/// Maps the files, or reads them into memory. `looked_at` is given to read only: the bytes of leaves.
 fn map(
     dir: &Path,
     files: &[Box<dyn VfsFile>; 2],
@@ -409,7 +411,7 @@ fn load(file: &dyn VfsFile, image: &Image, area: Area, len: u64) -> std::io::Res
     Ok(())
 }
 
-/// Bytes into the image, before anybody else can see it.
+/// Stores bytes into the image, before any other thread can see it.
 pub(super) fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
     let words = image.words(loc, bytes.len() / 8);
     for (word, bytes) in words.into_iter().flatten().zip(bytes.as_chunks::<8>().0) {
@@ -418,7 +420,7 @@ pub(super) fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
     words.is_some()
 }
 
-/// Why an unlogged tail cannot be kept, as far as can be told without the log.
+/// Why an unlogged tail cannot be kept, as far as this can be known without the log.
 fn doubts(
     vfs: &dyn Vfs,
     dir: &Path,

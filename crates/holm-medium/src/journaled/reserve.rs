@@ -1,21 +1,21 @@
 //! How much address space an area reserves.
 //!
-//! A chosen capacity is reserved or refused. Otherwise an area reserves what its file could ever become, and less where
-//! one process opens many databases: a reservation leaves as much again to everything else that the process maps, so
-//! that no database takes the last of it.
+//! A chosen capacity is reserved or refused. Otherwise an area reserves the most that its file could ever become, and
+//! less where one process opens many databases. A reservation leaves as much address space again for the rest of the
+//! process, so that no database takes the last of it.
 
 use crate::error::{MediumError, Result};
 use crate::region::{Backing, Region};
 use crate::vfs::VfsFile;
 use std::path::Path;
 
-/// The least address space that an area gets where no capacity was chosen.
+/// The least address space that an area gets if no capacity was chosen, in bytes.
 const LEAST: usize = 1 << 30;
 
-/// And the least in terms of what the area holds when it is opened.
+/// The same, as a multiple of what the area holds when it is opened.
 const LEAST_GROWTH: usize = 4;
 
-/// Address space for an area of `len` bytes: `wanted` bytes, or up to that many where nobody has chosen the number.
+/// Address space for an area of `len` bytes: `wanted` bytes, or up to that many if no user has chosen the number.
 pub(super) fn reserve_area(
     file: &dyn VfsFile,
     path: &Path,
@@ -32,7 +32,7 @@ pub(super) fn reserve_area(
     Region::reserve_up_to(most, least, backing).map_err(|error| refused(path, least, &error))
 }
 
-/// A file does not outgrow its file system, unless that grows meanwhile: hence rounded up.
+/// A file does not outgrow its file system, unless the file system itself grows: hence the rounding up.
 fn most_of(file_system: u64, wanted: usize, len: usize) -> usize {
     let size = usize::try_from(file_system).ok().and_then(usize::checked_next_power_of_two);
     size.map_or(wanted, |size| wanted.min(size.max(LEAST))).max(len)
@@ -57,7 +57,7 @@ mod tests {
         assert_eq!(most_of(300 << 40, 1 << 40, 0), 1 << 40);
         assert_eq!(most_of(1 << 20, 1 << 40, 0), LEAST);
         assert_eq!(most_of(u64::MAX, 1 << 40, 0), 1 << 40);
-        // What is there is there, whatever the file system says of itself.
+        // Existing data counts, whatever size the file system reports.
         assert_eq!(most_of(1 << 20, 1 << 40, 3 << 30), 3 << 30);
     }
 

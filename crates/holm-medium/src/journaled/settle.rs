@@ -1,9 +1,10 @@
-//! What of a database that was not closed is kept, and what is put back from the log.
+//! What of a database that was not closed is kept, and what is restored from the log.
 //!
-//! An equal boot id alone proves nothing: a write-back that failed after the death of the process takes pages back in
-//! time, and who else has the file open may have been told in our place. So before anything is believed, every logged
-//! line is written to its file again, which makes its page one that a sync must write; both files are synced; and then
-//! the image is held against the log. What disagrees, or cannot be synced, is marked, durably, and history is cut.
+//! An equal boot id alone proves nothing. A write-back that failed after the death of the process reverts pages to an
+//! older state, and another process that has the file open may have received the error in our place. Before anything
+//! is believed, recovery therefore writes every logged line to its file again, which makes its page one that a sync
+//! must write. It syncs both files and compares the image with the log. If they disagree, or a file cannot be synced,
+//! recovery marks the database durably and cuts history.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,7 @@ struct Doubt {
     marked: bool,
 }
 
-/// Syncs the files, replays the log where it must be, and says what is there now.
+/// Syncs the files, replays the log if it must, and returns what is there now.
 pub(super) fn settle(
     medium: Journaled,
     mut superblock: Superblock,
@@ -39,7 +40,7 @@ pub(super) fn settle(
     }
     let kept = match doubt {
         Some(why) => {
-            // What the kernel has still to report of both files, it reports now, and not when all is restored.
+            // The kernel reports pending errors of both files now, rather than after everything is restored.
             if let Err(error) = medium.sync_data() {
                 ::log::warn!("holm: {error}; what was logged is restored");
             }
@@ -52,7 +53,7 @@ pub(super) fn settle(
         Err(doubt) => {
             if !doubt.marked {
                 superblock.state = State::Poisoned;
-                // Durable before anything else, for the kernel will not say it again.
+                // Durable before anything else, since the kernel does not report the error again.
                 superblock.write(&*superblock_file, &superblock_path(&medium.dir))?;
             }
             (restore(&medium, &superblock)?, Found::Cut { why: doubt.why }, None)
@@ -80,11 +81,11 @@ fn keep(
     })?;
     logged.seal(replayed.last_epoch.unwrap_or(superblock.epoch));
     let mut pages = Touched::default();
-    // The intents of batches lie in the first one, and are never logged.
+    // The intents of batches lie in the first page, and are never logged.
     pages.mark(Area::Leaves.at(0), PAGE);
     logged.lines().for_each(|line| pages.mark(line * LINE, LINE));
     match medium.rewrite(&pages).and_then(|()| medium.sync_data()) {
-        // Nothing is in doubt: with room the next open goes on here.
+        // No data is in doubt: once there is space, the next open continues from here.
         Err(error) if error.is_no_space() => return Err(error),
         Err(error) => {
             let why = format!("the data files could not be synced: {error}");
@@ -99,7 +100,7 @@ fn keep(
     })
 }
 
-/// A leaf block that is not what the log says of it, in words, if there is one.
+/// A leaf block that disagrees with the log, described in words, if there is one.
 fn disagreement(
     medium: &Journaled,
     superblock: &Superblock,
@@ -112,7 +113,7 @@ fn disagreement(
     let mut last = 0;
     for number in logged.lines().take_while(|line| parts(line * LINE).0 == Area::Leaves).map(|line| line * LINE / block)
     {
-        // Block 0 is the storage's own; a block with several lines is looked at once.
+        // Block 0 is the header of the storage; a block with several lines is checked once.
         if number == last {
             continue;
         }
@@ -131,12 +132,12 @@ fn disagreement(
     None
 }
 
-/// Reads the log and puts back every logged line as its last record has it.
+/// Reads the log and restores every logged line to its last record.
 fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
     let mut pages = Touched::default();
     let replayed = replay(&*medium.vfs, &medium.dir, &superblock.uuid, superblock.log_start, |_, loc, bytes| {
         let (area, offset) = parts(loc);
-        // The file's length may not have survived; the log says how long it was.
+        // The length of the file may not have survived; the log shows how long it was.
         if medium.image.words(loc, bytes.len() / 8).is_none() {
             medium.grow_to(area, offset + bytes.len() as u64)?;
         }
@@ -154,16 +155,17 @@ fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
     })?;
     let mapped = Area::ALL.iter().all(|area| medium.files[*area as usize].fd().is_some());
     if medium.kind == ImageKind::Shared && !mapped {
-        // A store through a mapping makes its page one to be written, whatever it held. Here nothing else does.
+        // A store through a mapping makes its page one that a sync must write, whatever it held. Here only this call
+        // does.
         medium.rewrite(&pages)?;
     }
     Ok(replayed)
 }
 
 impl Journaled {
-    /// Writes pages of the image to their files, as they are, so that the next sync must write them: of a page whose
-    /// write-back has failed the kernel says that it is clean. Not by a store through the mapping, where want of space
-    /// is a fault and not an error.
+    /// Writes pages of the image to their files, unchanged, so that the next sync must write them: the kernel marks a
+    /// page clean whose write-back has failed. Not by a store through the mapping, where a lack of space is a fault
+    /// instead of an error.
     pub(super) fn rewrite(&self, pages: &Touched) -> Result<()> {
         let mut buffer = Vec::new();
         for (file, area) in self.files.iter().zip(Area::ALL) {
@@ -183,5 +185,5 @@ impl Journaled {
     }
 }
 
-/// Bytes of one write at most.
+/// The most bytes of one write.
 const MOST_AT_ONCE: u64 = 1 << 20;

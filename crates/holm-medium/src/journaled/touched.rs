@@ -1,7 +1,7 @@
-//! Which pages of the data files a half's records have touched: what a checkpoint has to bring to the disk.
+//! Which pages of the data files the records of a half have touched: what a checkpoint has to write to disk.
 //!
-//! A bit for each page, counted once however often it is logged. It says nothing of what the kernel has written back
-//! already, nor of the neighbours that it writes along with a page.
+//! One bit per page, counted once however often the page is logged. This includes neither what the kernel has already
+//! written back, nor the neighbouring pages that it writes along.
 
 use crate::loc::{Area, parts};
 use crate::vfs::PAGE;
@@ -13,7 +13,7 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Bytes of the image from a location on are in a record.
+    /// Marks the pages of `bytes` bytes of the image from a location on: a record holds them.
     pub(super) fn mark(&mut self, loc: u64, bytes: u64) {
         let (area, offset) = parts(loc);
         let bits = &mut self.areas[area as usize];
@@ -34,7 +34,7 @@ impl Touched {
         let mut page = 0;
         std::iter::from_fn(move || {
             let left = bits.get((page / 64) as usize..)?;
-            // Over whole words without a mark.
+            // Skips whole words without a mark.
             let empty = left.iter().skip(1).take_while(|word| **word == 0).count() as u64;
             let next = (page..(page / 64 + 1) * 64).find(|page| is_marked(*page));
             let first = match next {
@@ -46,7 +46,7 @@ impl Touched {
         })
     }
 
-    /// Bytes of all pages marked, and forgets them.
+    /// Returns the bytes of all marked pages, and clears the marks.
     pub(super) fn take(&mut self) -> u64 {
         self.areas.iter_mut().for_each(Vec::clear);
         std::mem::take(&mut self.pages) * PAGE

@@ -1,4 +1,4 @@
-//! One epoch's record: how it is built in memory and how its bytes are told from garbage.
+//! One record of the epoch log: how it is built in memory, and how its bytes are distinguished from garbage.
 //!
 //! ```text
 //!  0  magic "Holm"                         4 bytes     all numbers little-endian
@@ -15,8 +15,8 @@
 //!     zeros up to the next page
 //! ```
 //!
-//! A record promises nothing until its checksum is right; uuid, pass and place are under the checksum, so neither a
-//! stale record, nor another database's, nor one that landed elsewhere passes. Files are left to the log.
+//! A record is valid only if its checksum is right. The checksum covers uuid, pass and place, so it rejects a stale
+//! record, a record of another database, and one that was written to another place. The log owns the files.
 
 #![forbid(unsafe_code)]
 
@@ -34,7 +34,7 @@ const RUN_HEADER: usize = 16;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"Holm");
 
-/// A record being built, in memory aligned for direct writes, used again for the next epoch.
+/// A record under construction, in memory aligned for direct writes; reused for the next epoch.
 #[derive(Debug, Default)]
 pub struct EpochRecord {
     bytes: AlignedBytes,
@@ -42,19 +42,19 @@ pub struct EpochRecord {
     used: usize,
     epoch: u64,
     runs: u32,
-    /// Where the header of the last run lies, and the location behind its last byte.
+    /// Offset of the last run's header, and the location behind its last byte.
     last: Option<(usize, u64)>,
 }
 
 impl EpochRecord {
-    /// An empty record of epoch 0. Memory is taken as runs come and kept for later records.
+    /// An empty record of epoch 0. Memory is allocated as runs come and kept for later records.
     pub fn new() -> EpochRecord {
         let mut epoch_record = EpochRecord::default();
         epoch_record.begin(0);
         epoch_record
     }
 
-    /// Forgets what was pushed and begins the record of an epoch.
+    /// Drops all runs and begins the record of an epoch.
     pub fn begin(&mut self, epoch: u64) {
         self.bytes.grow(PAGE as usize);
         self.used = HEADER;
@@ -110,12 +110,12 @@ impl EpochRecord {
         u32_at(self.bytes.as_slice(), header + 8)
     }
 
-    /// The epoch given to [`EpochRecord::begin`].
+    /// The epoch passed to [`EpochRecord::begin`].
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Runs so far.
+    /// The number of runs so far.
     pub fn runs(&self) -> u32 {
         self.runs
     }
@@ -125,13 +125,13 @@ impl EpochRecord {
         self.runs == 0
     }
 
-    /// Where its runs belong in the image, and how long they are, in bytes.
+    /// The runs: where each belongs in the image (byte location), and its length in bytes.
     pub fn places(&self) -> impl Iterator<Item = (u64, u64)> {
         let runs = Runs::new(&self.bytes.as_slice()[HEADER..self.used], self.runs);
         runs.flatten().map(|(location, bytes)| (location, bytes.len() as u64))
     }
 
-    /// Bytes of memory that this record and those before it have taken.
+    /// Bytes of memory that this buffer has allocated for its records so far.
     pub fn memory(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -141,9 +141,9 @@ impl EpochRecord {
         (self.used as u64).next_multiple_of(PAGE)
     }
 
-    /// Seals the record for its place in the log of the database `uuid` and gives its bytes, padded to a page and
-    /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The body
-    /// must be shorter than 4 GiB.
+    /// Seals the record for its place in the log of the database `uuid` and returns its bytes, padded to a page and
+    /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The
+    /// body must be shorter than 4 GiB.
     pub fn finish(&mut self, uuid: &[u8; 16], at: &Position, reach: u64) -> &[u8] {
         let padded = self.padded_len() as usize;
         self.bytes.grow(padded);
@@ -195,7 +195,7 @@ impl Header {
         }
     }
 
-    /// Whether this begins a record of the database `uuid` written for this place. The checksum is still to be seen.
+    /// Whether this begins a record of the database `uuid` written for this place. The checksum is not checked here.
     pub(super) fn belongs(&self, uuid: &[u8; 16], half: u8, offset: u64) -> bool {
         u32_at(&self.raw, 0) == MAGIC && self.raw[8..24] == *uuid && u32_at(&self.raw, 52) == place(half, offset)
     }
@@ -204,7 +204,7 @@ impl Header {
         self.raw.iter().all(|&byte| byte == 0)
     }
 
-    /// The checksum that header and body ought to carry.
+    /// The checksum that header and body must have.
     pub(super) fn checksum(&self, body: &[u8]) -> u32 {
         let mut raw = self.raw;
         raw[60..].fill(0);
@@ -212,7 +212,7 @@ impl Header {
     }
 }
 
-/// The runs of a body, each as location and bytes; an `Err` says in which way the body is not one.
+/// The runs of a body, each as location and bytes; an `Err` says why the body is malformed.
 pub(super) struct Runs<'a> {
     body: &'a [u8],
     left: u32,
@@ -240,7 +240,7 @@ impl<'a> Iterator for Runs<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.left == 0 {
-            // Nothing may follow the last run; said once, then the body counts as consumed.
+            // Nothing may follow the last run. The error is returned once, then the body counts as consumed.
             return (!std::mem::take(&mut self.body).is_empty()).then_some(Err("bytes behind the last run"));
         }
         self.left -= 1;
@@ -252,7 +252,7 @@ impl<'a> Iterator for Runs<'a> {
     }
 }
 
-/// Half and page in 32 bits; a half of 8 TiB would wrap, and the log's maximum stays below it.
+/// Half and page in 32 bits; a half of 8 TiB would wrap, and the maximum of the log stays below it.
 fn place(half: u8, offset: u64) -> u32 {
     (u32::from(half) << 31) | (offset / PAGE) as u32
 }

@@ -1,4 +1,4 @@
-//! One half of the log: its file, and how it is made and opened.
+//! One half of the log: its file, and how it is created and opened.
 
 #![forbid(unsafe_code)]
 
@@ -30,11 +30,11 @@ impl Half {
     }
 }
 
-/// Direct where that is wanted and possible; whether it is.
+/// Opens a half, bypassing the page cache if `direct` asks for it and the file system can; returns whether it does.
 fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box<dyn VfsFile>, bool)> {
     if direct {
         match vfs.open(path, How { direct: true, ..How::WRITE }) {
-            // What file systems say that cannot do it.
+            // The errors of file systems that cannot do it.
             Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
             other => return other.map(|file| (file, true)),
         }
@@ -42,7 +42,7 @@ fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box
     vfs.open(path, How::WRITE).map(|file| (file, false))
 }
 
-/// Makes a half of zeros, durable but for its name.
+/// Creates a half of zeros; all but its name is durable.
 pub(super) fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
     let file = vfs.open(path, How::CREATE)?;
     file.set_len(0)?;
@@ -56,7 +56,7 @@ pub fn half_path(dir: &Path, half: u8) -> PathBuf {
     dir.join(if half == 0 { "log.0" } else { "log.1" })
 }
 
-/// A half that cannot be one.
+/// The error for a file that is too short to be a half.
 pub(super) fn too_short(path: &Path, len: u64) -> MediumError {
     MediumError::Corrupt {
         path: path.to_path_buf(),

@@ -1,12 +1,13 @@
 //! Reading the log back: every whole record from the checkpoint's start to the torn tail, and nothing else.
 //!
-//! The tail of a log is legitimately torn: power went while a record was written. The same bytes in the middle are
-//! damage, and taking them for the tail would silently drop what was acknowledged after them. Since every record is
-//! durable before the next is begun, a later record of this database that is whole proves the difference, and so the
-//! end is believed only after both halves were searched for one, as far as records may reach. Promises: nothing is
-//! visited before its checksum and its runs were seen to be right, no length field is trusted beyond the file's length,
-//! and every loop is bounded by it. Applying the runs, and whether their locations lie in the image, is left to the
-//! visitor.
+//! A torn tail is normal: power was lost while a record was written. The same bytes in the middle are damage, and
+//! taking them for the tail would silently drop what was acknowledged after them. Each record is durable before the
+//! next is begun, so a later whole record of this database proves damage. Replay therefore accepts the end only after
+//! it has searched both halves for such a record, as far as records may reach.
+//!
+//! Guarantees: nothing is visited before its checksum and its runs were found to be right. No length field is trusted
+//! beyond the length of the file, and that length bounds every loop. The visitor applies the runs, and checks whether
+//! their locations lie in the image.
 
 #![forbid(unsafe_code)]
 
@@ -22,28 +23,28 @@ use std::path::{Path, PathBuf};
 pub struct Replayed {
     /// Epoch of the last whole record; `None` if there was no record.
     pub last_epoch: Option<u64>,
-    /// Where the next record would have been. Recovery does not go on there but at [`Position::fresh_start`].
+    /// Where the next record would have been. Recovery continues at [`Position::fresh_start`] instead.
     pub next: Position,
-    /// Whole records.
+    /// The number of whole records.
     pub records: u64,
     /// Bytes of the image in them.
     pub bytes: u64,
-    /// Where, in the half of `next`, lies something that is neither blank nor left from an older pass: most likely the
-    /// record during which power went.
+    /// Offset, in the half of `next`, of bytes that are neither blank nor left from an older pass: most likely the
+    /// record during which power was lost.
     pub torn: Option<u64>,
-    /// The epoch of that record, if its header says that it is the one that would have come next. Otherwise it may as
-    /// well be the middle of a record that an older pass has left.
+    /// The epoch of that record, if its header says that it is the next one. Otherwise the bytes may as well be the
+    /// middle of a record that an older pass has left.
     pub torn_epoch: Option<u64>,
 }
 
-/// Reads the log in `dir` of the database `uuid` from `start`, and gives every run of every whole record to `visit`
-/// as epoch, byte location in the image, and bytes (whole lines), in the order in which they were logged. A visitor's
-/// error ends the replay.
+/// Reads the log in `dir` of the database `uuid` from `start`. Passes every run of every whole record to `visit`, as
+/// epoch, byte location in the image, and bytes (whole lines), in the order in which they were logged. An error of the
+/// visitor ends the replay. Needs memory for the largest record.
 ///
 /// # Errors
 ///
-/// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, or a half is too short to
-/// be one; [`MediumError::Io`]; and what the visitor returns.
+/// [`MediumError::Corrupt`] if a record is damaged or missing although a later one is whole, or a half is too short;
+/// [`MediumError::Io`]; and what the visitor returns.
 pub fn replay(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -54,8 +55,8 @@ pub fn replay(
     read_on(vfs, dir, uuid, start, None, visit)
 }
 
-/// Like [`replay`], but of the records before `end` alone, all of which must be whole: for a log that is being written
-/// from `end` on meanwhile. To look for the end of such a log would be to race with its writer.
+/// Like [`replay`], but for the records before `end` only, all of which must be whole: for a log that is being written
+/// from `end` on meanwhile. A search for the end of such a log would race with its writer.
 ///
 /// # Errors
 ///
@@ -81,7 +82,7 @@ fn read_on(
 ) -> Result<Replayed> {
     let mut reader = Reader::open(vfs, dir, *uuid)?;
     if end.is_none() {
-        // All of this will be read, and the disk had better begin now.
+        // All of this will be read, so the disk starts now.
         reader.halves.iter().for_each(|(_, file, _)| file.expect_reading(0, FIRST_REACH));
     }
     let mut seen =
@@ -100,7 +101,7 @@ fn read_on(
                 file.expect_reading(reader.reach, header.reach.min(*len).saturating_sub(reader.reach));
             }
             reader.reach = reader.reach.max(header.reach);
-            // A record without runs is there for its reach alone.
+            // A record without runs exists for its reach only.
             if header.runs > 0 {
                 seen.bytes += reader.visit(&at, &header, &mut visit)?;
                 seen.last_epoch = Some(header.epoch);
@@ -129,7 +130,7 @@ fn read_on(
     }
 }
 
-/// Sees that both halves are there and long enough to be some: for a database whose log holds nothing that is needed.
+/// Checks that both halves exist and are long enough: for a database whose log holds nothing that is needed.
 ///
 /// # Errors
 ///
@@ -138,7 +139,7 @@ pub fn check_halves(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Reader::open(vfs, dir, [0; 16]).map(drop)
 }
 
-/// Like [`replay`], but only looks: for checking a database at rest.
+/// Like [`replay`], without a visitor: for checking a database at rest.
 ///
 /// # Errors
 ///
@@ -156,9 +157,9 @@ enum Met {
     Other(Header),
     /// A header whose body would reach behind the end of the file.
     TooLong(Header),
-    /// A header or a body that is not what was written; the checksum that it ought to carry.
+    /// A header or a body that is not what was written, with the checksum that it should have.
     Broken(Header, u32),
-    /// A record. Its body is in the reader's buffer.
+    /// A whole record. Its body is in the reader's buffer.
     Whole(Header),
 }
 
@@ -173,7 +174,7 @@ impl Met {
         }
     }
 
-    /// The epoch that a record says which is not whole, if it is the one that would come at a position.
+    /// The epoch that an incomplete record states, if the record is the next one at a position.
     fn epoch_of(&self, at: &Position) -> Option<u64> {
         match self {
             Met::TooLong(header) | Met::Broken(header, _) | Met::Other(header) => {
@@ -195,19 +196,19 @@ impl Met {
     }
 }
 
-/// Both halves, open for reading, and one record's body.
+/// Both halves, open for reading, and the body of one record.
 struct Reader {
     uuid: [u8; 16],
     halves: [(PathBuf, Box<dyn VfsFile>, u64); HALVES],
     body: Vec<u8>,
-    /// Behind this no record of the half being read ends.
+    /// No record of the half being read ends behind this.
     reach: u64,
-    /// Where the records of the first half end and how far they might have reached, once the other half has been gone
-    /// on to.
+    /// Where the records of the first half end and how far they might have reached, once the replay has moved to the
+    /// other half.
     left: Option<(u64, u64)>,
 }
 
-/// Bytes that are read at once where only the beginnings of pages are looked at.
+/// Bytes of one read where only the beginnings of pages are checked.
 const READ_AHEAD: usize = 1 << 20;
 
 impl Reader {
@@ -248,14 +249,14 @@ impl Reader {
         if u64::from(header.body) > len - begin {
             return Ok(Met::TooLong(header));
         }
-        // Bounded by the file's length, which was compared just above.
+        // Bounded by the length of the file, which was compared just above.
         self.body.resize(header.body as usize, 0);
         read_exact_at(&**file, &mut self.body, begin).map_err(|e| MediumError::io("reading a log record", path, e))?;
         let right = header.checksum(&self.body);
         Ok(if header.crc == right { Met::Whole(header) } else { Met::Broken(header, right) })
     }
 
-    /// Gives the runs of the body just read to `visit`, after all of them were seen to be well-formed.
+    /// Passes the runs of the body just read to `visit`, after all of them were found to be well-formed.
     fn visit(
         &self,
         at: &Position,
@@ -281,8 +282,8 @@ impl Reader {
         Ok(bytes)
     }
 
-    /// The beginning of the other half, if the log went on there. Only once: a half is overwritten only after a
-    /// checkpoint moved the start out of it.
+    /// The beginning of the other half, if the log continues there. Only once: a half is overwritten only after a
+    /// checkpoint has moved the start out of it.
     fn continuation(&mut self, start: &LogStart, at: &Position) -> Result<Option<Position>> {
         if at.half != start.half {
             return Ok(None);
@@ -293,8 +294,8 @@ impl Reader {
         Ok(goes_on.then_some(next))
     }
 
-    /// An error if a later record is whole anywhere, because then what lies at `at` is damage and not the tail. Of the
-    /// half that was left for the other one, what lies before its end has been read and is whole.
+    /// Returns an error if a later record is whole anywhere, because then the bytes at `at` are damage and not the
+    /// tail. In the half that the log has left for the other, everything before its end has been read and is whole.
     fn refuse_a_gap(&mut self, start: &LogStart, at: &Position, met: &Met) -> Result<()> {
         for half in 0..HALVES as u8 {
             let range = match self.left {
@@ -303,7 +304,7 @@ impl Reader {
                 _ => (0, FIRST_REACH),
             };
             for (offset, header) in self.later(half, range, at)? {
-                // One that the end of the file cuts off was whole before somebody cut it.
+                // A record that the end of the file cuts off was whole before the file was cut.
                 if let Met::Whole(_) | Met::TooLong(_) = self.read(half, offset)? {
                     return Err(MediumError::Corrupt {
                         path: self.path(at.half).to_path_buf(),
@@ -321,7 +322,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The pages between two offsets of a half that begin as a record later than `at` would.
+    /// The pages between two offsets of a half that begin like a record later than `at`.
     fn later(&self, half: u8, (from, upto): (u64, u64), at: &Position) -> Result<Vec<(u64, Header)>> {
         let (path, file, len) = &self.halves[usize::from(half)];
         let mut later = Vec::new();

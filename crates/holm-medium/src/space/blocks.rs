@@ -1,4 +1,4 @@
-//! Leaf blocks: all of one size, numbered, given out from what is free and then from the frontier.
+//! Leaf blocks: of equal size and numbered, allocated from the free ones and then at the frontier.
 
 use super::life::Lives;
 use super::{BLOCK, FIRST, LARGE, Withheld};
@@ -10,24 +10,24 @@ use crate::retention::Retention;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The leaf area's blocks; number 0 is the storage's own, or more of them where they are shorter than that.
+/// The blocks of the leaf area. Number 0 is the header; if blocks are shorter than the header, it takes several.
 pub(super) struct Blocks {
-    /// Bytes of each.
+    /// Bytes of each block.
     pub(super) size: u64,
     pub(super) withheld: Option<Withheld>,
     pub(super) frontier: u32,
     free: Vec<u32>,
-    /// Free, in the first large page, and not to be used while there are others.
+    /// Free blocks in the first large page, which are not used while there are others.
     cold_free: Vec<u32>,
     retired: VecDeque<(Epoch, u32)>,
-    /// Of those that can be had without growing, so many are for those alone for whom they were set aside.
+    /// Of the blocks that can be taken without growing, this many are for the operations that reserved them.
     reserved: u64,
     retention: Arc<Retention>,
     lives: Lives,
 }
 
 impl Blocks {
-    /// None but the storage's own.
+    /// No blocks but the header.
     pub(super) fn new(retention: Arc<Retention>) -> Self {
         Blocks {
             size: BLOCK,
@@ -42,14 +42,14 @@ impl Blocks {
         }
     }
 
-    /// Each has so many bytes; none has been taken.
+    /// Sets the size of each block in bytes; none has been taken.
     pub(super) fn measure(&mut self, bytes: u64) {
         self.size = bytes;
         self.frontier = self.first();
         self.lives.found(self.frontier, &[]);
     }
 
-    /// The first one that is not the storage's.
+    /// The first block after the header.
     pub(super) fn first(&self) -> u32 {
         BLOCK.div_ceil(self.size) as u32
     }
@@ -61,12 +61,13 @@ impl Blocks {
             self.frontier = held.upto.max(frontier) as u32;
             self.withheld = Some(Withheld { upto: self.frontier.into(), frontier });
         }
-        // Of what is withheld no block is in use.
+        // No withheld block is in use.
         let found = self.withheld.map_or(self.frontier, |held| held.frontier as u32);
         self.lives.found(found, &free);
         self.free = free;
         self.cold_free.clear();
-        // What was retired before has been found free, or not found at all; known twice, it would be given out twice.
+        // Recovery has found the blocks that were retired before either free or in use. Kept here as well, such a
+        // block would be allocated twice.
         self.retired.clear();
     }
 
@@ -81,7 +82,7 @@ impl Blocks {
         }
     }
 
-    /// A block for an operation labelled `label`, of those set aside too if they are the caller's.
+    /// A block for an operation labelled `label`; also a reserved one if the caller is entitled to it.
     pub(super) fn take<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
         let block = self.take_any(medium, label, entitled)?;
         self.lives.taken(block, label);
@@ -103,7 +104,7 @@ impl Blocks {
         if end > medium.image().area(Area::Leaves).len() as u64
             && let Err(error) = medium.grow(Area::Leaves, end)
         {
-            // Better cold than none; while space is withheld none is set aside as cold.
+            // A block of the first large page is better than none; while space is withheld there are none.
             return self.cold_free.pop().ok_or(error);
         }
         self.frontier += 1;
@@ -111,7 +112,7 @@ impl Blocks {
         Ok(block)
     }
 
-    /// Sets so many more aside.
+    /// Reserves `count` more blocks.
     pub(super) fn reserve<M: Medium>(&mut self, medium: &M, label: Epoch, count: u64) -> Result<()> {
         self.reclaim_retired(label);
         self.grow_to(medium, self.reserved + count)?;
@@ -119,12 +120,12 @@ impl Blocks {
         Ok(())
     }
 
-    /// So many need not be kept aside any more.
+    /// Ends the reservation of `count` blocks.
     pub(super) fn release_reserved(&mut self, count: u64) {
         self.reserved -= count;
     }
 
-    /// Lets the area grow until so many can be had without growing.
+    /// Grows the area until `count` blocks can be taken without growing.
     fn grow_to<M: Medium>(&self, medium: &M, count: u64) -> Result<()> {
         let room = (medium.image().area(Area::Leaves).len() as u64 / self.size).saturating_sub(self.frontier.into());
         let free = if self.withheld.is_none() { (self.free.len() + self.cold_free.len()) as u64 } else { 0 };
@@ -134,7 +135,7 @@ impl Blocks {
         medium.grow(Area::Leaves, (u64::from(self.frontier) + count - free) * self.size)
     }
 
-    /// What was retired in an epoch that this label may forget is free.
+    /// Frees what was retired in an epoch that an operation with this label may reuse.
     fn reclaim_retired(&mut self, label: Epoch) {
         while let Some(&(epoch, block)) = self.retired.front()
             && self.retention.may_reuse(epoch, label)
@@ -145,7 +146,7 @@ impl Blocks {
         }
     }
 
-    /// A free block that is not to be left alone.
+    /// A free block outside the first large page, unless the area is small.
     fn pop(&mut self) -> Option<u32> {
         while let Some(block) = self.free.pop() {
             if u64::from(block) * self.size >= FIRST || u64::from(self.frontier) * self.size < LARGE {
@@ -166,7 +167,7 @@ impl Blocks {
         self.retired.push_back((epoch, block));
     }
 
-    /// How many hold no leaf.
+    /// The number of blocks that hold no leaf.
     pub(super) fn unused(&self) -> u64 {
         (self.free.len() + self.cold_free.len() + self.retired.len()) as u64
     }

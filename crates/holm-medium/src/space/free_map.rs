@@ -1,4 +1,4 @@
-//! Which words of the record area are free: a bit for each, and the runs that they make.
+//! Which words of the record area are free: a bit for each word, and the runs that they form.
 //!
 //! ```text
 //! line     8 words of bits    4 KiB of records
@@ -6,9 +6,9 @@
 //! stretch  512 regions        1 GiB of records
 //! ```
 //!
-//! Neighbouring bits are one run, so freeing joins and taking splits without a step of their own. The search is first
-//! fit in the order of addresses, which keeps the end of the area free. Memory is bounded by 1.9 % of the area, in
-//! however many pieces its free space is, and a region that was never freed in takes none.
+//! Adjacent bits are one run, so freeing joins and taking splits without a separate step. The search is first fit in
+//! the order of addresses, which keeps the end of the area free. Memory is bounded by 1.9 % of the area, into however
+//! many pieces its free space is divided. A region in which nothing was ever freed takes none.
 
 use super::runs::{LEAVES, LINE, Runs, Spot, Tree};
 use crate::region::LARGE_PAGE;
@@ -33,7 +33,7 @@ struct Region {
 pub(super) struct FreeMap {
     regions: Vec<Option<Region>>,
     stretches: Vec<Tree>,
-    /// Whether what is free in the first region is not to be found.
+    /// Whether [`FreeMap::find`] skips the first region.
     hidden: bool,
 }
 
@@ -53,7 +53,7 @@ impl FreeMap {
         self.change(word, words, false);
     }
 
-    /// What is free in the first region is found by [`FreeMap::find_hidden`] alone from now on.
+    /// From now on only [`FreeMap::find_hidden`] finds what is free in the first region.
     pub(super) fn hide(&mut self) {
         self.hidden = true;
         self.publish(0);
@@ -79,12 +79,12 @@ impl FreeMap {
         None
     }
 
-    /// The same, in the first region alone.
+    /// The same, in the first region only.
     pub(super) fn find_hidden(&self, words: u64) -> Option<u64> {
         self.find_within(0, u32::try_from(words).ok()?)
     }
 
-    /// How many words are free from here on, up to `most`.
+    /// The number of free words from here on, up to `most`.
     pub(super) fn run_at(&self, word: u64, most: u64) -> u64 {
         let mut at = word;
         while at < word + most {
@@ -98,7 +98,7 @@ impl FreeMap {
         (at - word).min(most)
     }
 
-    /// How many words are free up to here.
+    /// The number of free words that end here.
     pub(super) fn run_before(&self, word: u64) -> u64 {
         let mut at = word;
         while at > 0 {
@@ -147,7 +147,7 @@ impl FreeMap {
         }
     }
 
-    /// Brings a region's runs into its stretch.
+    /// Updates the stretch with the runs of a region.
     fn publish(&mut self, index: usize) {
         let stretch = index / LEAVES;
         if stretch >= self.stretches.len() {
@@ -166,7 +166,7 @@ impl Region {
             let end = upto.min((at / 64 + 1) * 64);
             let mask = (u64::MAX >> (64 - (end - at))) << (at % 64);
             let word = &mut self.lines[(at / LINE_WORDS) as usize][(at / 64) as usize % LINE];
-            // Damaged leaves may lead to one record twice, and free it twice: it becomes free once.
+            // Damaged leaves may refer to one record twice, and free it twice: it becomes free once.
             debug_assert!(free || *word & mask == mask, "only what is free is taken");
             *word = if free { *word | mask } else { *word & !mask };
             at = end;
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// What the map must be: runs by where they begin, joined.
+    /// The reference model of the map: runs by their beginnings, joined.
     #[derive(Default)]
     struct Model(BTreeMap<u64, u64>);
 
@@ -246,7 +246,7 @@ mod tests {
             (seed >> 33) % below
         };
         let (mut map, mut model) = (FreeMap::new(), Model::default());
-        // Over a border of regions and one of stretches.
+        // Across a border of regions and one of stretches.
         for base in [REGION - 3000, STRETCH - 3 * REGION] {
             let mut taken = vec![(base, 6 * REGION)];
             for step in 0..6000 {

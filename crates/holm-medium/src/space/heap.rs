@@ -1,4 +1,4 @@
-//! Record space: what is free of it beside the threads' own shares.
+//! Record space: what is free of it outside the caches of threads.
 
 use super::free_map::FreeMap;
 use super::{FIRST, LARGE, Withheld};
@@ -14,12 +14,12 @@ pub(super) struct Heap {
     pub(super) withheld: Option<Withheld>,
     pub(super) frontier: u64,
     free: FreeMap,
-    /// Whether the area is so large that its first large page is left alone.
+    /// Whether the area is so large that free space in its first large page is reused last.
     large_area: bool,
 }
 
 impl Heap {
-    /// Nothing taken.
+    /// Nothing is taken.
     pub(super) fn new() -> Self {
         Heap { withheld: None, frontier: BEGIN, free: FreeMap::new(), large_area: false }
     }
@@ -46,8 +46,8 @@ impl Heap {
         }
     }
 
-    /// Once the area is large: what is free in its first large page is left alone, and what becomes free there.
-    /// Whether that is so from now on.
+    /// Once the area is large: free space in its first large page, now and later, is hidden from the normal search.
+    /// Returns whether that begins with this call.
     pub(super) fn note(&mut self) -> bool {
         if self.frontier < LARGE || self.large_area {
             return false;
@@ -57,13 +57,13 @@ impl Heap {
         true
     }
 
-    /// These bytes are free.
+    /// Frees these bytes.
     pub(super) fn free(&mut self, offset: u64, bytes: u64) {
         self.free.free(offset / 8, bytes / 8);
     }
 
-    /// Takes the first free run of at least `least` bytes: up to `most` bytes of a long run, and of a short one a whole
-    /// number of pieces of `least` bytes, so that the rest stays where it can join.
+    /// Takes the first free run of at least `least` bytes: up to `most` bytes of a long run, and of a short one a
+    /// whole number of pieces of `least` bytes, so that the rest stays where it can join.
     pub(super) fn claim(&mut self, least: u64, most: u64) -> Option<(u64, u64)> {
         if self.withheld.is_some() {
             return None;
@@ -72,13 +72,13 @@ impl Heap {
         Some(self.claim_at(found, least, most))
     }
 
-    /// The same of the first large page, when there is nothing else.
+    /// The same in the first large page, when there is nothing else.
     pub(super) fn claim_cold(&mut self, least: u64, most: u64) -> Option<(u64, u64)> {
         if self.withheld.is_some() || !self.large_area {
             return None;
         }
         let found = self.free.find_hidden(least / 8)?;
-        // A run may go on behind the page.
+        // A run may continue beyond the page.
         let most = most.min(FIRST - found * 8);
         Some(self.claim_at(found, least, most))
     }
@@ -101,7 +101,7 @@ impl Heap {
         Ok(offset)
     }
 
-    /// Gives up the free end: the frontier moves back to the last byte that is not free. O(bytes of it / 512).
+    /// Releases the free end: the frontier moves back to the last byte in use. O(bytes of it / 512).
     pub(super) fn lower(&mut self) {
         if self.withheld.is_none() {
             let free = self.free.run_before(self.frontier / 8);

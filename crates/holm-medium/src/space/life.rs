@@ -1,4 +1,4 @@
-//! A leaf block's life, verified in debug builds: each step is a row of the table, and any other is a bug.
+//! The life cycle of a leaf block, verified in debug builds: each step is a row of the table, and any other is a bug.
 //!
 //! ```text
 //!            take, label f                      retire, epoch r >= f
@@ -10,17 +10,17 @@
 //!                   an operation of label f' >= r + 2, and no floor at r or below
 //! ```
 //!
-//! What a block holds while it is taken is the tree's to say: space knows that it is not free. An opening finds each
-//! block taken (in no epoch: whatever retires it comes later) or free.
+//! The tree decides what a taken block holds; space only knows that it is not free. An open finds each block free or
+//! taken (in no epoch, since any retirement comes later).
 //!
-//! Each illegal step is a way to lose data. Freed twice, a block is given out twice, and two leaves write to it.
-//! Retired while it is free, it may be a fresh leaf's already. Taken too early, a crash recovers a state that names
-//! what it held.
+//! Each illegal step loses data. A block freed twice is allocated twice, and two leaves write to it. A block retired
+//! while it is free may already be a new leaf. If a block is taken too early, a crash recovers a state that refers to
+//! its old contents.
 
 use crate::epoch::Epoch;
 use crate::retention::Retention;
 
-/// Where in its life a block is.
+/// The state of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Life {
     #[default]
@@ -29,7 +29,7 @@ enum Life {
     Retired(Epoch),
 }
 
-/// The lives of all blocks; in a release build, nothing.
+/// The states of all blocks; in a release build, nothing.
 #[derive(Default)]
 pub(super) struct Lives {
     #[cfg(debug_assertions)]
@@ -37,7 +37,7 @@ pub(super) struct Lives {
 }
 
 impl Lives {
-    /// An opening has found blocks below `frontier`, of which these are free.
+    /// An open has found blocks below `frontier`; those in `free` are free.
     pub(super) fn found(&mut self, frontier: u32, free: &[u32]) {
         #[cfg(debug_assertions)]
         {
@@ -57,7 +57,7 @@ impl Lives {
         self.step(block, Life::Taken(label), |life| life == Life::Free);
     }
 
-    /// Given back, unused.
+    /// Put back, unused.
     pub(super) fn put_back(&mut self, block: u32) {
         self.step(block, Life::Free, |life| matches!(life, Life::Taken(_)));
     }

@@ -1,13 +1,13 @@
-//! A thread's own share of the record space: threads write to different lines and rarely contend for the heap's lock.
+//! The cache of record space of one thread: threads write to different lines and rarely contend for the heap's lock.
 //!
 //! ```text
 //! take     a freed record of this size -> reclaimed ones -> the bump region -> the heap -> the frontier
 //! retire   -> retired, in the order of epochs -> (grace period) -> freed, by size -> the heap
 //! ```
 //!
-//! Each record retired lets one older record out of its grace period. So a thread that replaces records by others of
-//! the same size takes back what it freed, and takes no shared lock. Records that it has freed in other sizes return to
-//! the heap, where they join their neighbours, as soon as they exceed [`ThreadCache::keeps`] bytes.
+//! Each record retired releases one older record from its grace period. A thread that replaces records by others of
+//! the same size thus reuses what it freed, and takes no shared lock. Records that it has freed in other sizes return
+//! to the heap, where they join their neighbours, as soon as they exceed [`ThreadCache::keeps`] bytes.
 
 use super::heap::Heap;
 use crate::epoch::Epoch;
@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard};
 /// Records of fewer words are kept by exact size.
 pub(super) const CLASSES: usize = 512;
 
-/// Records that return to the heap at a time: few, for one put pays for all of them.
+/// Records that return to the heap at a time: few, since one put pays for all of them.
 const BATCH: usize = 16;
 
 /// A free run with room for this number of records becomes a bump region. Of shorter runs a thread takes several at a
@@ -31,7 +31,7 @@ const SHARE: u64 = 64;
 const LEAST: u64 = 4 << 10;
 const MOST: u64 = 256 << 10;
 
-/// One thread's share.
+/// The cache of one thread.
 pub(super) struct ThreadCache {
     /// The bump region.
     at: u64,
@@ -45,11 +45,11 @@ pub(super) struct ThreadCache {
     retired: VecDeque<(Epoch, u64, u32)>,
 }
 
-/// A thread's own part of the space.
+/// What one thread owns of the space.
 pub(super) struct Own {
     cache: Mutex<ThreadCache>,
-    /// Bytes of records that this thread has taken, less those it has retired. Written by it alone, and outside the
-    /// lock: a reader of the sum must not wait for a thread that waits for the medium to grow.
+    /// Bytes of records that this thread has taken, less those it has retired. Only this thread writes it, and outside
+    /// the lock: a reader of the sum must not wait for a thread that waits for the medium to grow.
     pub(super) balance: AtomicI64,
 }
 
@@ -62,7 +62,7 @@ impl Own {
         super::lock(&self.cache)
     }
 
-    /// The share, unless its thread is using it.
+    /// The cache, unless its thread is using it.
     pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, ThreadCache>> {
         self.cache.try_lock().ok()
     }
@@ -78,7 +78,7 @@ impl ThreadCache {
         ThreadCache { at: 0, end: 0, freed, kept: 0, keeps: LEAST, hand: 0, retired: VecDeque::new() }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub(super) fn clear(&mut self) {
         (self.at, self.end, self.kept) = (0, 0, 0);
         self.freed.iter_mut().for_each(Vec::clear);
@@ -107,7 +107,7 @@ impl ThreadCache {
         self.keeps = (heap.frontier / SHARE).clamp(LEAST, MOST);
     }
 
-    /// Keeps a freed record, unless that exceeds the limit; whether it did.
+    /// Keeps a freed record, unless that exceeds the limit; returns whether it did.
     pub(super) fn keep(&mut self, offset: u64, words: u32) -> bool {
         let bytes = u64::from(words) * 8;
         if (words as usize) < CLASSES && self.kept + bytes <= self.keeps {
@@ -142,7 +142,7 @@ impl ThreadCache {
         }
     }
 
-    /// Returns everything to the heap but retired records.
+    /// Returns everything but retired records to the heap.
     pub(super) fn give_all_back(&mut self, heap: &mut Heap) {
         self.go_on(heap, 0, 0);
         while self.kept > 0 {
@@ -155,7 +155,7 @@ impl ThreadCache {
         self.retired.push_back((epoch, offset, words));
     }
 
-    /// The epoch of the youngest retired record.
+    /// The epoch of the last retired record.
     pub(super) fn last_retired(&self) -> Option<Epoch> {
         self.retired.back().map(|(epoch, ..)| *epoch)
     }

@@ -5,8 +5,8 @@
 //! Runs     first 2, longest 5, last 4
 //! ```
 //!
-//! The [`Runs`] of neighbours join into the runs of both. A [`Tree`] of them finds the first run of a given length in
-//! one walk from its root, as the page allocator of Go does; here the unit is a word of the record area.
+//! The [`Runs`] of adjacent spans join into the runs of both. A [`Tree`] of them finds the first run of a given length
+//! in one walk from its root, as the page allocator of Go does; here the unit is a word of the record area.
 
 /// Children of a node.
 const FAN: usize = 8;
@@ -35,7 +35,7 @@ impl Runs {
     /// Nothing is free.
     pub(super) const NONE: Runs = Runs { first: 0, longest: 0, last: 0 };
 
-    /// Of a line of bits; a bit that is set is free.
+    /// The runs of a line of bits; a set bit is free.
     pub(super) fn of_line(bits: &[u64; LINE]) -> Runs {
         let (mut first, mut longest, mut run) = (None, 0, 0);
         for &word in bits {
@@ -51,7 +51,7 @@ impl Runs {
         Runs { first: first.unwrap_or(run), longest: longest.max(run), last: run }
     }
 
-    /// Of spans side by side, each of `words`.
+    /// The runs of spans side by side, each of `words`.
     fn join(spans: &[Runs], words: u32) -> Runs {
         let (mut first, mut longest, mut run) = (None, 0, 0);
         for span in spans {
@@ -71,7 +71,7 @@ impl Runs {
 /// The longest run of set bits in a word, or `least` if that is longer.
 fn longest_within(word: u64, least: u32) -> u32 {
     let (mut left, mut covers, wanted) = (word, 1, least.min(64) + 1);
-    // A bit that stays set has `covers - 1` set bits below it, so what is too short goes in a few steps.
+    // A bit that stays set has `covers - 1` set bits below it, so runs that are too short disappear in a few steps.
     while covers < wanted && left != 0 {
         let step = covers.min(wanted - covers);
         left &= left.checked_shl(step).unwrap_or(0);
@@ -85,7 +85,7 @@ fn longest_within(word: u64, least: u32) -> u32 {
     longest
 }
 
-/// Where a run that is long enough begins.
+/// Where a long enough run begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Spot {
     /// At this word of the tree: it begins in one span and ends in another, or begins with a span.
@@ -94,7 +94,7 @@ pub(super) enum Spot {
     Within(usize),
 }
 
-/// The runs of 512 spans of equal length and all that joins them.
+/// The runs of 512 spans of equal length, and of all nodes that join them.
 pub(super) struct Tree {
     /// Words of a span.
     span: u32,
@@ -108,12 +108,12 @@ impl Tree {
         Tree { span, nodes: Box::new([Runs::NONE; INNER + LEAVES]) }
     }
 
-    /// Of all spans together.
+    /// The runs of all spans together.
     pub(super) fn all(&self) -> Runs {
         self.nodes[0]
     }
 
-    /// Sets each span from `first` to `last` to what `runs_of` gives, and joins the nodes above them.
+    /// Sets each span from `first` to `last` to what `runs_of` returns, and joins the nodes above them.
     pub(super) fn set(&mut self, first: usize, last: usize, mut runs_of: impl FnMut(usize) -> Runs) {
         let mut changed = false;
         for span in first..=last {

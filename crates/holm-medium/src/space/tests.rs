@@ -1,4 +1,4 @@
-//! The whole of the space: areas that change, threads that rest, floors that retain, and the first large page.
+//! Tests of the whole free space: areas that change, idle threads, floors that retain, and the first large page.
 
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
@@ -56,7 +56,7 @@ fn a_large_area_leaves_its_first_large_page_alone_while_it_can_grow() {
     assert!(sorted.windows(2).all(|pair| pair[0] + 4096 <= pair[1]), "nothing is given out twice");
 }
 
-/// Freed records were kept by exact size: where sizes drift, the area was the sum of all passes.
+/// Freed records were kept by exact size: with drifting sizes, the area grew to the sum of all passes.
 #[test]
 fn an_area_whose_records_change_their_sizes_stays_near_what_is_live() {
     let medium = medium(1 << 30);
@@ -95,7 +95,7 @@ fn a_settled_area_ends_with_its_last_record() {
     assert_eq!(space.record_frontier(), last);
 }
 
-/// What a thread has freed and does not use any more would be lost to the others for as long as the thread lives.
+/// Space that a thread has freed and no longer uses would be lost to the others for as long as the thread lives.
 #[test]
 fn what_an_idle_thread_keeps_is_used_before_the_area_grows() {
     let (medium, space) = (medium(64 << 20), Space::new());
@@ -126,7 +126,7 @@ fn what_a_floor_retains_is_not_used_until_it_goes() {
     };
     blocks.iter().for_each(|block| space.retire_block(12, *block));
     records.iter().take(50).for_each(|offset| space.retire_record(12, *offset, 20));
-    // Stored and replaced in the epoch of the snapshot: without one it would be free at once.
+    // Stored and replaced in the epoch of the snapshot: without a snapshot it would be free at once.
     records.iter().skip(50).for_each(|offset| space.retire_young_record(12, *offset, 20));
     let (taken, new) = again(40);
     assert!(taken.iter().all(|offset| !records.contains(offset)) && new.iter().all(|block| !blocks.contains(block)));

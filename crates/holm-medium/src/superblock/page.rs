@@ -1,4 +1,4 @@
-//! One slot of the superblock as bytes: encoded, and judged when it is read.
+//! One slot of the superblock as bytes: encoded, and checked when it is read.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use crate::log::LogStart;
 use crate::vfs::{Identity, PAGE};
 use std::path::Path;
 
-/// A slot's page.
+/// Encodes the page of a slot.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub(super) enum Fault {
         found: u32,
         right: u32,
     },
-    /// Whole, and of the other slot.
+    /// A valid page of the other slot.
     Misplaced {
         slot: u64,
         sequence: u64,
@@ -52,7 +52,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    /// The version that this program cannot read, if that is it.
+    /// The version, if this program cannot read it.
     pub(super) fn version(&self) -> Option<u32> {
         match self {
             Fault::Version(found) => Some(*found),
@@ -60,7 +60,7 @@ impl Fault {
         }
     }
 
-    /// In words, of a slot that is not needed.
+    /// A description, for a slot that is not needed.
     pub(super) fn describe(&self) -> String {
         match self {
             Fault::Checksum { found, right, .. } => format!("checksum {found:08x} over bytes that have {right:08x}"),
@@ -69,7 +69,7 @@ impl Fault {
         }
     }
 
-    /// As an error about the whole file.
+    /// The fault as an error about the whole file.
     pub(super) fn explain(self, path: &Path, bytes: &[u8]) -> MediumError {
         let corrupt = |slot: u64, what, found, expected| MediumError::Corrupt {
             path: path.to_path_buf(),
@@ -95,7 +95,7 @@ impl Fault {
     }
 }
 
-/// What a page says.
+/// Decodes the page of a slot.
 pub(super) fn decode(page: &[u8], slot: u64) -> std::result::Result<Superblock, Fault> {
     if page[..8] != MAGIC {
         return Err(Fault::Magic);
@@ -181,7 +181,7 @@ impl Fields {
         page.u32(&mut self.leaves_sum);
     }
 
-    /// The names were seen to fit.
+    /// The caller has checked that the names fit.
     fn of(block: &Superblock) -> Fields {
         let padded = |name: &str| std::array::from_fn(|i| name.as_bytes().get(i).copied().unwrap_or(0));
         let of_file = |id: &Identity| [id.device, id.inode, id.birth_ns, id.file_system, u64::from(id.trusted)];
@@ -277,7 +277,7 @@ fn not_text(slot: u64, what: &'static str, bytes: &[u8]) -> Fault {
     Fault::Meaning(slot, what, bytes.escape_ascii().to_string(), "UTF-8")
 }
 
-/// A place in the page, moving on with each field.
+/// A position in the page; each field advances it.
 struct Walk<'a> {
     page: &'a mut [u8],
     at: usize,

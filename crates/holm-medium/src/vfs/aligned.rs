@@ -1,8 +1,8 @@
-//! Bytes whose first lies on a page boundary, as direct transfers ask.
+//! Bytes aligned to a page, as direct transfers need.
 //!
-//! Made without `unsafe`: a vector with one page to spare, and the distance to the first boundary in it. Growing
-//! copies, because a moved vector may lie differently. Promises alignment to [`PAGE`] and zeros in what was not
-//! written; leaves lengths to the user.
+//! Built without `unsafe`, from a vector with one spare page and the distance to the first page boundary in it.
+//! Growing copies, because a reallocated vector may have another alignment. The buffer is aligned to [`PAGE`], and
+//! bytes that were not written are zero. The user keeps track of lengths.
 
 #![forbid(unsafe_code)]
 
@@ -11,16 +11,16 @@ use super::PAGE;
 /// A growable buffer aligned to [`PAGE`].
 #[derive(Debug, Default)]
 pub struct AlignedBytes {
-    /// The allocation, a page longer than what is promised. Never reallocated in place.
+    /// The allocation, a page longer than the promised length. Never reallocated in place.
     bytes: Vec<u8>,
-    /// Where the first boundary lies in it.
+    /// The offset of the first page boundary in it.
     skip: usize,
-    /// Bytes promised to the user.
+    /// The length promised to the user, in bytes.
     len: usize,
 }
 
 impl AlignedBytes {
-    /// `len` zeros.
+    /// A buffer of `len` zeros.
     pub fn zeroed(len: usize) -> AlignedBytes {
         let page = PAGE as usize;
         let bytes = vec![0; len + page];
@@ -33,12 +33,12 @@ impl AlignedBytes {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the length is zero.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Makes room for at least `len` bytes, at least doubling. What is there stays; the rest is zero.
+    /// Makes room for at least `len` bytes, and at least doubles. Existing bytes stay; the rest is zero.
     pub fn grow(&mut self, len: usize) {
         if len > self.len {
             let mut larger = AlignedBytes::zeroed(len.max(self.len * 2).next_multiple_of(PAGE as usize));

@@ -1,8 +1,8 @@
-//! The operating system's own files.
+//! The files of the operating system.
 //!
-//! A thin layer over the standard library and one call it lacks (`fallocate`), plus `statfs`. It promises what the
-//! kernel promises and no more: nothing is retried, nothing is cached. Reading the kernel's boot id is here as well,
-//! because it is the other half of "is this the file I left, in the page cache I left it in".
+//! A thin layer over the standard library, `fallocate`, which the library lacks, and `statfs`. It guarantees what the
+//! kernel guarantees and no more: it retries and caches nothing. It also reads the kernel's boot id. Identity and boot
+//! id together show whether a file, and the page cache before it, are the same as in the previous session.
 
 #![forbid(unsafe_code)]
 
@@ -42,7 +42,7 @@ impl Vfs for RealFs {
     }
 
     fn open(&self, path: &Path, how: How) -> io::Result<Box<dyn VfsFile>> {
-        // A folder would be opened and fail later, as damage; a pipe would wait for somebody at its other end.
+        // A folder would open and fail later, as damage; a pipe would wait for its other end.
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not a regular file"));
         }
@@ -96,8 +96,8 @@ impl RealFile {
 
 impl Drop for RealFile {
     fn drop(&mut self) {
-        // The lock belongs to the open file description, which a forked child shares: closing this descriptor alone
-        // leaves the file locked for as long as the child lives. The child's copy must not unlock its parent's file.
+        // The lock belongs to the open file description, which a forked child shares. Closing only this descriptor
+        // leaves the file locked as long as the child lives. The child's copy must not unlock its parent's file.
         if *self.locked_by.get_mut() == process::id() {
             let _ = self.file.unlock();
         }
@@ -118,7 +118,7 @@ impl VfsFile for RealFile {
     }
 
     fn expect_reading(&self, offset: u64, len: u64) {
-        // Refused, reading takes longer. No length would be all of the file.
+        // If the kernel refuses, reading takes longer. A length of zero would mean the whole file.
         if let Some(len) = std::num::NonZeroU64::new(len) {
             let _ = rustix::fs::fadvise(&self.file, offset, Some(len), rustix::fs::Advice::WillNeed);
         }
@@ -162,7 +162,7 @@ impl VfsFile for RealFile {
 
     fn identity(&self) -> io::Result<Identity> {
         let metadata = self.file.metadata()?;
-        // A file system that keeps no time of birth is no error: the other numbers still tell files apart.
+        // A file system that keeps no time of creation is no error: the other numbers still distinguish files.
         let birth = metadata.created().ok().and_then(|birth| birth.duration_since(UNIX_EPOCH).ok());
         let file_system = file_system(&self.file)?;
         Ok(Identity {
@@ -195,8 +195,8 @@ impl VfsFile for RealFile {
 /// 1: -> FLOCK  ADVISORY  WRITE 12316 fe:00:10027219 0 EOF      waits for it
 /// ```
 ///
-/// Some file systems number their device otherwise there than `stat` does; the inode then decides, if only one process
-/// holds a lock of that number. A process of another namespace has the number 0, or a negative one.
+/// For some file systems the device number there differs from that of `stat`. The inode then decides, if only one
+/// process holds a lock of that number. A process of another namespace has the number 0, or a negative one.
 fn holder_of(locks: &str, device: u64, inode: u64) -> Option<u32> {
     let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
     let mut others = Vec::new();
@@ -217,7 +217,7 @@ fn holder_of(locks: &str, device: u64, inode: u64) -> Option<u32> {
 }
 
 /// Magic numbers of the file systems whose shared mappings are known to outlive a process: ext4, XFS, btrfs, F2FS,
-/// tmpfs. A list of the good, not of the bad: over a network or in user space nothing is certain.
+/// tmpfs. This is a list of what is allowed: for network and user-space file systems nothing is certain.
 const TRUSTED: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994];
 
 #[cfg(target_os = "linux")]
@@ -241,7 +241,7 @@ fn reserve(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// What is already in the file is left alone, since others may be writing it through a mapping.
+/// Leaves existing bytes of the file alone, since other threads may write them through a mapping.
 fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
     let old = file.len()?;
     let whole_pages = old.next_multiple_of(PAGE).min(end);
@@ -256,8 +256,7 @@ fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The kernel's name for this boot of the machine; `None` where there is none to be read, which is to be taken for
-/// another boot.
+/// The kernel's id of the current boot; `None` if it cannot be read, which callers must treat as another boot.
 pub fn boot_id() -> Option<[u8; 16]> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = text.trim().chars().filter(|&c| c != '-').collect();
@@ -265,7 +264,7 @@ pub fn boot_id() -> Option<[u8; 16]> {
     (digits.len() == 32).then_some(number.to_be_bytes())
 }
 
-/// What the kernel tells of this process's mappings; `None` where there is nothing to be read.
+/// The kernel's description of this process's mappings; `None` if it cannot be read.
 pub(crate) fn smaps() -> Option<String> {
     std::fs::read_to_string("/proc/self/smaps").ok()
 }
@@ -276,7 +275,7 @@ mod tests {
     use crate::vfs::{read_exact_at, write_all_at};
     use std::path::PathBuf;
 
-    /// A directory of this test's own, gone when dropped.
+    /// A directory of one test, removed when dropped.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -352,7 +351,7 @@ mod tests {
         let open = || RealFs.open(&path, How::CREATE);
         let options = || File::options().create(true).truncate(false).write(true).read(true).open(&path);
         let parents = RealFile::new(options()?);
-        // As fork leaves it: one open file description, and what the parent noted.
+        // The state after a fork: one open file description, and the process id that the parent stored.
         let childs = RealFile { file: parents.file.try_clone()?, locked_by: AtomicU32::new(process::id() + 1) };
         assert!(parents.lock(true)?);
         drop(childs);

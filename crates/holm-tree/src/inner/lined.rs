@@ -1,10 +1,9 @@
-//! What begins with a line of the cache: kernels compare a line of heads at a time, and where lines of heads began
-//! anywhere, each compare would read two.
+//! Cache-line alignment. Kernels compare a line of heads at a time; unaligned, each compare would read two lines.
 
 use crate::sync::atomic::AtomicU64;
 use std::ops::Deref;
 
-/// At the beginning of a line.
+/// Begins at a cache line.
 #[repr(align(64))]
 pub struct Lined<T>(pub T);
 
@@ -16,7 +15,7 @@ impl<T> Deref for Lined<T> {
     }
 }
 
-/// So many lines of heads, all of them the greatest.
+/// Returns `LINES` lines of heads, each head the greatest.
 pub fn lines_of_heads<const LINES: usize>() -> Lined<[[AtomicU64; 8]; LINES]> {
     Lined(std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(u64::MAX))))
 }

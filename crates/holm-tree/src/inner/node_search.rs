@@ -1,22 +1,23 @@
-//! How a node's heads are searched: a type per way. All say how many are at most a given one, and read whole lines.
+//! How a node's heads are searched: one type per method. All of them count the heads that are at most a given one, and
+//! read whole lines.
 
 use crate::sync::atomic::AtomicU64;
 use crate::sync::rank;
 use holm_search::Search;
 
-/// One way to search sorted heads in whole lines.
+/// One method to search sorted heads in whole lines.
 pub trait NodeSearch: Send + Sync + 'static {
-    /// How many of the first `count` heads are at most `head`.
+    /// Returns how many of the first `count` heads are at most `head`.
     fn rank(search: Search, heads: &[AtomicU64], count: usize, head: u64) -> usize;
 }
 
-/// All lines are compared, of long nodes eight.
+/// Compares all lines; in long nodes, eight.
 pub struct Compared;
 
-/// Halving over the lines, and vectors in the one that is left.
+/// Halves the lines, then compares the remaining line by vector instructions.
 pub struct Halved;
 
-/// Guessing the line from where the head lies between others, three times at most, and halving what is left then.
+/// Guesses the line by interpolation, three times at most, and then halves the rest.
 pub struct Interpolated;
 
 impl NodeSearch for Compared {

@@ -1,4 +1,4 @@
-//! Sorted heads in whole lines, searched by vectors or in another way: the leaf parent and upper node of most designs.
+//! Sorted heads in whole lines, searched by vector instructions or by another method: the inner node of most designs.
 
 use super::lined::{Lined, lines_of_heads};
 use super::{
@@ -17,8 +17,8 @@ use std::marker::PhantomData;
 #[repr(C, align(64))]
 pub struct Sorted<const LINES: usize, L: Locks = PerLeaf, W: NodeSearch = Compared> {
     latch: Latch,
-    /// Count in the lowest 16 bits, then 15 of what the separators share beyond the range and one that says whether any
-    /// of them is long, and what the range shares.
+    /// The lowest 16 bits: the count. The next 15: the prefix's bytes beyond those of the range; then one bit: whether
+    /// any separator is a long one. The rest: the bytes that the range shares.
     shape: AtomicU64,
     prefix: [AtomicU64; PREFIX_WORDS],
     heads: Lined<[[AtomicU64; 8]; LINES]>,
@@ -62,7 +62,7 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Sorted<LINES, L, W> {
         self.shape.store((assured as u64) << 32 | long_separators | (extra as u64) << 16 | len as u64, Relaxed);
     }
 
-    /// Holds these separators and children from now on, its heads leaving out what the range shares.
+    /// Stores these separators and children; the heads leave out what the range shares.
     fn hold<K: Keys>(
         &self,
         long_separators: &LongSeparators,
@@ -87,12 +87,12 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Sorted<LINES, L, W> {
         });
         self.prefix.iter().zip(prefix.words).for_each(|(word, lead)| word.store(lead, Relaxed));
         entries.iter().enumerate().for_each(|(index, entry)| self.set(index, *entry));
-        // What lies beyond reads as the greatest head, so that whole lines may be compared.
+        // Unused heads read as the greatest, so that whole lines may be compared.
         (entries.len()..Self::CHILDREN).for_each(|index| self.set(index, SeparatorEntry { head: u64::MAX, long: 0 }));
         children.iter().enumerate().for_each(|(index, child)| self.place(index).store(*child, Relaxed));
     }
 
-    /// Takes in a separator at `index` and a child to its right; there is room.
+    /// Inserts a separator at `index` and a child to its right; there is room.
     fn insert(&self, index: usize, entry: SeparatorEntry, child: u32) {
         let shape = self.shape();
         let len = shape.len;
@@ -165,8 +165,8 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> 
         self.place(index).store(child, Relaxed);
     }
 
-    /// Written anew if the separator does not begin as the others do, or if its head would not say all and all of them
-    /// share more than heads leave out.
+    /// The node is rewritten if the separator does not begin with the prefix. It is also rewritten if the separator's
+    /// head would not determine it, and all separators share more bytes than heads leave out.
     fn insert_child<M: Medium, K: Keys>(
         &self,
         _: &mut WriteHandle<'_, M>,

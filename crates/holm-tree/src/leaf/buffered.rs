@@ -1,12 +1,13 @@
 //! BD+Tree's leaf: unsorted pairs under bitmaps of three epochs (Du and Scott, HOPC'25 and PACMMOD 2:6), in one block
 //! or in several.
 //!
-//! Nothing is flushed by an operation; lines are deferred to the end of their epoch. Of each block three words say
-//! which slots count now and which did at the ends of the two epochs before (`versions`), fingerprints which pairs are
-//! worth a look (`fingerprint_policy`), and both are parameters, with the number of blocks a leaf may have. A leaf
-//! without a free slot gets another block behind it or gives way to fresh ones (`replace`). Each block behind names the
-//! first one; which there are, a running process knows from DRAM (`overflow_blocks`). Which blocks are leaves each says
-//! itself; where links say so, they lie in the place of the fingerprints (`chained`).
+//! No operation flushes: lines are deferred to the end of their epoch. In each block, three words say which slots are
+//! live now and which were at the ends of the two epochs before (`versions`). Fingerprints say which pairs are worth
+//! comparing (`fingerprint_policy`). Both are parameters, and so is the number of blocks of a leaf.
+//!
+//! A leaf without a free slot gets another overflow block, or gives way to fresh leaves (`replace`). Each overflow
+//! block names the first block; a running process finds the overflow blocks through DRAM (`overflow_blocks`). Each
+//! block says itself whether it is a leaf. Where links say so, they take the place of the fingerprints (`chained`).
 //!
 //! ```text
 //! bytes 0-23    three words of versions
@@ -16,11 +17,13 @@
 //!       64-511  28 pairs {head, payload}
 //! ```
 //!
-//! **Power loss** cuts at an epoch: the state of each block then is the one of the recovery point (`recovery`), and
-//! what one operation did to several blocks has one label. **The death of the process** keeps every store in program
-//! order (the `visible` model), so each operation must also be one commit word away from done: for insert, update and
-//! remove it is the word of versions or, for a pair stored in this very epoch, the payload; for an update that goes
-//! into another block, that block's word; for a split or merge it is the origin's word becoming empty (see `replace`).
+//! **Power loss** has an epoch as its recovery point: each block's state is then that of the end of this epoch
+//! (`recovery`). Everything that one operation did to several blocks has one label.
+//!
+//! **The death of the process** keeps every store in program order (the `visible` model), so each operation must also
+//! have one commit word. For insert, update and remove that is the word of versions or, for a pair stored in the same
+//! epoch, the payload. For an update that moves a pair into another block, it is that block's word. For a split or
+//! merge it is the store that empties the origin's word (see `replace`).
 
 pub mod block;
 mod fingerprint_policy;
@@ -50,18 +53,18 @@ use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
 use overflow_blocks::Place;
 use replace::MERGE_UP_TO;
 
-/// Pairs of a block.
+/// The pairs of a block.
 pub const SLOTS: usize = 28;
 /// A bit for each slot.
 pub const ALL: u32 = (1 << SLOTS) - 1;
 
-/// What a leaf is put together from.
+/// The parts of a leaf design.
 pub trait Form: Send + Sync + 'static {
-    /// How it says what counted when.
+    /// How a block records which slots were live when.
     type Versions: Versions;
-    /// Whether it has fingerprints, and where a search looks for them.
+    /// Whether there are fingerprints, and where a search reads them.
     type FingerprintPolicy: FingerprintPolicy;
-    /// How pairs come to lie in fresh blocks.
+    /// The order of pairs in fresh blocks.
     type Order: Order;
 }
 
@@ -81,11 +84,11 @@ persistent! {
     /// 512 bytes: a metadata line and seven lines of pairs.
     #[repr(align(64))]
     pub struct Buffered<const SEGMENTS: usize; F: Form> {
-        /// Which slots counted at the end of which epoch.
+        /// Which slots were live at the end of which epoch.
         pub versions: F::Versions,
         /// Fingerprints, and the number of the leaf's first block.
         pub fingerprints: Line,
-        /// Whose leaf the block is: see [`Buffered::home`].
+        /// The block's keyspace and shared prefix: see [`Buffered::home`].
         pub home: Word,
         /// The slots.
         pub pairs: [Pair; 28],
@@ -104,7 +107,7 @@ struct KeyPlace<'a, B> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// Where the search key is.
+    /// Returns where the search key is.
     #[inline]
     fn seek<'a, K: Keys>(
         &'a self,
@@ -112,7 +115,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         context: ReadContext<'a, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<KeyPlace<'a, Self>> {
-        // Their first lines arrive while the first block is looked through.
+        // The first lines of the overflow blocks arrive while the search reads the first block.
         Self::overflow_blocks(overflow, context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
         let found = |(place, block): (Place, &'a Self)| {
             block.find(overflow.copy(place), context, search_key).map(|(index, payload)| KeyPlace {
@@ -133,7 +136,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.segments(overflow, context).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
-    /// Has the leaf say that it has changed in this epoch, with its pairs as they are.
+    /// Marks the leaf as changed in this epoch, with its pairs as they are.
     fn touch<M: Medium, K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -146,8 +149,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
     }
 
-    /// Takes a slot away from a block of this leaf; gives a block behind up that has lost its last pair so, unless the
-    /// others are nearly full without it and it would be wanted back at once.
+    /// Removes a slot from a block of this leaf. Detaches an overflow block that has lost its last pair, unless the
+    /// other blocks are nearly full without it and would need it again at once.
     fn vacate<M: Medium, K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -162,7 +165,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         {
             overflow.detach(found.place);
             self.derive(overflow, context);
-            // Else the leaf would forget with the block that it has changed in this epoch, and a reader tell of the
+            // Otherwise the leaf would lose, with the block, the epoch of this change, and a reader could return the
             // removal before it is durable.
             self.touch(overflow, context, handle);
         }
@@ -314,14 +317,14 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         if let Some(KeyPlace { block, place, index, payload: old }) = present
             && older(place, block) >> index & 1 == 0
         {
-            // Stored in this epoch and named by no older state: the payload itself is the commit word.
+            // The pair was stored in this epoch, and no older state names it: the payload itself is the commit word.
             handle.write(&block.pairs[index].payload, payload);
             handle.defer(&block.pairs[index].payload);
             let young = !overflow.has_moved(place, index);
             overflow.stored(place, index);
             return Ok(Some(Replaced { payload: old, same_epoch: young }));
         }
-        // The first one that has room: so a leaf that has lost pairs draws in what is left, and gives blocks up.
+        // The first block with room: a leaf that has lost pairs so fills its first blocks and detaches the others.
         let room = |(place, block): (Place, &'_ Self)| {
             let now = block.now().bits;
             let free = !(now | older(place, block)) & ALL;
@@ -339,12 +342,14 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         F::FingerprintPolicy::set(&block.fingerprints, handle, index, K::fingerprint(search_key));
         overflow.stored(place, index);
         let gone = present.as_ref().filter(|found| found.place == place).map_or(0, |found| 1 << found.index);
-        // After the pair and its fingerprint: published first, a process that dies in between shows a pair of noise.
+        // The commit word follows the pair and its fingerprint. If it came first, a process that dies in between would
+        // leave a live slot with arbitrary bytes.
         block.publish(handle, now & !gone | 1 << index);
         block.copied(overflow, place);
         let Some(found) = present else { return Ok(None) };
         if found.place != place {
-            // After the new one: else a process that dies in between loses the key.
+            // The old slot is vacated after the new one is published. The other way round, a process that dies in
+            // between loses the key.
             self.vacate(overflow, context, handle, &found);
         }
         Ok(Some(Replaced { payload: found.payload, same_epoch: false }))
@@ -389,7 +394,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         (self.make_room(overflow, context, handle, request, Some(search_key)), false)
     }
 
-    /// An empty leaf needs no store to be given up: it is empty at every recovery point that includes the removals
+    /// An empty leaf can be released without a store: it is empty at every recovery point that includes the removals
     /// before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be split
     /// again.
     fn join<K: Keys>(
@@ -407,7 +412,8 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         }
     }
 
-    /// Its version, with the same slots: no crash can tell, but an answer that waits for the leaf's epoch does wait.
+    /// A new version with the same slots: no crash can tell the difference, but an answer that waits for the leaf's
+    /// epoch then waits for this one.
     fn take_over<M: Medium, K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,

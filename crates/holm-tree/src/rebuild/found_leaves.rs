@@ -1,46 +1,46 @@
-//! The leaves that were found, in their order, and the ranges they get.
+//! The leaves that the rebuild found, their order, and the ranges that they get.
 //!
-//! A leaf whose heads leave out `skip` bytes has promised that its whole range shares them. The separators chosen here
-//! are not those of before the crash, so they are chosen to keep that promise, and where two neighbours' promises
-//! leave a gap between them, an empty leaf is put into it.
+//! If a leaf's heads leave out `skip` bytes, its whole range must share those bytes. The rebuild chooses new
+//! separators, and chooses them so that each leaf's range still does. Where the ranges of two neighbours then leave a
+//! gap, an empty leaf fills it.
 
 use crate::keys::Keys;
 use crate::leaf::{Home, damaged_in};
 use crate::restore::Below;
 use holm_medium::Result;
 
-/// A leaf in use, with the ends of what it holds.
+/// A leaf in use, with its least and greatest key.
 pub(super) struct FoundLeaf<K: Keys> {
     pub(super) number: u32,
     pub(super) keyspace: u32,
     pub(super) first: bool,
     pub(super) skip: usize,
     pub(super) pairs: usize,
-    /// Of the range, where the leaf itself says that it starts there.
+    /// If the leaf keeps the lower end of its range, that end twice.
     pub(super) ends: Option<(K::Separator, K::Separator)>,
 }
 
-/// What is to be where a range starts.
+/// What starts at the lower end of a range.
 pub(super) enum Place {
     Leaf(u32),
-    /// An empty leaf, still to be made.
+    /// An empty leaf, yet to be made.
     Gap(Home),
 }
 
 impl<K: Keys> FoundLeaf<K> {
-    /// As durable nodes see it: keys whole.
+    /// The leaf as durable nodes see it, with whole keys.
     pub(super) fn below(&self) -> Below {
         let word = |separator: &K::Separator| K::head(K::search_key(separator), 0);
         Below { number: self.number, ends: self.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
     }
 }
 
-/// Tree by tree, and each in the order of its keys.
+/// Sorts by tree, then by key.
 pub(super) fn sort<K: Keys>(found: &mut [FoundLeaf<K>]) {
     found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
 }
 
-/// The places of those that reach into their right neighbours.
+/// Returns the indices of leaves that reach into their right neighbours.
 pub(super) fn overlapping<K: Keys>(found: &[FoundLeaf<K>]) -> Vec<usize> {
     let overlap = |pair: &[FoundLeaf<K>]| {
         let ends = pair[0].ends.as_ref().zip(pair[1].ends.as_ref());
@@ -49,7 +49,7 @@ pub(super) fn overlapping<K: Keys>(found: &[FoundLeaf<K>]) -> Vec<usize> {
     found.windows(2).enumerate().filter(|(_, pair)| overlap(pair)).map(|it| it.0).collect()
 }
 
-/// One more than the last block in use, and the free ones below it, the last one first.
+/// Returns one more than the last block in use, and the free blocks below it, the last one first.
 pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
     let frontier = in_use.iter().max().map_or(first, |last| last + 1);
     let mut used = vec![false; frontier as usize];
@@ -57,7 +57,7 @@ pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
     (frontier, (first..frontier).rev().filter(|number| !used[*number as usize]).collect())
 }
 
-/// Gives every leaf a range that keeps its promise, with empty leaves in the gaps.
+/// Gives every leaf a range whose keys share what the leaf's heads leave out, with empty leaves in the gaps.
 pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, Place)>> {
     let keyspace = tree[0].keyspace;
     let gap = |low: &K::Separator, high: Option<&K::Separator>| {
@@ -94,7 +94,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
         last = Some((leaf, high));
     }
     match last {
-        // Nothing but empty leaves: the first of them is the tree.
+        // There are only empty leaves: the first of them is the tree.
         None => {
             let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
             placed.push((K::Separator::default(), Place::Leaf(number)));
@@ -109,14 +109,15 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
     Ok(placed)
 }
 
-/// Where the right leaf's range starts, and where the left one's must end if that is earlier.
+/// Returns where the right leaf's range starts, and where the left one's must end if that is earlier.
 fn between<K: Keys>(
     left: (&K::Separator, usize),
     right: (&K::Separator, usize),
 ) -> (Option<K::Separator>, K::Separator) {
     let (end, left_skip) = left;
     let (low, right_skip) = right;
-    // The shortest separator, or the right leaf's whole prefix where that is longer: all of its range must share it.
+    // The shortest separator, or the right leaf's whole prefix if that is longer: all of its range must share the
+    // prefix.
     let shortest = K::shortest_separator(end, low).max(K::truncate(low, right_skip));
     if K::shares(end, low, left_skip) {
         return (None, shortest);

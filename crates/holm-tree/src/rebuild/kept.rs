@@ -1,9 +1,9 @@
-//! Compares what the death of a process left with the log, before recovery believes any of it.
+//! Compares what the death of a process left with the log, before recovery trusts any of it.
 //!
-//! What the leaves led to at the end of the last logged epoch must lie in the image as it was logged, whether they
-//! still lead there or not: a page that went back in time shows in whatever lies on it. What changed in later epochs is
-//! in no log. Its blocks and records are written to the files again, because their pages may be clean and on no disk.
-//! Then they are verified by their own checksums and keys.
+//! The log says what the leaves led to at the end of the last logged epoch. The image must contain that as it was
+//! logged, whether the leaves still lead there or not: a page that went back in time shows in whatever lies on it.
+//! Changes of later epochs are in no log. Recovery writes their blocks and records to the files again, because their
+//! pages may be clean in memory and on no disk. Then it verifies them by their own checks.
 
 use crate::design::Design;
 use crate::keys::{Keys, Slot};
@@ -12,7 +12,7 @@ use crate::tree_set::TreeSet;
 use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result};
 use std::sync::{Mutex, MutexGuard};
 
-/// The first and the last epoch behind the log's last one in which blocks changed.
+/// The first and the last epoch, after the log's last one, in which blocks changed.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Changes(pub(super) Option<(Epoch, Epoch)>);
 
@@ -30,18 +30,18 @@ impl Changes {
 struct Seen {
     /// Blocks that changed in an epoch that is in no log.
     unlogged: Vec<u32>,
-    /// A record that is not what was logged, and to which no leaf leads any more.
+    /// A record that differs from the log, and that no leaf leads to any more.
     suspect: Option<MediumError>,
 }
 
 pub(super) struct Kept<'a, M: Medium, D: Design, K: Keys> {
     tree_set: &'a TreeSet<M, D, K>,
-    /// Nothing of a database that was closed or cut.
+    /// `None` if the database was cleanly closed, or recovered from the log.
     logged: Option<&'a Logged>,
     seen: Mutex<Seen>,
 }
 
-/// One thread's.
+/// The findings of one thread.
 pub(super) struct Look<'a, M: Medium, D: Design, K: Keys> {
     kept: &'a Kept<'a, M, D, K>,
     seen: Seen,
@@ -68,11 +68,12 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
         leaf_version.suspect = leaf_version.suspect.take().or(look.seen.suspect);
     }
 
-    /// Once all blocks are recovered: writes to the files again what is in no log, and verifies it.
+    /// Runs once all blocks are recovered: writes what is in no log to the files again, and verifies it.
     pub(super) fn finish(&self, after: Option<(Epoch, Epoch)>) -> Result<()> {
         let Some(logged) = self.logged else { return Ok(()) };
         let Seen { unlogged, suspect } = std::mem::take(&mut *self.seen());
-        // Of more epochs than two the log has lost the first, and space that it freed may be in use again.
+        // If more than two epochs follow, the log has lost the first of them, and space that it freed may be in use
+        // again.
         let lost_end = after.is_some_and(|(first, last)| last > first + 1);
         if let Some(error) = suspect.filter(|_| !lost_end) {
             return Err(error);
@@ -93,7 +94,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
         let records = found.iter().filter_map(|(_, slot, _)| K::extent(slot.payload));
         places.extend(records.map(|(offset, words)| (Area::Records.at(offset), u64::from(words) * 8)));
         self.tree_set.writer.storage().medium.write_again(&places)?;
-        // Only then: a page that was clean and is read from the disk again holds what is there.
+        // Verify only after that: a page that was clean, and is read from the disk again, holds what is on the disk.
         let lost = found.iter().find(|(_, slot, skip)| !self.tree_set.keys.is_whole(*slot, *skip));
         lost.map_or(Ok(()), |(number, ..)| Err(lost_writes::<D>(*number)))
     }
@@ -105,7 +106,7 @@ fn lost_writes<D: Design>(number: u32) -> MediumError {
 }
 
 impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
-    /// Holds the records of a block, of which nothing has changed yet, against the log.
+    /// Compares the records of a block, which recovery has not changed yet, with the log.
     pub(super) fn at(&mut self, number: u32, leaf: &D::Leaf, volatile: &<D::Leaf as Leaf>::Volatile) -> Result<()> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
         self.before.clear();

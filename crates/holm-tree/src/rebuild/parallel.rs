@@ -1,9 +1,9 @@
-//! A pass over a list on all cores. Who works is not a type, so that this is compiled once for each kind of list.
+//! A pass over a list on all cores. The work is a dynamic call, so that this is compiled once for each kind of list.
 
 use holm_medium::Result;
 use std::thread;
 
-/// Runs `work` over equal parts of a list and joins what they give, in order.
+/// Runs `work` on equal parts of a list and joins the results in order.
 pub(super) fn parallel<T: Sync, R: Send>(
     threads: usize,
     all: &[T],
@@ -11,7 +11,7 @@ pub(super) fn parallel<T: Sync, R: Send>(
 ) -> Result<Vec<R>> {
     let part = all.len().div_ceil(threads.max(1)).max(1024);
     if part >= all.len() {
-        // A small tree set is recovered sooner than a thread is made.
+        // A small tree set is recovered sooner than a thread starts.
         return work(all);
     }
     let mut joined = Vec::with_capacity(all.len());
@@ -22,7 +22,7 @@ pub(super) fn parallel<T: Sync, R: Send>(
             match begun.map(thread::ScopedJoinHandle::join) {
                 Some(Ok(done)) => joined.extend(done?),
                 Some(Err(panic)) => std::panic::resume_unwind(panic),
-                // Threads are rationed: then this one does it.
+                // The system refused a thread: the caller does this part.
                 None => joined.extend(work(part)?),
             }
         }

@@ -1,5 +1,5 @@
-//! Pages of the data files that are not what the process had stored when it died, in the same files and the same boot:
-//! what the log has of them says so.
+//! Pages of the data files that differ from what the process had stored when it died, in the same files and the same
+//! boot: the log shows it.
 
 use crate::children::Other;
 use crate::tools::{assert_sound, folder};
@@ -14,7 +14,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
     std::fs::read(path.join(name)).expect("it is there")
 }
 
-/// Opens and gives what was found, having seen that the counter is the last one that was acknowledged.
+/// Opens the database, checks that the counter is the last one acknowledged, and returns the source of the recovery.
 fn opened(path: &Path, context: &str) -> RecoveredFrom {
     let db = Database::open(path).unwrap_or_else(|error| panic!("{context}: {error}"));
     let value = db.keyspace("s").and_then(|space| space.get("counter")).expect("sound").expect("counted");
@@ -23,8 +23,9 @@ fn opened(path: &Path, context: &str) -> RecoveredFrom {
     db.recovery().source.clone()
 }
 
-/// A counter updated forty times, each acknowledged as durable. Then a page comes back from the disk as it was fifteen
-/// updates earlier: a record of the same key and length lies where the last one was laid, whole and with its checksum.
+/// A counter is updated forty times, and each update is acknowledged as durable. Then a page comes back from the disk
+/// as it was fifteen updates earlier. An older record of the same key and length lies where the last one was written,
+/// complete and with its checksum.
 #[test]
 fn a_page_of_the_time_before() {
     for name in ["records", "leaves"] {
@@ -53,7 +54,7 @@ fn a_page_of_the_time_before() {
     }
 }
 
-/// What a killed process left and nobody touched is kept, however often it is killed.
+/// An untouched database of a killed process keeps everything, however often the process is killed.
 #[test]
 fn a_page_cache_that_is_whole() {
     let folder = folder();
@@ -71,7 +72,7 @@ fn a_page_cache_that_is_whole() {
     }
 }
 
-/// Either file alone put in the place of the other one by a copy: the page cache of neither is believed.
+/// A copy replaces either file alone: recovery then trusts the page cache of neither.
 #[test]
 fn a_copy_of_one_file() {
     for name in ["leaves", "records"] {

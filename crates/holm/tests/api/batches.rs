@@ -1,4 +1,4 @@
-//! Batches over several keyspaces against maps, and what a batch refuses.
+//! Batches over several keyspaces, compared with maps; and what a batch refuses.
 
 use crate::families;
 use crate::tools::{self, Chance, assert_sound, copy, relaxed};
@@ -19,7 +19,7 @@ fn batches_over_several_keyspaces() {
                 let count = if chance.one_in(10) { 300 } else { chance.below(12) };
                 for _ in 0..count {
                     let (at, key) = (chance.below(3), family.key(&mut chance));
-                    // Keys come twice in one batch: the later operation counts.
+                    // Keys occur twice in one batch: the later operation counts.
                     if chance.one_in(3) {
                         batch = batch.remove(&spaces[at], &key);
                         maps[at].remove(&key);
@@ -58,7 +58,7 @@ fn a_refused_batch_has_done_nothing() {
     db.batch().commit().expect("nothing to do");
 }
 
-/// Many batches at once, which share keys and leaves.
+/// Many batches at once that share keys and leaves.
 #[test]
 fn many_threads_commit_at_once() {
     let folder = tools::folder();
@@ -80,7 +80,7 @@ fn many_threads_commit_at_once() {
     assert_sound(&db);
 }
 
-/// Two batches that write the same keys used to interleave for good: some keys kept one's value, some the other's.
+/// Regression: two batches that wrote the same keys interleaved; some keys kept one batch's value, some the other's.
 #[test]
 fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
     const KEYS: u16 = 512;
@@ -89,7 +89,7 @@ fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
     let space = db.keyspace("s").expect("a name");
     let barrier = std::sync::Barrier::new(2);
     let commit = |writer: u8, round: u32| {
-        // Enough to last longer than the two threads take to get going.
+        // Large enough to last longer than the two threads need to start.
         let batch = (0..KEYS).fold(db.batch(), |batch, key| {
             batch.insert(&space, key.to_le_bytes(), [&[writer][..], &round.to_be_bytes()].concat())
         });
@@ -115,7 +115,7 @@ fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
     assert_sound(&db);
 }
 
-/// What a power cut might find while batches run: all of each or nothing, in the order they were acknowledged.
+/// What a power cut may leave while batches run: all of each batch or nothing, in the order of acknowledgement.
 #[test]
 fn a_copy_of_the_files_holds_whole_batches() {
     let folder = tools::folder();

@@ -1,4 +1,4 @@
-//! Other processes: this very program, started once more to be one of them.
+//! Child processes: this program starts itself once more for each of them.
 
 use crate::tools::{assert_sound, folder};
 use holm::{Database, Durability, Error, RecoveredFrom};
@@ -9,11 +9,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const PATH: &str = "HOLM_TEST_PATH";
 const PART: &str = "HOLM_TEST_PART";
 
-/// A child that has said it is ready, and that ends when its standard input does.
+/// A child that has reported that it is ready, and that ends when its standard input does.
 pub(crate) struct Other {
     child: Child,
     ask: Option<ChildStdin>,
-    /// Kept, so that what else the child has to say finds an open end.
+    /// Kept open, so that the child can still write to it.
     tells: BufReader<ChildStdout>,
     pub(crate) said: String,
 }
@@ -40,7 +40,7 @@ impl Other {
         self.said = said.expect("the child says one thing");
     }
 
-    /// Lets the child go on to the next thing that it has to say.
+    /// Lets the child continue to its next report.
     pub(crate) fn go_on(&mut self) {
         self.ask.as_mut().and_then(|ask| ask.write_all(b"go on\n").ok()).expect("a child that listens");
         self.listen();
@@ -57,7 +57,7 @@ impl Other {
     }
 }
 
-/// Not a test: what a child does.
+/// Not a test: the body of a child.
 #[test]
 #[ignore = "the part of another process"]
 fn the_other_process() {
@@ -65,7 +65,7 @@ fn the_other_process() {
     let say = |words: &str| {
         let mut out = std::io::stdout();
         writeln!(out, "\nsays: {words}").and_then(|()| out.flush()).expect("a listener");
-        // Until the parent lets go, or kills us.
+        // Until the parent closes the pipe, or kills this process.
         let _ = std::io::stdin().read_line(&mut String::new());
     };
     match &*part {
@@ -149,7 +149,7 @@ fn any_number_of_processes_look() {
     Database::open(folder.path()).expect("let go");
 }
 
-/// Acknowledged and never synced: kept, for only the process died.
+/// Acknowledged and never synced: kept, because only the process died.
 #[test]
 fn what_a_killed_process_did_is_there() {
     let folder = folder();

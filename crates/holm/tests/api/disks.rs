@@ -1,4 +1,4 @@
-//! The operating system's files, with a log that can be made to fail, or with descriptors that children inherit.
+//! The operating system's files, with a log that can be made to fail, or with descriptors that child processes inherit.
 
 use holm_medium::vfs::{How, Identity, RealFs, Vfs, VfsFile};
 use rustix::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-/// Files of the operating system, opened otherwise.
+/// The operating system's files, opened in another way.
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     broken: Arc<AtomicBool>,
@@ -16,12 +16,12 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Every process that this one starts has a copy of each descriptor, as after a fork.
+    /// Every process that this one starts gets a copy of each descriptor, as after a fork.
     pub(crate) fn inherited() -> Self {
         Disk { inherited: true, ..Disk::default() }
     }
 
-    /// From now on the log can be neither written nor synced.
+    /// Makes every later write and sync of the log fail.
     pub(crate) fn break_log(&self) {
         self.broken.store(true, SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Keyspaces that go, come back, and never mix with others.
+//! Keyspaces that are dropped and created again, and never mix with others.
 
 use crate::tools::{Chance, Stop, assert_sound, data_bytes, folder, relaxed};
 use holm::{Database, Error, Keyspace};
@@ -41,11 +41,11 @@ fn handles_of_a_dropped_keyspace_refuse_everything() {
     assert_dropped(gone.prefix([0]).next_back().expect("an error"), "gone");
     assert_dropped(batch.commit(), "gone");
     assert!(!stays.contains_key("x").expect("sound"), "nothing of the batch was done");
-    // What a walk had copied it may tell; then it must not lead into leaves that are another's by now.
+    // The iterator may return what it had copied. Then it must not read leaves that belong to another keyspace by now.
     let ends: Vec<_> = begun.by_ref().filter_map(Result::err).collect();
     assert!(matches!(&ends[..], [Error::Dropped { .. }]), "{ends:?}");
     assert!(begun.next().is_none() && begun.next_back().is_none());
-    // A new one of that name is another.
+    // A new keyspace of that name is a different one.
     let again = db.keyspace("gone").expect("a name");
     assert!(again.is_empty().expect("sound") && again.first().expect("sound").is_none());
     fill(&again, 500, b"again");
@@ -68,7 +68,7 @@ fn space_of_dropped_keyspaces_is_used_again() {
         let space = db.keyspace("round").expect("a name");
         fill(&space, 5000, &[round; 100]);
         assert!(db.drop_keyspace("round").expect("a disk"));
-        // Two epochs later nothing can bring it back.
+        // Two epochs later, no crash can bring it back.
         (0..3).for_each(|_| db.sync().expect("a disk"));
         if round == 1 {
             most = data_bytes(folder.path());
@@ -93,7 +93,7 @@ fn dropping_beside_writers_and_readers() {
                 let mut chance = Chance::new(thread);
                 let mine = format!("mine {thread}");
                 while !stop.load(SeqCst) {
-                    // Whoever is faster; the value tells whose it is.
+                    // Either thread may be faster; the value says which one was.
                     let shared = db.keyspace("shared").expect("a name");
                     let own = db.keyspace(&mine).expect("a name");
                     for _ in 0..200 {

@@ -1,5 +1,5 @@
-//! The durability table, row by row, as far as a process that lives can see it. A power cut is played by copying the
-//! files: copies are not trusted, so opening them cuts history at the last record that was synced.
+//! The durability table, row by row, as far as a living process can see it. A copy of the files plays the power cut:
+//! recovery does not trust copies, so it opens them at the last log entry that was synced.
 
 use crate::tools::{Chance, assert_sound, copy, folder, on_disk, relaxed};
 use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
@@ -11,7 +11,7 @@ fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) 
     (db, space)
 }
 
-/// What a power cut would leave, opened.
+/// Opens what a power cut would leave.
 fn after_a_cut(live: &std::path::Path) -> (tempfile::TempDir, Database) {
     let dead = folder();
     copy(live, &dead.path().join("dead"));
@@ -55,7 +55,7 @@ fn strict_keyspaces_and_reads() {
         // Each value is the epoch that was active before it was put, so that its label is not less.
         let writer =
             scope.spawn(|| (0..50).try_for_each(|_| space.insert("k", db.stats().epochs.active.to_be_bytes())));
-        // What a read has told, no power cut takes back: it is durable by the time it is told.
+        // No power cut takes back what a read has returned: it is durable when the read returns.
         let mut turn = 0;
         while !writer.is_finished() {
             turn += 1;
@@ -97,7 +97,7 @@ fn strict_commits_of_many_threads_share_syncs() {
     assert!(records < 320, "{records} records for 640 commits of 16 threads");
 }
 
-/// Without anybody asking, an operation is durable once the epoch after its own has ended.
+/// Without any sync, an operation is durable once the epoch after its own has ended.
 #[test]
 fn buffered_becomes_durable_by_itself() {
     for durability in [Durability::default(), Durability::Buffered { interval: Duration::from_nanos(1) }] {
@@ -148,8 +148,9 @@ fn sync_covers_all_that_was_completed_before() {
     }
 }
 
-/// However fast writers are, an epoch's record is bounded: by the limit, one operation on top, and what each thread may
-/// do uncounted. Without a gate an epoch of this mode takes in all that is written in a tenth of a second.
+/// However fast the writers are, an epoch record is bounded by the limit, plus one operation, plus what each thread may
+/// do uncounted. Without backpressure, an epoch of this mode contains everything that is written in a tenth of a
+/// second.
 #[test]
 fn no_record_outgrows_the_gate() {
     const VALUE: u64 = 100 << 10;
@@ -174,7 +175,7 @@ fn no_record_outgrows_the_gate() {
     });
     db.sync().expect("a disk");
     let stats = db.stats();
-    // Half of a half; a batch of eight values; threads' lots; headers and leaves.
+    // Half of a half; a batch of eight values; the threads' allowances; headers and leaves.
     let limit = (512 << 10) + 8 * VALUE + 4 * (64 << 10);
     assert!(
         stats.log.largest_entry_bytes <= limit * 17 / 16,
@@ -185,7 +186,7 @@ fn no_record_outgrows_the_gate() {
     assert_eq!(space.len().expect("sound"), 248);
 }
 
-/// Not tied to a promise, yet always a prefix: of single writes in order, no later one without the earlier.
+/// Without a time promise, yet always a prefix: of single writes in order, no later one without the earlier ones.
 #[test]
 fn a_cut_leaves_a_prefix() {
     let folder = folder();
@@ -218,8 +219,8 @@ fn a_cut_leaves_a_prefix() {
     }
 }
 
-/// Pairs move to other leaves when theirs is split or merged; until an epoch has ended, a cut may bring the old leaves
-/// back, and what they lead to must still be there.
+/// A split or merge moves pairs to other leaves. Until an epoch has ended, a crash may bring the old leaves back, and
+/// the records that they lead to must still be there.
 #[test]
 fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
     for thinned in [false, true] {
@@ -228,10 +229,10 @@ fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
         let numbers = || (0..6000u32).step_by(4);
         numbers().for_each(|number| space.insert(number.to_be_bytes(), "before").expect("room"));
         drop(space);
-        // Into the data files, so that no log puts back what is overwritten in them.
+        // Writes into the data files, so that no log restores what is overwritten in them.
         db.close().expect("a sound close");
         let (_db, space) = open(Durability::OnSync, folder.path());
-        // Splits everywhere, or merges; then half of what was moved is removed and half overwritten.
+        // Splits everywhere, or merges; then half of the moved pairs are removed and half overwritten.
         if thinned {
             numbers().filter(|number| number % 16 != 0).for_each(|number| {
                 assert!(space.remove(number.to_be_bytes()).expect("sound"));
@@ -264,7 +265,7 @@ fn a_cut_finds_the_records_of_leaves_split_and_merged_since() {
     }
 }
 
-/// Epochs in which nothing changes leave no record, and what comes after many of them is cut like anything else.
+/// Epochs without changes leave no log entry, and a crash after many of them is recovered like any other.
 #[test]
 fn a_cut_after_idle_epochs() {
     let folder = folder();
@@ -280,7 +281,7 @@ fn a_cut_after_idle_epochs() {
     assert!(*value == *b"synced" || *value == *b"perhaps lost");
 }
 
-/// A record larger than the log may grow to is a record all the same.
+/// An entry larger than the log's limit is an entry like any other.
 #[test]
 fn large_epochs_survive_a_cut() {
     let folder = folder();
@@ -299,7 +300,7 @@ fn large_epochs_survive_a_cut() {
     assert!(on_disk(folder.path()) < 80 << 20);
 }
 
-/// The private image keeps the same promises; it loses on the death of its process what a power cut would take.
+/// The private image keeps the same promises; the death of its process loses what a power cut would.
 #[test]
 fn a_private_image() {
     let folder = folder();

@@ -1,5 +1,5 @@
-//! Keys that share long prefixes, removed until few are left: leaves and the nodes above them merge across ranges whose
-//! keys share more or fewer bytes, and what is left is found before and after reopening.
+//! Keys with long shared prefixes are removed until few are left. Leaves and the nodes above them merge across ranges
+//! whose keys share more or fewer bytes, and the remaining keys are found before and after reopening.
 
 use crate::tools::Chance;
 use crate::twin::Twin;
@@ -7,7 +7,8 @@ use crate::twin::Twin;
 const GROUPS: usize = 40;
 const MEMBERS: usize = 60;
 
-/// A key of a group; groups share from none to forty bytes with their neighbours, and their members more than that.
+/// Returns a key of a group. Groups share up to forty bytes with their neighbours, and their members share more than
+/// that.
 fn key(index: usize) -> Vec<u8> {
     let (group, member) = (index / MEMBERS, index % MEMBERS);
     let depth = [0, 3, 9, 17, 40][group % 5];
@@ -22,7 +23,7 @@ fn filled() -> Twin {
     twin
 }
 
-/// All keys, in an order.
+/// Returns all keys in an order.
 fn ordered(order: &str, twin: &Twin, chance: &mut Chance) -> Vec<Vec<u8>> {
     let mut keys: Vec<_> = twin.map.keys().cloned().collect();
     match order {

@@ -1,4 +1,4 @@
-//! Every way in that is no way in has a name, and nothing is harmed by the attempt.
+//! Every way to fail to open has an error of its own, and no attempt harms anything.
 
 use crate::tools::{assert_sound, copy, folder, relaxed};
 use holm::{Database, Durability, Error};
@@ -88,7 +88,7 @@ fn garbage_in_the_superblock() {
     let flipped = with(&flipped);
     assert!(matches!(flipped, Error::Corrupt { .. }), "{flipped:?}");
     assert!(flipped.to_string().contains("expected"), "{flipped}");
-    // The version stands behind the magic and has a checksum of its own, which no format will change.
+    // The version follows the magic number and has a checksum of its own, which no format will change.
     let mut newer = superblock.clone();
     for slot in newer.as_chunks_mut::<4096>().0.iter_mut().filter(|slot| slot.starts_with(b"HolmPool")) {
         slot[8] = 99;
@@ -102,7 +102,7 @@ fn garbage_in_the_superblock() {
     assert_intact(&whole);
 }
 
-/// The superblock gone, the data still there: making a new database would be the end of it.
+/// The superblock is missing and the data is there: creating a new database would destroy the data.
 #[test]
 fn a_lost_superblock_is_no_new_database() {
     let folder = folder();
@@ -129,7 +129,7 @@ fn a_lost_data_file_is_damage_and_not_absence() {
     }
 }
 
-/// The papers' designs are known to a program that brings a table of them, and to no other.
+/// The papers' designs are known only to a program that brings a table of them.
 #[test]
 fn designs() {
     let folder = folder();
@@ -188,7 +188,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         refused(other.batch().remove(&space, 1u32.to_be_bytes()).commit());
         refused(other.keyspace("another"));
         refused(other.drop_keyspace("s"));
-        // All that was completed is durable: to say so is as right as to refuse.
+        // All completed operations are durable, so success is as correct as a refusal.
         assert!(matches!(other.sync(), Ok(()) | Err(Error::Poisoned { .. })));
         assert_eq!(other.keyspace("s").expect("it is there").len().expect("sound"), 150);
         assert_eq!(space.get(7u32.to_be_bytes()).expect("sound").as_deref(), Some(&b"v"[..]));
@@ -197,7 +197,7 @@ fn after_closing_reads_go_on_and_writes_do_not() {
         assert_eq!(space.iter().rev().filter(Result::is_ok).count(), 150);
         assert_sound(&other);
         other.close().expect("closed already");
-        // What was refused has not reached the files either.
+        // The refused write has not reached the files either.
         drop(space);
         let db = relaxed(folder.path());
         assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
@@ -229,7 +229,7 @@ fn a_folder_that_may_only_be_read() {
         Database::open_read_only(folder.path()).expect("it may be read");
     }
     permit(0o644);
-    // A file system without writers, whoever asks.
+    // A file system that no user can write to.
     match Database::open("/proc/holm") {
         Err(Error::ReadOnly { .. } | Error::Io { .. }) => {}
         Err(Error::NotFound { path }) => println!("no folder can be made at {}", path.display()),
@@ -238,7 +238,7 @@ fn a_folder_that_may_only_be_read() {
     assert_intact(folder.path());
 }
 
-/// Of many who make one database at once, one has it and the others are told that it is in use.
+/// When many threads create one database at once, one gets it and the others fail with `Locked`.
 #[test]
 fn many_make_one_database() {
     for _ in 0..20 {

@@ -1,24 +1,24 @@
-//! Keys of the kinds that break trees of byte strings: prefixes of each other, ties of heads, runs of NUL and 0xFF.
+//! Kinds of keys that break trees of byte strings: prefixes of each other, ties of heads, runs of NUL and 0xFF.
 
 use crate::tools::Chance;
 use std::path::PathBuf;
 
-/// A kind of keys; the number says how many different ones there are, about.
+/// A kind of keys; the number is roughly how many different keys there are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Family {
-    /// Few letters, among them NUL and 0xFF: many keys are prefixes of others and differ by trailing NULs.
+    /// Few letters, among them NUL and 0xFF: many keys are prefixes of others and differ in trailing NULs.
     Letters,
     /// Equal for 7, 8, 9, 15, 16 or 17 bytes, then different.
     Ties,
-    /// Long common prefixes, some longer than heads can leave out.
+    /// Long common prefixes, some longer than what heads can leave out.
     Paths,
-    /// A run of one byte up to 600 long: each a prefix of the next. NUL, `a`, or 0xFF.
+    /// Runs of one byte (NUL, `a` or 0xFF), up to 600 long: each is a prefix of the next.
     Runs,
     /// All begin with many 0xFF.
     High,
     /// Random bytes of random length.
     Noise,
-    /// Numbers in decimal, ascending by the seed's turn.
+    /// Six-digit decimal numbers, drawn at random.
     Numbers,
 }
 
@@ -71,8 +71,8 @@ impl Family {
     }
 }
 
-/// Words of a list that is not part of the project, where there is one: a file named by `HOLM_WORDS`, or the one that
-/// lies beside the repository.
+/// The words of a list that is not part of the project, if there is one: the file named by `HOLM_WORDS`, or the one
+/// beside the repository.
 pub(crate) fn words() -> Option<Vec<Vec<u8>>> {
     let beside = || {
         let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));

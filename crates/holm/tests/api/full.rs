@@ -1,4 +1,5 @@
-//! A database that has reached its capacity: refused with a name, unharmed, and usable again once there is room.
+//! A database that has reached its capacity: writes fail with a named error, nothing is harmed, and it is usable again
+//! once there is room.
 
 use crate::tools::{assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
@@ -12,13 +13,13 @@ fn open(path: &Path) -> (Database, Keyspace) {
     (db, space)
 }
 
-/// The error says which capacity, and is none that a full disk would give.
+/// The error names the capacity, and differs from the error of a full disk.
 fn assert_names_the_capacity(error: &Error) {
     let Error::Capacity { found, limit, .. } = error else { panic!("{error:?}") };
     assert!(*limit == CAPACITY && found > limit && error.to_string().contains("capacity of 1048576"), "{error}");
 }
 
-/// Puts values until there is no room; how many fitted.
+/// Puts values until there is no room; returns how many fitted.
 fn fill(space: &Keyspace, len: usize) -> u32 {
     for number in 0u32.. {
         match space.insert(number.to_be_bytes(), vec![number as u8; len]) {
@@ -57,20 +58,20 @@ fn full_of_records_and_empty_again() {
         drop(space);
         db.close().expect("a sound close");
     }
-    // More room may be chosen at the next open.
+    // The next open may choose a larger capacity.
     let db = Database::open(folder.path()).expect("closed");
     let space = db.keyspace("s").expect("a name");
     space.insert("large", vec![1; 4 << 20]).expect("room");
     assert_sound(&db);
 }
 
-/// Records of a few bytes fill the leaves before the records' own area.
+/// Tiny records fill the leaf area before the record area.
 #[test]
 fn full_of_leaves() {
     let folder = folder();
     let (db, space) = open(folder.path());
     let count = fill(&space, 0);
-    // Blocks that a split gave up are free two epochs later, and no epoch need have ended meanwhile.
+    // Blocks that a split released are free two epochs later, and no epoch need have ended meanwhile.
     assert!(count > 10_000, "{count}");
     assert_eq!(space.len().expect("sound"), u64::from(count), "what was refused is not there");
     db.sync().expect("nothing is poisoned");

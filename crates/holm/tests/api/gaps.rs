@@ -1,14 +1,14 @@
-//! Reopening a tree whose leaves have promised to share much, with nothing left between them: where the ranges that the
-//! rebuild chooses are not those of before.
+//! Reopens a tree whose leaves share long prefixes, with nothing left between them: the rebuild chooses other ranges
+//! than before.
 
 use crate::tools::Chance;
 use crate::twin::Twin;
 use holm::Database;
 
-/// A key of a group: `shared` bytes that all groups share, the group's two bytes, and the member's one.
+/// Returns a key of a group: `shared` bytes that all groups share, two bytes of the group, and one of the member.
 fn key(shared: usize, group: u8, member: &[u8]) -> Vec<u8> {
     let mut key = vec![b'p'; shared];
-    // Neighbours differ in either byte; groups that end in NUL and 0xFF are among them.
+    // Neighbours differ in either byte; some groups end in NUL or 0xFF.
     key.extend([group / 3, [0, 0x80, 0xff][usize::from(group % 3)]]);
     key.extend_from_slice(member);
     key
@@ -16,9 +16,9 @@ fn key(shared: usize, group: u8, member: &[u8]) -> Vec<u8> {
 
 const GROUPS: u8 = 30;
 
-/// Keeps what lies in the middle of every third group (which of three, `shared` says) and so in leaves that promise to
-/// share the group's bytes; all that lay between them is gone. Leaves are left fuller than a merge would take, and
-/// edges are drawn by chance, so that some of them are a leaf's.
+/// Keeps the middle of every third group (`shared` selects which of three), so of leaves whose ranges share the group's
+/// bytes, and removes everything between them. The leaves stay fuller than a merge allows. Random edges make some of
+/// them a leaf's edge.
 fn thinned(shared: usize, chance: &mut Chance) -> Twin {
     let mut twin = Twin::new();
     let late: Vec<u8> = (0..100).filter(|member| member % 2 == 1).collect();
@@ -67,7 +67,7 @@ fn keys_put_between_the_groups_are_found_after_every_reopening() {
     }
 }
 
-/// Looking must not have to write, though the rebuild would put empty leaves into gaps.
+/// A read-only open must not have to write, although the rebuild would put empty leaves into the gaps.
 #[test]
 fn gaps_do_not_keep_anyone_from_looking() {
     let mut chance = Chance::new(77);

@@ -1,14 +1,15 @@
-//! Free space splits and joins: the `records` file stays near its live data where the sizes of values change.
+//! Free space splits and joins: the `records` file stays near the size of its live data when the sizes of values
+//! change.
 //!
-//! Each test is a scaled-down run of one that found a file many times its data. The full sizes, with figures:
-//! `cargo test --release -p holm --test api -- --ignored --nocapture growth`.
+//! Each test is a scaled-down run of one that found a file many times larger than its data. The full sizes, with
+//! figures: `cargo test --release -p holm --test api -- --ignored --nocapture growth`.
 
 use crate::tools::{Chance, assert_sound, folder};
 use holm::{Database, Durability, Keyspace};
 use std::path::Path;
 use std::time::Instant;
 
-/// Bytes of the `records` file, and what of them live records take.
+/// Bytes of the `records` file, and the part that live records take.
 struct Sizes {
     file: u64,
     live: u64,
@@ -28,7 +29,7 @@ fn records_file(path: &Path) -> u64 {
     std::fs::metadata(path.join("records")).expect("it is there").len()
 }
 
-/// Epochs end where the test syncs, so that counts repeat.
+/// Epochs end where the test syncs, so counts repeat.
 fn open(path: &Path) -> Database {
     let durability = Durability::Buffered { interval: std::time::Duration::from_secs(3600) };
     Database::builder().durability(durability).open(path).expect("a sound database")
@@ -40,7 +41,7 @@ fn key(number: u64) -> [u8; 16] {
     key
 }
 
-/// Numbers below `count` in an order of chance.
+/// Returns the numbers below `count` in random order.
 fn shuffled(count: u64, chance: &mut Chance) -> Vec<u64> {
     let mut numbers: Vec<_> = (0..count).collect();
     for index in (1..numbers.len()).rev() {
@@ -49,8 +50,8 @@ fn shuffled(count: u64, chance: &mut Chance) -> Vec<u64> {
     numbers
 }
 
-/// Puts values of the lengths that `len` chooses, an epoch ending at each share of `per_epoch` puts. Nanoseconds of the
-/// median put.
+/// Puts values of the lengths that `len` chooses; an epoch ends after every `per_epoch` puts. Returns the median put,
+/// in nanoseconds.
 fn put_all(
     db: &Database,
     space: &Keyspace,
@@ -73,8 +74,8 @@ fn put_all(
     took[took.len() / 2]
 }
 
-/// Each pass overwrites every record, in an order of chance, with a value 24 bytes longer than before. The sizes after
-/// the last pass, open and closed.
+/// In each pass, overwrites every record in random order with a value 24 bytes longer. Returns the sizes after the last
+/// pass, open and closed.
 fn drift(records: u64, passes: usize, fingerprint: bool) -> [Sizes; 2] {
     let folder = folder();
     let db = open(folder.path());
@@ -96,8 +97,8 @@ fn drift(records: u64, passes: usize, fingerprint: bool) -> [Sizes; 2] {
     [open, closed]
 }
 
-/// Freed records were kept by their exact size, neither split nor joined: no record of one pass fitted where one of an
-/// earlier pass had been, and the file was the sum of all passes.
+/// Regression: freed records were kept by their exact size, neither split nor joined. No record of one pass fitted
+/// where one of an earlier pass had been, and the file was the sum of all passes.
 #[test]
 fn values_that_grow_with_every_pass_use_space_again() {
     let [open, closed] = drift(20_000, 12, false);
@@ -105,8 +106,8 @@ fn values_that_grow_with_every_pass_use_space_again() {
     assert!(closed.ratio() < 2.2, "closed: {} bytes live in {}, {}", closed.live, closed.file, closed.ratio());
 }
 
-/// Fills a database with values of 10 to 400 bytes, removes nine in ten and closes it; opened again, inserts
-/// `inserted` values of 100 bytes. The sizes before and after, and closed.
+/// Fills a database with values of 10 to 400 bytes, removes nine in ten and closes it. Opens it again and inserts
+/// `inserted` values of 100 bytes. Returns the sizes before and after that, and once closed.
 fn reopened(records: u64, inserted: u64, fingerprint: bool) -> [Sizes; 3] {
     let folder = folder();
     let mut chance = Chance::new(2);
@@ -137,8 +138,8 @@ fn reopened(records: u64, inserted: u64, fingerprint: bool) -> [Sizes; 3] {
     [before, after, closed]
 }
 
-/// Of the runs that an opening found free, a put looked at the last eight, and took the frontier if those were too
-/// short: an area nine tenths free grew with the first insert.
+/// Regression: of the runs that an open found free, a put tried the last eight, and used the frontier if those were too
+/// short. An area nine tenths free grew with the first insert.
 #[test]
 fn what_an_opening_finds_free_is_used_before_the_file_grows() {
     let [before, after, closed] = reopened(40_000, 40_000, false);
@@ -179,7 +180,7 @@ fn large_values_of_changing_length_use_space_again() {
     assert!(closed.ratio() < 2.0, "closed: {} bytes live in {}, {}", closed.live, closed.file, closed.ratio());
 }
 
-/// What all values took once is given back when a database closes without them.
+/// A database that closes after its values were removed returns the space of all of them.
 #[test]
 fn closing_gives_the_free_end_of_the_records_back() {
     let folder = folder();
@@ -198,7 +199,7 @@ fn closing_gives_the_free_end_of_the_records_back() {
     assert_sound(&db);
 }
 
-/// The full size of the runs above.
+/// The full sizes of the runs above.
 #[test]
 #[ignore = "a measurement: half a minute, and a gigabyte of disk"]
 fn growth_at_full_size() {

@@ -1,4 +1,4 @@
-//! How long a database is locked, what handles see after `close`, and what they tell in strict mode.
+//! How long a database is locked, what handles see after `close`, and what they return in strict mode.
 
 use crate::children::Other;
 use crate::disks::Disk;
@@ -7,7 +7,7 @@ use holm::{Database, Durability, Error};
 use std::path::Path;
 use std::process;
 
-/// A database that has been closed, and a handle that has outlived that.
+/// Returns a handle that has outlived the closing of its database.
 fn closed_with_a_handle(path: &Path) -> holm::Keyspace {
     let db = relaxed(path);
     let space = db.keyspace("s").expect("a name");
@@ -24,7 +24,8 @@ fn assert_reads_old(space: &holm::Keyspace) {
     assert_eq!(space.iter().map(|pair| pair.expect("sound").1).filter(|value| *value == b"old"[..]).count(), 2_000);
 }
 
-/// The lock went with `close`, and the mapping stayed: another process changed and cut the files under the readers.
+/// Regression: `close` released the lock and kept the mapping, so another process changed and cut the files under the
+/// readers.
 #[test]
 fn a_handle_that_outlives_close_keeps_other_processes_out() {
     let folder = folder();
@@ -72,13 +73,14 @@ fn what_locks_a_database_is_named() {
     Database::open(folder.path()).expect("let go");
 }
 
-/// A load behind the end of a mapped file is a fault, and a reader may be on its way to a record freed before `close`.
+/// A load beyond the end of a mapped file faults, and a reader may be about to read a record that was freed before
+/// `close`.
 #[test]
 fn files_are_not_cut_while_somebody_may_read_them() {
     let folder = folder();
     let db = relaxed(folder.path());
     let space = db.keyspace("s").expect("a name");
-    // Until an extent has just been added, most of which is never used.
+    // Until an extent has just been added, most of which is unused.
     let mut before = data_bytes(folder.path());
     for number in 0_u32.. {
         space.insert(number.to_be_bytes(), [1; 200]).expect("room");
@@ -106,13 +108,13 @@ fn a_child_with_a_copy_of_the_descriptors_keeps_no_lock() {
     assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
     db.close().expect("a sound close");
     let db = Database::open(folder.path()).expect("closed, whatever children there are");
-    // And the end of the child ends nobody's lock.
+    // The end of the child does not release the lock.
     child.finish();
     assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
     drop(db);
 }
 
-/// Each reserved 2 TiB of address space: the 64th was refused.
+/// Regression: each open reserved 2 TiB of address space, and the 64th was refused.
 #[test]
 fn one_process_opens_a_hundred_databases() {
     let folder = folder();
@@ -137,7 +139,7 @@ fn one_process_opens_a_hundred_databases() {
 #[test]
 fn a_capacity_that_no_process_has_is_named() {
     let folder = folder();
-    // Address space for one is there, and for forty is not.
+    // There is address space for one database, and not for forty.
     let open = |number: usize| Database::builder().capacity(4 << 40).open(folder.path().join(number.to_string()));
     let mut all = Vec::new();
     let refused = (0..40).find_map(|number| open(number).map(|db| all.push(db)).err()).expect("160 TiB");
@@ -151,7 +153,7 @@ fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
     assert!(matches!(result, Err(Error::Poisoned { .. })), "{result:?}");
 }
 
-/// A strict database whose log works no longer.
+/// Returns a strict database whose log has failed.
 fn broken(path: &Path) -> (Database, holm::Keyspace) {
     let disk = Disk::default();
     let builder = Database::builder().vfs(std::sync::Arc::new(disk.clone()), [0; 2]);
@@ -162,7 +164,7 @@ fn broken(path: &Path) -> (Database, holm::Keyspace) {
     (db, space)
 }
 
-/// The name is in memory, and would not be there after a power cut.
+/// The name is in memory, and would be missing after a power cut.
 #[test]
 fn strict_tells_no_name_that_is_not_durable() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Random histories, cut: what is left must be what some moment of them had made, no older than the last sync.
+//! Random histories, cut by a crash: the remaining state is that of one moment, no older than the last sync.
 
 use crate::families::{self, Family};
 use crate::tools::{Chance, assert_sound, copy, folder, relaxed};
@@ -7,7 +7,7 @@ use holm::{Database, Keyspace, RecoveredFrom};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
-/// Every moment of a history as one number: the pairs that are there, mixed in any order.
+/// Every moment of a history as one number: a hash of the pairs that are there, in any order.
 struct History {
     map: Map,
     now: u64,
@@ -34,7 +34,7 @@ impl History {
         }
     }
 
-    /// Single changes, and batches that are one change.
+    /// Single changes, and batches that count as one change.
     fn go_on(&mut self, db: &Database, space: &Keyspace, family: Family, operations: usize, chance: &mut Chance) {
         for _ in 0..operations {
             let key = family.key(chance);
@@ -68,7 +68,7 @@ fn contents(space: &Keyspace) -> u64 {
     space.iter().map(|pair| pair.expect("sound")).fold(0, |sum, (key, value)| sum ^ mark(&key, &value))
 }
 
-/// Cuts while nobody writes: the epoch that was active is gone, the one before may be.
+/// Cuts while no thread writes: the active epoch is lost, the one before may be.
 fn cut(family: Family, seed: u64) {
     let mut chance = Chance::new(seed);
     let folder = folder();
@@ -88,11 +88,11 @@ fn cut(family: Family, seed: u64) {
             assert!(history.moments.contains(&left), "{family:?}, seed {seed}: no moment was like this");
             if chance.one_in(2) {
                 db.sync().expect("a disk");
-                // From here on nothing older will do.
+                // From here on, no older state is allowed.
                 history.moments = vec![history.now];
             }
         }
-        // Closing makes all of it durable.
+        // Closing makes everything durable.
         history.moments = vec![history.now];
     }
 }

@@ -1,4 +1,4 @@
-//! Limits are typed, exact, and found before anything has changed.
+//! Limits have typed errors, are exact, and are checked before anything changes.
 
 use crate::tools::{assert_sound, folder, relaxed};
 use holm::{Error, MAX_KEY, MAX_VALUE, Result};
@@ -26,7 +26,7 @@ fn keys_up_to_64_kib() {
     assert_too_large(space.insert(&longest, ""), found, limit);
     assert_too_large(db.batch().insert(&space, "fine", "").insert(&space, &longest, "").commit(), found, limit);
     assert_too_large(db.batch().remove(&space, &longest).commit(), found, limit);
-    // Nothing so long is there, and asking is no error.
+    // No such long key exists, and a lookup is not an error.
     assert!(space.get(&longest).expect("absent").is_none());
     assert!(!space.contains_key(&longest).expect("absent"));
     assert!(!space.remove(&longest).expect("absent"));
@@ -48,7 +48,7 @@ fn values_beyond_1_gib_are_refused() {
     let folder = folder();
     let db = relaxed(folder.path());
     let space = db.keyspace("s").expect("a name");
-    // Pages of zeros that nobody touches cost nothing.
+    // Untouched pages of zeros cost nothing.
     let large = vec![0; MAX_VALUE + 1];
     let (found, limit) = (MAX_VALUE as u64 + 1, MAX_VALUE as u64);
     assert_too_large(space.insert("k", &large), found, limit);
@@ -74,7 +74,7 @@ fn a_value_of_1_gib() {
     assert_sound(&db);
 }
 
-/// However little log it may use, an epoch that is larger must not be the end of the session.
+/// An epoch larger than the log's limit must not end the session.
 #[test]
 fn an_epoch_larger_than_the_log() {
     let folder = folder();
@@ -104,7 +104,7 @@ fn batches_up_to_64_mib() {
     let db = relaxed(folder.path());
     let space = db.keyspace("s").expect("a name");
     let limit = 64 << 20;
-    // A byte of key, and what each operation counts beside its bytes.
+    // A byte of key, and the bytes that each operation counts in addition.
     let half = vec![1; limit / 2 - 65];
     let over = db.batch().insert(&space, "a", &half).insert(&space, "b", &half).insert(&space, "c", "");
     assert_eq!(over.len(), 3);
@@ -113,7 +113,7 @@ fn batches_up_to_64_mib() {
     db.batch().insert(&space, "a", &half).insert(&space, "b", &half).commit().expect("at the limit");
     assert_eq!(space.len().expect("sound"), 2);
     assert_eq!(space.get("b").expect("sound").map(|value| value.len()), Some(limit / 2 - 65));
-    // Nothing but removals of keys of one byte, each of which may dirty a leaf of its own.
+    // Only removals of keys of one byte, each of which may dirty another leaf.
     let many = (limit / 65) as u64 + 1;
     let removals = (0..many).fold(db.batch(), |batch, _| batch.remove(&space, "a"));
     assert_too_large(removals.commit(), many * 65, limit as u64);

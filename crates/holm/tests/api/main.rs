@@ -1,7 +1,7 @@
-//! The public face of the store, held to what its documentation says. One program, for its parts share their tools.
+//! Tests of the public interface against its documentation. One program, because the modules share their tools.
 //!
-//! Each module is a promise: what a map would answer, limits, errors, traits, sizes, durability, threads. What a power
-//! cut or a failing disk does is the proving ground's to find out.
+//! Each module checks one promise: the answers of a map, limits, errors, traits, sizes, durability, threads. The crash
+//! tests of `holm-proof` check power cuts and failing disks.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Random operations against the standard library's map, with the database closed and opened in between.
+//! Random operations, compared with the standard library's map, with the database closed and opened in between.
 
 use crate::families::{self, Family};
 use crate::tools::Chance;
 use crate::twin::{Twin, value};
 use std::ops::Bound;
 
-/// Phases of changes, each followed by a full comparison, most by a reopening.
+/// Phases of changes; each ends with a full comparison, and most with a reopening.
 fn agrees(family: Family, seed: u64, operations: usize) {
     let mut chance = Chance::new(seed);
     let mut twin = Twin::new();
@@ -55,7 +55,7 @@ fn numbers() {
     (0..2).for_each(|seed| agrees(Family::Numbers, seed, 2500));
 }
 
-/// Kinds take turns, so that ranges that share much lie beside ranges that share nothing.
+/// Kinds take turns, so that ranges with long shared prefixes lie beside ranges without any.
 #[test]
 fn all_kinds_in_one_tree() {
     for seed in 100..102 {
@@ -72,7 +72,7 @@ fn all_kinds_in_one_tree() {
     }
 }
 
-/// In order, against the order, and by chance: everything is deleted, and inserted again.
+/// In ascending, descending and random order: everything is removed and inserted again.
 #[test]
 fn emptied_and_filled_again() {
     let mut chance = Chance::new(9);
@@ -106,7 +106,7 @@ fn emptied_and_filled_again() {
     twin.assert_equal();
 }
 
-/// Enough for three levels of nodes above the leaves, sequentially, in reverse, and mixed.
+/// Enough pairs for three levels of nodes above the leaves: sequential, reversed and mixed.
 #[test]
 fn many_levels() {
     let mut chance = Chance::new(11);
@@ -151,7 +151,7 @@ fn words_of_a_language() {
     }
 }
 
-/// The keys of which each is the next one's prefix, and every range between any two of them.
+/// Keys of which each is a prefix of the next, and every range between any two of them.
 #[test]
 fn every_range_of_awkward_neighbours() {
     let mut chance = Chance::new(13);
@@ -202,7 +202,7 @@ fn every_range_of_awkward_neighbours() {
     twin.assert_equal();
 }
 
-/// A leaf that no single copy may hold is told in parts, from either end.
+/// A leaf too large for a single copy is returned in parts, from either end.
 #[test]
 fn leaves_of_large_values() {
     let mut chance = Chance::new(15);

@@ -1,4 +1,5 @@
-//! Looking at a closed database: everything is seen, nothing is changed, and what is not closed is refused.
+//! Read-only opens of a closed database: a reader sees everything and changes nothing, and a database that was not
+//! closed is refused.
 
 use crate::tools::{copy, folder, relaxed};
 use holm::{Database, Error};
@@ -57,7 +58,7 @@ fn what_was_not_closed_is_refused() {
         Err(error @ Error::NotClean { .. }) => assert!(error.to_string().contains("dead"), "{error}"),
         other => panic!("{other:?}"),
     }
-    // Opened for writing once, and closed, it is looked at like any other.
+    // Opened for writing once, and closed, it opens read-only like any other.
     drop(Database::open(&dead).expect("it recovers"));
     let looking = Database::open_read_only(&dead).expect("closed now");
     let space = looking.existing_keyspace("s").expect("a catalog").expect("synced");
@@ -94,7 +95,7 @@ fn a_design_that_is_not_here() {
     }
 }
 
-/// What is damaged in a closed database: a writer is refused, whoever looks sees what is left, and a check tells.
+/// Damage in a closed database: an open for writing fails, a read-only open shows what remains, and a check reports it.
 #[test]
 fn damage_is_told_and_what_is_left_can_be_read() {
     let whole = folder();
@@ -112,7 +113,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
         std::fs::write(&file, bytes).expect("a disk");
         path
     };
-    // A keyspace's number, in a leaf's seventh word; a free slot's word; a fingerprint.
+    // A keyspace's number, in a leaf's seventh word; the word of a free slot; a fingerprint.
     for at in [512 * 40 + 60, 512 * 40 + 64, 512 * 41 + 30] {
         let damaged = flip("leaves", at);
         let opened = Database::open(damaged.path()).map(drop);
@@ -123,7 +124,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
         let left = looking.existing_keyspace("s").expect("a catalog").expect("made");
         assert!(left.iter().filter(|pair| pair.is_ok()).count() > 2_900);
     }
-    // Either slot of the superblock: nothing is lost, a check tells, and a writer mends it.
+    // Either slot of the superblock: nothing is lost, a check reports it, and an open for writing repairs it.
     for at in [18, 4096 + 18] {
         let damaged = flip("superblock", at);
         let looked = |faults: usize| {
@@ -137,14 +138,14 @@ fn damage_is_told_and_what_is_left_can_be_read() {
         db.close().expect("a sound close");
         looked(0);
     }
-    // A half of the log, though a closed database needs none.
+    // A half of the log, although a closed database needs neither.
     let damaged = flip("log.1", 0);
     std::fs::remove_file(damaged.path().join("log.1")).expect("it is there");
     let looking = Database::open_read_only(damaged.path()).expect("nothing in it is needed");
     assert_eq!(looking.check().expect("a check").faults.len(), 1);
     drop(looking);
     assert!(matches!(Database::open(damaged.path()), Err(Error::Corrupt { .. })));
-    // The superblock gone: neither no database nor a new one.
+    // Without the superblock, the folder is neither an absent database nor a new one.
     std::fs::remove_file(damaged.path().join("superblock")).expect("it is there");
     let one = Database::open_read_only(damaged.path()).map(drop);
     let two = Database::open(damaged.path()).map(drop);
@@ -153,7 +154,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
         [&one, &two, &three].iter().all(|opened| matches!(opened, Err(Error::Corrupt { .. }))),
         "{one:?} {two:?} {three:?}"
     );
-    // A folder in a file's place.
+    // A folder where a file should be.
     let damaged = flip("records", 100);
     std::fs::remove_file(damaged.path().join("records")).expect("it is there");
     std::fs::create_dir(damaged.path().join("records")).expect("a disk");
@@ -161,7 +162,7 @@ fn damage_is_told_and_what_is_left_can_be_read() {
     assert!(error.contains("not a regular file"), "{error}");
 }
 
-/// What keeps a writer from beginning leaves a closed database as it was: closed.
+/// An open for writing that fails before it begins leaves a closed database closed.
 #[test]
 fn a_writer_refused_changes_nothing() {
     let folder = folder();
@@ -176,7 +177,7 @@ fn a_writer_refused_changes_nothing() {
     Database::open_read_only(folder.path()).expect("still closed");
     std::fs::write(folder.path().join("log.0"), log).expect("a disk");
     drop(Database::open(folder.path()).expect("whole again"));
-    // A block behind the last one would be a leaf.
+    // A block after the last one would be a leaf.
     let mut leaves = std::fs::read(folder.path().join("leaves")).expect("it is there");
     leaves.extend_from_within(1024..1536);
     std::fs::write(folder.path().join("leaves"), leaves).expect("a disk");
@@ -188,8 +189,8 @@ fn a_writer_refused_changes_nothing() {
     assert_eq!(db.check().expect("a check").faults, Vec::<String>::new());
 }
 
-/// A name that is damaged must not give its keyspace away: a writer is refused and changes nothing, who looks sees the
-/// others.
+/// A damaged name must not lose its keyspace: an open for writing fails and changes nothing, and a read-only open shows
+/// the other keyspaces.
 #[test]
 fn a_damaged_name_gives_nothing_away() {
     let folder = folder();
@@ -201,7 +202,7 @@ fn a_damaged_name_gives_nothing_away() {
     let before = contents(folder.path());
     let whole = before["records"].clone();
     let at = whole.windows(3).position(|bytes| bytes == b"bb\x03").expect("the name and its number");
-    // A name that is no text, one that is there twice, another number, one that is there twice.
+    // A name that is not text, a duplicate name, another number, a duplicate number.
     for (byte, bit) in [(0, 0x80), (0, 3), (2, 0x40), (2, 1)] {
         let mut damaged = whole.clone();
         damaged[at + byte] ^= bit;
@@ -218,7 +219,7 @@ fn a_damaged_name_gives_nothing_away() {
     assert_eq!(Database::open(folder.path()).expect("mended").keyspaces().expect("a catalog").len(), 5);
 }
 
-/// Splits derive separators and heads from keys: of a damaged one they are not made.
+/// Splits derive separators and heads from keys; they must not derive them from a damaged key.
 #[test]
 fn a_damaged_key_does_not_spread() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Bytes on the disk, all files counted: small while there is little, near the data's own size, and used again.
+//! Bytes on disk, all files counted: few for little data, near the data's own size, and reused.
 
 use crate::tools::{Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
 use holm::{Database, ImageMode, Keyspace};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A key of 23 bytes under which a value of 100 lies.
+/// A key of 23 bytes whose value has 100.
 fn key(number: u64) -> Vec<u8> {
     format!("user{:019}", number.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 10_000_000_000_000_000_000).into_bytes()
 }
@@ -33,7 +33,7 @@ fn small_databases_are_small() {
     drop(space);
     db.close().expect("a sound close");
     assert!(on_disk(folder.path()) <= 2 * MIB, "a thousand, closed: {}", on_disk(folder.path()));
-    // Opening and closing costs nothing either, however often.
+    // Opening and closing adds nothing, however often.
     let before = on_disk(folder.path());
     (0..5).for_each(|_| Database::open(folder.path()).and_then(Database::close).expect("closed"));
     assert!(on_disk(folder.path()) <= before + 128 * KIB, "{before} before, {} after", on_disk(folder.path()));
@@ -50,13 +50,14 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
     drop(space);
     db.close().expect("a sound close");
     let found = on_disk(folder.path());
-    // Half as much again, and what splits have given up: used again two epochs later, and how many epochs a load takes
-    // is the disk's affair.
+    // Half as much again, and the blocks that splits released: they are reused two epochs later, and the disk decides
+    // how many epochs a load takes.
     assert!(found <= raw * 5 / 3, "{found} bytes for {raw} ({used} in use)");
     assert!(used <= found, "{used} in use, {found} on the disk");
 }
 
-/// Nobody closes a server's database: once writers rest, log and preallocation are as small as they are worth.
+/// A server never closes its database: once writers rest, the log and the preallocated extents shrink to their idle
+/// size.
 #[test]
 fn a_loaded_database_that_stays_open_gives_its_log_back() {
     let folder = folder();
@@ -66,14 +67,14 @@ fn a_loaded_database_that_stays_open_gives_its_log_back() {
     fill(&space, 0..100_000);
     db.sync().expect("a disk");
     assert!(log() > 4 * MIB, "a load needs a log: {}", log());
-    // Epochs with nothing in them; the patience is for a machine under load.
+    // Epochs without changes; the time limit is for a machine under load.
     let patience = Instant::now() + Duration::from_secs(60);
     while log() > MIB {
         db.sync().expect("a disk");
         assert!(Instant::now() < patience, "{} bytes of log with nobody writing", log());
     }
     let raw = 100_000 * 123;
-    // Beside the above, what is preallocated is whole large pages, a sixth of so little data.
+    // Beside the above, the preallocated extents are whole large pages, a sixth of so little data.
     let found = on_disk(folder.path());
     assert!(found <= raw * 2, "{found} bytes for {raw}");
     let (checkpoints, before) = (db.stats().log.checkpoints, found);
@@ -99,7 +100,7 @@ fn overwriting_uses_space_again() {
     }
     db.sync().expect("a disk");
     assert_eq!(space.len().expect("sound"), 10_000);
-    // The live version, those of two epochs that a crash may still choose, and what was preallocated.
+    // The live version, those of two epochs that a crash may still choose, and preallocated extents.
     let now = data_bytes(folder.path());
     assert!(now <= once * 4, "{once} bytes written once, {now} overwritten fifty times");
     drop(space);
@@ -125,7 +126,7 @@ fn values_of_changing_length_use_space_again() {
             once = data_bytes(folder.path());
         }
     }
-    // The live version, those of two epochs that a crash may still choose, and what was preallocated.
+    // The live version, those of two epochs that a crash may still choose, and preallocated extents.
     let now = data_bytes(folder.path());
     assert!(now <= once * 4, "{once} bytes after one round, {now} after forty");
 }
@@ -160,7 +161,7 @@ fn emptied_and_filled_with_other_keys() {
     assert!(data_bytes(folder.path()) <= once * 2, "{once} bytes once, {} at last", data_bytes(folder.path()));
 }
 
-/// One thread puts, another takes away: what the second frees must come back to the first.
+/// One thread puts and another removes: space that the second one frees must come back to the first.
 #[test]
 fn a_queue_between_two_threads_does_not_grow() {
     let folder = folder();
@@ -190,7 +191,7 @@ fn a_queue_between_two_threads_does_not_grow() {
     assert!(now <= early * 2 + MIB, "{early} bytes after a sixth, {now} in the end");
 }
 
-/// A checkpoint is charged with the pages that were logged, not with the files.
+/// A checkpoint counts the pages that were logged, not the files' sizes.
 #[test]
 fn write_back_counts_what_was_written() {
     let folder = folder();

@@ -1,4 +1,4 @@
-//! Threads on keys of their own and on the same keys, with batches and scans beside them.
+//! Threads on separate keys and on the same keys, with batches and scans beside them.
 
 use crate::families::Family;
 use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-/// A key that only this thread changes.
+/// Returns a key that only this thread changes.
 fn own(thread: u8, family: Family, chance: &mut Chance) -> Vec<u8> {
     let mut key = family.key(chance);
     key.push(thread);
     key
 }
 
-/// Changes keys of its own, and knows at every moment what they hold.
+/// Changes the thread's own keys, and knows at every moment what they hold.
 fn work(db: &Database, space: &Keyspace, thread: u8, operations: usize) -> Map {
     let mut chance = Chance::new(u64::from(thread));
     let mut map = Map::new();
@@ -74,8 +74,8 @@ fn four_threads_lose_nothing() {
     }
 }
 
-/// All change the same few keys. A value says who wrote it and under which key; the counts that threads are told of
-/// insertions and removals must add up to what is there.
+/// All threads change the same few keys. A value names its writer and its key. The counts of insertions and removals
+/// that the threads got must add up to what is there.
 #[test]
 fn the_same_keys() {
     let folder = folder();
@@ -115,7 +115,7 @@ fn the_same_keys() {
     assert!(pairs.iter().all(|(key, value)| value[..key.len()] == key[..]));
 }
 
-/// Each key is there for one of the threads that would remove it, and for no other.
+/// Each key is there for exactly one of the threads that try to remove it.
 #[test]
 fn a_key_is_removed_once() {
     let folder = folder();
@@ -136,7 +136,7 @@ fn a_key_is_removed_once() {
     assert_sound(&db);
 }
 
-/// Every key that nobody touches is told once and in order, in either direction, whatever happens around it.
+/// A scan returns every untouched key once and in order, in either direction, whatever happens around it.
 #[test]
 fn walks_beside_writers_tell_every_untouched_key_once() {
     let folder = folder();
@@ -156,7 +156,7 @@ fn walks_beside_writers_tell_every_untouched_key_once() {
             scope.spawn(move || {
                 let mut chance = Chance::new(thread);
                 while !stop.load(SeqCst) {
-                    // Bursts into one place, then their removal: splits and merges all over.
+                    // Bursts of insertions in one place, then their removal: splits and merges everywhere.
                     let place = chance.below(6000) as u32 / 7;
                     let keys =
                         (0..60u32).map(|at| [&place.to_be_bytes()[..], &[0; 9], &(at * 97).to_be_bytes()].concat());
@@ -178,7 +178,7 @@ fn walks_beside_writers_tell_every_untouched_key_once() {
             }
             front.extend(back.into_iter().rev());
             assert!(front.is_sorted_by(|a, b| a.0 < b.0), "out of order, or twice");
-            // A record is used again at once when its pair comes and goes within an epoch: no copy may mix two.
+            // A record is reused at once when its pair comes and goes within an epoch: no copy may mix two records.
             let passing = front.iter().filter(|(key, _)| key.len() == 17);
             passing.for_each(|(key, value)| assert!(**value == key.repeat(20), "{key:?} {value:?}"));
             let kept: Vec<_> = front.iter().filter(|(key, _)| key.ends_with(b"!") && key.len() == 18).collect();
@@ -191,7 +191,7 @@ fn walks_beside_writers_tell_every_untouched_key_once() {
     assert_sound(&db);
 }
 
-/// Closing waits for those who are writing, and whoever was told so is found again.
+/// Closing waits for active writers, and every acknowledged write is found again.
 #[test]
 fn closing_beside_writers() {
     for round in 0..10 {
@@ -221,8 +221,8 @@ fn closing_beside_writers() {
     }
 }
 
-/// Records that come and go within an epoch are used again at once, by another key: whoever copies one meanwhile must
-/// notice, whichever way he came to it.
+/// Records that come and go within an epoch are reused at once by another key. Every read that copies one meanwhile
+/// must notice, whichever method it uses.
 #[test]
 fn no_copy_mixes_two_records() {
     let folder = folder();

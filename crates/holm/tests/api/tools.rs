@@ -1,11 +1,11 @@
-//! Seeded chance, throw-away folders, and the questions every test asks in the end.
+//! Seeded random numbers, temporary folders, and the final checks of every test.
 
 use holm::{Database, Durability};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tempfile::TempDir;
 
-/// A seeded generator, equal on every platform.
+/// A seeded generator, the same on every platform.
 pub(crate) struct Chance(u64);
 
 impl Chance {
@@ -21,7 +21,7 @@ impl Chance {
         mixed ^ mixed >> 31
     }
 
-    /// Less than `limit`.
+    /// Returns a number less than `limit`.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
@@ -30,7 +30,7 @@ impl Chance {
         &from[self.below(from.len())]
     }
 
-    /// One in `count`.
+    /// Returns true once in `count` calls, on average.
     pub(crate) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
@@ -40,7 +40,8 @@ impl Chance {
     }
 }
 
-/// Tells other threads to stop when it goes, a failed assertion included: else they, and the test, would run for ever.
+/// Stops other threads when it is dropped, also after a failed assertion; otherwise they and the test would run for
+/// ever.
 pub(crate) struct Stop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -53,7 +54,7 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder of our own")
 }
 
-/// A database in which nothing is synced but on demand: the fastest to test with.
+/// Opens a database that syncs only on demand, which makes tests fast.
 pub(crate) fn relaxed(path: &Path) -> Database {
     Database::builder().durability(Durability::OnSync).open(path).expect("a sound database")
 }
@@ -65,26 +66,26 @@ pub(crate) fn assert_sound(db: &Database) {
     assert!(faults.is_empty(), "{} faults, the first: {:#?}", faults.len(), &faults[..faults.len().min(3)]);
 }
 
-/// Bytes that a folder's files occupy on the disk.
+/// Bytes that a folder's files occupy on disk.
 pub(crate) fn on_disk(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let files = std::fs::read_dir(path).expect("a folder");
     files.map(|file| file.and_then(|file| file.metadata()).expect("a file").blocks() * 512).sum()
 }
 
-/// Bytes of the two data files, the log left out.
+/// Bytes of the two data files, without the log.
 pub(crate) fn data_bytes(path: &Path) -> u64 {
     ["leaves", "records"].iter().map(|name| std::fs::metadata(path.join(name)).expect("there").len()).sum()
 }
 
-/// Bytes that the two data files occupy, the log left out.
+/// Bytes that the two data files occupy on disk, without the log.
 pub(crate) fn data_on_disk(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let file = |name: &&str| std::fs::metadata(path.join(name)).expect("there").blocks() * 512;
     ["leaves", "records"].iter().map(file).sum()
 }
 
-/// Copies a folder's files, as a crash of the machine might find them.
+/// Copies a folder's files, as a crash of the machine might leave them.
 pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a new folder");
     for file in std::fs::read_dir(from).expect("a folder") {

@@ -1,4 +1,4 @@
-//! What the types promise to the compiler, and what they say of themselves.
+//! What the types promise to the compiler, and how they format themselves.
 
 use crate::tools::{folder, relaxed};
 use holm::{Batch, Builder, Database, Durability, Error, Iter, Keyspace, ReadOnlyDatabase, ReadOnlyKeyspace, Report};
@@ -81,14 +81,14 @@ fn slices_are_byte_strings() {
     assert_eq!(Vec::from(b.clone()), b"ab");
     assert_eq!((a.len(), a.as_ref(), Slice::from(vec![]).is_empty()), (1, &b"a"[..], true));
     let set: HashSet<Slice> = [a, b].into_iter().collect();
-    // Found by what it holds: equal hashes through `Borrow`.
+    // Found by its contents: equal hashes through `Borrow`.
     assert!(set.contains(&b"ab"[..]) && !set.contains(&b"b"[..]));
 }
 
 #[test]
 fn errors_lead_to_their_cause() {
     let folder = folder();
-    // A name longer than any file system takes: the system refuses, and says why.
+    // A name longer than any file system allows: the system refuses it and says why.
     let name = "file".repeat(100);
     let error = Database::open(folder.path().join(name)).expect_err("a name of 400 bytes");
     let cause = error.source().unwrap_or_else(|| panic!("{error:?} has a cause"));

@@ -1,4 +1,4 @@
-//! A database and the map it should equal, changed together.
+//! A database and the map that it should equal, changed together.
 
 use crate::families::Family;
 use crate::tools::{Chance, assert_sound, folder, relaxed};
@@ -9,15 +9,15 @@ use tempfile::TempDir;
 
 pub(crate) type Map = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// One keyspace of a database, and what it should hold.
+/// One keyspace of a database, and its expected contents.
 pub(crate) struct Twin {
     pub(crate) folder: TempDir,
-    /// The keyspace is a handle too: only without both is the database closed.
+    /// The keyspace is a handle too: the database closes once both are dropped.
     open: Option<(Database, Keyspace)>,
     pub(crate) map: Map,
 }
 
-/// Bytes that follow from the key, so that a value under the wrong key is noticed; now and then large ones.
+/// Returns bytes derived from the key, so that a value under a wrong key shows; large ones now and then.
 pub(crate) fn value(key: &[u8], chance: &mut Chance) -> Vec<u8> {
     let len = match chance.below(200) {
         0 => 100_000,
@@ -53,7 +53,7 @@ impl Twin {
         &self.open.as_ref().expect("open").1
     }
 
-    /// Closes and opens anew; every second time by dropping.
+    /// Closes and reopens; every second time by dropping.
     pub(crate) fn reopen(&mut self, chance: &mut Chance) {
         let (db, space) = self.open.take().expect("open");
         drop(space);
@@ -65,7 +65,7 @@ impl Twin {
         self.open();
     }
 
-    /// Closes for good; the folder stays as long as it is held.
+    /// Closes for good; the folder exists as long as the result is held.
     pub(crate) fn close(&mut self) -> TempDir {
         let (db, space) = self.open.take().expect("open");
         drop(space);
@@ -82,7 +82,7 @@ impl Twin {
         assert_eq!(self.space().remove(key).expect("sound"), self.map.remove(key).is_some(), "remove {key:?}");
     }
 
-    /// Changes and questions by chance.
+    /// Makes random changes and queries.
     pub(crate) fn stir(&mut self, family: Family, operations: usize, chance: &mut Chance) {
         for _ in 0..operations {
             let key = family.key(chance);
@@ -136,7 +136,7 @@ impl Twin {
                 Bound::Unbounded => true,
             })
         };
-        // Ranges that end before they start hold nothing; the map would rather not be asked.
+        // A range that ends before it starts is empty; the map would panic on it.
         let expected: Vec<_> = self.map.iter().filter(|(key, _)| inside(key)).collect();
         walk(self.space().range((low.clone(), high.clone())), &expected, chance);
     }
@@ -147,7 +147,7 @@ impl Twin {
         walk(self.space().prefix(&prefix), &expected, chance);
     }
 
-    /// Everything equal, in both directions, and the check finds nothing.
+    /// Checks that everything is equal, in both directions, and that the check finds nothing.
     #[track_caller]
     pub(crate) fn assert_equal(&self) {
         assert_sound(self.db());
@@ -171,14 +171,14 @@ impl Twin {
     }
 }
 
-/// Walks from both ends by chance until they meet.
+/// Scans from both ends at random until they meet.
 #[track_caller]
 pub(crate) fn walk(iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], chance: &mut Chance) {
     let lean = chance.below(11);
     walk_leaning(iter, expected, lean, chance);
 }
 
-/// `lean` of ten steps are taken at the back.
+/// `lean` of ten steps are at the back.
 #[track_caller]
 fn walk_leaning(mut iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], lean: usize, chance: &mut Chance) {
     let told = format!("{iter:?}");
@@ -193,7 +193,7 @@ fn walk_leaning(mut iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], lean: usize, 
         let wanted = if backwards { rest.next_back() } else { rest.next() };
         let wanted = wanted.filter(|_| limit > 0).map(|(key, value)| (&key[..], &value[..]));
         limit = limit.saturating_sub(1);
-        // Lent or given: both ways of asking are of one walk.
+        // Lent and owned pairs may alternate within one scan.
         let (lent, kept) = match (chance.one_in(2), backwards) {
             (true, true) => (iter.next_back_ref().transpose().expect("sound"), None),
             (true, false) => (iter.next_ref().transpose().expect("sound"), None),
@@ -206,7 +206,7 @@ fn walk_leaning(mut iter: Iter, expected: &[(&Vec<u8>, &Vec<u8>)], lean: usize, 
             break;
         }
     }
-    // Whoever has ended stays ended.
+    // An iterator that has ended stays ended.
     for _ in 0..2 {
         assert!(iter.next().is_none() && iter.next_back().is_none(), "fused, {told}");
     }

@@ -1,4 +1,4 @@
-//! One block by itself: its words, its pairs, and which leaf it is of; and the blocks of a leaf, one after the other.
+//! One block: its words, its pairs and its leaf; and the blocks of a leaf, one after the other.
 
 use super::fingerprint_policy::FingerprintPolicy;
 use super::overflow_blocks::Place;
@@ -10,25 +10,26 @@ use crate::leaf::{Home, ReadContext};
 use crate::pair::slots;
 use holm_medium::{Epoch, Medium, WriteHandle};
 
-/// In the lower half of a home word: this block gives way to the leaf of that number, once that one is committed.
+/// This bit of a home word's lower half marks an *heir*: this block gives way to the leaf of that number, once that
+/// leaf is committed.
 pub const HEIR: u32 = 1 << 31;
 
-/// What is known of a block beside it.
+/// What DRAM keeps of a block.
 type Copied<F> = <<F as Form>::FingerprintPolicy as FingerprintPolicy>::Volatile;
 
-/// A pair on its way into another block.
+/// A pair that is moving into another block.
 #[derive(Clone, Copy)]
 pub struct MovingPair {
     /// Its two words.
     pub slot: Slot,
-    /// Its fingerprint, where the design keeps one.
+    /// Its fingerprint, if the design has them.
     pub fingerprint: Option<u8>,
-    /// What its head leaves out as yet.
+    /// How many bytes its head leaves out so far.
     pub skip: usize,
 }
 
 impl MovingPair {
-    /// Whether it leads to a record of its own.
+    /// Returns whether the pair leads to a record of its own.
     pub fn is_own<K: Keys>(&self, context: ReadContext<'_, K>) -> bool {
         context.keys.is_own(self.slot, self.skip, self.fingerprint)
     }
@@ -41,34 +42,34 @@ impl MovingPair {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// Which slots count now, and since which epoch.
+    /// Returns which slots are live now, and since which epoch.
     #[inline]
     pub fn now(&self) -> State {
         self.versions.now()
     }
 
-    /// Slots named by the states at the ends of the two epochs before.
+    /// Returns the slots that the states at the ends of the two epochs before name.
     #[inline]
     pub fn older(&self, epoch: Epoch) -> u32 {
         self.versions.pinned(epoch)
     }
 
-    /// Other slots count from now on: the commit word of most operations.
+    /// Publishes a new set of live slots: the commit word of most operations.
     #[inline]
     pub fn publish<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u32) {
         let tag = handle.epoch();
         self.versions.put(handle, State { tag, bits });
-        // The first line, by one of its words.
+        // Defers the first line; any of its words names it.
         handle.defer(&self.home);
     }
 
-    /// The pair of a slot. Total over any bits.
+    /// Returns the pair of a slot. Total over any bits.
     #[inline]
     pub fn slot(&self, index: usize) -> Slot {
         self.pairs[index].slot()
     }
 
-    /// The slots that may hold the search key, by what is known beside the block if anything is.
+    /// Returns the slots that may hold the search key. Uses the block's copy in DRAM if there is one.
     #[inline]
     pub fn candidates<K: Keys>(
         &self,
@@ -85,7 +86,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         alike & F::FingerprintPolicy::now(&self.versions, copy).bits
     }
 
-    /// The slot with the search key, and its payload.
+    /// Returns the slot with the search key, and its payload.
     #[inline]
     pub fn find<K: Keys>(
         &self,
@@ -97,7 +98,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
-            // All of the record at once: its value is wanted next, and what the comparison waits for is its first line.
+            // Prefetch the whole record: its value is needed next, and the comparison already waits for its first line.
             context.keys.prefetch(slot.payload);
             if context.keys.is(slot, search_key) {
                 return Some((index, slot.payload));
@@ -107,13 +108,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         None
     }
 
-    /// The block at a place of the leaf has changed: what is known of it beside is made anew.
+    /// Renews the DRAM copy of the block at a place of the leaf, after a change.
     #[inline]
     pub fn copied(&self, overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>, place: Place) {
         F::FingerprintPolicy::derive(&self.fingerprints, &self.versions, overflow.copy(place));
     }
 
-    /// The same of all blocks of the leaf of which this one is the first.
+    /// The same for all blocks of the leaf whose first block this is.
     pub fn derive<K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -122,30 +123,30 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.segments(overflow, context).for_each(|(place, block)| block.copied(overflow, place));
     }
 
-    /// Writes whose leaf the block is, what its range shares, and its origin or heir. The caller flushes.
+    /// Writes the block's keyspace and shared prefix, and its origin or heir. The caller flushes.
     pub fn set_home<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home, kin: u32) {
         handle.write(&self.home, u64::from(home.skip) << 56 | u64::from(home.keyspace) << 32 | u64::from(kin));
         handle.defer(&self.home);
     }
 
-    /// Writes the origin or heir alone. The caller flushes.
+    /// Writes only the origin or heir. The caller flushes.
     pub fn set_kin<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, kin: u32) {
         handle.write(&self.home, self.home.read() & !0xffff_ffff | u64::from(kin));
         handle.defer(&self.home);
     }
 
-    /// Zero, or which leaf this one stems from, or to which it gives way.
+    /// Returns the leaf that this one replaces, or that it gives way to; zero if there is neither.
     pub fn kin(&self) -> u32 {
         self.home.read() as u32
     }
 
-    /// Whose leaf the block is, and what its range shares.
+    /// Returns the block's keyspace, and what its range shares.
     pub fn home(&self) -> Home {
         let word = self.home.read();
         Home { keyspace: (word >> 32) as u32 & 0xff_ffff, skip: (word >> 56) as u8, first: false }
     }
 
-    /// The block at a place behind this one, the first of a leaf.
+    /// Returns the overflow block at a place; this block is the leaf's first.
     #[inline]
     fn at<'a, K: Keys>(
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -155,7 +156,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         context.block(Some(overflow.number(place)).filter(|number| *number != 0)?)
     }
 
-    /// The blocks behind this one, the first of a leaf, with their places.
+    /// Returns the overflow blocks with their places; this block is the leaf's first.
     #[inline]
     pub fn overflow_blocks<'a, K: Keys>(
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -164,7 +165,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         (1..SEGMENTS).map_while(move |place| Some((place, Self::at(overflow, context, place)?)))
     }
 
-    /// This block, the first of a leaf, and those behind it.
+    /// Returns this block, the first of a leaf, and its overflow blocks.
     #[inline]
     pub fn segments<'a, K: Keys>(
         &'a self,
@@ -174,7 +175,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         std::iter::once((0, self)).chain(Self::overflow_blocks(overflow, context))
     }
 
-    /// Its live pairs, in any order.
+    /// Returns the block's live pairs, in any order.
     pub fn moving_pairs(&self) -> impl Iterator<Item = MovingPair> {
         let skip = self.home().skip.into();
         let fingerprint = |index| F::FingerprintPolicy::of(&self.fingerprints, index);
@@ -185,7 +186,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         })
     }
 
-    /// Writes pairs into the first slots of a fresh block, which nothing says yet to count. Gives the slots.
+    /// Writes pairs into the first slots of a fresh block, which no word makes live yet. Returns the slots.
     pub fn write_pairs<M: Medium, K: Keys>(
         &self,
         context: ReadContext<'_, K>,
@@ -201,8 +202,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         ALL >> (SLOTS - pairs.len())
     }
 
-    /// Fills a fresh block of the leaf that `owner` says with pairs and publishes them, uncommitted: `kin` names the
-    /// leaf it stems from. Gives the slots.
+    /// Fills a fresh block of the leaf `owner` with pairs and publishes them, uncommitted: `kin` names the leaf's
+    /// origin. Returns the slots.
     pub fn settle<M: Medium, K: Keys>(
         &self,
         context: ReadContext<'_, K>,
@@ -219,7 +220,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         for (word, value) in self.fingerprints.iter().zip(fingerprints) {
             handle.write(word, value);
         }
-        // Before the bitmap: found live after the death of the process, a leaf must already name what it stems from.
+        // The home word precedes the bitmap. If the process dies after the bitmap, the block is live and must already
+        // name its origin.
         self.set_home(handle, home, kin);
         self.publish(handle, bits);
         bits

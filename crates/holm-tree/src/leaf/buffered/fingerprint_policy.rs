@@ -1,10 +1,10 @@
-//! Fingerprints of whole keys, a byte for each slot of a block; or none, as the paper has it.
+//! Fingerprints of whole keys, one byte for each slot of a block; or none, as in the paper.
 //!
-//! A slot's byte stands as long as any state that a crash may choose names the slot, so it needs no version.
+//! A slot's byte is valid as long as any state that a crash may choose names the slot, so it needs no version.
 //!
-//! Searches look at them in the block, or at a copy beside it, in DRAM: then a key that is not there costs no line of
-//! the block. The block remains what is true: the copy is made anew after each change and by every recovery, and adds
-//! no flush and no fence.
+//! Searches read the fingerprints in the block or in a copy in DRAM. With the copy, a search for an absent key reads no
+//! line of the block. The block remains authoritative: each change and each recovery renews the copy, which adds no
+//! flush and no fence.
 
 use super::SLOTS;
 use super::tagged::State;
@@ -12,21 +12,21 @@ use super::versions::Versions;
 use holm_medium::{Medium, Word, WriteHandle, atomics};
 use holm_search::Search;
 
-/// The words for fingerprints: 28 bytes, and above them the number of the leaf's first block.
+/// The fingerprint words: 28 bytes, and above them the number of the leaf's first block.
 pub type Line = [Word; 4];
 
-/// Whether there are fingerprints, and where a search looks.
+/// Whether there are fingerprints, and where a search reads them.
 pub trait FingerprintPolicy: Send + Sync + 'static {
-    /// What is known of a block beside it.
+    /// What DRAM keeps of a block.
     type Volatile: Default + Send + Sync + 'static;
 
-    /// The slots that may hold a key of that fingerprint, and bits beyond the last slot that mean nothing.
+    /// Returns the slots that may hold a key with that fingerprint; bits beyond the last slot are arbitrary.
     fn candidates(line: &Line, search: Search, fingerprint: u8) -> u32;
 
-    /// A slot's, if it has one.
+    /// Returns a slot's fingerprint, if it has one.
     fn of(line: &Line, index: usize) -> Option<u8>;
 
-    /// Sets a slot's. The caller flushes.
+    /// Sets a slot's fingerprint. The caller flushes.
     fn set<M: Medium>(line: &Line, handle: &mut WriteHandle<'_, M>, index: usize, fingerprint: u8);
 
     /// [`FingerprintPolicy::candidates`], for a search.
@@ -36,33 +36,33 @@ pub trait FingerprintPolicy: Send + Sync + 'static {
         Self::candidates(line, search, fingerprint)
     }
 
-    /// Which slots count now, for a search.
+    /// Returns the live slots, for a search.
     #[inline]
     fn now<V: Versions>(versions: &V, volatile: &Self::Volatile) -> State {
         let _ = volatile;
         versions.now()
     }
 
-    /// The block has changed: what is known beside it is made anew.
+    /// Renews what DRAM keeps of the block, after a change.
     #[inline]
     fn derive<V: Versions>(line: &Line, versions: &V, volatile: &Self::Volatile) {
         let _ = (line, versions, volatile);
     }
 
-    /// Asks the CPU for what a search will read of a block, of which nothing has been looked at.
+    /// Prefetches what a search reads of a block of which nothing has been read.
     #[inline]
     fn prefetch_block<B>(block: &B) {
         holm_search::prefetch_lines(block);
     }
 
-    /// The same of what a search will read first.
+    /// Prefetches what a search reads first.
     #[inline]
     fn prefetch_header<B>(block: &B) {
         holm_search::prefetch(block);
     }
 }
 
-/// A byte for each slot, all of them compared at once.
+/// A byte for each slot, all compared at once.
 pub struct Fingerprints;
 
 impl FingerprintPolicy for Fingerprints {
@@ -86,7 +86,7 @@ impl FingerprintPolicy for Fingerprints {
     }
 }
 
-/// None: every pair is looked at.
+/// No fingerprints: a search compares every pair.
 pub struct NoFingerprints;
 
 impl FingerprintPolicy for NoFingerprints {

@@ -1,9 +1,9 @@
-//! A block that the death of a process left, held against what the log has of it.
+//! Compares a block that the death of a process left with what the log has of it.
 //!
-//! The state at the end of the last logged epoch stands in a block whatever came after it: its word of versions is not
-//! written over before two more epochs have brought changes, nor is a slot that it names, nor that slot's fingerprint.
-//! And of epochs behind the last logged one only two can have brought changes. So that state must be the same in the
-//! image and in the log's copy, which may itself hold stores of the epoch after its own.
+//! A block still has its state at the end of the last logged epoch, whatever came after it. That state's word is
+//! overwritten only once two more epochs have brought changes; so are the slots that it names and their fingerprints.
+//! After the last logged epoch, at most two epochs can have brought changes. So that state must be the same in the
+//! image and in the log's copy. The copy itself may hold stores of the epoch after its own.
 
 use super::tagged::State;
 use super::versions::Versions;
@@ -12,7 +12,7 @@ use crate::leaf::Pairs;
 use crate::pair::slots;
 use holm_medium::{Epoch, Word};
 
-/// Which bits of the words that a block's first line has for fingerprints are those of a slot.
+/// The bits of the first line's fingerprint words that belong to a slot.
 fn print_of(line: &[u64; 8], index: usize) -> u64 {
     line[3 + index / 8] >> (index % 8 * 8) & 0xff
 }
@@ -33,9 +33,9 @@ fn ended<V: Versions>(line: &[u64; 8], epoch: Epoch) -> Option<State> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// See [`crate::leaf::Leaf::agrees`]; `fingerprint_policy` says whether the fingerprints are some.
+    /// See [`crate::leaf::Leaf::agrees`]; `fingerprint_policy` says whether the words hold fingerprints.
     pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, fingerprints: bool) -> bool {
-        // Where more than two epochs have brought changes, the log has lost its end, and nothing can be compared.
+        // If more than two epochs have brought changes, the log has lost its end, and nothing can be compared.
         let Some(state) = ended::<F::Versions>(&found[0], epoch) else { return true };
         if let Some(line) = &logged[0] {
             let before = ended::<F::Versions>(line, epoch).unwrap_or(state);
@@ -43,7 +43,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             if before.bits != state.bits || known && before.tag != state.tag {
                 return false;
             }
-            // Which leaf's it is, and whose; not what it says of a split.
+            // The first block's number and the keyspace must agree; what the block says of a split need not.
             let differs = |word: usize| line[word] >> 32 != found[0][word] >> 32;
             if state.bits != 0 && (differs(7) || fingerprints && differs(6)) {
                 return false;
@@ -91,8 +91,8 @@ mod tests {
         std::array::from_fn(|line| std::array::from_fn(|word| words[line * 8 + word].read()))
     }
 
-    /// A block whose every line is logged at the end of each epoch that changes it, with stores of the next one in the
-    /// copy or not. Up to two more epochs may follow: it agrees with the log, and no earlier state of it does.
+    /// A block of which the end of each epoch logs every changed line; the copy may contain stores of the next epoch or
+    /// not. Up to two more epochs may follow. The block agrees with the log, and no earlier state of it does.
     #[test]
     fn a_block_agrees_with_its_log_and_none_before_it_does() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
@@ -102,14 +102,14 @@ mod tests {
         let beside = <Block as Leaf>::Volatile::default();
         let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
         block.format(&beside, &mut writer.begin_write_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
-        // Three kinds of change, one for each epoch, and at last none for a while.
+        // Three kinds of change, one for each epoch; in the last epochs, none.
         let mut ends = vec![];
         for epoch in FIRST_EPOCH..FIRST_EPOCH + 40 {
             let mut handle = writer.begin_write_at(epoch);
             let key = epoch % 7;
             match epoch % 3 {
                 0 => drop(block.remove(&beside, context, &mut handle, key)),
-                // Twice, so that the payload alone is stored anew.
+                // Twice, so that the second store changes only the payload.
                 _ => (0..2).for_each(|turn| {
                     assert!(block.insert(&beside, context, &mut handle, key, epoch * 2 + turn).is_ok(), "room");
                 }),
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// A line of pairs or of fingerprints by itself, gone back or changed: the states' epochs do not tell.
+    /// A single line of pairs or fingerprints that went back in time or changed: the states' epochs do not show it.
     #[test]
     fn each_word_that_counts_is_compared() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
@@ -153,7 +153,7 @@ mod tests {
         for word in (0..64).filter(|word| ![1, 2].contains(word)) {
             let mut changed = found;
             changed[word / 8][word % 8] ^= 1 << 40;
-            // Of word 6, above the fingerprints, the owner; of word 7, the keyspace.
+            // In word 6, the owner above the fingerprints; in word 7, the keyspace.
             assert!(!Block::agrees(&logged, &changed, FIRST_EPOCH), "word {word}");
         }
         let mut kin = found;

@@ -1,19 +1,19 @@
-//! In which order pairs come to lie in fresh blocks.
+//! The order in which pairs lie in fresh blocks.
 
 use crate::pairs::arrange;
 use std::cmp::Ordering;
 
-/// One such order. What compares may contradict itself, where damage has been at work: that ends all the same.
+/// One such order. The comparison may contradict itself after damage; the methods end all the same.
 pub trait Order: Send + Sync + 'static {
-    /// Of pairs for one fresh leaf.
+    /// Orders the pairs of one fresh leaf.
     fn whole<T: Copy>(pairs: &mut [T], order: impl Fn(&T, &T) -> Ordering);
 
-    /// Of pairs for two: those before `middle`, which is neither end, are the lesser ones, each part ends with its
-    /// greatest, and the second begins with its least.
+    /// Orders the pairs of two fresh leaves. Those before `middle`, which is neither end, are the lesser ones. Each
+    /// part ends with its greatest pair, and the second part begins with its least.
     fn halves<T: Copy>(pairs: &mut [T], middle: usize, order: impl Fn(&T, &T) -> Ordering);
 }
 
-/// By their keys.
+/// In ascending order of their keys.
 pub struct Ascending;
 
 impl Order for Ascending {
@@ -26,7 +26,7 @@ impl Order for Ascending {
     }
 }
 
-/// As they were found, or as parting them has left them.
+/// In the order found, or in the order that dividing them has left.
 pub struct AsFound;
 
 impl Order for AsFound {
@@ -36,15 +36,15 @@ impl Order for AsFound {
         select(pairs, middle, &order);
         let (lower, upper) = pairs.split_at_mut(middle);
         greatest_last(lower, &order);
-        // Its least is in its place already.
+        // Its least pair is in place already.
         greatest_last(&mut upper[1..], &order);
     }
 }
 
-/// Brings the thing to a place that would lie there in order, and lesser ones before it.
+/// Moves the thing that belongs at a place in sorted order to that place, and lesser things before it.
 fn select<T: Copy>(things: &mut [T], place: usize, order: impl Fn(&T, &T) -> Ordering) {
     let (mut from, mut to) = (0, things.len());
-    // Whatever the comparison says, one thing less is left.
+    // Whatever the comparison returns, each turn leaves one thing less.
     while to - from > 1 {
         things.swap(from.midpoint(to), to - 1);
         let mut lesser = from;
@@ -74,7 +74,7 @@ fn greatest_last<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) 
 mod tests {
     use super::*;
 
-    /// Every length, every place: the parts, their ends, and each thing once.
+    /// For every length and place: the parts, their ends, and each thing exactly once.
     fn parts<O: Order>(is_sorted: bool) {
         for len in 2..=112u64 {
             for middle in 1..len as usize {

@@ -1,8 +1,8 @@
-//! Whose a block is: each one behind a leaf's first block names that one, durably and for as long as any state that a
-//! crash may choose names a slot of the block.
+//! The owner of a block. Each overflow block names its leaf's first block durably. It does so for as long as a crash
+//! may choose a state that names a slot of the block.
 //!
-//! So the word needs no version, and no block has to hold anything for another to be found: with links from block to
-//! block, one in the middle that has lost its pairs would be free after a crash, and the way behind it gone.
+//! So the word needs no version, and no block needs a pair to keep another one reachable. With links from block to
+//! block, an empty block in the middle would be free after a crash, and the blocks after it unreachable.
 
 use super::{Buffered, Form, OverflowBlocks};
 use crate::keys::Keys;
@@ -10,13 +10,13 @@ use crate::leaf::{Home, ReadContext, damaged};
 use holm_medium::{Medium, Result, Word, WriteHandle};
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// Where the number of the leaf's first block lies, above the last fingerprints.
+    /// The word with the number of the leaf's first block, above the last fingerprints.
     fn owner_word(&self) -> &Word {
         &self.fingerprints[3]
     }
 
-    /// The number of the leaf's first block; 0 in that one itself. It changes only while no state that a crash may
-    /// choose names a slot of this block.
+    /// Returns the number of the leaf's first block; 0 in that block itself. It changes only while no state that a
+    /// crash may choose names a slot of this block.
     #[inline]
     pub(super) fn owner(&self) -> u32 {
         if SEGMENTS == 1 { 0 } else { (self.owner_word().read() >> 32) as u32 }
@@ -29,7 +29,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
     }
 
-    /// Makes a fresh block an empty one, of the leaf that `owner` says.
+    /// Formats a fresh block as an empty one of the leaf `owner`.
     pub(super) fn format_block<M: Medium>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -44,9 +44,9 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.copied(overflow, 0);
     }
 
-    /// See [`crate::leaf::Leaf::attach_overflow`]. A block that names this one holds pairs at the recovery point, so it
-    /// was not given up by then, nor was this one: its home and its owner are those of the leaf, whether it holds
-    /// anything itself or not.
+    /// See [`crate::leaf::Leaf::attach_overflow`]. A block that names this one has pairs at the recovery point. So
+    /// neither block had been released by then, and this block's home and owner are those of the leaf, even if it is
+    /// empty itself.
     pub(super) fn attach_blocks<K: Keys>(
         &self,
         own: u32,

@@ -1,4 +1,4 @@
-//! What a crash left of a block: the state at the recovery point, or the latest one.
+//! Recovery of a block after a crash: the state at the recovery point, or the latest state.
 
 use super::block::HEIR;
 use super::fingerprint_policy::FingerprintPolicy;
@@ -10,7 +10,7 @@ use crate::leaf::{BlockState, Leaf, ReadContext, RecoveryPoint, damaged};
 use crate::pair::slots;
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Result, WriteHandle};
 
-/// A tag that no crash which has cut history there can have left.
+/// The error for a tag that no crash with this recovery point can have left.
 pub fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, recovery_epoch: Epoch) -> MediumError {
     let expected = format!("at most {recovery_epoch}, for only two epochs with changes go without a record");
     damaged::<L>(place, what, tag.to_string(), expected)
@@ -46,8 +46,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         if let Some(tag) = self.versions.beyond(recovery_epoch) {
             return Err(beyond::<Self>((own, 0), "an epoch's tag", tag, recovery_epoch));
         }
-        // Scrubbed for good: the clock starts again where history was cut, and a word of a lost epoch would come back
-        // to life when that epoch's number is used again.
+        // The scrub is durable before the clock restarts at the recovery point. Otherwise a word of a lost epoch would
+        // become valid again when its epoch number is reused.
         if self.versions.scrub(handle, recovery_epoch) {
             handle.flush(&self.versions);
         }
@@ -62,7 +62,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         handle.flush(&self.home);
     }
 
-    /// Of blocks that were giving way to others, one generation.
+    /// Decides between two generations of a block that was giving way to others: one remains.
     fn settle_generations<'a, M: Medium>(
         &'a self,
         handle: &mut WriteHandle<'_, M>,
@@ -74,10 +74,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
         let live = |number: u32| peer(number).filter(|leaf| leaf.now().bits != 0);
         let gives_way_in = if kin & HEIR != 0 {
-            // Its heir is committed once the block that the heir stems from is gone.
+            // Its heir is committed once the heir's origin is empty.
             let heir = live(kin & !HEIR).filter(|heir| heir.kin() == 0 || live(heir.kin()).is_none());
-            // In the heir's epoch, as the merge itself would have done. Under this leaf's own tag, which may long have
-            // been durable, a power cut during this recovery would take back the merge and find this leaf empty.
+            // The store gets the heir's epoch, as the merge itself would have given it. This leaf's own tag may long
+            // have been durable. Under that tag, a power cut during this recovery would take back the merge and find
+            // this leaf empty.
             heir.map(|heir| heir.now().tag)
         } else {
             live(kin).map(|_| now.tag)
@@ -91,10 +92,10 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
     }
 
-    /// Of a leaf of several blocks: what the death of the process left of an update that went from one block into
-    /// another is a key in both. Such an update was the leaf's last operation, so its epoch is the latest of them all,
-    /// and of the two copies the older is the one that states of earlier epochs name: else it would have been changed
-    /// where it is.
+    /// Repairs a leaf of several blocks. An update that moves a pair into another block leaves the key in both blocks
+    /// if the process dies in between. Such an update was the leaf's last operation, so its epoch is the leaf's latest.
+    /// The older of the two copies is the one that states of earlier epochs name; otherwise the update would have
+    /// changed the pair in place.
     pub(super) fn repair_leaf<M: Medium, K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -102,7 +103,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         handle: &mut WriteHandle<'_, M>,
     ) {
         if self.kin() != 0 {
-            // One that holds nothing, and what it says is of a lost epoch: with its next pair it would give way.
+            // The block is empty, and its origin or heir belongs to a lost epoch. With its next pair, the block would
+            // wrongly give way.
             self.forget_kin(handle);
         }
         let latest = self.stamp(overflow, context);
@@ -133,7 +135,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         }
         let twin = slots(alike).find(|at| context.keys.order(self.slot(*at), block.slot(index)).is_eq());
         if let Some(twin) = twin {
-            // In the epoch of the update, of which it is a part, as in `settle_generations`.
+            // The store gets the epoch of the update that it completes, as in `settle_generations`.
             self.versions.put(handle, State { tag, bits: bits & !(1 << twin) });
             handle.flush(&self.versions);
         }
@@ -151,7 +153,7 @@ mod tests {
 
     type Holm = <designs::holm as Design>::Leaf;
 
-    /// Taken in an epoch that is lost, the block is nobody's, whatever it says; and one that is kept names its leaf.
+    /// A block that was taken in a lost epoch is free, whatever it contains; a kept overflow block names its leaf.
     #[test]
     fn a_block_of_a_lost_epoch_is_behind_nobody() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
@@ -199,8 +201,9 @@ mod tests {
         assert!(block(2).attach_overflow(2, &besides[2], context, &[1]).is_err(), "behind another itself");
     }
 
-    /// A first block without pairs is kept for the one behind it, with whatever it says of a merge that is lost. Said
-    /// of it still when it has a pair again, it would give way to a stranger after the death of the process.
+    /// An empty first block is kept for its overflow block, with an origin or heir from a lost merge. If it still had
+    /// that origin or heir when it gets a pair again, it would give way to an unrelated leaf after the death of the
+    /// process.
     #[test]
     fn a_first_block_that_holds_nothing_forgets_an_heir() {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };

@@ -1,10 +1,12 @@
-//! Room by copying: a leaf that is full gives way to fresh ones, and two that are sparse to one.
+//! Room by copying: a full leaf gives way to fresh leaves, and two sparse leaves to one.
 //!
-//! Never in place: slots cleared in place would stay pinned by the two older states, and the leaf as full as before.
-//! But where keys come in their order nothing has to be moved: the leaf stays full, and an empty one begins behind it.
-//! Under power loss the recovery point decides for all blocks at once. The death of the process keeps every store in
-//! program order, and one store has to commit for all: a fresh leaf names its *origin*, one block that gives way, and
-//! lives once that one's word is empty; every other block that gives way names its *heir* before that.
+//! A leaf is never cleared in place: the two older states would still pin the cleared slots, and the leaf would stay as
+//! full as before. Where keys arrive in ascending order, nothing has to move: the leaf stays full, and an empty leaf
+//! begins after it.
+//!
+//! After power loss, the recovery point decides for all blocks at once. The death of the process keeps every store in
+//! program order, so one store has to commit for all. A fresh leaf names its *origin*, one block that gives way, and
+//! becomes valid once the origin's word is empty. Every other block that gives way names its *heir* before that store.
 
 use super::block::{HEIR, MovingPair};
 use super::order::Order;
@@ -13,20 +15,21 @@ use crate::keys::Keys;
 use crate::leaf::{Fresh, Home, Leaf, ReadContext, Split, SplitRequest};
 use holm_medium::{Medium, WriteHandle};
 
-/// Two neighbours become one leaf if they hold no more than this together; half of it is left for versions.
+/// Two neighbours become one leaf if they have at most this many pairs together; half of the leaf stays free for
+/// versions.
 pub const MERGE_UP_TO: usize = 14;
 
-/// Whether each of these leads to a record of its own.
+/// Returns whether each of these pairs leads to a record of its own.
 fn own_keys<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair]) -> bool {
     pairs.iter().all(|pair| pair.is_own(context))
 }
 
-/// The same of those whose heads a new home will have changed.
+/// The same for pairs whose heads a new home will have changed.
 fn rehead_own<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair], home: Home) -> bool {
     pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(context))
 }
 
-/// How many blocks so many pairs take: one, if there are none.
+/// Returns how many blocks these pairs need: at least one.
 fn blocks_for(pairs: &[MovingPair]) -> usize {
     pairs.len().div_ceil(SLOTS).max(1)
 }
@@ -35,11 +38,11 @@ fn blocks_for(pairs: &[MovingPair]) -> usize {
 type DroppedTree<'a, L> = Vec<(u32, &'a L)>;
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// With fewer live pairs than this a leaf without a free slot is full of old versions, not of pairs: it is
+    /// A leaf without a free slot and with fewer live pairs than this is full of old versions, not of pairs. It is
     /// refreshed and not split.
     pub const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
-    /// Live pairs, for one fresh leaf if they are fewer than `many`, for two otherwise.
+    /// Orders the live pairs: for one fresh leaf if there are fewer than `many`, else for two.
     pub fn ordered<K: Keys>(
         &self,
         overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
@@ -57,7 +60,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         pairs
     }
 
-    /// The blocks of this leaf that hold anything, for no other needs to give way.
+    /// Returns the blocks of this leaf that are not empty; an empty block need not give way.
     fn filled<'a, K: Keys>(
         &'a self,
         own: u32,
@@ -69,28 +72,28 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         blocks.filter(|(_, block)| block.now().bits != 0).collect()
     }
 
-    /// The number that fresh leaves stem from, of those that give way.
+    /// Returns the origin that fresh leaves name, one of the blocks that give way.
     fn origin(dropped: &DroppedTree<'_, Self>, own: u32) -> u32 {
         dropped.first().map_or(own, |(number, _)| *number)
     }
 
-    /// The commit of a split or merge after the death of the process: the origin's word becomes empty, in one store,
-    /// and the leaves that stem from it are committed by that. Only then may they forget where they stem from:
-    /// forgetting first, a process that dies in between would leave both generations live.
+    /// Commits a split or merge against the death of the process: one store empties the origin's word, and so commits
+    /// the leaves that name it. Only then may those leaves clear their origin. If they cleared it first, a process that
+    /// dies in between would leave both generations live.
     fn supersede<M: Medium>(
         handle: &mut WriteHandle<'_, M>,
         dropped: &DroppedTree<'_, Self>,
         heirs: &[&Fresh<'_, Self>],
     ) {
         for (_, block) in dropped.iter().skip(1) {
-            // One store can empty only one: these are decided for by it.
+            // One store can empty only one block; these blocks name an heir, and the same store decides for them.
             block.set_kin(handle, HEIR | heirs[0].number);
         }
         dropped.iter().for_each(|(_, block)| block.publish(handle, 0));
         heirs.iter().for_each(|heir| heir.leaf.set_kin(handle, 0));
     }
 
-    /// Another block behind the last one, if there may be one more.
+    /// Attaches another overflow block, if the leaf may have one more.
     fn extend<M: Medium>(
         &self,
         own: u32,
@@ -100,7 +103,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     ) -> bool {
         let may = overflow.blocks() < SEGMENTS;
         if may {
-            // Nothing to order: a block of an epoch that is lost is an empty one, and so is one without its first pair.
+            // No order is needed: a block of a lost epoch is empty, and so is a block without its first pair.
             fresh.leaf.format_block(fresh.volatile, handle, self.home(), own);
             overflow.attach(fresh.number);
             fresh.leaf.copied(overflow, overflow.blocks() - 1);
@@ -108,7 +111,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         may
     }
 
-    /// Makes a leaf of pairs, in as many of the fresh blocks as it takes, uncommitted. Gives these.
+    /// Makes an uncommitted leaf of the pairs, in as many of the fresh blocks as they need. Returns these blocks.
     fn settle_in<'f, 'l, M: Medium, K: Keys>(
         fresh: &'f [&'l Fresh<'l, Self>],
         context: ReadContext<'_, K>,
@@ -118,7 +121,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         origin: u32,
     ) -> &'f [&'l Fresh<'l, Self>] {
         let used = &fresh[..blocks_for(pairs)];
-        // Equal shares: so each block has slots left for updates of its own.
+        // Equal shares leave each block free slots for updates of its own pairs.
         let share = pairs.len().div_ceil(used.len());
         let first = used[0];
         for (place, block) in used.iter().enumerate() {
@@ -135,7 +138,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         used
     }
 
-    /// Between the last pair and a key that comes behind it, if one does.
+    /// Returns the separator between the last pair and a key after it, if the key comes after it.
     pub fn all_overflow_blocks<K: Keys>(
         &self,
         context: ReadContext<'_, K>,
@@ -147,8 +150,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         Some(K::shortest_separator(&key, &K::to_separator(search_key)))
     }
 
-    /// What these pairs are divided by. Not where a record is not the slot's own, which only damage could bring about:
-    /// what is derived from its key would be damage, too.
+    /// Returns the separator of these two halves. `None` if a record is not the slot's own, which only damage can
+    /// cause: a separator derived from its key would be damage, too.
     pub fn divided<K: Keys>(
         context: ReadContext<'_, K>,
         (lower, upper): (&[MovingPair], &[MovingPair]),
@@ -159,7 +162,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         Some(K::shortest_separator(&last, &first))
     }
 
-    /// The same, and what the halves' ranges share.
+    /// The same, and what the ranges of the halves share.
     fn parted<K: Keys>(
         &self,
         context: ReadContext<'_, K>,
@@ -191,13 +194,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| self.all_overflow_blocks(context, last, coming)) {
-            // Nothing commits, for nothing has changed: without its first pair the fresh leaf is none.
+            // There is no commit, because nothing changed: without its first pair, the fresh leaf is free after a
+            // crash.
             let home = Home { skip: K::common(&separator, range.1) as u8, ..self.home() };
             right.leaf.format(right.volatile, handle, home);
             return Split { right: Some((separator, right.number)), ..unchanged };
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {
-            // Asked for without the spare blocks.
+            // The caller gave no spare blocks.
             return unchanged;
         }
         let dropped = self.filled(own, overflow, context);
@@ -208,7 +212,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         let halves = pairs.split_at(pairs.len() / 2);
         let parted = if many { self.parted(context, halves, range) } else { None };
         let Some((separator, homes)) = parted else {
-            // Old versions fill it.
+            // Old versions fill the leaf.
             let all = [lower, upper].concat();
             let used = Self::settle_in(&all, context, handle, &pairs, self.home(), origin);
             Self::supersede(handle, &dropped, used);

@@ -1,23 +1,23 @@
-//! Three words, each of which says one thing under the epoch in which it came to be: what a block is now, and what it
-//! was at the ends of the two epochs before.
+//! Three tagged words. Each has a state of a block and the epoch in which that state began: the present state, and the
+//! states at the ends of the two epochs before.
 
 use holm_medium::{Epoch, LAST_EPOCH, Medium, Word, WriteHandle};
 use std::hint::select_unpredictable;
 
-/// Bits of what a word says.
+/// The bits of a state.
 const BITS: u32 = 28;
 
-/// What was said, and since which epoch.
+/// A state, and the epoch in which it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State {
     /// The epoch in which the block changed to this.
     pub tag: Epoch,
-    /// 28 bits: of versions, a bit per slot.
+    /// 28 bits; for versions, one bit per slot.
     pub bits: u32,
 }
 
 impl State {
-    /// A tag of 36 bits above the others: words in the order of their tags.
+    /// Unpacks a word. The tag is the upper 36 bits, so words order as their tags do.
     pub fn unpack(word: u64) -> Self {
         State { tag: word >> BITS, bits: word as u32 & ((1 << BITS) - 1) }
     }
@@ -28,10 +28,10 @@ impl State {
     }
 }
 
-/// Such words, wherever they lie: the one with the greatest tag is the present, the others are the states at the ends
-/// of the two epochs before in which there was a change. A change overwrites the word of its own epoch, else the
-/// oldest, so *one eight-byte store both rolls the versions over and publishes the change*, and survives any tearing
-/// down to words.
+/// Three such words, wherever they lie. The word with the greatest tag is the present. The others are the states at the
+/// ends of the two latest earlier epochs with changes. A change overwrites the word of its own epoch, else the oldest
+/// word. So *one eight-byte store both rolls the versions over and publishes the change*, and survives any tearing down
+/// to words.
 #[derive(Clone, Copy)]
 pub struct Tagged<'a>(pub &'a [Word; 3]);
 
@@ -45,10 +45,10 @@ impl<'a> Tagged<'a> {
         self.0.each_ref().map(Word::read)
     }
 
-    /// The word of an epoch that is no earlier than the present's, or else the oldest.
+    /// Returns the word to overwrite: that of `epoch`, which is no earlier than the present's, else the oldest.
     #[inline]
     fn word_for(self, epoch: Epoch) -> &'a Word {
-        // Without a branch: which of the three it is nobody could guess.
+        // Without a branch: no predictor could guess which of the three it is.
         let of_two = |chosen: bool, [(a, at), (b, bt)]: [(u64, usize); 2]| {
             (select_unpredictable(chosen, b, a), select_unpredictable(chosen, bt, at))
         };
@@ -60,19 +60,19 @@ impl<'a> Tagged<'a> {
         &self.0[select_unpredictable(State::unpack(newest.0).tag == epoch, newest.1, oldest.1)]
     }
 
-    /// The present. Tags are distinct, so comparing whole words compares tags.
+    /// Returns the present state. Tags are distinct, so comparing whole words compares tags.
     #[inline]
     pub fn now(self) -> State {
         State::unpack(self.read().into_iter().max().unwrap_or(0))
     }
 
-    /// The state at the end of an epoch that a crash may choose; zero if there was none yet.
+    /// Returns the state at the end of an epoch that a crash may choose; zero if there was none yet.
     #[inline]
     pub fn at(self, recovery_epoch: Epoch) -> State {
         Self::at_of(&self.read(), recovery_epoch)
     }
 
-    /// The same in a copy of the words.
+    /// The same for a copy of the words.
     #[inline]
     pub fn at_of(words: &[u64; 3], recovery_epoch: Epoch) -> State {
         let last = State { tag: recovery_epoch.min(LAST_EPOCH), bits: (1 << BITS) - 1 }.pack();
@@ -80,24 +80,24 @@ impl<'a> Tagged<'a> {
         State::unpack(until.into_iter().max().unwrap_or(0))
     }
 
-    /// In a copy of the words: the state at the end of an epoch, unless later ones have brought more changes than two
-    /// that follow one another can, or have left no word of it.
+    /// In a copy of the words: returns the state at the end of an epoch. `None` if later epochs have brought more
+    /// changes than two consecutive epochs can, or have left no word of that state.
     pub fn ended_of(words: &[u64; 3], epoch: Epoch) -> Option<State> {
         let later = || words.iter().map(|word| State::unpack(*word).tag).filter(|tag| *tag > epoch);
         let follow = later().max().unwrap_or(0) <= later().min().unwrap_or(0) + 1;
         Some(Self::at_of(words, epoch)).filter(|_| follow && later().count() < 3)
     }
 
-    /// In a copy of the words: the first state after an epoch that names a slot, and the last one of all, if there is
-    /// one after it.
+    /// In a copy of the words, among the states after an epoch: returns the tag of the first that names a slot, and the
+    /// last tag of all. `None` if there is no state after it.
     pub fn after(words: &[u64; 3], recovery_epoch: Epoch) -> Option<(Epoch, Epoch)> {
         let states = || words.iter().map(|word| State::unpack(*word)).filter(|state| state.tag > recovery_epoch);
         let last = states().map(|state| state.tag).max()?;
-        // One that names nothing may be of a block that a recovery took and that was cut short.
+        // A state that names no slot may belong to a block that an interrupted recovery took.
         Some((states().filter(|state| state.bits != 0).map(|state| state.tag).min().unwrap_or(last), last))
     }
 
-    /// What the states at the ends of the two epochs before say, together; no tag is greater than the epoch.
+    /// Returns what the states at the ends of the two epochs before name, together. No tag is greater than `epoch`.
     #[inline]
     pub fn before(self, epoch: Epoch) -> u32 {
         let [a, b, c] = self.read();
@@ -105,27 +105,27 @@ impl<'a> Tagged<'a> {
         let (newest, middle, oldest) = (high.max(c), low.max(high.min(c)), low.min(c));
         let (last, other) = if State::unpack(newest).tag < epoch { (newest, middle) } else { (middle, oldest) };
         let (last, other) = (State::unpack(last), State::unpack(other));
-        // That of one epoch before is that of two before, too, unless it is from that very epoch.
+        // The state of one epoch before is also that of two before, unless it began in that very epoch.
         last.bits | if last.tag + 1 == epoch { other.bits } else { 0 }
     }
 
-    /// Makes a state the present, in one store. The oldest of three distinct tags is no state that a crash may choose
-    /// while an operation of the epoch runs: two epochs back is the second-oldest at the furthest. The caller flushes.
+    /// Makes a state the present, in one store. Of three distinct tags, the oldest is no state that a crash may choose
+    /// while an operation of the epoch runs: a crash goes back at most to the second-oldest. The caller flushes.
     #[inline]
     #[track_caller]
     pub fn put<M: Medium>(self, handle: &mut WriteHandle<'_, M>, state: State) {
         handle.write(self.word_for(state.tag), state.pack());
     }
 
-    /// The least tag, if it is beyond any that can be here once a crash has cut history there. Not by how much they are
-    /// beyond: epochs in which nothing changed leave no record, however many pass. But only two with changes go without
-    /// one.
+    /// Returns the least tag if it is later than any tag that a crash with this recovery point can leave. The distance
+    /// does not count: epochs without changes leave no log entry, however many pass. At most two epochs with changes
+    /// can lack one.
     pub fn beyond(self, recovery_epoch: Epoch) -> Option<Epoch> {
         self.states().map(|state| state.tag).min().filter(|least| *least > recovery_epoch)
     }
 
-    /// Takes away what is later than the recovery point, each word by itself: a crash in between finds the rest. Tells
-    /// whether there was anything. The caller flushes.
+    /// Removes every state later than the recovery point, word by word; a crash in between finds the rest. Returns
+    /// whether there was any. The caller flushes.
     pub fn scrub<M: Medium>(self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool {
         let mut any = false;
         for word in self.0.iter().filter(|word| State::unpack(word.read()).tag > recovery_epoch) {
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use holm_medium::{Area, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage};
 
-    /// Every three tags up to 6, two of which are equal only where nothing was stored yet, and every epoch from the
-    /// greatest on.
+    /// Every three tags up to 6, where two are equal only if nothing was stored yet, and every epoch from the greatest
+    /// tag on.
     fn each(check: impl Fn(&[Word; 3], Epoch)) {
         let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
         let writer = Storage::open(Mapped::heap(1024, 64, options), FIRST_EPOCH).expect("memory");

@@ -1,45 +1,46 @@
-//! Which slots of a block counted at the ends of the latest epochs: what a crash may choose between.
+//! Versions: which slots of a block were live at the ends of the latest epochs. A crash chooses among these states.
 
 use super::tagged::{State, Tagged};
 use holm_medium::{Epoch, Medium, Persistent, Word, WriteHandle, persistent};
 
-/// 24 bytes that say which slots count now, and which did at the ends of the two epochs before this one.
+/// 24 bytes with the slots that are live now, and those that were live at the ends of the two epochs before.
 pub trait Versions: Persistent {
-    /// Whether a crash must keep the stores to one line in order.
+    /// Whether correctness needs the stores to one line to persist in order.
     const NEEDS_LINE_ORDER: bool;
 
     /// The words.
     fn words(&self) -> &[Word; 3];
 
-    /// The present.
+    /// Returns the present state.
     fn now(&self) -> State;
 
-    /// The state at the end of an epoch, which is one of the two before the active one, or the last that a crash has
-    /// kept: then whatever of a change the crash has torn apart does not show.
+    /// Returns the state at the end of an epoch: one of the two before the active one, or the last that a crash has
+    /// kept. In the latter case, a torn change does not show.
     fn at(&self, recovery_epoch: Epoch) -> State;
 
-    /// Slots that no change of this epoch may write: the states at the ends of the two epochs before name them.
+    /// Returns the slots that no change of this epoch may overwrite: the states at the ends of the two epochs before
+    /// name them.
     #[inline]
     fn pinned(&self, epoch: Epoch) -> u32 {
         self.at(epoch.saturating_sub(1)).bits | self.at(epoch.saturating_sub(2)).bits
     }
 
-    /// Makes a state the present, in an epoch no earlier than the present's. The last store commits; the states at the
-    /// ends of the two epochs before stand throughout. The caller flushes.
+    /// Makes a state the present, in an epoch no earlier than the present's. The last store commits. The states at the
+    /// ends of the two epochs before stay valid throughout. The caller flushes.
     fn put<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, state: State);
 
-    /// A tag beyond any that can be here if a crash has cut history there.
+    /// Returns a tag later than any that a crash with this recovery point can leave, if there is one.
     fn beyond(&self, recovery_epoch: Epoch) -> Option<Epoch>;
 
-    /// Takes away what is later than the recovery point; tells whether there was anything. The caller flushes.
+    /// Removes every state later than the recovery point; returns whether there was any. The caller flushes.
     fn scrub<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, recovery_epoch: Epoch) -> bool;
 
-    /// In a copy of the words: which slots counted at the end of an epoch, and since which epoch as far as that is
-    /// known. The epoch is the last that the log has: only two later ones can have brought changes. `None` where more
-    /// have, so that slots of that state may have been used again.
+    /// In a copy of the words: returns the slots that were live at the end of an epoch, and since which epoch as far as
+    /// known. The epoch is the last one in the log, so only two later epochs can have brought changes. `None` if more
+    /// have: slots of that state may have been reused.
     fn ended(words: &[u64; 3], epoch: Epoch) -> Option<State>;
 
-    /// In a copy of the words: of the epochs after one, the first that a state is of and the last.
+    /// In a copy of the words, among the epochs after one: returns the first that a state belongs to, and the last.
     fn after(words: &[u64; 3], epoch: Epoch) -> Option<(Epoch, Epoch)>;
 }
 
