@@ -19,8 +19,8 @@ mod rows;
 pub use apart::Apart;
 pub use rows::Sampled;
 
-/// The memory layout of a level's nodes, which the search determines: each [`Search`] uses [`Apart`], and [`Sampled`]
-/// uses [`Rows`].
+/// The memory layout of a level's nodes, which the search determines: each [`Search`] uses `Apart`, and [`Sampled`]
+/// uses `Rows`.
 pub trait Layout: 'static {
     /// The nodes.
     type Nodes<K: Key, C: Level>: Nodes<K>;

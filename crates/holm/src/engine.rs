@@ -165,7 +165,7 @@ impl Engine {
             recovery.tail = opened_state.judge_tail(&recovery.tail, after);
         }
         // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
-        let mut until = rebuilt.latest.max(recovery.epoch);
+        let until = rebuilt.latest.max(recovery.epoch);
         let engine = Engine {
             index,
             storage: writer,
@@ -179,20 +179,8 @@ impl Engine {
             persistence: if per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
             read_only: false,
         };
-        storage.clock.restart(until + 1);
-        let pending = batch::pending(&*engine.storage, recovery_point == RecoveryPoint::Visible)?;
-        if !pending.is_empty() {
-            // Recovery applies the rest of the batch in the epoch in which the process died, as the process itself
-            // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
-            // leave half a batch that no later open completes.
-            until = until.max(active);
-            storage.clock.restart(until);
-        }
-        // No thread ends epochs yet and no caller has seen anything yet, so reads during open wait for no epoch.
-        storage.clock.publish(storage.clock.active());
-        let (orphans, _) = engine.read_catalog(rebuilt.roots)?;
-        pending.iter().try_for_each(|intent| batch::redo(&engine, intent))?;
-        storage.clock.restart(until + 1);
+        let visible = recovery_point == RecoveryPoint::Visible;
+        let (until, orphans) = engine.complete_batches(rebuilt.roots, until, active, visible)?;
         let background = Background::start(storage.clone(), opened_state, until, builder.durability.pace(), per_epoch);
         let background = background.map_err(opening)?;
         *engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(background);
@@ -205,6 +193,33 @@ impl Engine {
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
         Ok(OpenAttempt::Opened(Arc::new(engine)))
+    }
+
+    /// Reads the catalog, and completes the batches in which the process died. Epochs up to `latest` are in use, and
+    /// `active` follows the last logged one. Returns the last epoch in use now, and the trees without a name.
+    fn complete_batches(
+        &self,
+        roots: Vec<TreeRoot>,
+        latest: u64,
+        active: u64,
+        visible: bool,
+    ) -> Result<(u64, Vec<TreeRoot>)> {
+        let (clock, mut until) = (self.clock(), latest);
+        clock.restart(until + 1);
+        let pending = batch::pending(&*self.storage, visible)?;
+        if !pending.is_empty() {
+            // Recovery applies the rest of the batch in the epoch in which the process died, as the process itself
+            // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
+            // leave half a batch that no later open completes.
+            until = until.max(active);
+            clock.restart(until);
+        }
+        // No thread ends epochs yet and no caller has seen anything yet, so reads during open wait for no epoch.
+        clock.publish(clock.active());
+        let (orphans, _) = self.read_catalog(roots)?;
+        pending.iter().try_for_each(|intent| batch::redo(self, intent))?;
+        clock.restart(until + 1);
+        Ok((until, orphans))
     }
 
     /// Creates an empty database over a medium that flushes. It has no files, no log and no recovery; the caller ends
