@@ -60,20 +60,22 @@ impl Entry {
 
 #[rustfmt::skip] // a table is read by columns
 pub(crate) const ENGINES: &[Entry] = &[
-    Entry { name: "holm",    ours: true,  open: holm::open,         usual: true,  keeps_synced: true,  modes: HOLM },
-    Entry { name: "private", ours: true,  open: holm::open_private, usual: false, keeps_synced: true,  modes: HOLM },
-    Entry { name: "redb",    ours: false, open: redb::open,         usual: true,  keeps_synced: true,  modes: REDB },
-    Entry { name: "fjall",   ours: false, open: fjall::open,        usual: true,  keeps_synced: true,  modes: FJALL },
-    Entry { name: "lmdb",    ours: false, open: lmdb::open,         usual: true,  keeps_synced: true,  modes: LMDB },
-    Entry { name: "sled",    ours: false, open: sled::open,         usual: true,  keeps_synced: false, modes: SLED },
+    Entry { name: "holm",     ours: true,  open: holm::open,         usual: true,  keeps_synced: true, modes: HOLM },
+    Entry { name: "private",  ours: true,  open: holm::open_private, usual: false, keeps_synced: true, modes: HOLM },
+    Entry { name: "redb",     ours: false, open: redb::open,         usual: true,  keeps_synced: true, modes: REDB },
+    Entry { name: "fjall",    ours: false, open: fjall::open,        usual: true,  keeps_synced: true, modes: FJALL },
+    Entry { name: "lmdb",     ours: false, open: lmdb::open,         usual: true,  keeps_synced: true, modes: LMDB },
+    Entry { name: "writemap", ours: false, open: lmdb::writemap,     usual: false, keeps_synced: true, modes: MAPPED },
+    Entry { name: "sled",     ours: false, open: sled::open,         usual: true,  keeps_synced: false, modes: SLED },
     #[cfg(feature = "rocksdb")]
-    Entry { name: "rocksdb", ours: false, open: rocksdb::open,      usual: true,  keeps_synced: true,  modes: ROCKSDB },
+    Entry { name: "rocksdb",  ours: false, open: rocksdb::open,      usual: true,  keeps_synced: true, modes: ROCKSDB },
 ];
 
 const HOLM: [&str; 2] = ["Buffered, 10 ms", "Strict"];
 const REDB: [&str; 2] = ["Durability::None", "Durability::Immediate"];
 const FJALL: [&str; 2] = ["journal written, not synced", "persist(SyncAll)"];
 const LMDB: [&str; 2] = ["NO_SYNC", "default"];
+const MAPPED: [&str; 2] = ["WRITE_MAP and NO_SYNC, not safe from power cuts", "WRITE_MAP"];
 const SLED: [&str; 2] = ["flush every 500 ms", "flush: sync_file_range, not safe from power cuts"];
 #[cfg(feature = "rocksdb")]
 const ROCKSDB: [&str; 2] = ["log written, not synced", "WriteOptions::sync"];

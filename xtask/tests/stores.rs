@@ -37,8 +37,8 @@ const LEAVES: [&str; 11] = [
 /// Returns whether a function's purpose is to change durable words.
 fn changes_words(frame: &Frame) -> bool {
     let medium = |name: &str| frame.file.ends_with(&format!("holm-medium/src/{name}"));
-    let pen = medium("pen.rs") && ["write", "fill", "scratch"].iter().any(|it| frame.function.starts_with(it));
-    pen || medium("word.rs") || medium("persistent.rs")
+    let handle = medium("writer.rs") && ["write", "fill", "scratch"].iter().any(|it| frame.function.starts_with(it));
+    handle || medium("word.rs") || medium("persistent.rs")
 }
 
 /// The findings in a program.

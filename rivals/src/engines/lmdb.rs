@@ -1,5 +1,6 @@
-//! LMDB through heed: the unnamed database, one transaction per call. Relaxed is `NO_SYNC`; the map is not writable in
-//! either class. The binding declares `open` unsafe: this is the only file of the package that needs `unsafe`.
+//! LMDB through heed: the unnamed database, one transaction per call. Relaxed is `NO_SYNC`. `lmdb` keeps the map
+//! read-only; `writemap` writes through it, which is LMDB's fastest setting, and without syncs a power failure can
+//! corrupt its file. The binding declares `open` unsafe: this is the only file of the package that needs `unsafe`.
 
 use super::{Durability, Opened};
 use heed::types::Bytes;
@@ -14,29 +15,40 @@ const MAP_BYTES: usize = 64 << 30;
 struct Lmdb {
     environment: Env,
     database: Database<Bytes, Bytes>,
+    name: &'static str,
 }
 
 pub(super) fn open(folder: &Path, durability: Durability) -> Opened {
+    open_with("lmdb", folder, durability, EnvFlags::empty())
+}
+
+/// With a writable map.
+pub(super) fn writemap(folder: &Path, durability: Durability) -> Opened {
+    open_with("writemap", folder, durability, EnvFlags::WRITE_MAP)
+}
+
+fn open_with(name: &'static str, folder: &Path, durability: Durability, map: EnvFlags) -> Opened {
     let folder = folder.join("data.lmdb");
     std::fs::create_dir_all(&folder)?;
     let mut options = EnvOpenOptions::new();
     options.map_size(MAP_BYTES).max_readers(1100);
-    if durability == Durability::Relaxed {
-        // SAFETY: NO_SYNC is unsafe because a power failure may leave a corrupt file; a benchmark deletes its folder.
-        unsafe { options.flags(EnvFlags::NO_SYNC) };
-    }
+    let sync = if durability == Durability::Relaxed { EnvFlags::NO_SYNC } else { EnvFlags::empty() };
+    // SAFETY: NO_SYNC is unsafe because a power failure may leave a corrupt file; a benchmark deletes its folder.
+    // WRITE_MAP is unsafe because a stray write of this process could reach the map; the other code of it has no
+    // pointer into the map.
+    unsafe { options.flags(sync | map) };
     // SAFETY: the file is mapped. It is in a folder that the benchmark created for this process alone, so no other
     // process truncates or writes it, and this process opens it once.
     let environment = unsafe { options.open(&folder)? };
     let mut transaction = environment.write_txn()?;
     let database = environment.create_database(&mut transaction, None)?;
     transaction.commit()?;
-    Ok(Box::new(Lmdb { environment, database }))
+    Ok(Box::new(Lmdb { environment, database, name }))
 }
 
 impl Engine for Lmdb {
     fn name(&self) -> &str {
-        "lmdb"
+        self.name
     }
 
     fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), BoxError> {

@@ -44,7 +44,7 @@ fn survivors(hunt: &Hunt, sites: impl IntoIterator<Item = Site>) -> BTreeSet<Sit
 
 #[test]
 fn the_end_of_an_epoch_needs_each_of_its_four_sites() {
-    let mut ground = sites_in(&OF_BUFFERED, &["ground.rs"]);
+    let mut ground = sites_in(&OF_BUFFERED, &["storage_ops.rs"]);
     ground.retain(|site| site.order != Order::Store);
     assert_eq!(ground.len(), 4, "lines, fence, clock, fence: {ground:?}");
     assert_eq!(survivors(&OF_BUFFERED, ground), BTreeSet::new());
@@ -163,7 +163,7 @@ fn wb_tree_needs_all_it_does() {
 /// created leaf as above.
 #[test]
 fn fp_tree_needs_all_but_some_small_steps() {
-    let left = needless(&hunt(&fp_tree), &["fp_tree.rs", "printed.rs", "roster.rs"]);
+    let left = needless(&hunt(&fp_tree), &["fp_tree.rs", "fingerprinted_pairs.rs", "roster.rs"]);
     let [stores, flushes, fences] = PLANTED.map(|it| left.iter().filter(|site| site.order == it).count());
     assert_eq!((stores, flushes, fences), (2, 2, 5), "{left:#?}");
 }
@@ -189,9 +189,9 @@ fn lb_tree_needs_all_it_does() {
 #[test]
 fn holm_strict_needs_all_it_does() {
     let hunt = hunt(&holm_strict);
-    let leaf = sites_in(&hunt, &["holm_strict.rs", "printed.rs"]);
+    let leaf = sites_in(&hunt, &["holm_strict.rs", "fingerprinted_pairs.rs"]);
     assert!(leaf.len() > 20, "{} {leaf:?}", leaf.len());
-    let left = needless(&hunt, &["holm_strict.rs", "printed.rs"]);
+    let left = needless(&hunt, &["holm_strict.rs", "fingerprinted_pairs.rs"]);
     assert_eq!(orders(&left), PLANTED, "{left:#?}");
 }
 
