@@ -166,9 +166,12 @@ mod tests {
     use crate::study::Study;
     use std::sync::Arc;
 
+    /// Reads an outcome from the one file into which the report packs all of them.
     fn read(folder: &Path, id: &str) -> Outcome {
-        let text = fs::read_to_string(folder.join(format!("{id}.json"))).expect("a file");
-        serde_json::from_str(&text).expect("an outcome")
+        assert!(!file(folder, id).exists(), "the report packs {id}");
+        let text = fs::read_to_string(folder.join("results.json")).expect("a file");
+        let outcomes: Vec<Outcome> = serde_json::from_str(&text).expect("outcomes");
+        outcomes.into_iter().find(|outcome| outcome.id == id).expect("an outcome")
     }
 
     /// Runs everything that can run, as small as possible, and then writes the page.
