@@ -51,7 +51,7 @@ fn whatever_the_design() {
 fn renamed(design: &[u8; 8]) -> TempDir {
     let folder = folder();
     drop(with("buffered").open(folder.path()).expect("a new database"));
-    let path = folder.path().join("pool");
+    let path = folder.path().join("superblock");
     let mut bytes = std::fs::read(&path).expect("a file");
     for slot in bytes.chunks_mut(4096) {
         slot[64..72].copy_from_slice(design);
