@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_lock_names_the_process_and_the_remedy() {
-        let locked = |holder| Error::Locked { path: "sea.holm/pool".into(), holder }.to_string();
+        let locked = |holder| Error::Locked { path: "sea.holm/superblock".into(), holder }.to_string();
         assert!(locked(Some(u32::MAX)).contains("by process 4294967295: close"));
         assert!(locked(Some(std::process::id())).contains("by this process"));
         assert!(locked(None).contains("another process or handle: drop"));
