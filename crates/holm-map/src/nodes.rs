@@ -64,13 +64,13 @@ fn in_two_halves<L: Lane, const MANY: usize>(
 }
 
 /// The nodes of a level, and how full they are.
-pub struct OverflowBlocks {
+pub struct Occupancy {
     /// Separators in each node: one less than its children.
     used: Area<u32>,
     free: Vec<u32>,
 }
 
-impl OverflowBlocks {
+impl Occupancy {
     fn new(pages: Pages) -> Self {
         Self { used: Area::new(pages), free: Vec::new() }
     }
@@ -99,8 +99,8 @@ pub trait Nodes<K: Key>: Sized {
     /// Bytes of all areas.
     fn bytes(&self) -> usize;
 
-    fn roll(&self) -> &OverflowBlocks;
-    fn roll_mut(&mut self) -> &mut OverflowBlocks;
+    fn occupancy(&self) -> &Occupancy;
+    fn occupancy_mut(&mut self) -> &mut Occupancy;
 
     /// Creates a node filled with greatest lanes, with room for `children` children. All nodes but the first have full
     /// size.
@@ -156,14 +156,14 @@ pub trait Nodes<K: Key>: Sized {
 
     /// Creates a node without separators whose only child is `child`.
     fn fresh(&mut self, child: u32) -> u32 {
-        let node = self.roll_mut().free.pop().unwrap_or_else(|| {
-            let node = self.roll().used.len();
+        let node = self.occupancy_mut().free.pop().unwrap_or_else(|| {
+            let node = self.occupancy().used.len();
             let number = u32::try_from(node).unwrap_or_else(|_| panic!("a level has at most 2^32 nodes"));
             if node > 0 && self.first_room() < Self::CHILDREN {
                 self.widen(Self::CHILDREN);
             }
             self.add(if node == 0 { Self::FIRST_CHILDREN } else { Self::CHILDREN });
-            self.roll_mut().used.grow(1, 0);
+            self.occupancy_mut().used.grow(1, 0);
             number
         });
         self.write_child(node, 0, child);
@@ -173,16 +173,16 @@ pub trait Nodes<K: Key>: Sized {
     /// Clears `node` for reuse.
     fn retire(&mut self, node: u32) {
         self.cut(node, 0);
-        self.roll_mut().free.push(node);
+        self.occupancy_mut().free.push(node);
     }
 
     /// Returns the number of separators in a node.
     fn used(&self, node: u32) -> usize {
-        self.roll().used[node as usize] as usize
+        self.occupancy().used[node as usize] as usize
     }
 
     fn set_used(&mut self, node: u32, used: usize) {
-        self.roll_mut().used[node as usize] = used as u32;
+        self.occupancy_mut().used[node as usize] = used as u32;
     }
 
     fn children(&self, node: u32) -> usize {

@@ -1,6 +1,6 @@
 //! Nodes as in the paper: separators in one area, identifiers in another. Each node's slots are contiguous in both.
 
-use super::{Nodes, OverflowBlocks, children, in_two_halves};
+use super::{Nodes, Occupancy, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub struct Apart<K: Key, C, Q> {
     separators: Area<K::Lane>,
     identifiers: Area<u32>,
-    roll: OverflowBlocks,
+    occupancy: Occupancy,
     level: PhantomData<(C, Q)>,
 }
 
@@ -36,7 +36,7 @@ impl<K: Key, C: Level, Q: Search> Apart<K, C, Q> {
 
     #[inline(always)]
     fn node(&self, node: u32) -> Node<'_, K::Lane> {
-        Node { keys: &self.separators[self.room(node)], counts: &self.roll.used, number: node as usize }
+        Node { keys: &self.separators[self.room(node)], counts: &self.occupancy.used, number: node as usize }
     }
 }
 
@@ -45,19 +45,19 @@ impl<K: Key, C: Level, Q: Search> Nodes<K> for Apart<K, C, Q> {
 
     fn new() -> Self {
         let (separators, identifiers) = (Area::new(C::PAGES), Area::new(C::PAGES));
-        Self { separators, identifiers, roll: OverflowBlocks::new(C::PAGES), level: PhantomData }
+        Self { separators, identifiers, occupancy: Occupancy::new(C::PAGES), level: PhantomData }
     }
 
     fn bytes(&self) -> usize {
-        self.separators.bytes() + self.identifiers.bytes() + self.roll.bytes()
+        self.separators.bytes() + self.identifiers.bytes() + self.occupancy.bytes()
     }
 
-    fn roll(&self) -> &OverflowBlocks {
-        &self.roll
+    fn occupancy(&self) -> &Occupancy {
+        &self.occupancy
     }
 
-    fn roll_mut(&mut self) -> &mut OverflowBlocks {
-        &mut self.roll
+    fn occupancy_mut(&mut self) -> &mut Occupancy {
+        &mut self.occupancy
     }
 
     fn add(&mut self, children: usize) {

@@ -10,7 +10,7 @@
 //! which no key exceeds. Each sample is the last separator of its row or of its stride; where there is no such row, it
 //! is the greatest lane. So however many samples are below a key, the node has one more row and one more stride.
 
-use super::{Layout, Nodes, OverflowBlocks, children, in_two_halves};
+use super::{Layout, Nodes, Occupancy, children, in_two_halves};
 use crate::area::Area;
 use crate::key::Key;
 use crate::level::Level;
@@ -36,7 +36,7 @@ pub struct Rows<K: Key, C> {
     /// For each node its samples and its rows: separators, and the identifiers that [`Rows::row_children`] returns as
     /// numbers.
     lanes: Area<K::Lane>,
-    roll: OverflowBlocks,
+    occupancy: Occupancy,
     level: PhantomData<C>,
 }
 
@@ -106,7 +106,7 @@ impl<K: Key, C: Level> Rows<K, C> {
     /// Returns the samples of a node.
     #[inline(always)]
     fn samples(&self, node: u32) -> &[K::Lane] {
-        assert!((node as usize) < self.roll.used.len(), "a node that is not there");
+        assert!((node as usize) < self.occupancy.used.len(), "a node that is not there");
         let start = node as usize * Self::NODE;
         // SAFETY: each node begins with `SAMPLES` samples, and this node exists.
         unsafe { self.lanes.get_unchecked(start..start + Self::SAMPLES) }
@@ -168,19 +168,19 @@ impl<K: Key, C: Level> Nodes<K> for Rows<K, C> {
 
     fn new() -> Self {
         const { assert!(Self::FIRST_CHILDREN.is_multiple_of(ROW) && Self::SAMPLES > 0 && LINE_BYTES == 64) };
-        Self { lanes: Area::new(C::PAGES), roll: OverflowBlocks::new(C::PAGES), level: PhantomData }
+        Self { lanes: Area::new(C::PAGES), occupancy: Occupancy::new(C::PAGES), level: PhantomData }
     }
 
     fn bytes(&self) -> usize {
-        self.lanes.bytes() + self.roll.bytes()
+        self.lanes.bytes() + self.occupancy.bytes()
     }
 
-    fn roll(&self) -> &OverflowBlocks {
-        &self.roll
+    fn occupancy(&self) -> &Occupancy {
+        &self.occupancy
     }
 
-    fn roll_mut(&mut self) -> &mut OverflowBlocks {
-        &mut self.roll
+    fn occupancy_mut(&mut self) -> &mut Occupancy {
+        &mut self.occupancy
     }
 
     fn add(&mut self, children: usize) {
