@@ -24,7 +24,7 @@ use crate::restore::{Levels, Restorer};
 use crate::tree_set::TreeSet;
 use found_leaves::{FoundLeaf, Place};
 use holm_medium::{Area, Epoch, Logged, Medium, Result, WriteHandle};
-use kept::{Changes, Kept};
+use kept::{ChangedAfter, Changes, Kept};
 use parallel::parallel;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -91,9 +91,6 @@ type Live = (u32, u32, bool);
 /// The blocks that are not free, and what each one is.
 type Blocks = Vec<(u32, BlockState)>;
 
-/// The first and the last epoch, after the log's last one, in which a block changed.
-type ChangedAfter = Option<(Epoch, Epoch)>;
-
 /// Brings every block to the recovery point. After the death of a process, `logged` vouches for the blocks that it has,
 /// before anything changes; the rest is verified afterwards. Returns the blocks, the latest epoch of any block, and the
 /// epochs after the log's last one in which blocks had changed.
@@ -105,8 +102,7 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
 ) -> Result<(Blocks, Epoch, ChangedAfter)> {
     let Restorer { tree_set, epoch, blocks } = *restorer;
     let kept = Kept::new(tree_set, logged);
-    let latest = Mutex::new(0);
-    let after = Mutex::new(None);
+    let totals = Mutex::new((0, Changes::default()));
     let numbers: Vec<u32> = (tree_set.writer.storage().space.first_block()..blocks).collect();
     let live = parallel(threads, &numbers, &|part| {
         let mut live = Vec::new();
@@ -116,9 +112,11 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
         for &number in part.iter().filter(|number| restorer.node_header(**number).is_none()) {
             let (leaf, descriptor) = tree_set.block(number)?;
             let peer = |number| tree_set.leaf(number).filter(|_| number < blocks);
-            changes.join(leaf.changes_after(epoch - 1));
+            // The log ends with the epoch before this one.
+            let changed = leaf.changes_after(epoch - 1);
+            changes.join(changed);
             // The comparison runs before anything of the block changes.
-            look.at(number, leaf, &descriptor.volatile)?;
+            look.at(number, leaf, &descriptor.volatile, changed.is_some())?;
             let block_state = leaf.recover(number, &descriptor.volatile, &mut handle, recovery_point, &peer)?;
             // Only this block is read: its overflow block may not be at the recovery point yet.
             newest = newest.max(leaf.stamp(&descriptor.volatile, ReadContext { image: None, ..tree_set.context() }));
@@ -129,17 +127,13 @@ fn recover_all<M: Medium, D: Design, K: Keys>(
         // One fence for all that recovery wrote. It defends against a second crash: until the fence, that crash finds
         // the same work to do.
         handle.fence();
-        let mut latest = latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *latest = newest.max(*latest);
-        drop(latest);
         kept.gather(look);
-        let mut after = after.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        changes.join(*after);
-        *after = changes.0;
+        let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        totals.0 = newest.max(totals.0);
+        totals.1.join(changes.0);
         Ok(live)
     })?;
-    let latest = *latest.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let after = *after.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (latest, Changes(after)) = totals.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     kept.finish(after)?;
     Ok((live, latest, after))
 }

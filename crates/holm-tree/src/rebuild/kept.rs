@@ -12,12 +12,15 @@ use crate::tree_set::TreeSet;
 use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result};
 use std::sync::{Mutex, MutexGuard};
 
-/// The first and the last epoch, after the log's last one, in which blocks changed.
+/// The first and the last epoch, after the log's last one, in which a block changed.
+pub(super) type ChangedAfter = Option<(Epoch, Epoch)>;
+
+/// The same of several blocks.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Changes(pub(super) Option<(Epoch, Epoch)>);
+pub(super) struct Changes(pub(super) ChangedAfter);
 
 impl Changes {
-    pub(super) fn join(&mut self, other: Option<(Epoch, Epoch)>) {
+    pub(super) fn join(&mut self, other: ChangedAfter) {
         self.0 = match (self.0, other) {
             (Some(one), Some(two)) => Some((one.0.min(two.0), one.1.max(two.1))),
             (one, two) => one.or(two),
@@ -63,13 +66,13 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
     }
 
     pub(super) fn gather(&self, look: Look<'_, M, D, K>) {
-        let mut leaf_version = self.seen();
-        leaf_version.unlogged.extend(look.seen.unlogged);
-        leaf_version.suspect = leaf_version.suspect.take().or(look.seen.suspect);
+        let mut seen = self.seen();
+        seen.unlogged.extend(look.seen.unlogged);
+        seen.suspect = seen.suspect.take().or(look.seen.suspect);
     }
 
     /// Runs once all blocks are recovered: writes what is in no log to the files again, and verifies it.
-    pub(super) fn finish(&self, after: Option<(Epoch, Epoch)>) -> Result<()> {
+    pub(super) fn finish(&self, after: ChangedAfter) -> Result<()> {
         let Some(logged) = self.logged else { return Ok(()) };
         let Seen { unlogged, suspect } = std::mem::take(&mut *self.seen());
         // If more than two epochs follow, the log has lost the first of them, and space that it freed may be in use
@@ -106,12 +109,18 @@ fn lost_writes<D: Design>(number: u32) -> MediumError {
 }
 
 impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
-    /// Compares the records of a block, which recovery has not changed yet, with the log.
-    pub(super) fn at(&mut self, number: u32, leaf: &D::Leaf, volatile: &<D::Leaf as Leaf>::Volatile) -> Result<()> {
+    /// Compares the records of a block, which recovery has not changed yet, with the log. `changed` says whether the
+    /// block changed after the log's last epoch.
+    pub(super) fn at(
+        &mut self,
+        number: u32,
+        leaf: &D::Leaf,
+        volatile: &<D::Leaf as Leaf>::Volatile,
+        changed: bool,
+    ) -> Result<()> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
         self.before.clear();
         leaf.live_at(logged.epoch(), &mut self.before);
-        let changed = leaf.changes_after(logged.epoch()).is_some();
         if changed {
             self.seen.unlogged.push(number);
         }
