@@ -41,6 +41,18 @@ pub(crate) enum Attempt<T> {
     Missed,
 }
 
+impl<T> Attempt<T> {
+    /// Converts the result of a merge.
+    fn map<U>(self, convert: impl FnOnce(T) -> U) -> Attempt<U> {
+        match self {
+            Attempt::Merged(merged) => Attempt::Merged(convert(merged)),
+            Attempt::Alone => Attempt::Alone,
+            Attempt::Apart => Attempt::Apart,
+            Attempt::Missed => Attempt::Missed,
+        }
+    }
+}
+
 /// The blocks after a merge of two leaves.
 struct Merged {
     /// The leaves that are released.
@@ -48,7 +60,7 @@ struct Merged {
     /// Whether the fresh block is the merged leaf.
     uses_fresh: bool,
     /// Whether the leaf parent is sparse now.
-    sparse_twig: bool,
+    sparse_parent: bool,
 }
 
 /// A leaf's position in a leaf parent, and its right neighbour: both latched, unless they share a latch.
@@ -152,16 +164,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
         fresh_block.into_iter().filter(|_| !uses_fresh).for_each(|fresh_block| self.unused(fresh_block));
-        match merged {
-            Attempt::Merged(Merged { given_up, sparse_twig, .. }) => {
-                let blocks = given_up.into_iter().flatten().flat_map(|number| self.blocks_of(number));
-                blocks.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
-                Attempt::Merged(sparse_twig)
-            }
-            Attempt::Alone => Attempt::Alone,
-            Attempt::Apart => Attempt::Apart,
-            Attempt::Missed => Attempt::Missed,
-        }
+        merged.map(|Merged { given_up, sparse_parent, .. }| {
+            let blocks = given_up.into_iter().flatten().flat_map(|number| self.blocks_of(number));
+            blocks.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
+            sparse_parent
+        })
     }
 
     /// The same with the latches of the leaf parent and of both leaves held. Only `Merged` changes anything.
@@ -200,7 +207,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             leaf_parent.set_child(&mut handle, position, child);
         }
         let uses_fresh = fresh_block.is_some_and(|fresh_block| fresh_block.number == child);
-        Attempt::Merged(Merged { given_up, uses_fresh, sparse_twig: is_sparse(leaf_parent) })
+        Attempt::Merged(Merged { given_up, uses_fresh, sparse_parent: is_sparse(leaf_parent) })
     }
 
     /// Returns the leaf at a position of the path's leaf parent, whose latch is held, and its right neighbour.

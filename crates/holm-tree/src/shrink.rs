@@ -94,9 +94,9 @@ impl<D: Design> InnerLevels<D> {
         let (low, high) = self.range_of_two::<_, K>(parent, range, position, search_key);
         let separator = parent.separator::<K>(&self.long_separators, position, search_key);
         let (mut separators, mut children) = left.unpack::<K>(&self.long_separators, K::search_key(&low));
-        let (more_fences, more_children) = right.unpack::<K>(&self.long_separators, K::search_key(&separator));
+        let (more_separators, more_children) = right.unpack::<K>(&self.long_separators, K::search_key(&separator));
         separators.push(separator.clone());
-        separators.extend(more_fences);
+        separators.extend(more_separators);
         children.extend(more_children);
         let mut handle = writer.begin_write(guard);
         let node_header = NodeHeader { keyspace: root.keyspace(), level, first: range.0.is_none() && position == 0 };

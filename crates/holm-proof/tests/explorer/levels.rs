@@ -201,13 +201,13 @@ fn nothing_comes_back(
 
 /// A tree is dropped, and a lower one is created in the same keyspace.
 fn nodes_do_not_come_back(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<BTreeSet<Site>, MediumError> {
-    let uproot = |fixture: &TreeFixture| {
+    let drop_tree = |fixture: &TreeFixture| {
         let (tree_set, root) = fixture.tree();
         let mut guard = fixture.clock().pin().expect("a sound storage");
         tree_set.drop_tree(root, &mut guard, &mut |_| {}).expect("a sound storage");
     };
     let few = (1..4).map(|i| Step::Put(i, i)).collect::<Vec<_>>();
-    let (gone, stores) = nothing_comes_back(subject, &ascent(subject, 7), uproot, &few, without)?;
+    let (gone, stores) = nothing_comes_back(subject, &ascent(subject, 7), drop_tree, &few, without)?;
     assert!(gone > 3);
     Ok(stores)
 }

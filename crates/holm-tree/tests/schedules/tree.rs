@@ -309,7 +309,7 @@ fn leaves_and_then_twigs_merge_until_the_root_has_one_level_less() {
 }
 
 #[test]
-fn twigs_of_lock_arrays_merge() {
+fn leaf_parents_with_lock_arrays_merge() {
     explore(200, shrink::<Locked<LockArray<2>>>);
 }
 
