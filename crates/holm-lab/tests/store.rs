@@ -3,10 +3,12 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "../../holm/tests/api/files.rs"]
+mod files;
+
+use files::{contents, rename_design};
 use holm::{Builder, Database, Error, ImageMode};
 use holm_lab::store::Laboratory;
-use std::collections::BTreeMap;
-use std::path::Path;
 use tempfile::TempDir;
 
 fn folder() -> TempDir {
@@ -15,11 +17,6 @@ fn folder() -> TempDir {
 
 fn with(design: &str) -> Builder {
     Database::builder().laboratory().design(design).capacity(1 << 30)
-}
-
-fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
-    let files = std::fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
-    files.map(|file| (file.file_name().to_string_lossy().into(), std::fs::read(file.path()).expect("a file"))).collect()
 }
 
 /// A strict design is created only over the private image. A closed database of it opens read-only like any other.
@@ -47,28 +44,14 @@ fn whatever_the_design() {
     }
 }
 
-/// A database whose superblock names another design.
-fn renamed(design: &[u8; 8]) -> TempDir {
-    let folder = folder();
-    drop(with("buffered").open(folder.path()).expect("a new database"));
-    let path = folder.path().join("superblock");
-    let mut bytes = std::fs::read(&path).expect("a file");
-    for slot in bytes.chunks_mut(4096) {
-        slot[64..72].copy_from_slice(design);
-        slot[16..20].fill(0);
-        let crc = crc32c::crc32c(slot);
-        slot[16..20].copy_from_slice(&crc.to_le_bytes());
-    }
-    std::fs::write(&path, bytes).expect("a file");
-    folder
-}
-
 #[test]
 fn a_design_that_does_not_suit_byte_strings() {
     let made = folder();
     let written = with("borders").image(ImageMode::Private).open(made.path());
     assert_eq!(std::fs::read_dir(made.path()).expect("a folder").count(), 0, "nothing was made");
-    let folder = renamed(b"borders\0");
+    let folder = folder();
+    drop(with("buffered").open(folder.path()).expect("a new database"));
+    rename_design(folder.path(), b"borders\0");
     for error in [written.err(), with("buffered").open_read_only(folder.path()).err()] {
         match error {
             Some(Error::Unsupported { what }) => assert!(what.contains("borders") && what.contains("whole keys")),

@@ -14,6 +14,7 @@ mod durability;
 mod emptied;
 mod errors;
 mod families;
+mod files;
 mod full;
 mod gaps;
 mod growth;

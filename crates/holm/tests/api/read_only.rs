@@ -1,16 +1,9 @@
 //! Read-only opens of a closed database: a reader sees everything and changes nothing, and a database that was not
 //! closed is refused.
 
+use crate::files::{contents, rename_design};
 use crate::tools::{copy, folder, relaxed};
 use holm::{Database, Error};
-use std::collections::BTreeMap;
-use std::path::Path;
-use tempfile::TempDir;
-
-fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
-    let files = std::fs::read_dir(path).expect("a folder").map(|file| file.expect("a file"));
-    files.map(|file| (file.file_name().to_string_lossy().into(), std::fs::read(file.path()).expect("a file"))).collect()
-}
 
 #[test]
 fn everything_is_seen_and_nothing_changes() {
@@ -65,26 +58,12 @@ fn what_was_not_closed_is_refused() {
     assert_eq!(space.get("k").expect("sound").as_deref(), Some(&b"v"[..]));
 }
 
-/// A database whose superblock names another design.
-fn renamed(design: &[u8; 8]) -> TempDir {
-    let folder = folder();
-    drop(relaxed(folder.path()));
-    let path = folder.path().join("superblock");
-    let mut bytes = std::fs::read(&path).expect("a file");
-    for slot in bytes.chunks_mut(4096) {
-        slot[64..72].copy_from_slice(design);
-        slot[16..20].fill(0);
-        let crc = crc32c::crc32c(slot);
-        slot[16..20].copy_from_slice(&crc.to_le_bytes());
-    }
-    std::fs::write(&path, bytes).expect("a file");
-    folder
-}
-
 /// The superblock may name a design that only another program has.
 #[test]
 fn a_design_that_is_not_here() {
-    let folder = renamed(b"seaweed\0");
+    let folder = folder();
+    drop(relaxed(folder.path()));
+    rename_design(folder.path(), b"seaweed\0");
     match Database::open_read_only(folder.path()) {
         Err(error @ Error::Geometry { .. }) => {
             let told = error.to_string();
