@@ -1,8 +1,8 @@
 //! Keys that are strings, values of a kilobyte: the store over plain memory. Each record is flushed before a leaf
 //! refers to it.
 
-use anyhow::{Context, Result, anyhow};
-use holm::{Database, Durability};
+use anyhow::{Result, anyhow};
+use holm::Durability;
 use holm_bench::{Engine, Plan, Store, Workload, run};
 use holm_lab::store::over_mapped;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage};
@@ -13,9 +13,7 @@ pub(crate) fn percentiles(design: &str, flush_ns: u32, threads: usize, records: 
     let options = MappedOptions { flush_ns, ..MappedOptions::default() };
     let writer = Arc::new(Storage::open(Mapped::anonymous(options)?, FIRST_EPOCH)?);
     // Designs that are durable on return wait for no epoch, and no epoch ends.
-    let entry = over_mapped().into_iter().find(|entry| entry.name == design);
-    let entry = entry.with_context(|| format!("there is no design named {design:?}"))?;
-    let database = Database::over(writer, &entry, Durability::OnSync)?;
+    let database = over_mapped(writer, design, Durability::OnSync)?;
     let store = Store::new("holm", database, "figures")?;
     let plan = Plan { records, value_bytes: 1_000, threads, seconds, ..Plan::default() };
     let ran = |workload| run(&store as &dyn Engine, &plan, workload).map_err(|error| anyhow!("{workload}: {error}"));

@@ -9,11 +9,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use holm::Builder;
 use holm::laboratory::Records;
+use holm::{Builder, Database, Durability, Error, Result};
 use holm_designs::designs;
-use holm_medium::{Journaled, Mapped};
+use holm_medium::{Journaled, Mapped, Writer};
 use holm_tree::Entry;
+use std::sync::Arc;
 
 /// Extends a builder to open databases of any design.
 pub trait Laboratory {
@@ -33,7 +34,12 @@ pub fn over_files() -> Vec<Entry<Journaled, Records>> {
     designs::entries()
 }
 
-/// Returns every design over a medium that flushes, for byte strings.
-pub fn over_mapped() -> Vec<Entry<Mapped, Records>> {
-    designs::entries()
+/// Creates an empty database of a design over a medium that flushes. The caller ends the epochs.
+///
+/// # Errors
+/// `Invalid` if no design has that name; otherwise as [`Database::over`].
+pub fn over_mapped(writer: Arc<Writer<Mapped>>, design: &str, durability: Durability) -> Result<Database> {
+    let entry = designs::entries::<Mapped, Records>().into_iter().find(|entry| entry.name == design);
+    let entry = entry.ok_or_else(|| Error::Invalid { what: format!("there is no design named {design:?}") })?;
+    Database::over(writer, &entry, durability)
 }

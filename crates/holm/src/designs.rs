@@ -20,10 +20,7 @@ pub(crate) fn shipped() -> Vec<Entry<Journaled, Records>> {
 /// # Errors
 /// `Invalid` if the table has no design of that name; `Unsupported` if its slots need whole keys.
 pub(crate) fn chosen(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
-    let entry = table().into_iter().find(|entry| entry.name == name);
-    let entry = entry.ok_or_else(|| Error::Invalid { what: format!("there is no design named {name:?}") })?;
-    suitable(&entry)?;
-    Ok(entry)
+    look_up(table, name, |_| Error::Invalid { what: format!("there is no design named {name:?}") })
 }
 
 /// Looks up the design that a database was created with.
@@ -31,16 +28,24 @@ pub(crate) fn chosen(table: Table, name: &str) -> Result<Entry<Journaled, Record
 /// # Errors
 /// `Geometry` if the table has no design of that name; `Unsupported` if its slots need whole keys.
 pub(crate) fn found(table: Table, name: &str) -> Result<Entry<Journaled, Records>> {
+    look_up(table, name, |table| {
+        let supports = |capabilities: Capabilities| capabilities.supports::<Records>();
+        let names = table.iter().filter(|entry| supports(entry.capabilities)).map(|entry| entry.name);
+        let expected = format!("one of {}", names.collect::<Vec<_>>().join(", "));
+        MediumError::Geometry { what: "design", found: name.into(), expected }.into()
+    })
+}
+
+fn look_up(
+    table: Table,
+    name: &str,
+    missing: impl FnOnce(&[Entry<Journaled, Records>]) -> Error,
+) -> Result<Entry<Journaled, Records>> {
     let mut table = table();
-    if let Some(index) = table.iter().position(|entry| entry.name == name) {
-        let entry = table.swap_remove(index);
-        suitable(&entry)?;
-        return Ok(entry);
-    }
-    let supports = |capabilities: Capabilities| capabilities.supports::<Records>();
-    let names: Vec<_> = table.iter().filter(|entry| supports(entry.capabilities)).map(|entry| entry.name).collect();
-    let expected = format!("one of {}", names.join(", "));
-    Err(MediumError::Geometry { what: "design", found: name.into(), expected }.into())
+    let index = table.iter().position(|entry| entry.name == name).ok_or_else(|| missing(&table))?;
+    let entry = table.swap_remove(index);
+    suitable(&entry)?;
+    Ok(entry)
 }
 
 /// Refuses a design that cannot hold the store's keys.

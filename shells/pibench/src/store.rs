@@ -4,7 +4,7 @@ use crate::bed::{Bed, folder_in};
 use crate::settings::{Kind, Settings};
 use crate::stripes::Stripes;
 use crate::tree::{Tree, WORD};
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use holm::{Database, Durability, ImageMode, Keyspace};
 use holm_lab::store::{Laboratory, over_mapped};
 use std::cell::RefCell;
@@ -53,9 +53,7 @@ impl Store {
             let bed = Bed::open(path, &settings)?;
             // The other designs are durable when an operation returns, so no write has to wait.
             let durability = if settings.per_epoch { settings.durability } else { Durability::OnSync };
-            let entry = over_mapped().into_iter().find(|entry| entry.name == settings.design);
-            let entry = entry.with_context(|| format!("there is no design named {:?}", settings.design))?;
-            let database = Database::over(bed.writer.clone(), &entry, durability)?;
+            let database = over_mapped(bed.writer.clone(), &settings.design, durability)?;
             (Some(bed), None, database)
         };
         let keyspace = database.keyspace("pibench")?;
