@@ -19,7 +19,7 @@ use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Entry, Index, TreeRoot};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// The kind of keys in the superblock: byte strings with records.
 const KEYS_RECORDS: u32 = 1;
@@ -183,12 +183,12 @@ impl Engine {
         let (until, orphans) = engine.complete_batches(rebuilt.roots, until, active, visible)?;
         let background = Background::start(storage.clone(), opened_state, until, builder.durability.pace(), per_epoch);
         let background = background.map_err(opening)?;
-        *engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(background);
+        *engine.background() = Some(background);
         storage.space.release();
         engine.tidy_catalog(&orphans).inspect_err(|_| {
             // The database lacks its default keyspace, so this path does not mark it as closed; the next open creates
             // it.
-            drop(engine.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+            drop(engine.background().take());
         })?;
         engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
         log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);
@@ -307,16 +307,19 @@ impl Engine {
         self.storage.clock()
     }
 
+    fn background(&self) -> MutexGuard<'_, Option<Background>> {
+        self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     pub(crate) fn with_background<T>(&self, look: impl FnOnce(Option<&Background>) -> T) -> T {
-        look(self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).as_ref())
+        look(self.background().as_ref())
     }
 
     /// Refuses writers from here on, stops the threads and marks the database as cleanly closed. A second call does
     /// nothing. The files stay locked until the engine is dropped, so remaining readers see no changes of another
     /// process.
     pub(crate) fn close(&self) -> Result<()> {
-        let mut background = self.background.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        background.as_mut().map_or(Ok(()), Background::close).map_err(Error::from)
+        self.background().as_mut().map_or(Ok(()), Background::close).map_err(Error::from)
     }
 }
 

@@ -264,7 +264,7 @@ impl Keyspace {
         // An operation counts before it unpins its epoch, so the active epoch, read afterwards, is the latest it can
         // have.
         let pairs = self.tree.root.pairs();
-        self.engine.admit_all()?;
+        self.engine.wait_all_stable()?;
         Ok(pairs)
     }
 

@@ -17,7 +17,7 @@ use holm_tree::{BatchProgress, TreeRoot};
 pub(crate) struct Operation<'a, H = ()> {
     engine: &'a Engine,
     /// Fields are dropped in order, so the operation unpins before it releases the hold.
-    stay: Guard<'a>,
+    guard: Guard<'a>,
     hold: H,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Operation<'a> {
     /// The database is closed, poisoned or full.
     #[inline]
     pub(crate) fn begin(engine: &'a Engine) -> Result<Self> {
-        Ok(Operation { engine, stay: engine.clock().pin()?, hold: () })
+        Ok(Operation { engine, guard: engine.clock().pin()?, hold: () })
     }
 
     /// Begins an operation that writes a record. Waits while the disk cannot keep up (backpressure).
@@ -38,7 +38,7 @@ impl<'a> Operation<'a> {
     #[inline]
     pub(crate) fn begin_to_write(engine: &'a Engine, key: &[u8], value: &[u8]) -> Result<Self> {
         let guard = engine.clock().pin_with_bytes((key.len() + value.len()) as u64)?;
-        Ok(Operation { engine, stay: guard, hold: () })
+        Ok(Operation { engine, guard, hold: () })
     }
 }
 
@@ -49,7 +49,7 @@ impl<'a> Operation<'a, Hold<'a>> {
     /// As [`Operation::begin`].
     pub(crate) fn begin_batch(engine: &'a Engine, bytes: u64, operations: u64) -> Result<Self> {
         let hold = engine.clock().hold(bytes, operations)?;
-        Ok(Operation { engine, stay: hold.pin()?, hold })
+        Ok(Operation { engine, guard: hold.pin()?, hold })
     }
 }
 
@@ -57,17 +57,17 @@ impl<H> Operation<'_, H> {
     /// Returns the operation's epoch, its label.
     #[inline]
     pub(crate) fn epoch(&self) -> Epoch {
-        self.stay.epoch()
+        self.guard.epoch()
     }
 
     pub(crate) fn guard(&self) -> &Guard<'_> {
-        &self.stay
+        &self.guard
     }
 
     /// Writes a record that no leaf leads to yet, and returns its payload.
     pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
-        let offset = self.engine.storage.write_record(&self.stay, buffer, self.engine.persistence)?;
+        let offset = self.engine.storage.write_record(&self.guard, buffer, self.engine.persistence)?;
         Ok(record::payload(offset, buffer.len()))
     }
 
@@ -80,15 +80,15 @@ impl<H> Operation<'_, H> {
     fn free_old(&self, old: Replaced) {
         let (offset, words) = record::extent(old.payload);
         if old.same_epoch {
-            self.engine.storage.space().retire_young_record(self.guard().epoch(), offset, words);
+            self.engine.storage.space().retire_young_record(self.epoch(), offset, words);
         } else {
-            self.engine.storage.space().retire_record(self.stay.epoch(), offset, words);
+            self.engine.storage.space().retire_record(self.epoch(), offset, words);
         }
     }
 
     /// Puts a record under its key and retires the record that it replaces.
     pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: BatchProgress) -> Result<()> {
-        let old = self.engine.index.put(&tree.root, &mut self.stay, SearchKey::new(key), payload, progress);
+        let old = self.engine.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
@@ -96,7 +96,7 @@ impl<H> Operation<'_, H> {
 
     /// Removes a key and retires its record. Returns whether the key was present.
     pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: BatchProgress) -> Result<bool> {
-        let old = self.engine.index.remove(&tree.root, &mut self.stay, SearchKey::new(key), progress);
+        let old = self.engine.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), progress);
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())
@@ -104,15 +104,15 @@ impl<H> Operation<'_, H> {
 
     /// Creates an empty tree.
     pub(crate) fn create_tree(&mut self, number: u32) -> Result<TreeRoot> {
-        Ok(self.engine.index.create_tree(&mut self.stay, number)?)
+        Ok(self.engine.index.create_tree(&mut self.guard, number)?)
     }
 
     /// Frees a tree with all its leaves and records.
     pub(crate) fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         let mut freed = Vec::new();
-        self.engine.index.drop_tree(root, &mut self.stay, &mut |payload| freed.push(record::extent(payload)))?;
+        self.engine.index.drop_tree(root, &mut self.guard, &mut |payload| freed.push(record::extent(payload)))?;
         for (offset, words) in freed {
-            self.engine.storage.space().retire_record(self.stay.epoch(), offset, words);
+            self.engine.storage.space().retire_record(self.epoch(), offset, words);
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl<H> Operation<'_, H> {
     /// # Errors
     /// As [`Operation::finish`].
     pub(crate) fn finish_durably(self) -> Result<()> {
-        let Operation { engine, stay: guard, hold } = self;
+        let Operation { engine, guard, hold } = self;
         let label = guard.epoch();
         drop(guard);
         drop(hold);

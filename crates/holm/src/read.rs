@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Waits in the same way for results without an epoch: for all operations so far.
-    pub(crate) fn admit_all(&self) -> Result<()> {
+    pub(crate) fn wait_all_stable(&self) -> Result<()> {
         self.wait_stable(self.clock().active())
     }
 
