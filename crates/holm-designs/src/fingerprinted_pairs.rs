@@ -61,10 +61,10 @@ impl FingerprintedPairs {
 
     /// Of these slots, those whose fingerprint equals the search key's.
     #[inline]
-    pub fn candidates<K: Keys>(
+    pub fn candidates<V, K: Keys>(
         &self,
         bits: u32,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> impl Iterator<Item = usize> {
         let fingerprints: &[_; 4] = atomics(&self.fingerprints).try_into().expect("four words");
@@ -73,10 +73,10 @@ impl FingerprintedPairs {
 
     /// Of these slots, the one with the search key, and its payload.
     #[inline]
-    pub fn find<K: Keys>(
+    pub fn find<V, K: Keys>(
         &self,
         bits: u32,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
         let pairs = self.candidates(bits, context, search_key).map(|at| (at, self.slot(at)));
@@ -85,7 +85,7 @@ impl FingerprintedPairs {
 
     /// See [`crate::leaf::Leaf::prefetch_pairs`].
     #[inline]
-    pub fn prefetch_pairs<K: Keys>(&self, bits: u32, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
+    pub fn prefetch_pairs<V, K: Keys>(&self, bits: u32, context: ReadContext<'_, V, K>, search_key: K::SearchKey<'_>) {
         if let Some(at) = self.candidates(bits, context, search_key).next() {
             holm_search::prefetch(&self.pairs[at]);
         }
@@ -93,10 +93,10 @@ impl FingerprintedPairs {
 
     /// See [`crate::leaf::Leaf::candidate_payload`].
     #[inline]
-    pub fn candidate_payload<K: Keys>(
+    pub fn candidate_payload<V, K: Keys>(
         &self,
         bits: u32,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<u64> {
         self.candidates(bits, context, search_key).next().map(|at| self.pairs[at].payload.read())

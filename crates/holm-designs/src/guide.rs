@@ -64,10 +64,10 @@ pub trait Guide: Send + Sync + 'static {
 
     /// The index of a key, or the index where it would go.
     #[inline]
-    fn find<K: Keys>(
+    fn find<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Result<usize, usize> {
         let (mut low, mut high) = Self::ties::<K>(board, row, context.search, K::head(search_key, 0));
@@ -94,10 +94,10 @@ pub trait Guide: Send + Sync + 'static {
 
     /// The index of a key that is present.
     #[inline]
-    fn seek<K: Keys>(
+    fn seek<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<usize> {
         Self::find(board, row, context, search_key).ok()
@@ -106,10 +106,10 @@ pub trait Guide: Send + Sync + 'static {
     /// The index that [`Guide::seek`] will probably read, found without reading any record. The caller prefetches its
     /// record.
     #[inline]
-    fn candidate<K: Keys>(
+    fn candidate<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<usize> {
         let (low, high) = Self::ties::<K>(board, row, context.search, K::head(search_key, 0));
@@ -158,6 +158,6 @@ pub trait Guide: Send + Sync + 'static {
 }
 
 /// Computes the fingerprint of the pair at an index from its key; 0 if its record does not exist.
-pub(crate) fn fingerprint_of<K: Keys>(context: ReadContext<'_, K>, row: Row<'_>, index: usize) -> u8 {
+pub(crate) fn fingerprint_of<V, K: Keys>(context: ReadContext<'_, V, K>, row: Row<'_>, index: usize) -> u8 {
     context.keys.key(row.slot(index)).map_or(0, |key| K::fingerprint(K::search_key(&key)))
 }

@@ -7,7 +7,10 @@ use crate::recorded::Recorded;
 use holm_medium::{Area, Image, Loc, Writer};
 use holm_search::Search;
 use holm_tree::inner::Inner;
-use holm_tree::leaf::{Capabilities, Leaf, MOST_PAIRS, Pairs, ReadContext};
+use holm_tree::leaf::{
+    AlongLinks, ByBlock, ByVersions, Capabilities, Durability, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, Overflow,
+    Pairs, Prefetch, ReadContext,
+};
 use holm_tree::{Design, Index, Lookup, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
 
@@ -61,10 +64,10 @@ pub struct Subject {
 
 impl Subject {
     /// A design; this call compiles its trees.
-    pub const fn of<D: Design>() -> Subject {
+    pub const fn of<D: Design<Leaf: Leaf<Recovery: Links<D::Leaf>>>>() -> Subject {
         Subject {
             name: D::NAME,
-            capabilities: D::Leaf::CAPABILITIES,
+            capabilities: D::CAPABILITIES,
             capacity: if D::Leaf::CAPACITY < MOST_PAIRS { D::Leaf::CAPACITY } else { MOST_PAIRS },
             block: size_of::<D::Leaf>(),
             children: D::LeafParent::CHILDREN,
@@ -100,37 +103,65 @@ fn leaf_of<L: Leaf>(image: &Image, number: u32) -> Option<&L> {
     image.at(Loc::new(Area::Leaves, u64::from(number) * size_of::<L>() as u64))
 }
 
-fn context(image: &Image) -> ReadContext<'_, Words> {
-    ReadContext { keys: &Words, search: Search::detect(), image: Some(image) }
+fn context<'a, L: Leaf>(image: &'a Image, volatile: &'a L::Volatile) -> ReadContext<'a, L::Volatile, Words> {
+    ReadContext { volatile, keys: &Words, search: Search::detect(), image: Some(image) }
 }
 
 fn bare<L: Leaf>(image: &Image, number: u32, key: u64) -> Option<u64> {
     let leaf = leaf_of::<L>(image, number)?;
     let volatile = L::Volatile::default();
-    leaf.rebuild_volatile(&volatile, context(image));
-    leaf.get(&volatile, context(image), key)
+    let context = context::<L>(image, &volatile);
+    leaf.rebuild_volatile(context);
+    leaf.get(context, key)
 }
 
-fn read_all<L: Leaf>(image: &Image, number: u32, search_keys: &[u64]) {
+fn read_all<L>(image: &Image, number: u32, search_keys: &[u64])
+where
+    L: Prefetch + Merge<Recovery: Links<L>>,
+{
     let Some(leaf) = leaf_of::<L>(image, number) else { return };
     let volatile = L::Volatile::default();
-    let context = context(image);
-    leaf.rebuild_volatile(&volatile, context);
+    let context = context::<L>(image, &volatile);
+    leaf.rebuild_volatile(context);
     leaf.block_pairs(&volatile, &mut Pairs::default());
-    leaf.leaf_pairs(&volatile, context, &mut Pairs::default());
+    L::Overflow::pairs(leaf, context, &mut Pairs::default());
     for search_key in search_keys {
-        let _ = (leaf.get(&volatile, context, *search_key), leaf.candidate_payload(&volatile, context, *search_key));
+        let _ = (leaf.get(context, *search_key), leaf.candidate_payload(context, *search_key));
     }
-    let _ = leaf.join(&volatile, (leaf, &volatile), context);
-    let _ = (leaf.sparse(&volatile, context), leaf.skip(), leaf.stamp(&volatile, context), leaf.next());
+    let _ = leaf.may_merge(context, LeafRef { number, leaf, volatile: &volatile });
+    let _ = (leaf.sparse(context), leaf.skip(), L::Durability::stamp(leaf, context), L::Recovery::next(leaf));
     let _ = (
-        leaf.overflow_block(&volatile, context, 1),
-        leaf.overflow_block(&volatile, context, L::BLOCKS),
-        leaf.take_detached(&volatile),
+        L::Overflow::block(leaf, context, 1),
+        L::Overflow::block(leaf, context, L::Overflow::BLOCKS),
+        L::Overflow::take_detached(leaf, &volatile),
     );
 }
 
-fn merges<L: Leaf>() -> bool {
+/// The link of a leaf to the next one, where the design has links.
+pub trait Links<L> {
+    /// As [`Linked::next`].
+    fn next(leaf: &L) -> u32;
+}
+
+impl<L: Linked, P> Links<L> for AlongLinks<P> {
+    fn next(leaf: &L) -> u32 {
+        leaf.next()
+    }
+}
+
+impl<L> Links<L> for ByBlock {
+    fn next(_: &L) -> u32 {
+        0
+    }
+}
+
+impl<L> Links<L> for ByVersions {
+    fn next(_: &L) -> u32 {
+        0
+    }
+}
+
+fn merges<L: Merge>() -> bool {
     let image = Image::heap(size_of::<L>(), 0);
-    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(&Default::default(), context(&image)))
+    leaf_of::<L>(&image, 0).is_some_and(|leaf| leaf.sparse(context::<L>(&image, &Default::default())))
 }

@@ -2,35 +2,45 @@
 
 use crate::descriptor::LeafDescriptor;
 use crate::index::Index;
-use crate::inner::Inner;
+use crate::inner::{Inner, Placement};
 use crate::keys::Keys;
-use crate::leaf::{Capabilities, Leaf};
+use crate::leaf::{Capabilities, Durability as _, Leaf, Merge, Prefetch};
+use crate::levels::Levels;
 use crate::locks::Locks;
-use crate::tree_set::TreeSet;
+use crate::tree_set::{DurabilityOf, TreeSet};
 use holm_medium::{Agrees, Medium, Writer};
 use holm_search::Search;
 use std::sync::Arc;
 
 /// One choice of types for the three roles.
-pub trait Design: Send + Sync + 'static {
+pub trait Design: Sized + Send + Sync + 'static {
     /// The name in reports and on command lines.
     const NAME: &'static str;
     /// Levels 2 and up: mostly read.
-    type Upper: Inner;
+    type Upper: Inner<Placement: Levels<Self>>;
     /// Level 1.
     type LeafParent: Inner;
     /// Level 0: mostly written. The only durable level, unless the inner nodes say that they are durable too.
-    type Leaf: Leaf;
+    type Leaf: Leaf + Prefetch + Merge;
     /// What it assumes and offers: the leaf's capabilities, and whole keys where durable nodes have room for no others.
     const CAPABILITIES: Capabilities = {
-        assert!(Self::LeafParent::DURABLE == Self::Upper::DURABLE);
-        let needs_whole_keys = Self::Leaf::CAPABILITIES.needs_whole_keys || Self::LeafParent::DURABLE;
-        Capabilities { needs_whole_keys, ..Self::Leaf::CAPABILITIES }
+        let in_blocks = <<Self::LeafParent as Inner>::Placement as Placement<Self::LeafParent>>::IN_BLOCKS;
+        assert!(in_blocks == <LevelsOf<Self> as Placement<Self::Upper>>::IN_BLOCKS);
+        Capabilities {
+            source: Self::Leaf::SOURCE,
+            per_epoch: DurabilityOf::<Self>::PER_EPOCH,
+            needs_line_order: Self::Leaf::NEEDS_LINE_ORDER,
+            needs_whole_keys: Self::Leaf::NEEDS_WHOLE_KEYS || LevelsOf::<Self>::NEEDS_WHOLE_KEYS,
+            stores_pairs: Self::Leaf::STORES_PAIRS,
+        }
     };
 }
 
 /// Where a design's leaves have their latches; its leaf parents decide.
 pub(crate) type LocksOf<D> = <<D as Design>::LeafParent as Inner>::Locks;
+
+/// The placement of a design's upper nodes, which answers for all levels.
+pub(crate) type LevelsOf<D> = <<D as Design>::Upper as Inner>::Placement;
 
 /// The volatile side of a design's leaf.
 pub(crate) type DescriptorOf<D> = LeafDescriptor<<D as Design>::Leaf, <LocksOf<D> as Locks>::Own>;
@@ -46,7 +56,7 @@ pub struct Entry<M: Medium, K: Keys> {
     pub capabilities: Capabilities,
     /// Bytes of a leaf block.
     pub block_bytes: u32,
-    /// Compares a block with what the log has of it: see [`Leaf::agrees`].
+    /// Compares a block with what the log has of it: see [`Versioned::agrees`](crate::leaf::Versioned::agrees).
     pub agrees: Agrees,
     /// Opens a tree set, empty until it is rebuilt. Only for keys that the design supports.
     pub open: Open<M, K>,
@@ -59,7 +69,7 @@ impl<M: Medium, K: Keys> Entry<M, K> {
             name: D::NAME,
             capabilities: D::CAPABILITIES,
             block_bytes: size_of::<D::Leaf>() as u32,
-            agrees: D::Leaf::agrees,
+            agrees: DurabilityOf::<D>::agrees,
             open: |writer, keys, search| Box::new(TreeSet::<M, D, K>::new(writer, keys, search)),
         }
     }

@@ -3,14 +3,13 @@
 
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
-use crate::inner::Inner;
+use crate::inner::{Inner, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::leaf::{Leaf, Pairs};
-use crate::long_separators::LongSeparators;
 use crate::slab::Slab;
-use crate::tree_set::{TreeSet, back_off, wait};
-use holm_medium::{Guard, Medium, Result};
+use crate::tree_set::{TreeSet, back_off};
+use holm_medium::{Guard, Medium, Result, WriteHandle};
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Frees every leaf of a tree that no writer uses any more.
@@ -31,7 +30,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 continue;
             }
             let mut pairs = Pairs::default();
-            latched.leaf.leaf_pairs(&latched.descriptor.volatile, self.context(), &mut pairs);
+            self.leaf_pairs(latched.leaf, &latched.descriptor.volatile, &mut pairs);
             let blocks: Vec<_> = self.blocks_of(latched.number).collect();
             for number in blocks.into_iter().rev() {
                 if let Some(block) = self.leaf(number) {
@@ -40,7 +39,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 space.retire_block(guard.epoch(), number);
             }
             pairs.iter().for_each(|slot| freed(slot.payload));
-            match path.leaf.1 {
+            match path.leaf.high {
                 Some(high) => edge = high,
                 None => break,
             }
@@ -59,8 +58,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             }
             let mut handle = self.writer.begin_write(guard);
             match level {
-                1 => self.inner.leaf_parents.get(number).into_iter().for_each(|node| node.end(&mut handle)),
-                _ => self.inner.uppers.get(number).into_iter().for_each(|node| node.end(&mut handle)),
+                1 => end_node(&self.inner.leaf_parents, number, &mut handle),
+                _ => end_node(&self.inner.uppers, number, &mut handle),
             }
             self.writer.storage().space.retire_block(guard.epoch(), number);
         }
@@ -72,17 +71,18 @@ impl<D: Design> InnerLevels<D> {
     /// Releases the volatile nodes of a tree for reuse.
     fn release_nodes(&self, root: &TreeRoot) {
         let (uppers, leaf_parents) = self.numbers(root);
-        uppers.into_iter().for_each(|number| release_node(&self.uppers, &self.long_separators, number));
-        leaf_parents.into_iter().for_each(|number| release_node(&self.leaf_parents, &self.long_separators, number));
+        uppers
+            .into_iter()
+            .for_each(|number| <D::Upper as Inner>::Placement::release(&self.uppers, &self.long_separators, number));
+        leaf_parents.into_iter().for_each(|number| {
+            <D::LeafParent as Inner>::Placement::release(&self.leaf_parents, &self.long_separators, number)
+        });
     }
 }
 
-/// Releases one volatile node.
-fn release_node<I: Inner>(slab: &Slab<I>, long_separators: &LongSeparators, number: u32) {
-    if let Some(node) = slab.get(number).filter(|_| !I::DURABLE) {
-        // The new version makes every reader in the node restart.
-        drop(wait(node.latch()));
-        node.forget_long_separators(long_separators);
-        slab.give(number);
+/// Ends one durable node.
+fn end_node<I: Inner, M: Medium>(slab: &Slab<I>, number: u32, handle: &mut WriteHandle<'_, M>) {
+    if let Some(node) = slab.get(number) {
+        I::Placement::end(node, handle);
     }
 }

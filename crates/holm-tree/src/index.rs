@@ -6,7 +6,7 @@
 use crate::audit::Audit;
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
-use crate::leaf::{Capabilities, Pairs, RecoveryPoint, Replaced};
+use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint, Replaced};
 use crate::sharded_counter::ShardedCounter;
 use crate::snapshot::Snapshot;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -159,8 +159,14 @@ impl<K: Keys> std::ops::Deref for LeafCursor<K> {
     }
 }
 
-/// A batch's progress word and its value. The tree stores it under the leaf's latch, after the commit word.
-pub type BatchProgress = Option<(u64, u64)>;
+/// A batch's progress word. The tree stores it under the leaf's latch, after the commit word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchProgress {
+    /// The place of the word.
+    pub word: u64,
+    /// Its value once the operation is complete.
+    pub value: u64,
+}
 
 /// What a rebuild found.
 #[derive(Default)]
@@ -202,7 +208,7 @@ pub trait Index<K: Keys>: Send + Sync {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         payload: u64,
-        progress: BatchProgress,
+        progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>>;
     /// Removes a key and returns its payload.
     ///
@@ -213,7 +219,7 @@ pub trait Index<K: Keys>: Send + Sync {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        progress: BatchProgress,
+        progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>>;
     /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
     /// this leaf is copied, the next leaves are prefetched.
@@ -232,7 +238,7 @@ pub trait Index<K: Keys>: Send + Sync {
     fn snapshot(
         &self,
         root: &TreeRoot,
-        range: (&K::Separator, Option<&K::Separator>),
+        range: KeyRange<'_, K::Separator>,
         follow: &mut dyn FnMut(&[LeafCopy]),
     ) -> Snapshot;
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod descent;
 mod descriptor;
 mod design;
 pub mod designs;
@@ -18,6 +19,7 @@ mod inner_levels;
 pub mod keys;
 pub mod latch;
 pub mod leaf;
+pub mod levels;
 mod load;
 pub mod locks;
 pub mod long_separators;
@@ -33,6 +35,7 @@ mod shrink;
 mod slab;
 mod snapshot;
 mod split;
+mod split_node;
 pub mod sync;
 mod tree_set;
 

@@ -1,9 +1,11 @@
 //! The bulk load of the levels above a run of leaves: at open, and where a design rebuilds these levels.
 
-use crate::design::Design;
-use crate::inner::{Inner, NodeHeader};
+use crate::design::{Design, LevelsOf};
+use crate::inner::{Inner, NodeContents, NodeHeader};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
+use crate::leaf::KeyRange;
+use crate::levels::Levels;
 use crate::slab::Slab;
 use holm_medium::{Medium, WriteHandle};
 
@@ -22,30 +24,29 @@ impl<D: Design> InnerLevels<D> {
         let mut nodes = self.load_leaf_parents::<M, K>(handle, keyspace, leaves);
         while nodes.len() > 1 {
             level += 1;
-            let node_header = NodeHeader { keyspace, level, first: true };
-            nodes = self.layer::<_, M, K>(handle, &self.uppers, node_header, D::Upper::CHILDREN * 7 / 8, &nodes);
+            let header = NodeHeader { keyspace, level, first: true };
+            nodes = self.layer::<_, M, K>(handle, &self.uppers, header, D::Upper::CHILDREN * 7 / 8, &nodes);
         }
         (level, nodes[0].1)
     }
 
     /// Builds the leaf parents. They are seven eighths full, which leaves room for the next splits without another
-    /// level. They are half full where the first leaf parent to overflow causes a rebuild of all of them.
+    /// level, or as full as [`Levels`] says.
     pub(crate) fn load_leaf_parents<M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
         keyspace: u32,
         leaves: &[Placed<K::Separator>],
     ) -> Vec<Placed<K::Separator>> {
-        let most =
-            if D::Upper::REBUILT_WHEN_FULL { D::LeafParent::CHILDREN / 2 } else { D::LeafParent::CHILDREN * 7 / 8 };
-        self.layer::<_, M, K>(handle, &self.leaf_parents, NodeHeader { keyspace, level: 1, first: true }, most, leaves)
+        let header = NodeHeader { keyspace, level: 1, first: true };
+        self.layer::<_, M, K>(handle, &self.leaf_parents, header, LevelsOf::<D>::loaded_children(), leaves)
     }
 
     fn layer<I: Inner, M: Medium, K: Keys>(
         &self,
         handle: &mut WriteHandle<'_, M>,
         slab: &Slab<I>,
-        node_header: NodeHeader,
+        header: NodeHeader,
         most: usize,
         below: &[Placed<K::Separator>],
     ) -> Vec<Placed<K::Separator>> {
@@ -59,7 +60,9 @@ impl<D: Design> InnerLevels<D> {
             let separators: Vec<_> = part[1..].iter().map(|child| child.0.clone()).collect();
             let children: Vec<_> = part.iter().map(|child| child.1).collect();
             let high = tail.first().map(|child| &child.0);
-            node.fill::<M, K>(handle, &self.long_separators, node_header, (&part[0].0, high), &separators, &children);
+            let range = KeyRange { low: &part[0].0, high };
+            let contents = NodeContents { header, range, separators: &separators, children: &children };
+            node.fill::<M, K>(&mut self.writing(handle), contents);
             above.push((part[0].0.clone(), number));
         }
         above

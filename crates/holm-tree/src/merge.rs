@@ -11,14 +11,15 @@
 //! two full ones stays until one of them is sparse. Of a run of leaves that removals have emptied, one leaf is left, or
 //! two where a leaf parent ends within the run.
 
-use crate::design::Design;
+use crate::descent::Path;
+use crate::design::{Design, LevelsOf};
 use crate::index::{SeekTarget, TreeRoot};
-use crate::inner::Inner;
-use crate::inner_levels::Path;
+use crate::inner::{Inner, Route as _};
 use crate::keys::Keys;
 use crate::latch::LatchGuard;
-use crate::leaf::{Join, Leaf};
-use crate::shrink::is_sparse;
+use crate::leaf::{KeyRange, Merge, MergeRequest, Merged};
+use crate::levels::Levels as _;
+use crate::shrink::{NodeMerge, is_sparse};
 use crate::split::{Child, FreshBlock};
 use crate::tree_set::{LatchedLeaf, TreeSet, back_off};
 use holm_medium::{Guard, Medium, WriteHandle};
@@ -30,7 +31,7 @@ const RETRIES: u32 = 4;
 const MOST_MERGES: usize = 64;
 
 /// The result of an attempt to merge.
-pub(crate) enum Attempt<T> {
+pub enum Attempt<T> {
     /// Two have become one.
     Merged(T),
     /// There is no neighbour below the same parent.
@@ -54,9 +55,9 @@ impl<T> Attempt<T> {
 }
 
 /// The blocks after a merge of two leaves.
-struct Merged {
+struct MergedBlocks {
     /// The leaves that are released.
-    given_up: [Option<u32>; 2],
+    given_up: Vec<u32>,
     /// Whether the fresh block is the merged leaf.
     uses_fresh: bool,
     /// Whether the leaf parent is sparse now.
@@ -114,7 +115,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 continue;
             }
-            match retried(|| self.inner.merge_node::<M, K>(&self.writer, root, guard, level, search_key)) {
+            let (inner, writer) = (&self.inner, &*self.writer);
+            let node = NodeMerge::<M, D, K> { inner, writer, root, guard, level, search_key };
+            match retried(|| LevelsOf::<D>::merge_node(&node)) {
                 Attempt::Merged(seam) => {
                     pending.extend([(level + 1, key.clone()), (level, key), (level - 1, seam)]);
                 }
@@ -155,7 +158,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return Attempt::Missed;
         };
         // A hint: most leaves fail this check before any latch is taken or any reader is disturbed.
-        if left.1.join(&left.2.volatile, (right.1, &right.2.volatile), self.context()) == Join::Apart {
+        if !left.leaf.may_merge(self.context(&left.descriptor.volatile), right.leaf_ref()) {
             return Attempt::Apart;
         }
         // Allocate before the label is validated: an epoch end in between could release a block that is too young for
@@ -164,8 +167,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
         fresh_block.into_iter().filter(|_| !uses_fresh).for_each(|fresh_block| self.unused(fresh_block));
-        merged.map(|Merged { given_up, sparse_parent, .. }| {
-            let blocks = given_up.into_iter().flatten().flat_map(|number| self.blocks_of(number));
+        merged.map(|MergedBlocks { given_up, sparse_parent, .. }| {
+            let blocks = given_up.into_iter().flat_map(|number| self.blocks_of(number));
             blocks.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
             sparse_parent
         })
@@ -179,7 +182,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         position: usize,
         search_key: K::SearchKey<'_>,
         fresh_block: Option<&FreshBlock<'_, D>>,
-    ) -> Attempt<Merged> {
+    ) -> Attempt<MergedBlocks> {
         let leaf_parent = path.leaf_parent.node;
         let Some(leaf_parent_guard) = leaf_parent.latch().try_lock(path.leaf_parent.version) else {
             return Attempt::Missed;
@@ -190,11 +193,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         let (low, high) =
             self.inner.range_of_two::<_, K>(leaf_parent, &path.ranges[path.uppers.len()], position, search_key);
+        let range = KeyRange { low: &low, high: high.as_ref() };
         let mut handle = self.writer.begin_write(guard);
         // The label is validated while the latches are held. So every change of either leaf has this label or an
         // earlier one, and no recovery point includes the merge without the removals before it.
-        let joined =
-            if guard.valid() { self.join(&two, &mut handle, fresh_block, (&low, high.as_ref())) } else { None };
+        let joined = if guard.valid() { self.join(&two, &mut handle, fresh_block, range) } else { None };
         let Some((child, given_up)) = joined else {
             drop(handle);
             two.undo();
@@ -207,15 +210,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             leaf_parent.set_child(&mut handle, position, child);
         }
         let uses_fresh = fresh_block.is_some_and(|fresh_block| fresh_block.number == child);
-        Attempt::Merged(Merged { given_up, uses_fresh, sparse_parent: is_sparse(leaf_parent) })
+        Attempt::Merged(MergedBlocks { given_up, uses_fresh, sparse_parent: is_sparse(leaf_parent) })
     }
 
     /// Returns the leaf at a position of the path's leaf parent, whose latch is held, and its right neighbour.
     fn latch_two<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Latched<'a, D>> {
         let left = self.take_at(path, position)?;
         let right = self.child(path, position + 1);
-        let shared = right.as_ref().is_some_and(|right| left.held.holds(right.3));
-        let right_held = right.as_ref().filter(|_| !shared).and_then(|right| right.3.try_lock(right.3.read()?));
+        let shared = right.as_ref().is_some_and(|right| left.held.holds(right.latch));
+        let right_held = right.as_ref().filter(|_| !shared).and_then(|right| right.latch.try_lock(right.latch.read()?));
         match right {
             Some(right) if shared || right_held.is_some() => Some(Latched { left, right, right_held }),
             _ => {
@@ -232,30 +235,19 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Latched { left, right, .. }: &Latched<'_, D>,
         handle: &mut WriteHandle<'_, M>,
         fresh_block: Option<&FreshBlock<'_, D>>,
-        range: (&K::Separator, Option<&K::Separator>),
-    ) -> Option<(u32, [Option<u32>; 2])> {
-        let (volatile, theirs, context) = (&left.descriptor.volatile, &right.2.volatile, self.context());
+        range: KeyRange<'_, K::Separator>,
+    ) -> Option<(u32, Vec<u32>)> {
+        let own = left.number;
+        let fresh = fresh_block.map(FreshBlock::leaf_ref);
         // A leaf that stays in place has heads that leave out what its own range shares; the wider range must share it
         // too.
-        let stays = |leaf: &D::Leaf| leaf.skip() <= K::common(range.0, range.1);
-        match left.leaf.join(volatile, (right.1, theirs), context) {
-            Join::Apart => return None,
-            Join::KeepLeft if stays(left.leaf) => {
-                left.leaf.take_over(volatile, context, handle);
-                return Some((left.number, [Some(right.0), None]));
-            }
-            Join::KeepRight if stays(right.1) => {
-                right.1.take_over(theirs, context, handle);
-                return Some((right.0, [Some(left.number), None]));
-            }
-            Join::KeepLeft | Join::KeepRight | Join::Move => {}
+        let shared = K::common(range.low, range.high);
+        let request = MergeRequest { own, right: right.leaf_ref(), fresh, range, shared };
+        match left.leaf.merge(&mut self.writing(&left.descriptor.volatile, handle), request) {
+            Merged::Apart => None,
+            Merged::Left => Some((own, vec![right.number])),
+            Merged::Right => Some((right.number, vec![own])),
+            Merged::Fresh => fresh.map(|fresh| (fresh.number, vec![own, right.number])),
         }
-        if left.leaf.absorb(volatile, (right.1, theirs), context, handle) {
-            return Some((left.number, [Some(right.0), None]));
-        }
-        let own = [(left.number, volatile), (right.0, theirs)];
-        let merged = fresh_block
-            .filter(|fresh_block| left.leaf.merge(own, right.1, context, handle, fresh_block.fresh(), range))?;
-        Some((merged.number, own.map(|leaf| Some(leaf.0))))
     }
 }

@@ -3,11 +3,13 @@
 //! A new descent waits meanwhile, and a descent in progress restarts. Leaf parents are half full afterwards. So the
 //! number of leaves has to grow by a fraction before one of them is full again, unless all growth is in one place.
 
+use crate::descent::Path;
 use crate::design::Design;
 use crate::index::TreeRoot;
-use crate::inner::{Inner, NodeHeader};
-use crate::inner_levels::{InnerLevels, Path};
+use crate::inner::{Inner, NodeContents, NodeHeader, Route as _};
+use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
+use crate::leaf::KeyRange;
 use crate::load::Placed;
 use crate::locks::Locks;
 use crate::sync::atomic::Ordering::Relaxed;
@@ -45,8 +47,13 @@ impl<D: Design> InnerLevels<D> {
         let leaf_parents = self.load_leaf_parents::<M, K>(handle, root.keyspace(), &leaves);
         let (number, upper) = above.map_or_else(|| self.uppers.take(), |upper| (top, upper));
         let (lows, children): (Vec<_>, Vec<_>) = leaf_parents.into_iter().unzip();
-        let node_header = NodeHeader { keyspace: root.keyspace(), level: 2, first: true };
-        upper.fill::<M, K>(handle, &self.long_separators, node_header, (&lows[0], None), &lows[1..], &children);
+        let contents = NodeContents {
+            header: NodeHeader { keyspace: root.keyspace(), level: 2, first: true },
+            range: KeyRange { low: &lows[0], high: None },
+            separators: &lows[1..],
+            children: &children,
+        };
+        upper.fill::<M, K>(&mut self.writing(handle), contents);
         root.top.store(2 << 32 | u64::from(number), Relaxed);
         root.level_rebuilds.fetch_add(1, Relaxed);
         // Readers in the old leaf parents now see a new version; only then may the nodes be reused.

@@ -14,13 +14,17 @@
 
 use crate::design::Design;
 use crate::index::TreeRoot;
-use crate::inner::{Inner, NodeHeader, NodePrefix, fresh, reach};
+use crate::inner::{
+    DurableNode, FreshNode, InBlocks, NewChild, NodeBlocks, NodeContents, NodeHeader, NodePrefix, Placement as _,
+    Range, Route as _,
+};
 use crate::inner_levels::MOST_LEVELS;
 use crate::keys::Keys;
-use crate::leaf::{Home, Leaf, damaged};
+use crate::leaf::{Home, KeyRange, damaged};
+use crate::levels::Opening;
 use crate::slab::Slab;
 use crate::tree_set::TreeSet;
-use holm_medium::{Epoch, Medium, MediumError, Result, WriteHandle};
+use holm_medium::{Medium, MediumError, Result, WriteHandle};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The nodes of a level, in order: the lower end of each one's range, and its number.
@@ -34,51 +38,41 @@ pub(crate) struct Below {
 
 /// The durable nodes of all trees; empty if nodes are volatile.
 #[derive(Default)]
-pub(crate) struct Levels {
+pub(crate) struct DurableLevels {
     /// By keyspace, from level 1 up.
-    trees: BTreeMap<u32, Vec<Level>>,
+    pub(crate) trees: BTreeMap<u32, Vec<Level>>,
     /// The leaves that nodes of level 1 lead to.
-    placed: BTreeSet<u32>,
-}
-
-impl Levels {
-    /// Returns whether a node leads to this leaf.
-    pub(crate) fn place(&self, leaf: u32) -> bool {
-        self.placed.contains(&leaf)
-    }
-
-    /// Returns the blocks that are in use, or that nodes name as if they were.
-    pub(crate) fn blocks(&self) -> impl Iterator<Item = u32> {
-        self.trees.values().flatten().flatten().map(|node| node.1).chain(self.placed.iter().copied())
-    }
+    pub(crate) placed: BTreeSet<u32>,
 }
 
 fn wrong<D: Design>(number: u32, what: &'static str, found: impl Into<String>, expected: &'static str) -> MediumError {
     damaged::<D::Leaf>((number, 0), what, found, expected)
 }
 
-/// The restoring tree set, its label, and the size of the leaf area.
+/// The restoring tree set, and what it must know of the opening.
 pub(crate) struct Restorer<'a, M: Medium, D: Design, K: Keys> {
     pub(crate) tree_set: &'a TreeSet<M, D, K>,
-    pub(crate) epoch: Epoch,
-    /// The number of blocks of the leaf area.
-    pub(crate) blocks: u32,
+    pub(crate) opening: Opening,
 }
 
-impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
+impl<'a, M: Medium, D: Design<Upper: DurableNode, LeafParent: DurableNode>, K: Keys> Restorer<'a, M, D, K> {
     /// Returns what a block says of itself, if it is a node.
     pub(crate) fn node_header(&self, number: u32) -> Option<NodeHeader> {
         let image = self.tree_set.writer.storage().medium.image();
         let offset = u64::from(number) * size_of::<D::Leaf>() as u64;
-        if D::LeafParent::DURABLE && number < self.blocks { D::LeafParent::header(image, offset) } else { None }
+        if number < self.opening.blocks { D::LeafParent::header(image, offset) } else { None }
     }
 
     fn handle(&self) -> WriteHandle<'a, M> {
-        self.tree_set.writer.begin_write_at(self.epoch)
+        self.tree_set.writer.begin_write_at(self.opening.epoch)
     }
 
-    fn node<I: Inner>(&self, slab: &'a Slab<I>, number: u32) -> Result<&'a I> {
-        let node = reach(slab, self.tree_set.writer.storage(), number, size_of::<D::Leaf>());
+    fn blocks(&self) -> NodeBlocks<'a, M> {
+        NodeBlocks { storage: self.tree_set.writer.storage(), bytes: size_of::<D::Leaf>() }
+    }
+
+    fn node<I: DurableNode>(&self, slab: &'a Slab<I>, number: u32) -> Result<&'a I> {
+        let node = self.blocks().node(slab, number);
         node.ok_or_else(|| wrong::<D>(number, "a node's number", "no block of the image", "one of it"))
     }
 
@@ -88,14 +82,11 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
 
     /// Finds and repairs the nodes of every tree that has leaves. Ends the nodes of other trees, and nodes that no
     /// level leads to, which belong to uncommitted splits.
-    pub(crate) fn find(&self, has_leaves: impl Fn(u32) -> bool) -> Result<Levels> {
-        let mut levels = Levels::default();
-        if !D::LeafParent::DURABLE {
-            return Ok(levels);
-        }
+    pub(crate) fn find(&self, has_leaves: &dyn Fn(u32) -> bool) -> Result<DurableLevels> {
+        let mut levels = DurableLevels::default();
         let (mut firsts, mut found) = (BTreeMap::new(), BTreeSet::new());
         let mut handle = self.handle();
-        for number in 1..self.blocks {
+        for number in 1..self.opening.blocks {
             match self.node_header(number) {
                 Some(node_header) if !has_leaves(node_header.keyspace) => self.end(number, &mut handle)?,
                 Some(node_header) if node_header.first => {
@@ -134,7 +125,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     /// Repairs one level from its first node on. `child` gets each child, and returns whether it is new.
-    fn chain<I: Inner>(
+    fn chain<I: DurableNode>(
         &self,
         slab: &'a Slab<I>,
         node_header: NodeHeader,
@@ -148,7 +139,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         while at != 0 {
             let node = self.node(slab, at)?;
             let next = node.next();
-            if next != 0 && self.node_header(next) != beside || level.len() > self.blocks as usize {
+            if next != 0 && self.node_header(next) != beside || level.len() > self.opening.blocks as usize {
                 return Err(wrong::<D>(at, "a node's neighbour", format!("block {next}"), "a node of its level"));
             }
             node.repair_link(handle, if next != 0 { Some(self.node(slab, next)?) } else { None });
@@ -183,7 +174,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     /// Ends the remaining nodes, those of trees without a leaf.
-    pub(crate) fn end_all(&self, levels: Levels) -> Result<()> {
+    pub(crate) fn end_all(&self, levels: DurableLevels) -> Result<()> {
         let mut handle = self.handle();
         for number in levels.trees.into_values().flatten().flatten().map(|node| node.1) {
             self.end(number, &mut handle)?;
@@ -193,7 +184,13 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     /// Makes the nodes of one tree agree with its leaves, which are in key order, and returns the root.
-    pub(crate) fn build(&self, levels: &mut Levels, keyspace: u32, leaves: Vec<Below>, pairs: u64) -> Result<TreeRoot> {
+    pub(crate) fn build(
+        &self,
+        levels: &mut DurableLevels,
+        keyspace: u32,
+        leaves: Vec<Below>,
+        pairs: u64,
+    ) -> Result<TreeRoot> {
         let tree = levels.trees.remove(&keyspace).unwrap_or_default();
         let height = tree.len();
         let (mut level, mut below) = (0, leaves);
@@ -213,7 +210,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
     }
 
     /// Makes one level agree with the level below it: gives a place to what has none, and removes what is gone.
-    fn agree<I: Inner>(
+    fn agree<I: DurableNode>(
         &self,
         slab: &'a Slab<I>,
         node_header: NodeHeader,
@@ -224,16 +221,14 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         let mut handle = self.handle();
         if nodes.is_empty() {
             // The crash interrupted the creation of the tree, or the growth after a split of the top.
-            let (number, node) = self.fresh(slab)?;
-            let range = (&K::Separator::default(), None);
-            node.fill::<M, K>(
-                &mut handle,
-                &self.tree_set.inner.long_separators,
-                node_header,
-                range,
-                &[],
-                &[below[0].number],
-            );
+            let FreshNode { number, node } = self.fresh(slab)?;
+            let contents = NodeContents {
+                header: node_header,
+                range: KeyRange { low: &K::Separator::default(), high: None },
+                separators: &[],
+                children: &[below[0].number],
+            };
+            node.fill::<M, K>(&mut self.tree_set.inner.writing(&mut handle), contents);
             nodes.push((0, number));
         }
         let mut placed = BTreeSet::new();
@@ -246,7 +241,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             self.put(slab, &mut nodes, it, &there, &mut handle)?;
         }
         // A leaf of a chain is never gone while the chain exists, nor is a node.
-        let goes = node_header.level == 1 && !D::Leaf::CAPABILITIES.linked;
+        let goes = node_header.level == 1 && !self.opening.leaves_stay;
         if goes && placed.iter().any(|number| !there.contains_key(number)) {
             self.take_away(slab, node_header.keyspace, &nodes, &there, &mut handle)?;
         }
@@ -254,14 +249,15 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         Ok(nodes)
     }
 
-    fn fresh<I: Inner>(&self, slab: &'a Slab<I>) -> Result<(u32, &'a I)> {
+    fn fresh<I: DurableNode>(&self, slab: &'a Slab<I>) -> Result<FreshNode<'a, I>> {
         let storage = self.tree_set.writer.storage();
-        fresh(slab, storage, size_of::<D::Leaf>(), || storage.space.take_block_at(&storage.medium, self.epoch))
+        let mut take = || storage.space.take_block_at(&storage.medium, self.opening.epoch);
+        InBlocks::fresh(slab, &self.blocks(), &mut take)
     }
 
     /// Gives a place to a leaf or node without one: the place of one that is gone, or a new one beside its left
     /// neighbour.
-    fn put<I: Inner>(
+    fn put<I: DurableNode>(
         &self,
         slab: &'a Slab<I>,
         nodes: &mut Level,
@@ -272,7 +268,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
         let Some((low, _)) = it.ends else {
             return Err(wrong::<D>(it.number, "a leaf", "nothing in it and no way to it", "a way to it"));
         };
-        let (long_separators, search) = (&self.tree_set.inner.long_separators, self.tree_set.inner.search);
+        let search = self.tree_set.inner.search;
         let separator = Self::separator_of(low);
         let search_key = K::search_key(&separator);
         let index = nodes.partition_point(|node| node.0 <= low) - 1;
@@ -283,28 +279,23 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             return Ok(());
         }
         if node.len() + 1 == I::CHILDREN {
-            let (number, right) = self.fresh(slab)?;
-            node.split::<M, K>(handle, long_separators, &(None, None), (number, right), search_key);
-            nodes.insert(index + 1, (right.low(), number));
-            node = if right.low() <= low { right } else { node };
+            let right = self.fresh(slab)?;
+            node.split::<M, K>(&mut self.tree_set.inner.writing(handle), &Range::default(), right, search_key);
+            nodes.insert(index + 1, (right.node.low(), right.number));
+            node = if right.node.low() <= low { right.node } else { node };
         }
         let position = node.rank(search, node.len(), low);
         let start = position.checked_sub(1).map_or(node.low(), |before| node.entry(before).head);
         if start == low {
             return Err(wrong::<D>(it.number, "where a range starts", format!("{low:#x}"), "a place of its own"));
         }
-        node.insert_child::<M, K>(
-            handle,
-            long_separators,
-            &(None, None),
-            (position, &separator, it.number),
-            search_key,
-        );
+        let new_child = NewChild { position, separator: &separator, child: it.number };
+        node.insert_child::<M, K>(&mut self.tree_set.inner.writing(handle), &Range::default(), new_child, search_key);
         Ok(())
     }
 
     /// Removes what leads to leaves that are gone; a node left with nothing else gets an empty leaf.
-    fn take_away<I: Inner>(
+    fn take_away<I: DurableNode>(
         &self,
         slab: &'a Slab<I>,
         keyspace: u32,
@@ -324,7 +315,7 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
                 gone.insert(node.child(0));
                 if node.is_empty() {
                     let home = Home { keyspace, skip: 0, first: false };
-                    node.set_child(handle, 0, self.tree_set.fresh_leaf(self.epoch, home)?);
+                    node.set_child(handle, 0, self.tree_set.fresh_leaf(self.opening.epoch, home)?);
                 } else {
                     node.set_child(handle, 0, node.child(1));
                     node.remove_child(handle, 0);
@@ -332,13 +323,13 @@ impl<'a, M: Medium, D: Design, K: Keys> Restorer<'a, M, D, K> {
             }
         }
         let space = &self.tree_set.writer.storage().space;
-        let is_block = |number: &u32| *number < self.blocks && self.node_header(*number).is_none();
+        let is_block = |number: &u32| *number < self.opening.blocks && self.node_header(*number).is_none();
         gone.into_iter().filter(is_block).for_each(|number| space.return_block(number));
         Ok(())
     }
 
     /// Checks that everything below has exactly one place, and lies in its range.
-    fn check<I: Inner>(
+    fn check<I: DurableNode>(
         &self,
         slab: &'a Slab<I>,
         node_header: NodeHeader,

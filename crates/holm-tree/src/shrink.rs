@@ -4,11 +4,13 @@
 //! number and takes the right one's children. The right one's number is free once its latch has a new version, so a
 //! reader that came through the old parent restarts. Latches are tried, from the parent down.
 
+use crate::descent::{Path, Step};
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
-use crate::inner::{Inner, NodeHeader, Range};
-use crate::inner_levels::{InnerLevels, Path, Step, hold_all};
+use crate::inner::{Inner, NodeContents, NodeHeader, Range, Route as _};
+use crate::inner_levels::{InnerLevels, hold_all};
 use crate::keys::Keys;
+use crate::leaf::KeyRange;
 use crate::locks::Locks;
 use crate::merge::{Attempt, pairs_with};
 use crate::slab::Slab;
@@ -26,37 +28,44 @@ fn fit<I: Inner>(left: &I, right: &I) -> bool {
     (is_sparse(left) || is_sparse(right)) && left.len() + right.len() + 2 <= I::CHILDREN * 3 / 4
 }
 
-impl<D: Design> InnerLevels<D> {
-    /// Merges the node of a level on the search key's path with a sibling, if one of the two is sparse. Returns the
-    /// separator between the two. The top has no sibling: it gives way if it has one child.
-    pub(crate) fn merge_node<M: Medium, K: Keys>(
-        &self,
-        writer: &Writer<M>,
-        root: &TreeRoot,
-        guard: &Guard<'_>,
-        level: u32,
-        search_key: K::SearchKey<'_>,
-    ) -> Attempt<K::Separator> {
-        if D::LeafParent::DURABLE || D::Upper::DURABLE || D::Upper::REBUILT_WHEN_FULL {
-            return Attempt::Apart;
-        }
-        let Some(path) = self.walk::<K>(root, &SeekTarget::Holding(search_key)) else { return Attempt::Missed };
+/// A sparse node of a level on a search key's path, and what is needed to merge it.
+pub struct NodeMerge<'s, 'k, M: Medium, D: Design, K: Keys> {
+    pub(crate) inner: &'s InnerLevels<D>,
+    pub(crate) writer: &'s Writer<M>,
+    pub(crate) root: &'s TreeRoot,
+    pub(crate) guard: &'s Guard<'s>,
+    pub(crate) level: u32,
+    pub(crate) search_key: K::SearchKey<'k>,
+}
+
+/// The children of a node at a position and at the next one.
+struct Siblings<'p, 'a, D: Design, K: Keys> {
+    parent: &'p Step<'a, D::Upper>,
+    /// The parent's range.
+    range: &'p Range<K>,
+    position: usize,
+}
+
+impl<M: Medium, D: Design, K: Keys> NodeMerge<'_, '_, M, D, K> {
+    /// Merges the node with a sibling, if one of the two is sparse. Returns the separator between the two. The top has
+    /// no sibling: it gives way if it has one child.
+    pub(crate) fn merge(&self) -> Attempt<K::Separator> {
+        let path = self.inner.walk::<K>(self.root, &SeekTarget::Holding(self.search_key));
+        let Some(path) = path else { return Attempt::Missed };
         let height = path.uppers.len() as u32 + 1;
-        if level >= height {
-            return if level == height { self.lower(root, &path, search_key) } else { Attempt::Apart };
+        if self.level >= height {
+            return if self.level == height { self.lower(&path) } else { Attempt::Apart };
         }
-        let depth = (height - level - 1) as usize;
+        let depth = (height - self.level - 1) as usize;
         let (parent, range) = (&path.uppers[depth], &path.ranges[depth]);
         if parent.node.is_empty() {
             return Attempt::Alone;
         }
-        for left in pairs_with(parent.position, parent.node.len()) {
-            let place = (parent, range, left);
-            let merged = match level {
-                1 => {
-                    self.merge_siblings::<_, M, K>(writer, guard, &self.leaf_parents, place, (root, level), search_key)
-                }
-                _ => self.merge_siblings::<_, M, K>(writer, guard, &self.uppers, place, (root, level), search_key),
+        for position in pairs_with(parent.position, parent.node.len()) {
+            let siblings = Siblings { parent, range, position };
+            let merged = match self.level {
+                1 => self.merge_siblings(&self.inner.leaf_parents, &siblings),
+                _ => self.merge_siblings(&self.inner.uppers, &siblings),
             };
             if !matches!(merged, Attempt::Apart) {
                 return merged;
@@ -65,16 +74,9 @@ impl<D: Design> InnerLevels<D> {
         Attempt::Apart
     }
 
-    /// Merges the children of a node at a position and at the next one.
-    fn merge_siblings<I: Inner, M: Medium, K: Keys>(
-        &self,
-        writer: &Writer<M>,
-        guard: &Guard<'_>,
-        slab: &Slab<I>,
-        (step, range, position): (&Step<'_, D::Upper>, &Range<K>, usize),
-        (root, level): (&TreeRoot, u32),
-        search_key: K::SearchKey<'_>,
-    ) -> Attempt<K::Separator> {
+    fn merge_siblings<I: Inner>(&self, slab: &Slab<I>, siblings: &Siblings<'_, '_, D, K>) -> Attempt<K::Separator> {
+        let Siblings { parent: step, range, position } = *siblings;
+        let (inner, search_key) = (self.inner, self.search_key);
         let parent = step.node;
         let numbers = [parent.child(position), parent.child(position + 1)];
         let (Some(left), Some(right)) = (slab.get(numbers[0]), slab.get(numbers[1])) else { return Attempt::Missed };
@@ -91,24 +93,23 @@ impl<D: Design> InnerLevels<D> {
             parent_held.unlock_unchanged();
             return Attempt::Missed;
         };
-        let (low, high) = self.range_of_two::<_, K>(parent, range, position, search_key);
-        let separator = parent.separator::<K>(&self.long_separators, position, search_key);
-        let (mut separators, mut children) = left.unpack::<K>(&self.long_separators, K::search_key(&low));
-        let (more_separators, more_children) = right.unpack::<K>(&self.long_separators, K::search_key(&separator));
+        let (low, high) = inner.range_of_two::<_, K>(parent, range, position, search_key);
+        let separator = parent.separator::<K>(&inner.long_separators, position, search_key);
+        let (mut separators, mut children) = left.unpack::<K>(&inner.long_separators, K::search_key(&low));
+        let (more_separators, more_children) = right.unpack::<K>(&inner.long_separators, K::search_key(&separator));
         separators.push(separator.clone());
         separators.extend(more_separators);
         children.extend(more_children);
-        let mut handle = writer.begin_write(guard);
-        let node_header = NodeHeader { keyspace: root.keyspace(), level, first: range.0.is_none() && position == 0 };
-        left.fill::<M, K>(
-            &mut handle,
-            &self.long_separators,
-            node_header,
-            (&low, high.as_ref()),
-            &separators,
-            &children,
-        );
-        self.long_separators.forget(parent.entry(position).long);
+        let mut handle = self.writer.begin_write(self.guard);
+        let first = range.low.is_none() && position == 0;
+        let contents = NodeContents {
+            header: NodeHeader { keyspace: self.root.keyspace(), level: self.level, first },
+            range: KeyRange { low: &low, high: high.as_ref() },
+            separators: &separators,
+            children: &children,
+        };
+        left.fill::<M, K>(&mut inner.writing(&mut handle), contents);
+        inner.long_separators.forget(parent.entry(position).long);
         parent.remove_child(&mut handle, position);
         drop(handle);
         drop(held);
@@ -119,12 +120,8 @@ impl<D: Design> InnerLevels<D> {
     }
 
     /// Replaces a top by its only child; returns a key of the child's range.
-    fn lower<K: Keys>(
-        &self,
-        root: &TreeRoot,
-        path: &Path<'_, D, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Attempt<K::Separator> {
+    fn lower(&self, path: &Path<'_, D, K>) -> Attempt<K::Separator> {
+        let root = self.root;
         let Some(top) = path.uppers.first().filter(|top| top.node.is_empty()) else { return Attempt::Apart };
         let Some(root_held) = root.latch.read().and_then(|version| root.latch.try_lock(version)) else {
             return Attempt::Missed;
@@ -139,10 +136,12 @@ impl<D: Design> InnerLevels<D> {
         root.top.store((level - 1) << 32 | u64::from(top.node.child(0)), Relaxed);
         drop(top_held);
         drop(root_held);
-        self.uppers.give(top.number);
-        Attempt::Merged(K::to_separator(search_key))
+        self.inner.uppers.give(top.number);
+        Attempt::Merged(K::to_separator(self.search_key))
     }
+}
 
+impl<D: Design> InnerLevels<D> {
     /// Returns the range of two neighbouring children of a node; the left one is at `position`.
     pub(crate) fn range_of_two<I: Inner, K: Keys>(
         &self,
@@ -152,8 +151,8 @@ impl<D: Design> InnerLevels<D> {
         search_key: K::SearchKey<'_>,
     ) -> (K::Separator, Option<K::Separator>) {
         let separator_at = |index: usize| node.separator::<K>(&self.long_separators, index, search_key);
-        let low = if position > 0 { separator_at(position - 1) } else { range.0.clone().unwrap_or_default() };
-        let high = if position + 1 < node.len() { Some(separator_at(position + 1)) } else { range.1.clone() };
+        let low = if position > 0 { separator_at(position - 1) } else { range.low.clone().unwrap_or_default() };
+        let high = if position + 1 < node.len() { Some(separator_at(position + 1)) } else { range.high.clone() };
         (low, high)
     }
 }

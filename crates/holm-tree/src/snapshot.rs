@@ -13,7 +13,7 @@ use crate::index::{Index, LeafCopy, LeafCursor, SeekTarget, TreeRoot};
 use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version};
-use crate::leaf::Leaf;
+use crate::leaf::{KeyRange, Leaf};
 use crate::tree_set::{TreeSet, back_off};
 
 use holm_medium::Medium;
@@ -31,12 +31,18 @@ pub struct Snapshot {
     pub latched: bool,
 }
 
+/// A latch that a snapshot holds, and the version at which it took it.
+struct Held<'a> {
+    latch: LatchGuard<'a>,
+    version: Version,
+}
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// See [`Index::snapshot`].
     pub(crate) fn take_snapshot(
         &self,
         root: &TreeRoot,
-        range: (&K::Separator, Option<&K::Separator>),
+        range: KeyRange<'_, K::Separator>,
         follow: &mut dyn FnMut(&[LeafCopy]),
     ) -> Snapshot {
         for attempts in 1..=ATTEMPTS {
@@ -48,12 +54,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         let (leaves, held) = self.latch_all(root, range);
         follow(&leaves);
-        held.into_iter().for_each(|(held, _)| held.unlock_unchanged());
+        held.into_iter().for_each(|held| held.latch.unlock_unchanged());
         Snapshot { leaves, attempts: ATTEMPTS + 1, latched: true }
     }
 
     /// Copies one leaf after the other.
-    fn copy_out(&self, root: &TreeRoot, (low, high): (&K::Separator, Option<&K::Separator>)) -> Vec<LeafCopy> {
+    fn copy_out(&self, root: &TreeRoot, KeyRange { low, high }: KeyRange<'_, K::Separator>) -> Vec<LeafCopy> {
         let (mut leaves, mut low) = (Vec::new(), low.clone());
         loop {
             let mut cursor = LeafCursor::default();
@@ -67,12 +73,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     /// The same with the latches of all leaves held.
-    #[allow(clippy::type_complexity, reason = "copies, and the latches that vouch for them")]
     fn latch_all(
         &self,
         root: &TreeRoot,
-        (low, high): (&K::Separator, Option<&K::Separator>),
-    ) -> (Vec<LeafCopy>, Vec<(LatchGuard<'_>, Version)>) {
+        KeyRange { low, high }: KeyRange<'_, K::Separator>,
+    ) -> (Vec<LeafCopy>, Vec<Held<'_>>) {
         let (mut leaves, mut held, mut low, mut turn) = (Vec::new(), Vec::new(), low.clone(), 0);
         loop {
             let found = self.try_latch(root, &low, &mut held);
@@ -96,23 +101,23 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         &'a self,
         root: &TreeRoot,
         low: &K::Separator,
-        held: &mut Vec<(LatchGuard<'a>, Version)>,
+        held: &mut Vec<Held<'a>>,
     ) -> Option<(LeafCopy, Option<K::Separator>)> {
         let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(K::search_key(low)))?;
         let (leaf, descriptor) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf))?;
         let latch = at.latch(at.leaf, descriptor);
-        let own = held.iter().find(|(held, _)| held.holds(latch)).map(|(_, version)| *version);
+        let own = held.iter().find(|held| held.latch.holds(latch)).map(|held| held.version);
         let version = own.or_else(|| latch.read())?;
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
         if own.is_none() {
-            held.push((latch.try_lock(version)?, version));
+            held.push(Held { latch: latch.try_lock(version)?, version });
         }
         let mut copy = LeafCopy::default();
         copy.pairs.begin(D::Leaf::CAPACITY);
-        leaf.leaf_pairs(&descriptor.volatile, self.context(), &mut copy.pairs);
-        (copy.skip, copy.stamp) = (leaf.skip(), leaf.stamp(&descriptor.volatile, self.context()));
+        self.leaf_pairs(leaf, &descriptor.volatile, &mut copy.pairs);
+        (copy.skip, copy.stamp) = (leaf.skip(), self.stamp(leaf, &descriptor.volatile));
         copy.pairs.sort(&self.keys, self.inner.search, copy.skip);
         copy.leaf_version = at.leaf_version(at.leaf, version);
         Some((copy, edge))

@@ -1,15 +1,22 @@
 //! The split of a full leaf: an operation of its own under its own label, which changes the leaf and its parent.
 
+pub mod previous;
+
+use crate::descent::Path;
 use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{SeekTarget, TreeRoot};
-use crate::inner::Inner;
-use crate::inner_levels::Path;
+use crate::inner::{Inner, NewChild};
 use crate::keys::Keys;
 use crate::latch::{Latch, LatchGuard};
-use crate::leaf::{Fresh, Leaf, SplitRequest};
+use crate::leaf::{KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, SplitRequest};
 use crate::locks::Locks;
-use crate::tree_set::{LatchedLeaf, Put, TreeSet, back_off, wait};
+use crate::split_node::NodeSplit;
+use crate::tree_set::{LatchedLeaf, OverflowOf, Put, TreeSet, back_off, wait};
 use holm_medium::{Guard, Medium, Result};
+use previous::Previous;
+
+/// What a split of a design latches besides its own leaf.
+type PreviousOf<D> = <<<D as Design>::Leaf as Leaf>::Recovery as Recovery<<D as Design>::Leaf>>::Previous;
 
 /// A fresh block. Its own latch, if it has one, is held, so that a reader with a stale number of the block validates
 /// nothing.
@@ -21,17 +28,35 @@ pub(crate) struct FreshBlock<'a, D: Design> {
 }
 
 /// A leaf below a leaf parent, and its latch.
-pub(crate) type Child<'a, D> = (u32, &'a <D as Design>::Leaf, &'a DescriptorOf<D>, &'a Latch);
+pub(crate) struct Child<'a, D: Design> {
+    pub(crate) number: u32,
+    pub(crate) leaf: &'a D::Leaf,
+    pub(crate) descriptor: &'a DescriptorOf<D>,
+    pub(crate) latch: &'a Latch,
+}
+
+impl<'a, D: Design> Child<'a, D> {
+    pub(crate) fn leaf_ref(&self) -> LeafRef<'a, D::Leaf> {
+        LeafRef { number: self.number, leaf: self.leaf, volatile: &self.descriptor.volatile }
+    }
+}
 
 /// The leaf before a full one, if there is one and the design needs it. Its latch, unless the full leaf shares it.
-type Before<'a, D> = (Option<&'a <D as Design>::Leaf>, Option<LatchGuard<'a>>);
+pub struct Before<'a, D: Design> {
+    leaf: Option<&'a D::Leaf>,
+    held: Option<LatchGuard<'a>>,
+}
 
-/// The pair that found no room; `None` if the caller wants room only.
-type Pending = Option<Put>;
+impl<D: Design> Before<'_, D> {
+    /// No leaf.
+    fn none() -> Self {
+        Before { leaf: None, held: None }
+    }
+}
 
 impl<D: Design> FreshBlock<'_, D> {
-    pub(crate) fn fresh(&self) -> Fresh<'_, D::Leaf> {
-        Fresh { number: self.number, leaf: self.leaf, volatile: &self.descriptor.volatile }
+    pub(crate) fn leaf_ref(&self) -> LeafRef<'_, D::Leaf> {
+        LeafRef { number: self.number, leaf: self.leaf, volatile: &self.descriptor.volatile }
     }
 }
 
@@ -42,7 +67,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        pending: Pending,
+        pending: Option<Put>,
     ) -> Result<bool> {
         let mut turn = 0;
         loop {
@@ -61,8 +86,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Takes the two blocks that a split of any design may use, and its design's spare ones: all, or none.
     fn fresh_blocks(&self, guard: &Guard<'_>) -> Result<Vec<FreshBlock<'_, D>>> {
-        let mut taken = Vec::with_capacity(2 + D::Leaf::SPARE);
-        for _ in 0..2 + D::Leaf::SPARE {
+        let mut taken = Vec::with_capacity(2 + OverflowOf::<D>::SPARE);
+        for _ in 0..2 + OverflowOf::<D>::SPARE {
             match self.fresh_block(guard) {
                 Ok(fresh_block) => taken.push(fresh_block),
                 Err(error) => {
@@ -96,40 +121,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     pub(crate) fn child<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<Child<'a, D>> {
         let number = path.leaf_parent.node.child(position);
         let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
-        Some((number, leaf, descriptor, path.leaf_parent.node.locks().of(&descriptor.latch, number)))
+        let latch = path.leaf_parent.node.locks().of(&descriptor.latch, number);
+        Some(Child { number, leaf, descriptor, latch })
     }
 
     /// Latches the leaf at a position.
     pub(crate) fn take_at<'a>(&'a self, path: &Path<'a, D, K>, position: usize) -> Option<LatchedLeaf<'a, D>> {
-        let (number, leaf, descriptor, latch) = self.child(path, position)?;
+        let Child { number, leaf, descriptor, latch } = self.child(path, position)?;
         Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
-    }
-
-    /// Latches the leaf before the path's latched leaf, for designs that need it. `None`: another thread holds it, or a
-    /// leaf has come between the two. The latch is tried and not awaited: its holder may wait for the latched leaf.
-    fn take_before<'a>(
-        &'a self,
-        root: &TreeRoot,
-        path: &Path<'a, D, K>,
-        latched: &LatchedLeaf<'a, D>,
-    ) -> Option<Before<'a, D>> {
-        let Some(low) = path.leaf.0.as_ref().filter(|_| D::Leaf::NEEDS_BEFORE) else { return Some((None, None)) };
-        if let Some(position) = path.leaf_parent.position.checked_sub(1) {
-            // It is below the same leaf parent, whose latch is held.
-            let (_, leaf, _, latch) = self.child(path, position)?;
-            let shared = latched.held.holds(latch);
-            let held = if shared { None } else { Some(latch.try_lock(latch.read()?)?) };
-            return Some((Some(leaf), held));
-        }
-        let before = self.inner.walk::<K>(root, &SeekTarget::Below(K::search_key(low)))?;
-        let (_, leaf, _, latch) = self.child(&before, before.leaf_parent.position)?;
-        let version = latch.read()?;
-        // As in every descent: the leaf is the right one if the leaf parent validates after the leaf's version was
-        // read.
-        let still =
-            before.leaf.1.as_ref() == Some(low) && before.leaf_parent.node.latch().validate(before.leaf_parent.version);
-        let held = latch.try_lock(version).filter(|_| still)?;
-        Some((Some(leaf), Some(held)))
     }
 
     /// Returns whether the pair that found no room has been put. On `None`, all leaves are unchanged and the blocks are
@@ -139,14 +138,17 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &Guard<'_>,
         search_key: K::SearchKey<'_>,
-        pending: Pending,
+        pending: Option<Put>,
         fresh_blocks: Vec<FreshBlock<'_, D>>,
     ) -> Result<Option<bool>> {
         let all_unused =
             |fresh_blocks: Vec<_>| fresh_blocks.into_iter().for_each(|fresh_block| self.unused(fresh_block));
         let path = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key));
-        let full =
-            path.as_ref().map_or(Ok(true), |path| self.inner.split_full(&self.writer, root, guard, path, search_key));
+        let (inner, writer) = (&self.inner, &*self.writer);
+        let full = match &path {
+            Some(path) => NodeSplit { inner, writer, root, guard, path, search_key }.split_full(),
+            None => Ok(true),
+        };
         let (Some(path), Ok(false)) = (path, &full) else {
             all_unused(fresh_blocks);
             return full.map(|_| None);
@@ -157,34 +159,31 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             all_unused(fresh_blocks);
             return Ok(None);
         };
-        let (before, _before_held) = match self.take_before(root, &path, &latched) {
-            Some(both) if guard.valid() => both,
+        let before = match PreviousOf::<D>::take(self, root, &path, &latched) {
+            Some(before) if guard.valid() => before,
             other => {
-                other.and_then(|(_, held)| held).into_iter().for_each(LatchGuard::unlock_unchanged);
+                other.and_then(|before| before.held).into_iter().for_each(LatchGuard::unlock_unchanged);
                 latched.held.unlock_unchanged();
                 leaf_parent_guard.unlock_unchanged();
                 all_unused(fresh_blocks);
                 return Ok(None);
             }
         };
-        let low = path.leaf.0.clone().unwrap_or_default();
-        let fresh = [fresh_blocks[0].fresh(), fresh_blocks[1].fresh()];
-        let more: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::fresh).collect();
+        let low = path.leaf.low.clone().unwrap_or_default();
+        let spare: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::leaf_ref).collect();
         let mut handle = self.writer.begin_write(guard);
-        let request =
-            SplitRequest { own: latched.number, fresh, spare: &more, range: (&low, path.leaf.1.as_ref()), before };
-        let volatile = &latched.descriptor.volatile;
-        let (split, put) = match pending {
-            Some((payload, _)) => {
-                latched.leaf.split_and_put(volatile, self.context(), &mut handle, request, search_key, payload)
-            }
-            None => (
-                latched.leaf.split(request.own, volatile, self.context(), &mut handle, request.fresh, request.range),
-                false,
-            ),
+        let request = SplitRequest {
+            own: latched.number,
+            fresh: [fresh_blocks[0].leaf_ref(), fresh_blocks[1].leaf_ref()],
+            spare: &spare,
+            range: KeyRange { low: &low, high: path.leaf.high.as_ref() },
+            previous: before.leaf,
+            pending: pending.map(|put| PendingPair { search_key, payload: put.payload }),
         };
-        if let Some((_, progress)) = pending.filter(|_| put) {
-            self.write_progress(&mut handle, progress);
+        let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
+        let split = latched.leaf.split(&mut context, request);
+        if let Some(put) = pending.filter(|_| split.put) {
+            self.write_progress(&mut handle, put.progress);
         }
         let (leaf_parent, position) = (path.leaf_parent.node, path.leaf_parent.position);
         if split.left != latched.number {
@@ -192,13 +191,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         if let Some((separator, right)) = &split.right {
             let range = path.ranges.last().expect("the leaf parent's own");
-            leaf_parent.insert_child::<M, K>(
-                &mut handle,
-                &self.inner.long_separators,
-                range,
-                (position, separator, *right),
-                search_key,
-            );
+            let new_child = NewChild { position, separator, child: *right };
+            leaf_parent.insert_child::<M, K>(&mut self.inner.writing(&mut handle), range, new_child, search_key);
         }
         let is_used = |number: u32| {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
@@ -212,6 +206,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             .for_each(|fresh_block| self.unused(fresh_block));
         let given_up = self.blocks_of(latched.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
-        Ok(Some(put))
+        Ok(Some(split.put))
     }
 }

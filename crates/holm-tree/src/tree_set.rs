@@ -6,16 +6,23 @@
 //! could still take back.
 
 use crate::audit::Audit;
+use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design, LocksOf};
 use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
-use crate::inner::{Inner, NodeHeader, unused};
-use crate::inner_levels::{InnerLevels, Reached};
+use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
+use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::latch::{Latch, LatchGuard, Version};
-use crate::leaf::{Capabilities, Full, Home, Leaf, ReadContext, RecoveryPoint, Replaced, damaged};
+use crate::leaf::{
+    Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
+    RecoveryPoint, Replaced, WriteContext, damaged,
+};
 use crate::locks::Locks;
+use crate::pairs::Pairs;
+use crate::rebuild::Request;
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
+use crate::split_node::fresh;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::{spin_loop, yield_now};
 use holm_medium::{
@@ -40,14 +47,24 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
 }
 
-/// The payload of a put, and the batch progress word that its operation writes.
-pub(crate) type Put = (u64, BatchProgress);
+/// What a put writes.
+#[derive(Clone, Copy)]
+pub(crate) struct Put {
+    pub(crate) payload: u64,
+    /// The batch progress word that the operation writes besides.
+    pub(crate) progress: Option<BatchProgress>,
+}
+
+/// The types of a design's leaf that answer for it.
+pub(crate) type DurabilityOf<D> = <<D as Design>::Leaf as Leaf>::Durability;
+pub(crate) type OverflowOf<D> = <<D as Design>::Leaf as Leaf>::Overflow;
+pub(crate) type VolatileOf<D> = <<D as Design>::Leaf as Leaf>::Volatile;
 
 /// The payload that a put replaced, or `Full`.
 type Tried = std::result::Result<Option<Replaced>, Full>;
 
 /// A leaf whose latch a writer holds.
-pub(crate) struct LatchedLeaf<'a, D: Design> {
+pub struct LatchedLeaf<'a, D: Design> {
     pub(crate) number: u32,
     pub(crate) leaf: &'a D::Leaf,
     pub(crate) descriptor: &'a DescriptorOf<D>,
@@ -97,9 +114,32 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         self.inner.bytes() + blocks * size_of::<DescriptorOf<D>>() as u64
     }
 
+    /// Returns the context for a leaf with this volatile side.
     #[inline]
-    pub(crate) fn context(&self) -> ReadContext<'_, K> {
-        ReadContext { keys: &self.keys, search: self.inner.search, image: Some(&self.image) }
+    pub(crate) fn context<'a>(&'a self, volatile: &'a VolatileOf<D>) -> ReadContext<'a, VolatileOf<D>, K> {
+        ReadContext { volatile, keys: &self.keys, search: self.inner.search, image: Some(&self.image) }
+    }
+
+    /// The same for its writer.
+    #[inline]
+    pub(crate) fn writing<'a, 'h>(
+        &'a self,
+        volatile: &'a VolatileOf<D>,
+        handle: &'a mut WriteHandle<'h, M>,
+    ) -> WriteContext<'a, 'h, VolatileOf<D>, M, K> {
+        WriteContext { read: self.context(volatile), handle }
+    }
+
+    /// Returns the epoch of a leaf's last change, by which readers in strict mode wait.
+    #[inline]
+    pub(crate) fn stamp(&self, leaf: &D::Leaf, volatile: &VolatileOf<D>) -> Epoch {
+        DurabilityOf::<D>::stamp(leaf, self.context(volatile))
+    }
+
+    /// Copies every live pair of a leaf, in any order.
+    #[inline]
+    pub(crate) fn leaf_pairs(&self, leaf: &D::Leaf, volatile: &VolatileOf<D>, out: &mut Pairs) {
+        OverflowOf::<D>::pairs(leaf, self.context(volatile), out);
     }
 
     /// Returns the block of a number.
@@ -122,8 +162,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         if !at.leaf_parent.latch().validate(at.version) {
             return None;
         }
-        let payload = leaf.get(&descriptor.volatile, self.context(), search_key);
-        let stamp = leaf.stamp(&descriptor.volatile, self.context());
+        let payload = leaf.get(self.context(&descriptor.volatile), search_key);
+        let stamp = self.stamp(leaf, &descriptor.volatile);
         latch.validate(version).then_some(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp })
     }
 
@@ -199,9 +239,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             // The write handle goes before the latch: its dirty marks must be set while this is the block's only
             // writer.
             let mut handle = self.writer.begin_write(guard);
-            let old = latched.leaf.insert(&latched.descriptor.volatile, self.context(), &mut handle, search_key, put.0);
+            let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
+            let old = latched.leaf.insert(&mut context, search_key, put.payload);
             if old.is_ok() {
-                self.write_progress(&mut handle, put.1);
+                self.write_progress(&mut handle, put.progress);
             }
             old
         };
@@ -210,7 +251,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             return Ok(Err(Full));
         };
         self.unlock(guard, latched);
-        if old.is_none() && D::Leaf::CAPABILITIES.stores_pairs {
+        if old.is_none() {
             root.pairs.add(1);
         }
         Ok(Ok(old))
@@ -241,7 +282,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Unlatches a leaf after a write, and frees the block that the leaf has detached, if any.
     #[inline]
     fn unlock(&self, guard: &Guard<'_>, LatchedLeaf { leaf, descriptor, held, .. }: LatchedLeaf<'_, D>) {
-        let detached = leaf.take_detached(&descriptor.volatile);
+        let detached = OverflowOf::<D>::take_detached(leaf, &descriptor.volatile);
         drop(held);
         if detached != 0 {
             self.writer.storage().space.retire_block(guard.epoch(), detached);
@@ -258,7 +299,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         for _ in 0..MOST_SPLITS {
             let latched = self.take(root, guard, search_key)?;
             if !latched.leaf.crowded()
-                || latched.leaf.get(&latched.descriptor.volatile, self.context(), search_key).is_none()
+                || latched.leaf.get(self.context(&latched.descriptor.volatile), search_key).is_none()
             {
                 return Ok(latched);
             }
@@ -269,11 +310,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     }
 
     #[inline]
-    pub(crate) fn write_progress(&self, handle: &mut WriteHandle<'_, M>, progress: BatchProgress) {
-        if let Some((loc, value)) = progress
-            && let Some([word]) = self.image.words(loc, 1)
+    pub(crate) fn write_progress(&self, handle: &mut WriteHandle<'_, M>, progress: Option<BatchProgress>) {
+        if let Some(progress) = progress
+            && let Some([word]) = self.image.words(progress.word, 1)
         {
-            handle.write(word, value);
+            handle.write(word, progress.value);
         }
     }
 
@@ -316,10 +357,11 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     pub fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
         let overflow_block = move |place: usize| {
             let (block, descriptor) = self.leaf(leaf).zip(self.descriptors.get(leaf))?;
-            Some(block.overflow_block(&descriptor.volatile, self.context(), place)).filter(|number| *number != 0)
+            let number = OverflowOf::<D>::block(block, self.context(&descriptor.volatile), place);
+            Some(number).filter(|number| *number != 0)
         };
         // For leaves of one block, nothing is read.
-        std::iter::once(leaf).chain((1..D::Leaf::BLOCKS).map_while(overflow_block))
+        std::iter::once(leaf).chain((1..OverflowOf::<D>::BLOCKS).map_while(overflow_block))
     }
 
     /// Looks search keys up together, stage by stage, so that their misses overlap. The stages are the descent, each
@@ -338,19 +380,19 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let Some((at, leaf, descriptor)) = place else { continue };
             *seen = at.latch(at.leaf, descriptor).read().filter(|_| at.leaf_parent.latch().validate(at.version));
             if seen.is_some() {
-                leaf.prefetch_pairs(&descriptor.volatile, self.context(), *search_key);
+                leaf.prefetch_pairs(self.context(&descriptor.volatile), *search_key);
             }
         }
         for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
             let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
-            if let Some(payload) = leaf.candidate_payload(&descriptor.volatile, self.context(), *search_key) {
+            if let Some(payload) = leaf.candidate_payload(self.context(&descriptor.volatile), *search_key) {
                 self.keys.prefetch(payload);
             }
         }
         for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
             let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
-                let payload = leaf.get(&descriptor.volatile, self.context(), *search_key);
-                let stamp = leaf.stamp(&descriptor.volatile, self.context());
+                let payload = leaf.get(self.context(&descriptor.volatile), *search_key);
+                let stamp = self.stamp(leaf, &descriptor.volatile);
                 let leaf_version = at.leaf_version(at.leaf, version);
                 at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
             });
@@ -412,8 +454,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let still = || at.leaf_parent.locks().of(&descriptor.latch, number).validate(version);
         into.leaf_version = LeafVersion::default();
         into.pairs.begin(D::Leaf::CAPACITY);
-        leaf.leaf_pairs(&descriptor.volatile, self.context(), &mut into.pairs);
-        (into.skip, into.stamp) = (leaf.skip(), leaf.stamp(&descriptor.volatile, self.context()));
+        self.leaf_pairs(leaf, &descriptor.volatile, &mut into.pairs);
+        (into.skip, into.stamp) = (leaf.skip(), self.stamp(leaf, &descriptor.volatile));
         if !still() {
             return None;
         }
@@ -470,9 +512,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         payload: u64,
-        progress: BatchProgress,
+        progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>> {
-        let put = (payload, progress);
+        let put = Put { payload, progress };
         match self.try_put(root, guard, search_key, put)? {
             Ok(old) => Ok(old),
             Err(Full) => self.put_with_room(root, guard, search_key, put),
@@ -484,17 +526,18 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        progress: BatchProgress,
+        progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>> {
         let latched = self.take_uncrowded(root, guard, search_key)?;
         let old = {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
-            let old = latched.leaf.remove(&latched.descriptor.volatile, self.context(), &mut handle, search_key);
+            let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
+            let old = latched.leaf.remove(&mut context, search_key);
             self.write_progress(&mut handle, progress);
             old
         };
-        let sparse = old.is_some() && latched.leaf.sparse(&latched.descriptor.volatile, self.context());
+        let sparse = old.is_some() && latched.leaf.sparse(self.context(&latched.descriptor.volatile));
         self.unlock(guard, latched);
         if old.is_some() {
             root.pairs.add(-1);
@@ -519,7 +562,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
     fn snapshot(
         &self,
         root: &TreeRoot,
-        range: (&K::Separator, Option<&K::Separator>),
+        range: KeyRange<'_, K::Separator>,
         follow: &mut dyn FnMut(&[LeafCopy]),
     ) -> Snapshot {
         self.take_snapshot(root, range, follow)
@@ -527,20 +570,19 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     fn create_tree(&self, guard: &mut Guard<'_>, keyspace: u32) -> Result<TreeRoot> {
         let storage = self.writer.storage();
-        let (leaf_parent, node) = self.inner.fresh(&self.inner.leaf_parents, storage, guard)?;
+        let leaf_parents = &self.inner.leaf_parents;
+        let FreshNode { number: leaf_parent, node } = fresh::<_, _, D>(leaf_parents, &self.writer, guard)?;
         let home = Home { keyspace, skip: 0, first: true };
-        let number = self
-            .fresh_leaf(guard.epoch(), home)
-            .inspect_err(|_| unused(&self.inner.leaf_parents, storage, leaf_parent))?;
-        let (node_header, range) = (NodeHeader { keyspace, level: 1, first: true }, (&K::Separator::default(), None));
-        node.fill::<M, K>(
-            &mut self.writer.begin_write(guard),
-            &self.inner.long_separators,
-            node_header,
-            range,
-            &[],
-            &[number],
-        );
+        let number = self.fresh_leaf(guard.epoch(), home).inspect_err(|_| {
+            <D::LeafParent as Inner>::Placement::unused(leaf_parents, storage, leaf_parent);
+        })?;
+        let contents = NodeContents {
+            header: NodeHeader { keyspace, level: 1, first: true },
+            range: KeyRange { low: &K::Separator::default(), high: None },
+            separators: &[],
+            children: &[number],
+        };
+        node.fill::<M, K>(&mut self.inner.writing(&mut self.writer.begin_write(guard)), contents);
         Ok(TreeRoot::new(keyspace, 1, leaf_parent, 0))
     }
 
@@ -556,7 +598,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         logged: Option<&Logged>,
         ready: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Rebuilt> {
-        crate::rebuild::rebuild(self, recovery_point, epoch, threads, logged, ready)
+        crate::rebuild::rebuild(self, &Request { recovery_point, epoch, threads, logged }, ready)
     }
 
     fn audit(&self, root: &TreeRoot) -> Audit {

@@ -175,7 +175,7 @@ fn apply<'a>(
     }
     intent.set(engine, operation.guard());
     for (done, (entry, payload)) in entries.enumerate() {
-        let progress = Some((intent.loc, done as u64 + 1));
+        let progress = Some(holm_tree::BatchProgress { word: intent.loc, value: done as u64 + 1 });
         let result = match payload {
             Some(payload) => operation.put(&entry.tree, &entry.key, payload, progress),
             None => operation.remove(&entry.tree, &entry.key, progress).map(drop),

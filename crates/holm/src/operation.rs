@@ -87,7 +87,7 @@ impl<H> Operation<'_, H> {
     }
 
     /// Puts a record under its key and retires the record that it replaces.
-    pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: BatchProgress) -> Result<()> {
+    pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: Option<BatchProgress>) -> Result<()> {
         let old = self.engine.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
@@ -95,7 +95,7 @@ impl<H> Operation<'_, H> {
     }
 
     /// Removes a key and retires its record. Returns whether the key was present.
-    pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: BatchProgress) -> Result<bool> {
+    pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: Option<BatchProgress>) -> Result<bool> {
         let old = self.engine.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), progress);
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));

@@ -36,10 +36,10 @@ impl<S: Signs, W: Sweep> Guide for Fingerprints<S, W> {
     }
 
     #[inline]
-    fn seek<K: Keys>(
+    fn seek<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<usize> {
         let words = S::words(board.inlaid, board.volatile);
@@ -48,10 +48,10 @@ impl<S: Signs, W: Sweep> Guide for Fingerprints<S, W> {
     }
 
     #[inline]
-    fn find<K: Keys>(
+    fn find<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Result<usize, usize> {
         match Self::seek(board, row, context, search_key) {
@@ -61,10 +61,10 @@ impl<S: Signs, W: Sweep> Guide for Fingerprints<S, W> {
     }
 
     #[inline]
-    fn candidate<K: Keys>(
+    fn candidate<V, K: Keys>(
         board: Board<'_, Self>,
         row: Row<'_>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, V, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<usize> {
         W::first(context.search, S::words(board.inlaid, board.volatile), row, K::fingerprint(search_key), Some)

@@ -9,7 +9,10 @@
 use holm_medium::{Medium, WriteHandle};
 use holm_search::Search;
 use holm_tree::inner::lined::{Lined, lines_of_heads};
-use holm_tree::inner::{Inner, NewChild, NodeHeader, NodePrefix, Range, SeparatorEntry, Shape, entry_of};
+use holm_tree::inner::{
+    FreshNode, Inner, NewChild, NodeContents, NodeContext, NodePrefix, Range, RebuiltWhenFull, Route as _,
+    SeparatorEntry, Shape, entry_of,
+};
 use holm_tree::keys::Keys;
 use holm_tree::latch::Latch;
 use holm_tree::locks::PerLeaf;
@@ -130,8 +133,8 @@ impl<const LINES: usize> Contiguous<LINES> {
 impl<const LINES: usize> Inner for Contiguous<LINES> {
     /// One child for each number that fits.
     const CHILDREN: usize = 1 << 31;
-    const REBUILT_WHEN_FULL: bool = true;
     type Locks = PerLeaf;
+    type Placement = RebuiltWhenFull;
 
     #[inline]
     fn latch(&self) -> &Latch {
@@ -173,15 +176,9 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
         at
     }
 
-    fn fill<M: Medium, K: Keys>(
-        &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
-        _: NodeHeader,
-        _: (&K::Separator, Option<&K::Separator>),
-        separators: &[K::Separator],
-        children: &[u32],
-    ) {
+    fn fill<M: Medium, K: Keys>(&self, context: &mut NodeContext<'_, '_, M>, contents: NodeContents<'_, K>) {
+        let NodeContents { separators, children, .. } = contents;
+        let long_separators = context.long_separators;
         self.hold::<K>(long_separators, separators, children);
     }
 
@@ -191,12 +188,12 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
 
     fn insert_child<M: Medium, K: Keys>(
         &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         _: &Range<K>,
-        (position, separator, child): NewChild<'_, K::Separator>,
+        NewChild { position, separator, child }: NewChild<'_, K::Separator>,
         search_key: K::SearchKey<'_>,
     ) {
+        let long_separators = context.long_separators;
         let (mut separators, mut children) = self.unpack::<K>(long_separators, search_key);
         separators.insert(position, separator.clone());
         children.insert(position + 1, child);
@@ -213,12 +210,12 @@ impl<const LINES: usize> Inner for Contiguous<LINES> {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         _: &Range<K>,
-        (_, right): (u32, &Self),
+        FreshNode { node: right, .. }: FreshNode<'_, Self>,
         search_key: K::SearchKey<'_>,
     ) -> K::Separator {
+        let long_separators = context.long_separators;
         let (separators, children) = self.unpack::<K>(long_separators, search_key);
         let middle = separators.len() / 2;
         right.hold::<K>(long_separators, &separators[middle + 1..], &children[middle + 1..]);

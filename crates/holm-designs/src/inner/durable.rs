@@ -9,11 +9,13 @@
 
 use holm_medium::{Area, Image, Loc, Medium, Persistent, WriteHandle};
 use holm_search::Search;
-use holm_tree::inner::{Inner, NewChild, NodeHeader, NodePrefix, Range, SeparatorEntry, Shape};
+use holm_tree::inner::{
+    DurableNode, FreshNode, InBlocks, Inner, NewChild, NodeContents, NodeContext, NodeHeader, NodePrefix, Range,
+    SeparatorEntry, Shape,
+};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::latch::Latch;
 use holm_tree::locks::PerLeaf;
-use holm_tree::long_separators::LongSeparators;
 use std::sync::{Arc, OnceLock};
 
 /// A block that holds a node's children. Each child is a slot: the least key of its range, and its number.
@@ -55,7 +57,7 @@ pub trait Node: Persistent + Sized {
     fn header(&self) -> Option<NodeHeader>;
     /// The number of the level's next node; 0 is none.
     fn next(&self) -> u32;
-    /// After a crash: as [`Inner::repair_link`].
+    /// After a crash: as [`DurableNode::repair_link`].
     fn repair_link<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, right: Option<&Self>);
     /// Makes the block no node, durably. The mutants that omit a step identify it by its caller.
     #[track_caller]
@@ -101,8 +103,8 @@ fn word<K: Keys>(separator: &K::Separator) -> u64 {
 
 impl<N: Node> Inner for Durable<N> {
     const CHILDREN: usize = N::CHILDREN;
-    const DURABLE: bool = true;
     type Locks = PerLeaf;
+    type Placement = InBlocks;
 
     #[inline]
     fn latch(&self) -> &Latch {
@@ -133,18 +135,11 @@ impl<N: Node> Inner for Durable<N> {
         self.look().map_or(0, |block| (1..=len).take_while(|index| block.slot(*index).head <= head).count())
     }
 
-    fn fill<M: Medium, K: Keys>(
-        &self,
-        handle: &mut WriteHandle<'_, M>,
-        _: &LongSeparators,
-        node_header: NodeHeader,
-        range: (&K::Separator, Option<&K::Separator>),
-        separators: &[K::Separator],
-        children: &[u32],
-    ) {
-        let lows = [range.0].into_iter().chain(separators).map(word::<K>);
+    fn fill<M: Medium, K: Keys>(&self, context: &mut NodeContext<'_, '_, M>, contents: NodeContents<'_, K>) {
+        let NodeContents { header, range, separators, children } = contents;
+        let lows = [range.low].into_iter().chain(separators).map(word::<K>);
         let slots: Vec<_> = lows.zip(children).map(|(head, child)| Slot { head, payload: u64::from(*child) }).collect();
-        self.block().begin(&self.volatile, handle, node_header, &slots);
+        self.block().begin(&self.volatile, context.handle, header, &slots);
     }
 
     fn set_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32) {
@@ -153,14 +148,13 @@ impl<N: Node> Inner for Durable<N> {
 
     fn insert_child<M: Medium, K: Keys>(
         &self,
-        handle: &mut WriteHandle<'_, M>,
-        _: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         _: &Range<K>,
-        (_, separator, child): NewChild<'_, K::Separator>,
+        NewChild { separator, child, .. }: NewChild<'_, K::Separator>,
         _: K::SearchKey<'_>,
     ) {
         let child = Slot { head: word::<K>(separator), payload: child.into() };
-        self.block().insert(&self.volatile, handle, child);
+        self.block().insert(&self.volatile, context.handle, child);
     }
 
     fn remove_child<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize) {
@@ -169,16 +163,17 @@ impl<N: Node> Inner for Durable<N> {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        handle: &mut WriteHandle<'_, M>,
-        _: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         _: &Range<K>,
-        (number, right): (u32, &Self),
+        FreshNode { number, node: right }: FreshNode<'_, Self>,
         search_key: K::SearchKey<'_>,
     ) -> K::Separator {
-        self.block().split(&self.volatile, handle, (number, right.block(), &right.volatile));
+        self.block().split(&self.volatile, context.handle, (number, right.block(), &right.volatile));
         K::from_head(search_key, &NodePrefix::default(), right.low())
     }
+}
 
+impl<N: Node> DurableNode for Durable<N> {
     fn header(image: &Image, offset: u64) -> Option<NodeHeader> {
         image.at::<N>(Loc::new(Area::Leaves, offset))?.header()
     }

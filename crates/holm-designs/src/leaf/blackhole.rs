@@ -3,7 +3,8 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::Keys;
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    BlockState, ByBlock, Full, Home, Leaf, Merge, OneBlock, Pairs, PerOperation, Prefetch, ReadContext, RecoveryPoint,
+    Replaced, Scrubbed, Split, SplitRequest, WriteContext,
 };
 
 persistent! {
@@ -17,18 +18,15 @@ persistent! {
 }
 
 impl Leaf for Blackhole {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "none: prices the house",
-        per_epoch: false,
-        needs_line_order: false,
-        needs_whole_keys: false,
-        linked: false,
-        stores_pairs: false,
-    };
+    const SOURCE: &'static str = "none: prices the house";
     const CAPACITY: usize = usize::MAX;
+    const STORES_PAIRS: bool = false;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = ByBlock;
 
-    fn get<K: Keys>(&self, _: &(), _: ReadContext<'_, K>, _: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, _: ReadContext<'_, (), K>, _: K::SearchKey<'_>) -> Option<u64> {
         None
     }
 
@@ -41,20 +39,17 @@ impl Leaf for Blackhole {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        _: ReadContext<'_, K>,
-        _: &mut WriteHandle<'_, M>,
+        _: &mut WriteContext<'_, '_, (), M, K>,
         _: K::SearchKey<'_>,
-        _: u64,
+        payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
-        Ok(None)
+        // The caller frees the record that it has just written.
+        Ok(Some(Replaced { payload, same_epoch: true }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        _: ReadContext<'_, K>,
-        _: &mut WriteHandle<'_, M>,
+        _: &mut WriteContext<'_, '_, (), M, K>,
         _: K::SearchKey<'_>,
     ) -> Option<Replaced> {
         None
@@ -62,14 +57,10 @@ impl Leaf for Blackhole {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        _: ReadContext<'_, K>,
-        _: &mut WriteHandle<'_, M>,
-        _: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        _: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        Split { left: own, right: None }
+        Split::new(own, None)
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -92,3 +83,9 @@ impl Leaf for Blackhole {
         })
     }
 }
+
+impl Prefetch for Blackhole {}
+
+impl Merge for Blackhole {}
+
+impl Scrubbed for Blackhole {}

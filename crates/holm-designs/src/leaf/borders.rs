@@ -26,8 +26,9 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    SplitRequest, damaged,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
+    damaged,
 };
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
@@ -135,18 +136,14 @@ impl Borders {
 
     /// The slots whose fingerprint equals the search key's.
     #[inline]
-    fn candidates<K: Keys>(known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> u32 {
+    fn candidates<K: Keys>(context: ReadContext<'_, Known, K>, search_key: K::SearchKey<'_>) -> u32 {
+        let known = context.volatile;
         context.search.bytes_equal(&known.fingerprints, K::fingerprint(search_key)) & known.counts()
     }
 
     #[inline]
-    fn find<K: Keys>(
-        &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<(usize, u64)> {
-        let mut candidates = Self::candidates(known, context, search_key);
+    fn find<K: Keys>(&self, context: ReadContext<'_, Known, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+        let mut candidates = Self::candidates(context, search_key);
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
@@ -202,12 +199,13 @@ impl Borders {
         &self,
         known: &Known,
         handle: &mut WriteHandle<'_, M>,
-        header: [u64; 2],
+        low: u64,
+        link: u64,
         pairs: &[MovingPair],
     ) {
         // Before anything else: if the process dies in between, no block looks unused that is not.
-        handle.write(&self.low, header[0]);
-        handle.write(&self.link, header[1]);
+        handle.write(&self.low, low);
+        handle.write(&self.link, link);
         // The greatest first: the next split moves those, so a pair that waits for it finds a slot in the link's line.
         let placed = || pairs.iter().rev().enumerate();
         for (slot, pair) in placed() {
@@ -229,17 +227,17 @@ impl Borders {
     /// not say which pair found no room, a single leaf believes that it is full.
     fn halves<K: Keys>(
         &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        pending: Option<(K::SearchKey<'_>, u64)>,
+        context: ReadContext<'_, Known, K>,
+        pending: Option<PendingPair<'_, K>>,
     ) -> Option<Halves> {
-        let key = pending.map_or(u64::MAX, |(search_key, _)| K::head(search_key, 0));
+        let known = context.volatile;
+        let key = pending.map_or(u64::MAX, |pending| K::head(pending.search_key, 0));
         if known.counts() != ALL && !self.shuns(key) {
             return None;
         }
         let new = match pending {
-            Some((search_key, _)) if self.find(known, context, search_key).is_some() => return None,
-            Some((search_key, payload)) => Some(MovingPair {
+            Some(PendingPair { search_key, .. }) if self.find(context, search_key).is_some() => return None,
+            Some(PendingPair { search_key, payload }) => Some(MovingPair {
                 slot: Slot { head: key, payload },
                 fingerprint: K::fingerprint(search_key),
                 from: None,
@@ -263,49 +261,6 @@ impl Borders {
             all[middle..].sort_unstable_by_key(key);
         }
         Some(halves)
-    }
-
-    /// Splits into one fresh block. One commit word covers the split and, if possible, the pair that found no room.
-    fn part<M: Medium, K: Keys>(
-        &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        own: u32,
-        right: &Fresh<'_, Self>,
-        pending: Option<(K::SearchKey<'_>, u64)>,
-    ) -> (Split<K::Separator>, bool) {
-        let stays = (Split { left: own, right: None }, false);
-        let Some(halves) = self.halves(known, context, pending) else { return stays };
-        let (lower, upper) = (halves.lower(), halves.upper());
-        let key = |pair: &MovingPair| pair.slot.head;
-        let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
-        // Halfway between the halves; the middle of all keys, where both are empty. Between equal keys, which only
-        // damage can cause, there is no separator: the tree set reports a leaf that stays full.
-        let low = last.midpoint(first).saturating_add(1);
-        let separator = context.keys.key(Slot { head: low, payload: 0 });
-        let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
-        right.leaf.settle(right.volatile, handle, [low, self.link.read() & !FIRST], upper);
-        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        handle.fence();
-        // The commit word: this leaf's upper border is now the right leaf's lower one.
-        handle.write(&self.link, self.link_to(right.number));
-        let gone = upper.iter().filter_map(|pair| pair.from).fold(0, |gone, slot| gone | 1 << slot);
-        known.clear(gone);
-        let new = lower.iter().find(|pair| pair.from.is_none());
-        // What moved away is dead only once the link is durable. In the link's own line, the link persists first
-        // anyway.
-        let place = slots(gone & 0b111).next();
-        if let Some((pair, place)) = new.zip(place) {
-            // The commit word of the insert is the key.
-            self.store(handle, place, pair.slot);
-            known.set(place, pair.fingerprint);
-        }
-        // Before readers see the split: otherwise a crash loses the link, and with it what later goes to the right
-        // leaf.
-        handle.persist(&self.link);
-        let took = pending.is_some() && (new.is_none() || place.is_some());
-        (Split { left: own, right: Some((separator, right.number)) }, took)
     }
 
     /// Removes the right neighbour from the chain and takes its pairs over. Leaves the last flush for the caller to
@@ -344,48 +299,22 @@ impl Borders {
 }
 
 impl Leaf for Borders {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "none: our own",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: true,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "none: our own";
     const CAPACITY: usize = SLOTS;
+    const NEEDS_LINE_ORDER: bool = true;
+    const NEEDS_WHOLE_KEYS: bool = true;
     type Volatile = Known;
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
-        self.find(known, context, search_key).map(|(_, payload)| payload)
-    }
-
-    /// Does nothing: fingerprints are not in the block.
-    #[inline]
-    fn prefetch_header(&self) {}
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, known: &Known, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        let candidates = Self::candidates(known, context, search_key);
-        if candidates != 0 {
-            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
-        }
+    fn get<K: Keys>(&self, context: ReadContext<'_, Known, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|(_, payload)| payload)
     }
 
     fn block_pairs(&self, known: &Known, out: &mut Pairs) {
         slots(known.counts()).for_each(|slot| out.push(self.slot(slot)));
-    }
-
-    fn sparse<K: Keys>(&self, known: &Known, _: ReadContext<'_, K>) -> bool {
-        (known.counts().count_ones() as usize) < SPARSE
-    }
-
-    fn next(&self) -> u32 {
-        self.link.read() as u32
-    }
-
-    fn low<K: Keys>(&self, context: ReadContext<'_, K>) -> Option<K::Separator> {
-        context.keys.key(Slot { head: self.low.read(), payload: 0 })
     }
 
     fn format<M: Medium>(&self, known: &Known, handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -406,13 +335,13 @@ impl Leaf for Borders {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Known, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
-        if let Some((slot, old)) = self.find(known, context, search_key) {
+        let (context, handle) = context.parts();
+        let known = context.volatile;
+        if let Some((slot, old)) = self.find(context, search_key) {
             // The commit word.
             handle.write(&self.pairs[slot].payload, payload);
             // Before the new value is acknowledged or seen: otherwise a crash brings the old value back.
@@ -434,63 +363,57 @@ impl Leaf for Borders {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Known, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
-        let (slot, payload) = self.find(known, context, search_key)?;
+        let (context, handle) = context.parts();
+        let (slot, payload) = self.find(context, search_key)?;
         // The commit word.
         handle.write(&self.pairs[slot].head, self.dead());
         // Before the removal is acknowledged or seen: otherwise a crash brings the pair back.
         handle.persist(&self.pairs[slot]);
-        known.clear(1 << slot);
+        context.volatile.clear(1 << slot);
         Some(Replaced { payload, same_epoch: false })
     }
 
+    /// Splits into one fresh block. One commit word covers the split and, if possible, the pair that found no room.
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        [right, _]: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, Known, M, K>,
+        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.part(known, context, handle, own, &right, None).0
-    }
-
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        payload: u64,
-    ) -> (Split<K::Separator>, bool) {
-        self.part(known, context, handle, request.own, &request.fresh[0], Some((search_key, payload)))
-    }
-
-    fn absorb<M: Medium, K: Keys>(
-        &self,
-        known: &Known,
-        (right, theirs): (&Self, &Known),
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-    ) -> bool {
-        let [own, other] = [known.counts(), theirs.counts()].map(|counts| counts.count_ones() as usize);
-        let next = right.next();
-        let alone = self.low.read() == 0 && next == 0;
-        let homeless = alone && right.moving_pairs(theirs).any(|pair| pair.slot.head == u64::MAX);
-        if homeless || own.min(other) > 0 && own + other > MERGE_UP_TO {
-            return false;
-        }
-        self.widen(known, handle, right.moving_pairs(theirs), next);
-        // Before the merge is seen and the right block is reused: otherwise a crash leaves the reused block in the
-        // chain.
+        let (context, handle) = context.parts();
+        let (known, stays) = (context.volatile, Split::new(own, None));
+        let Some(halves) = self.halves(context, pending) else { return stays };
+        let (lower, upper) = (halves.lower(), halves.upper());
+        let key = |pair: &MovingPair| pair.slot.head;
+        let (last, first) = (lower.iter().map(key).max().unwrap_or(0), upper.first().map_or(u64::MAX, key));
+        // Halfway between the halves; the middle of all keys, where both are empty. Between equal keys, which only
+        // damage can cause, there is no separator: the tree set reports a leaf that stays full.
+        let low = last.midpoint(first).saturating_add(1);
+        let separator = context.keys.key(Slot { head: low, payload: 0 });
+        let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
+        right.leaf.settle(right.volatile, handle, low, self.link.read() & !FIRST, upper);
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         handle.fence();
-        true
+        // The commit word: this leaf's upper border is now the right leaf's lower one.
+        handle.write(&self.link, self.link_to(right.number));
+        let gone = upper.iter().filter_map(|pair| pair.from).fold(0, |gone, slot| gone | 1 << slot);
+        known.clear(gone);
+        let new = lower.iter().find(|pair| pair.from.is_none());
+        // What moved away is dead only once the link is durable. In the link's own line, the link persists first
+        // anyway.
+        let place = slots(gone & 0b111).next();
+        if let Some((pair, place)) = new.zip(place) {
+            // The commit word of the insert is the key.
+            self.store(handle, place, pair.slot);
+            known.set(place, pair.fingerprint);
+        }
+        // Before readers see the split: otherwise a crash loses the link, and with it what later goes to the right
+        // leaf.
+        handle.persist(&self.link);
+        let put = pending.is_some() && (new.is_none() || place.is_some());
+        Split { left: own, right: Some((separator, right.number)), put }
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -521,34 +444,73 @@ impl Leaf for Borders {
         }
         Ok(BlockState::Live { keyspace: keyspace as u32, first })
     }
+}
+
+impl Linked for Borders {
+    fn next(&self) -> u32 {
+        self.link.read() as u32
+    }
+
+    fn low<K: Keys>(&self, context: ReadContext<'_, Known, K>) -> Option<K::Separator> {
+        context.keys.key(Slot { head: self.low.read(), payload: 0 })
+    }
 
     /// Repairs nothing: no change is ever half done, because the borders alone decide what counts.
-    fn repair_link<M: Medium, K: Keys>(
-        &self,
-        known: &Known,
-        context: ReadContext<'_, K>,
-        _: &mut WriteHandle<'_, M>,
-        right: Option<&Self>,
-    ) {
+    fn repair_link<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Known, M, K>, right: Option<&Self>) {
+        let ReadContext { volatile: known, keys, .. } = context.read;
         let low = self.low.read();
         let high = right.map(|right| right.low.read());
         known.clear(ALL);
         for slot in 0..SLOTS {
             let key = self.pairs[slot].head.read();
             let within = low <= key && high.is_none_or(|high| key < high) && !self.shuns(key);
-            if let Some(separator) = context.keys.key(self.slot(slot)).filter(|_| within) {
+            if let Some(separator) = keys.key(self.slot(slot)).filter(|_| within) {
                 known.set(slot, K::fingerprint(K::search_key(&separator)));
             }
         }
     }
 
-    fn relink<M: Medium, K: Keys>(
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Known, M, K>, next: u32) {
+        self.widen(context.read.volatile, context.handle, std::iter::empty(), next);
+    }
+}
+
+impl Prefetch for Borders {
+    /// Does nothing: fingerprints are not in the block.
+    #[inline]
+    fn prefetch_header(&self) {}
+
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, Known, K>, search_key: K::SearchKey<'_>) {
+        let candidates = Self::candidates(context, search_key);
+        if candidates != 0 {
+            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
+        }
+    }
+}
+
+impl Merge for Borders {
+    fn sparse<K: Keys>(&self, context: ReadContext<'_, Known, K>) -> bool {
+        (context.volatile.counts().count_ones() as usize) < SPARSE
+    }
+
+    fn merge<M: Medium, K: Keys>(
         &self,
-        known: &Known,
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
-        self.widen(known, handle, std::iter::empty(), next);
+        context: &mut WriteContext<'_, '_, Known, M, K>,
+        MergeRequest { right, .. }: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let (ReadContext { volatile: known, .. }, handle) = context.parts();
+        let [own, other] = [known, right.volatile].map(|known| known.counts().count_ones() as usize);
+        let next = right.leaf.next();
+        let alone = self.low.read() == 0 && next == 0;
+        let homeless = alone && right.leaf.moving_pairs(right.volatile).any(|pair| pair.slot.head == u64::MAX);
+        if homeless || own.min(other) > 0 && own + other > MERGE_UP_TO {
+            return Merged::Apart;
+        }
+        self.widen(known, handle, right.leaf.moving_pairs(right.volatile), next);
+        // Before the merge is seen and the right block is reused: otherwise a crash leaves the reused block in the
+        // chain.
+        handle.fence();
+        Merged::Left
     }
 }

@@ -17,7 +17,8 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, Merge, OneBlock, Pairs, PerOperation, Prefetch, ReadContext,
+    RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
 };
 use std::cmp::Ordering;
 
@@ -138,7 +139,7 @@ impl<const BUG: usize> Canary<BUG> {
         }
     }
 
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<usize> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<usize> {
         self.used().find(|index| context.keys.is(self.slot(*index), search_key))
     }
 
@@ -176,7 +177,7 @@ impl<const BUG: usize> Canary<BUG> {
     }
 
     /// The slots that count, in key order.
-    fn sorted<K: Keys>(&self, context: ReadContext<'_, K>) -> Vec<(usize, Slot)> {
+    fn sorted<K: Keys>(&self, context: ReadContext<'_, (), K>) -> Vec<(usize, Slot)> {
         let mut pairs: Vec<_> = self.used().map(|index| (index, self.slot(index))).collect();
         pairs.sort_unstable_by(|a, b| context.keys.order(a.1, b.1));
         pairs
@@ -202,27 +203,19 @@ impl<const BUG: usize> Canary<BUG> {
 }
 
 impl<const BUG: usize> Leaf for Canary<BUG> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "none: known bugs",
-        per_epoch: false,
-        needs_line_order: false,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "none: known bugs";
     const CAPACITY: usize = SLOTS;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|index| self.slot(index).payload)
     }
 
     fn block_pairs(&self, _: &(), out: &mut Pairs) {
         self.used().for_each(|index| out.push(self.slot(index)));
-    }
-
-    fn next(&self) -> u32 {
-        self.next.read() as u32
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -247,12 +240,11 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let found = self.find(context, search_key);
         if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE, RESURRECTS].contains(&BUG)) {
             let old = self.slot(index).payload;
@@ -309,11 +301,10 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let index = self.find(context, search_key)?;
         let payload = self.slot(index).payload;
         let bits = self.bits() & !(1 << index);
@@ -327,21 +318,17 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [right, _], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let (context, handle) = context.parts();
         let pairs = self.sorted(context);
         let middle = pairs.len() / 2;
         let (lower, upper) = pairs.split_at(middle);
         let ends = lower.last().zip(upper.first());
         let separators = ends.and_then(|(last, first)| context.keys.key(last.1).zip(context.keys.key(first.1)));
         // Records are missing: this is damage, and no split can help.
-        let Some((last, first)) = separators else { return Split { left: own, right: None } };
-        let [right, _] = fresh;
+        let Some((last, first)) = separators else { return Split::new(own, None) };
         for (pair, (_, slot)) in right.leaf.pairs.iter().zip(upper) {
             handle.write(&pair.key, slot.head);
             handle.write(&pair.payload, slot.payload);
@@ -372,7 +359,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             self.link(handle, right.number);
             self.commit(handle, truncated);
         }
-        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
+        Split::new(own, Some((K::shortest_separator(&last, &first), right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -396,15 +383,20 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let Home { keyspace, first, .. } = self.home();
         Ok(if self.home.read() == 0 { BlockState::Free } else { BlockState::Live { keyspace, first } })
     }
+}
+
+impl<const BUG: usize> Prefetch for Canary<BUG> {}
+
+impl<const BUG: usize> Merge for Canary<BUG> {}
+
+impl<const BUG: usize> Linked for Canary<BUG> {
+    fn next(&self) -> u32 {
+        self.next.read() as u32
+    }
 
     /// Finishes a split that was linked and not truncated: pairs that the right neighbour also has belong to it.
-    fn repair_link<M: Medium, K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        right: Option<&Self>,
-    ) {
+    fn repair_link<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, right: Option<&Self>) {
+        let (context, handle) = context.parts();
         let Some(low) = right.and_then(|right| right.sorted(context).first().map(|(_, slot)| *slot)) else { return };
         let below = |index: &usize| context.keys.order(self.slot(*index), low) == Ordering::Less;
         let bits = self.used().filter(below).fold(0, |bits, index| bits | 1 << index);
@@ -416,7 +408,8 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
     }
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
+        let (_, handle) = context.parts();
         handle.write(&self.next, next.into());
         if BUG != DANGLING {
             handle.flush(&self.next);

@@ -30,8 +30,8 @@ use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    damaged,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation, Prefetch,
+    ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 
@@ -136,7 +136,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         board: Board<'_, G>,
         handle: &mut WriteHandle<'_, M>,
         row: Row<'_>,
-        (from, to): (usize, usize),
+        from: usize,
+        to: usize,
     ) {
         handle.write(self.pairs[to].unique_word::<K>(), self.pairs[from].unique_word::<K>().read());
         handle.write(self.pairs[to].other_word::<K>(), self.pairs[from].other_word::<K>().read());
@@ -150,7 +151,8 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         board: Board<'_, G>,
         handle: &mut WriteHandle<'_, M>,
         row: Row<'_>,
-        (from, to): (usize, usize),
+        from: usize,
+        to: usize,
     ) {
         handle.write(self.pairs[to].other_word::<K>(), self.pairs[from].other_word::<K>().read());
         handle.write(self.pairs[to].unique_word::<K>(), self.pairs[from].unique_word::<K>().read());
@@ -179,18 +181,20 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
     /// Puts a pair at an index, and shifts the side with fewer pairs.
     fn open<M: Medium, K: Keys>(
         &self,
-        board: Board<'_, G>,
-        handle: &mut WriteHandle<'_, M>,
-        (ring, at): (Ring, usize),
-        (slot, fingerprint): (Slot, u8),
+        context: &mut WriteContext<'_, '_, G::Volatile, M, K>,
+        ring: Ring,
+        at: usize,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
     ) {
-        let row = self.row(ring);
+        let (context, handle) = context.parts();
+        let (board, row) = (self.board(context.volatile), self.row(ring));
         let mut course = None;
         let rising = ring.count - at <= at;
         let target = if rising {
             for from in (at..ring.count).rev() {
                 self.enter(handle, &mut course, row.place(from + 1));
-                self.rise::<M, K>(board, handle, row, (row.place(from), row.place(from + 1)));
+                self.rise::<M, K>(board, handle, row, row.place(from), row.place(from + 1));
             }
             let target = row.place(at);
             self.enter(handle, &mut course, target);
@@ -206,25 +210,26 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
             for from in 0..at {
                 let to = Self::before(row.place(from));
                 self.enter(handle, &mut course, to);
-                self.fall::<M, K>(board, handle, row, (row.place(from), to));
+                self.fall::<M, K>(board, handle, row, row.place(from), to);
             }
             let target = Self::before(row.place(at));
             self.enter(handle, &mut course, target);
             target
         };
-        let (unique_word, other_word) = unique_and_other::<K>(slot);
+        let (unique_word, other_word) = unique_and_other::<K>(Slot { head: K::head(search_key, 0), payload });
         handle.write(self.pairs[target].other_word::<K>(), other_word);
         // The commit word: the slot is no longer vacant or in transit.
         handle.write(self.pairs[target].unique_word::<K>(), unique_word);
         handle.flush(&self.pairs[target]);
-        G::placed(board, handle, row, target, fingerprint);
+        G::placed(board, handle, row, target, K::fingerprint(search_key));
         let base = if rising { ring.base } else { Self::before(ring.base) };
         self.set_ring(handle, Ring { base, count: ring.count + 1, ..ring });
     }
 
     /// Removes the pair at an index, and closes the gap from the shorter side.
-    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, handle: &mut WriteHandle<'_, M>, ring: Ring, at: usize) {
-        let row = self.row(ring);
+    fn close<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, G::Volatile, M, K>, ring: Ring, at: usize) {
+        let (context, handle) = context.parts();
+        let (board, row) = (self.board(context.volatile), self.row(ring));
         let last = ring.count - 1;
         if at > last - at {
             let mut course = None;
@@ -243,7 +248,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         for to in (1..=at).rev() {
             self.enter(handle, &mut course, row.place(to));
             // The commit word is the first of these marks: it puts the removed pair in transit.
-            self.rise::<M, K>(board, handle, row, (row.place(to - 1), row.place(to)));
+            self.rise::<M, K>(board, handle, row, row.place(to - 1), row.place(to));
         }
         self.enter(handle, &mut course, ring.base);
         // The commit word of the first pair's removal.
@@ -265,7 +270,7 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
         let last = row.count() - 1;
         for to in at..last {
             self.enter(handle, &mut course, row.place(to));
-            self.fall::<M, K>(board, handle, row, (row.place(to + 1), row.place(to)));
+            self.fall::<M, K>(board, handle, row, row.place(to + 1), row.place(to));
         }
         self.enter(handle, &mut course, row.place(last));
         // The commit word of the last pair's removal.
@@ -309,54 +314,22 @@ impl<const SLOTS: usize, G: Guide> Circ<SLOTS, G> {
 }
 
 impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "Circ-Tree: Wang et al., IEEE TC 71(2), 2022",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "Circ-Tree: Wang et al., IEEE TC 71(2), 2022";
     /// The key zero has its place in the header and is not included.
     const CAPACITY: usize = Self::MOST;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = G::Volatile;
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(
-        &self,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, G::Volatile, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         if let Some(zero) = self.zero::<K>(search_key) {
             return zero;
         }
         let row = self.row(self.ring());
-        G::seek(self.board(volatile), row, context, search_key).map(|index| row.slot(index).payload)
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        let row = self.row(self.ring());
-        G::candidate(self.board(volatile), row, context, search_key).map(|index| row.slot(index).payload)
-    }
-
-    fn prefetch_block(&self) {
-        if SLOTS <= FEW_SLOTS {
-            return holm_search::prefetch_lines(self);
-        }
-        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
-        holm_search::prefetch(self);
-        holm_search::prefetch_lines(&self.inlaid);
-    }
-
-    fn prefetch_pairs<K: Keys>(&self, _: &G::Volatile, _: ReadContext<'_, K>, _: K::SearchKey<'_>) {
-        self.prefetch_block();
+        G::seek(self.board(context.volatile), row, context, search_key).map(|index| row.slot(index).payload)
     }
 
     fn block_pairs(&self, _: &G::Volatile, out: &mut Pairs) {
@@ -365,10 +338,6 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         }
         let row = self.row(self.ring());
         (0..row.count()).for_each(|index| out.push(row.slot(index)));
-    }
-
-    fn next(&self) -> u32 {
-        self.ring().next
     }
 
     fn format<M: Medium>(&self, volatile: &G::Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -396,39 +365,36 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, G::Volatile, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
         if let Some(zero) = self.zero::<K>(search_key) {
             // The commit word if the key is present.
-            handle.write(&self.zero, payload);
+            context.handle.write(&self.zero, payload);
             if zero.is_none() {
                 // The commit word if it is absent, stored after the payload in the same line.
-                handle.write(&self.home, self.home.read() | ZERO);
+                context.handle.write(&self.home, self.home.read() | ZERO);
             }
-            handle.persist(&self.home);
+            context.handle.persist(&self.home);
             return Ok(zero.map(|payload| Replaced { payload, same_epoch: false }));
         }
         let ring = self.ring();
         let row = self.row(ring);
-        match G::find(self.board(volatile), row, context, search_key) {
+        match G::find(self.board(context.read.volatile), row, context.read, search_key) {
             Ok(at) => {
                 row.check_unique::<K>(at, payload);
                 let pair = row.pair(row.place(at));
                 let old = pair.payload.read();
                 // The commit word.
-                handle.write(&pair.payload, payload);
-                handle.persist(pair);
+                context.handle.write(&pair.payload, payload);
+                context.handle.persist(pair);
                 Ok(Some(Replaced { payload: old, same_epoch: false }))
             }
             Err(_) if ring.count == Self::MOST => Err(Full),
             Err(at) => {
                 row.check_unique::<K>(ring.count, payload);
-                let slot = Slot { head: K::head(search_key, 0), payload };
-                self.open::<M, K>(self.board(volatile), handle, (ring, at), (slot, K::fingerprint(search_key)));
+                self.open(context, ring, at, search_key, payload);
                 Ok(None)
             }
         }
@@ -436,35 +402,30 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, G::Volatile, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
         if let Some(zero) = self.zero::<K>(search_key) {
             let payload = zero?;
             // The commit word.
-            handle.write(&self.home, self.home.read() & !ZERO);
-            handle.persist(&self.home);
+            context.handle.write(&self.home, self.home.read() & !ZERO);
+            context.handle.persist(&self.home);
             return Some(Replaced { payload, same_epoch: false });
         }
         let ring = self.ring();
         let row = self.row(ring);
-        let at = G::seek(self.board(volatile), row, context, search_key)?;
+        let at = G::seek(self.board(context.read.volatile), row, context.read, search_key)?;
         let payload = row.slot(at).payload;
-        self.close::<M, K>(self.board(volatile), handle, ring, at);
+        self.close(context, ring, at);
         Some(Replaced { payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, G::Volatile, M, K>,
+        SplitRequest { own, fresh: [right, _], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let (context, handle) = context.parts();
         let ring = self.ring();
         let row = self.row(ring);
         let middle = ring.count / 2;
@@ -473,9 +434,8 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         // then reports a leaf that stays full.
         let ends = (ring.count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
-            return Split { left: own, right: None };
+            return Split::new(own, None);
         };
-        let [right, _] = fresh;
         let moved = (middle..ring.count).map(|index| row.slot(index)).chain(std::iter::repeat(Slot::default()));
         for (pair, slot) in right.leaf.pairs.iter().zip(moved) {
             handle.write(&pair.head, slot.head);
@@ -491,7 +451,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         handle.write(&self.ring, Ring { next: right.number, count: middle, ..ring }.bits());
         // Before the upper half is vacated: otherwise a crash keeps that, and loses the link with the upper half.
         handle.persist(&self.ring);
-        let board = self.board(volatile);
+        let board = self.board(context.volatile);
         let fingerprint = |index: usize| G::fingerprint(board, row.place(middle + index));
         G::derive(right.leaf.board(right.volatile), handle, right.leaf.row(half), fingerprint);
         for index in middle..ring.count {
@@ -504,7 +464,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         // Before the next change: recovery vacates here only what it finds in the right leaf, and a removal there would
         // hide a pair from it.
         handle.fence();
-        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
+        Split::new(own, Some((K::shortest_separator(&last, &first), right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -532,18 +492,23 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         }
         Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
+}
+
+impl<const SLOTS: usize, G: Guide> Linked for Circ<SLOTS, G> {
+    fn next(&self) -> u32 {
+        self.ring().next
+    }
 
     fn repair_link<M: Medium, K: Keys>(
         &self,
-        volatile: &G::Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, G::Volatile, M, K>,
         right: Option<&Self>,
     ) {
+        let (context, handle) = context.parts();
         if let Some(right) = right {
             self.truncate::<M, K>(handle, right);
         }
-        let board = self.board(volatile);
+        let board = self.board(context.volatile);
         let mut run = self.run::<K>();
         // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
@@ -562,14 +527,35 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         G::derive(board, handle, row, |index| fingerprint_of(context, row, index));
     }
 
-    fn relink<M: Medium, K: Keys>(
-        &self,
-        _: &G::Volatile,
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
-        handle.write(&self.ring, Ring { next, ..self.ring() }.bits());
-        handle.flush(&self.ring);
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, G::Volatile, M, K>, next: u32) {
+        context.handle.write(&self.ring, Ring { next, ..self.ring() }.bits());
+        context.handle.flush(&self.ring);
     }
 }
+
+impl<const SLOTS: usize, G: Guide> Prefetch for Circ<SLOTS, G> {
+    fn prefetch_block(&self) {
+        if SLOTS <= FEW_SLOTS {
+            return holm_search::prefetch_lines(self);
+        }
+        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
+        holm_search::prefetch(self);
+        holm_search::prefetch_lines(&self.inlaid);
+    }
+
+    fn prefetch_pairs<K: Keys>(&self, _: ReadContext<'_, G::Volatile, K>, _: K::SearchKey<'_>) {
+        self.prefetch_block();
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(
+        &self,
+        context: ReadContext<'_, G::Volatile, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let row = self.row(self.ring());
+        G::candidate(self.board(context.volatile), row, context, search_key).map(|index| row.slot(index).payload)
+    }
+}
+
+impl<const SLOTS: usize, G: Guide> Merge for Circ<SLOTS, G> {}

@@ -26,7 +26,7 @@
 //! is the only pair, see `close`.
 //!
 //! Readers use none of this. Their count of slots is volatile and lies beside the block, and they validate the leaf's
-//! latch, so they do not need the paper's switch counter. Only [`Leaf::repair_link`] reads marks: it knows what slots
+//! latch, so they do not need the paper's switch counter. Only [`Linked::repair_link`] reads marks: it knows what slots
 //! stand for, and `recover` does not. Assumption about the medium: what persists of a line is a prefix of the stores to
 //! it.
 
@@ -37,8 +37,8 @@ use crate::row::{LINE_SLOTS, Row};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    damaged,
+    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation,
+    Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -163,11 +163,13 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     /// FAST: shifts the slots from `at` on to the right, and puts a pair there.
     fn open<M: Medium, K: Keys>(
         &self,
-        board: Board<'_, G>,
-        handle: &mut WriteHandle<'_, M>,
-        (count, at): (usize, usize),
-        (slot, fingerprint): (Slot, u8),
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        at: usize,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
     ) {
+        let (context, handle) = context.parts();
+        let (board, count) = (self.board(context.volatile), Self::count(context.volatile));
         let row = self.row(count);
         // Before slot `count` holds a pair: otherwise, after a crash, old pairs of a split would follow it as live
         // ones.
@@ -187,7 +189,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
             }
         }
         self.invalidate::<M, K>(handle, at);
-        let (unique, other) = unique_and_other::<K>(slot);
+        let (unique, other) = unique_and_other::<K>(Slot { head: K::head(search_key, 0), payload });
         handle.write(self.other_word::<K>(at), other);
         // The commit word: the slot differs from its left neighbour and counts. In slot 0, the bit commits.
         handle.write(self.unique_word::<K>(at), unique);
@@ -196,7 +198,7 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
         }
         // Before the insert is acknowledged: otherwise a crash loses it.
         handle.persist(&self.pairs[at]);
-        G::placed(board, handle, row, at, fingerprint);
+        G::placed(board, handle, row, at, K::fingerprint(search_key));
     }
 
     /// FAST: shifts the slots behind `at`, which is in transit, to the left; `end` is the number of slots including it.
@@ -204,8 +206,9 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     /// The last slot gets the mark zero, and the slot behind it already has that mark. So whenever a leaf shrinks to
     /// one pair, the marks of slots 1 and 2 are zero. `format` establishes this, a split leaves more than two pairs,
     /// and inserts preserve it.
-    fn close<M: Medium, K: Keys>(&self, board: Board<'_, G>, handle: &mut WriteHandle<'_, M>, at: usize, end: usize) {
-        let row = self.row(end);
+    fn close<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, at: usize, end: usize) {
+        let (context, handle) = context.parts();
+        let (board, row) = (self.board(context.volatile), self.row(end));
         for to in at..end {
             if to + 1 < end {
                 // The mark last: until then the slot is in transit, and afterwards the next one is.
@@ -255,10 +258,10 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
     /// FAIR: moves the upper half of a full leaf's pairs to a fresh one.
     fn halve<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile<G>,
-        handle: &mut WriteHandle<'_, M>,
-        right: Fresh<'_, Self>,
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        right: LeafRef<'_, Self>,
     ) {
+        let (ReadContext { volatile, .. }, handle) = context.parts();
         let count = Self::count(volatile);
         let middle = count / 2;
         let moved = (middle..count).map(|slot| self.slot(slot)).chain(std::iter::repeat(Slot::default()));
@@ -287,7 +290,8 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
 
     /// FAIR, if a crash came between link and truncation: the right leaf is then exactly this leaf's pairs from some
     /// slot on. Any other overlap is damage, and the rebuild reports it.
-    fn truncate<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, context: ReadContext<'_, K>, right: &Self) {
+    fn truncate<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, right: &Self) {
+        let (context, handle) = context.parts();
         let counting = |leaf: &Self| {
             let survey = leaf.survey::<K>();
             (0..survey.end).filter(move |slot| survey.counts(*slot))
@@ -306,58 +310,23 @@ impl<const SLOTS: usize, G: Guide> FastFair<SLOTS, G> {
 }
 
 impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "FAST and FAIR: Hwang et al., FAST 2018",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "FAST and FAIR: Hwang et al., FAST 2018";
     const CAPACITY: usize = Self::MOST;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = Volatile<G>;
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(
-        &self,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        let found = G::seek(self.board(volatile), self.row(Self::count(volatile)), context, search_key);
+    fn get<K: Keys>(&self, context: ReadContext<'_, Volatile<G>, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        let row = self.row(Self::count(context.volatile));
+        let found = G::seek(self.board(context.volatile), row, context, search_key);
         found.map(|slot| self.pairs[slot].payload.read())
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        let found = G::candidate(self.board(volatile), self.row(Self::count(volatile)), context, search_key);
-        found.map(|slot| self.pairs[slot].payload.read())
-    }
-
-    fn prefetch_block(&self) {
-        if SLOTS <= FEW_SLOTS {
-            return holm_search::prefetch_lines(self);
-        }
-        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
-        holm_search::prefetch(self);
-        holm_search::prefetch_lines(&self.inlaid);
-    }
-
-    fn prefetch_pairs<K: Keys>(&self, _: &Volatile<G>, _: ReadContext<'_, K>, _: K::SearchKey<'_>) {
-        self.prefetch_block();
     }
 
     fn block_pairs(&self, volatile: &Volatile<G>, out: &mut Pairs) {
         (0..Self::count(volatile)).for_each(|slot| out.push(self.slot(slot)));
-    }
-
-    fn next(&self) -> u32 {
-        self.link.read() as u32
     }
 
     fn format<M: Medium>(&self, volatile: &Volatile<G>, handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -376,14 +345,13 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let volatile = context.read.volatile;
         let count = Self::count(volatile);
-        let found = G::find(self.board(volatile), self.row(count), context, search_key);
+        let found = G::find(self.board(volatile), self.row(count), context.read, search_key);
         if found.is_err() && count == Self::MOST {
             return Err(Full);
         }
@@ -392,14 +360,13 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
                 self.row(count).check_unique::<K>(at, payload);
                 let old = self.pairs[at].payload.read();
                 // The commit word.
-                handle.write(&self.pairs[at].payload, payload);
-                handle.persist(&self.pairs[at]);
+                context.handle.write(&self.pairs[at].payload, payload);
+                context.handle.persist(&self.pairs[at]);
                 Ok(Some(Replaced { payload: old, same_epoch: false }))
             }
             Err(at) => {
                 self.row(count).check_unique::<K>(count, payload);
-                let slot = Slot { head: K::head(search_key, 0), payload };
-                self.open::<M, K>(self.board(volatile), handle, (count, at), (slot, K::fingerprint(search_key)));
+                self.open(context, at, search_key, payload);
                 volatile.count.store(count as u32 + 1, Relaxed);
                 Ok(None)
             }
@@ -408,43 +375,36 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let volatile = context.read.volatile;
         let count = Self::count(volatile);
-        let at = G::seek(self.board(volatile), self.row(count), context, search_key)?;
+        let at = G::seek(self.board(volatile), self.row(count), context.read, search_key)?;
         let old = self.pairs[at].payload.read();
         // The commit word.
-        self.invalidate::<M, K>(handle, at);
-        self.close::<M, K>(self.board(volatile), handle, at, count);
+        self.invalidate::<M, K>(context.handle, at);
+        self.close(context, at, count);
         volatile.count.store(count as u32 - 1, Relaxed);
         Some(Replaced { payload: old, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
+        SplitRequest { own, fresh: [right, _], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let count = Self::count(volatile);
+        let count = Self::count(context.read.volatile);
         let middle = count / 2;
-        let key = |slot: usize| context.keys.key(self.slot(slot));
+        let key = |slot: usize| context.read.keys.key(self.slot(slot));
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let ends = (count == Self::MOST).then(|| key(middle - 1).zip(key(middle))).flatten();
         let Some((last, first)) = ends else {
-            return Split { left: own, right: None };
+            return Split::new(own, None);
         };
-        let [right, _] = fresh;
-        let number = right.number;
-        self.halve::<M, K>(volatile, handle, right);
-        Split { left: own, right: Some((K::shortest_separator(&last, &first), number)) }
+        self.halve(context, right);
+        Split::new(own, Some((K::shortest_separator(&last, &first), right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -472,40 +432,67 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         Ok(BlockState::Live { keyspace: home as u32, first: home & FIRST != 0 })
     }
 
+    fn rebuild_volatile<K: Keys>(&self, context: ReadContext<'_, Volatile<G>, K>) {
+        context.volatile.count.store(self.survey::<K>().count() as u32, Relaxed);
+    }
+}
+
+impl<const SLOTS: usize, G: Guide> Linked for FastFair<SLOTS, G> {
+    fn next(&self) -> u32 {
+        self.link.read() as u32
+    }
+
     fn repair_link<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile<G>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile<G>, M, K>,
         right: Option<&Self>,
     ) {
         if let Some(right) = right {
-            self.truncate(handle, context, right);
+            self.truncate(context, right);
         }
         // At most one slot is in transit after a crash, but the loop ends on any bits: each turn removes one slot.
         for _ in 0..SLOTS {
             let survey = self.survey::<K>();
             let Some(at) = survey.transit() else { break };
             // As a removal does: if a crash interrupts this, it leaves what an interrupted removal leaves.
-            self.close::<M, K>(self.board(volatile), handle, at, survey.end);
+            self.close(context, at, survey.end);
         }
         // Here, and not where the count is derived: signs in the block need a write handle.
+        let (context, handle) = context.parts();
         let row = self.row(self.survey::<K>().count());
-        G::derive(self.board(volatile), handle, row, |index| fingerprint_of(context, row, index));
+        G::derive(self.board(context.volatile), handle, row, |index| fingerprint_of(context, row, index));
     }
 
-    fn relink<M: Medium, K: Keys>(
-        &self,
-        _: &Volatile<G>,
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
-        handle.write(&self.link, next.into());
-        handle.flush(&self.link);
-    }
-
-    fn rebuild_volatile<K: Keys>(&self, volatile: &Volatile<G>, _: ReadContext<'_, K>) {
-        volatile.count.store(self.survey::<K>().count() as u32, Relaxed);
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<G>, M, K>, next: u32) {
+        context.handle.write(&self.link, next.into());
+        context.handle.flush(&self.link);
     }
 }
+
+impl<const SLOTS: usize, G: Guide> Prefetch for FastFair<SLOTS, G> {
+    fn prefetch_block(&self) {
+        if SLOTS <= FEW_SLOTS {
+            return holm_search::prefetch_lines(self);
+        }
+        // A search stops early, or goes to one line directly: most prefetched lines of a long block would be wasted.
+        holm_search::prefetch(self);
+        holm_search::prefetch_lines(&self.inlaid);
+    }
+
+    fn prefetch_pairs<K: Keys>(&self, _: ReadContext<'_, Volatile<G>, K>, _: K::SearchKey<'_>) {
+        self.prefetch_block();
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(
+        &self,
+        context: ReadContext<'_, Volatile<G>, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let row = self.row(Self::count(context.volatile));
+        let found = G::candidate(self.board(context.volatile), row, context, search_key);
+        found.map(|slot| self.pairs[slot].payload.read())
+    }
+}
+
+impl<const SLOTS: usize, G: Guide> Merge for FastFair<SLOTS, G> {}

@@ -18,7 +18,8 @@ use crate::roster::Roster;
 use holm_medium::{Medium, Result, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, Merge, OneBlock, Pairs, PerOperation, Prefetch, ReadContext,
+    RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
@@ -40,7 +41,7 @@ impl FpTree {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
         self.fingerprinted.find(self.bits(), context, search_key)
     }
 
@@ -60,43 +61,20 @@ impl FpTree {
 }
 
 impl Leaf for FpTree {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "FPTree: Oukid et al., SIGMOD 2016",
-        per_epoch: false,
-        needs_line_order: false,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "FPTree: Oukid et al., SIGMOD 2016";
     const CAPACITY: usize = SLOTS;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|(_, payload)| payload)
-    }
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
     }
 
     fn block_pairs(&self, _: &(), out: &mut Pairs) {
         self.fingerprinted.block_pairs(self.bits(), out);
-    }
-
-    fn next(&self) -> u32 {
-        self.roster.next()
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -108,12 +86,11 @@ impl Leaf for FpTree {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let found = self.find(context, search_key);
         let bits = self.bits();
         let at = slots(!bits & ALL).next().ok_or(Full)?;
@@ -131,11 +108,10 @@ impl Leaf for FpTree {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let (at, payload) = self.find(context, search_key)?;
         // The commit word.
         self.roster.commit(handle, self.bits() & !(1 << at));
@@ -144,23 +120,19 @@ impl Leaf for FpTree {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [right, log], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let (context, handle) = context.parts();
         let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(self.bits()), SLOTS) else {
-            return Split { left: own, right: None };
+            return Split::new(own, None);
         };
-        let [right, log] = fresh;
         log.leaf.roster.log(handle, own);
         log.leaf.roster.link(handle, right.number);
         handle.persist(&log.leaf.roster);
         self.divide(handle, right.leaf, right.number, upper.iter().fold(0, |bits, (_, at)| bits | 1 << at));
         log.leaf.roster.end(handle);
-        Split { left: own, right: Some((separator, right.number)) }
+        Split::new(own, Some((separator, right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -186,14 +158,29 @@ impl Leaf for FpTree {
         self.roster.end(handle);
         Ok(BlockState::Free)
     }
+}
 
-    fn relink<M: Medium, K: Keys>(
-        &self,
-        _: &Self::Volatile,
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
+impl Prefetch for FpTree {
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) {
+        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
+    }
+}
+
+impl Merge for FpTree {}
+
+impl Linked for FpTree {
+    fn next(&self) -> u32 {
+        self.roster.next()
+    }
+
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
+        let (_, handle) = context.parts();
         self.roster.link(handle, next);
         handle.flush(&self.roster);
     }

@@ -19,8 +19,9 @@ use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    SplitRequest, damaged,
+    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
+    damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
@@ -93,7 +94,7 @@ impl HolmStrict {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
         self.fingerprinted.find(self.bits(), context, search_key)
     }
 
@@ -134,36 +135,6 @@ impl HolmStrict {
         Ok(())
     }
 
-    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
-    fn part<M: Medium, K: Keys>(
-        &self,
-        own: u32,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        right: &Fresh<'_, Self>,
-        pending: Option<(K::SearchKey<'_>, u64)>,
-    ) -> (Split<K::Separator>, bool) {
-        let state = self.state();
-        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(state.bits()), SLOTS) else {
-            return (Split { left: own, right: None }, false);
-        };
-        let rides = |(search_key, _): &(K::SearchKey<'_>, u64)| {
-            K::to_separator(*search_key) >= separator && self.find(context, *search_key).is_none()
-        };
-        let rider = pending.filter(rides).map(|(search_key, payload)| {
-            let slot = Slot { head: K::head(search_key, 0), payload };
-            (slot, K::fingerprint(search_key))
-        });
-        let coming = upper.iter().map(|(slot, at)| (*slot, self.fingerprinted.fingerprint(*at))).chain(rider);
-        right.leaf.begin(handle, self, coming);
-        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
-        handle.fence();
-        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
-        // The commit word: the fresh leaf is next, and its pairs no longer count here.
-        self.commit(handle, state.with(state.bits() & !moved).leading(right.number));
-        (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
-    }
-
     /// Makes an unreachable block a leaf like another one, with the same next leaf. The slot in the header's line stays
     /// free. Flushed, and not fenced.
     fn begin<M: Medium>(
@@ -197,47 +168,21 @@ impl HolmStrict {
 }
 
 impl Leaf for HolmStrict {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "none: our own, over FPTree and LB+-Tree",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "none: our own, over FPTree and LB+-Tree";
     const CAPACITY: usize = SLOTS;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|(_, payload)| payload)
-    }
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
     }
 
     fn block_pairs(&self, _: &(), out: &mut Pairs) {
         self.fingerprinted.block_pairs(self.bits(), out);
-    }
-
-    fn sparse<K: Keys>(&self, _: &(), _: ReadContext<'_, K>) -> bool {
-        self.bits().count_ones() < SPARSE
-    }
-
-    fn next(&self) -> u32 {
-        self.state.read() as u32
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -249,12 +194,11 @@ impl Leaf for HolmStrict {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let Some((at, old)) = self.find(context, search_key) else {
             self.insert_pair(handle, Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key))?;
             return Ok(None);
@@ -269,11 +213,10 @@ impl Leaf for HolmStrict {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let (at, payload) = self.find(context, search_key)?;
         let state = self.state();
         // The commit word.
@@ -281,57 +224,32 @@ impl Leaf for HolmStrict {
         Some(Replaced { payload, same_epoch: false })
     }
 
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.part(own, context, handle, &fresh[0], None).0
-    }
-
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        payload: u64,
-    ) -> (Split<K::Separator>, bool) {
-        self.part(request.own, context, handle, &request.fresh[0], Some((search_key, payload)))
-    }
-
-    fn absorb<M: Medium, K: Keys>(
-        &self,
-        _: &(),
-        (right, _): (&Self, &()),
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-    ) -> bool {
+        let (context, handle) = context.parts();
         let state = self.state();
-        let [own, theirs] = [self, right].map(|leaf| leaf.bits().count_ones());
-        if own.min(theirs) > 0 && own + theirs > MERGE_UP_TO {
-            return false;
-        }
-        let mut taken = 0;
-        for (to, from) in slots(!state.bits() & ALL).zip(slots(right.bits())) {
-            self.fingerprinted.pair(to).write(handle, right.fingerprinted.slot(from));
-            self.fingerprinted.set_fingerprint(handle, to, right.fingerprinted.fingerprint(from));
-            taken |= 1 << to;
-        }
-        if taken & !(1 << FRONT) != 0 {
-            self.flush(handle, taken);
-            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
-            handle.fence();
-        }
-        // The commit word: the chain passes over the right leaf, and its pairs count here. Durable before its block is
-        // reused: otherwise a crash leaves the reused block in the chain.
-        self.commit(handle, state.with(state.bits() | taken).leading(right.next()));
-        true
+        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(state.bits()), SLOTS) else {
+            return Split::new(own, None);
+        };
+        let rides = |pair: &PendingPair<'_, K>| {
+            K::to_separator(pair.search_key) >= separator && self.find(context, pair.search_key).is_none()
+        };
+        let rider = pending.filter(rides).map(|PendingPair { search_key, payload }| {
+            let slot = Slot { head: K::head(search_key, 0), payload };
+            (slot, K::fingerprint(search_key))
+        });
+        let coming = upper.iter().map(|(slot, at)| (*slot, self.fingerprinted.fingerprint(*at))).chain(rider);
+        right.leaf.begin(handle, self, coming);
+        // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
+        handle.fence();
+        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
+        // The commit word: the fresh leaf is next, and its pairs no longer count here.
+        self.commit(handle, state.with(state.bits() & !moved).leading(right.number));
+        Split { left: own, right: Some((separator, right.number)), put: rider.is_some() }
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -359,8 +277,61 @@ impl Leaf for HolmStrict {
         }
         Ok(BlockState::Live { keyspace: keyspace as u32, first: state & FIRST != 0 })
     }
+}
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
+impl Prefetch for HolmStrict {
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) {
+        self.fingerprinted.prefetch_pairs(self.bits(), context, search_key);
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.fingerprinted.candidate_payload(self.bits(), context, search_key)
+    }
+}
+
+impl Merge for HolmStrict {
+    fn sparse<K: Keys>(&self, _: ReadContext<'_, (), K>) -> bool {
+        self.bits().count_ones() < SPARSE
+    }
+
+    fn merge<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        MergeRequest { right: LeafRef { leaf: right, .. }, .. }: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let (_, handle) = context.parts();
+        let state = self.state();
+        let [own, theirs] = [self, right].map(|leaf| leaf.bits().count_ones());
+        if own.min(theirs) > 0 && own + theirs > MERGE_UP_TO {
+            return Merged::Apart;
+        }
+        let mut taken = 0;
+        for (to, from) in slots(!state.bits() & ALL).zip(slots(right.bits())) {
+            self.fingerprinted.pair(to).write(handle, right.fingerprinted.slot(from));
+            self.fingerprinted.set_fingerprint(handle, to, right.fingerprinted.fingerprint(from));
+            taken |= 1 << to;
+        }
+        if taken & !(1 << FRONT) != 0 {
+            self.flush(handle, taken);
+            // Before the bitmap: otherwise a crash keeps the bits and loses the pairs that they admit.
+            handle.fence();
+        }
+        // The commit word: the chain passes over the right leaf, and its pairs count here. Durable before its block is
+        // reused: otherwise a crash leaves the reused block in the chain.
+        self.commit(handle, state.with(state.bits() | taken).leading(right.next()));
+        Merged::Left
+    }
+}
+
+impl Linked for HolmStrict {
+    fn next(&self) -> u32 {
+        self.state.read() as u32
+    }
+
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
+        let (_, handle) = context.parts();
         handle.write(&self.state, self.state().leading(next).0);
         handle.flush(&self.state);
     }

@@ -24,8 +24,8 @@ use crate::lineage::Lineage;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    damaged,
+    BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
 use holm_tree::pairs::reheaded;
@@ -85,7 +85,7 @@ impl Isle {
 
     /// The paper's search: reads a line, and continues in the next one at the first key that is too great.
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(Place, Slot)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(Place, Slot)> {
         let skip = self.skip();
         let head = K::head(search_key, skip);
         for (line, count) in self.counts().into_iter().enumerate() {
@@ -121,7 +121,7 @@ impl Isle {
 
     /// All pairs in order: repeatedly takes the least of the lines' first pairs. The paper does the same from the other
     /// end.
-    fn sorted<K: Keys>(&self, context: ReadContext<'_, K>) -> Vec<Slot> {
+    fn sorted<K: Keys>(&self, context: ReadContext<'_, (), K>) -> Vec<Slot> {
         let counts = self.counts();
         let mut taken = [0; LINES];
         let mut pairs = Vec::with_capacity(CAPACITY);
@@ -162,19 +162,16 @@ impl Isle {
 }
 
 impl Leaf for Isle {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "Isle-Tree: Wang and Chattopadhyay, DATE 2020",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: false,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "Isle-Tree: Wang and Chattopadhyay, DATE 2020";
     const CAPACITY: usize = CAPACITY;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = ByBlock;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|(_, slot)| slot.payload)
     }
 
@@ -182,10 +179,6 @@ impl Leaf for Isle {
         for (line, count) in self.counts().into_iter().enumerate() {
             self.lines[line][..count].iter().for_each(|pair| out.push(pair.slot()));
         }
-    }
-
-    fn sparse<K: Keys>(&self, _: &Self::Volatile, _: ReadContext<'_, K>) -> bool {
-        self.filled() < CAPACITY / 2
     }
 
     fn skip(&self) -> usize {
@@ -202,12 +195,11 @@ impl Leaf for Isle {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         assert!(K::UNIQUE == Role::Head || payload != 0, "a payload of zero leads to no record");
         if let Some(((line, at), old)) = self.find(context, search_key) {
             let word = &self.lines[line][at].payload;
@@ -238,11 +230,10 @@ impl Leaf for Isle {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let ((line, at), old) = self.find(context, search_key)?;
         let (pairs, count) = (&self.lines[line], self.counts()[line]);
         let alone = count == 1;
@@ -267,25 +258,22 @@ impl Leaf for Isle {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh, range, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let (context, handle) = context.parts();
         let pairs = self.sorted(context);
         let middle = CAPACITY / 2;
         let key = |slot: usize| context.keys.key(pairs[slot]);
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let ends = (pairs.len() == CAPACITY).then(|| key(middle - 1).zip(key(middle))).flatten();
-        let Some((last, first)) = ends else { return Split { left: own, right: None } };
+        let Some((last, first)) = ends else { return Split::new(own, None) };
         let separator = K::shortest_separator(&last, &first);
         let home = self.lineage.home();
-        let ranges = [(range.0, Some(&separator)), (&separator, range.1)];
-        for ((fresh, half), (low, high)) in fresh.iter().zip(pairs.chunks(middle)).zip(ranges) {
-            let home = Home { skip: K::common(low, high) as u8, ..home };
+        let ranges = [KeyRange { high: Some(&separator), ..range }, KeyRange { low: &separator, ..range }];
+        for ((fresh, half), range) in fresh.iter().zip(pairs.chunks(middle)).zip(ranges) {
+            let home = Home { skip: K::common(range.low, range.high) as u8, ..home };
             fresh.leaf.lineage.begin(handle, home, Some((own, &self.lineage)));
             fresh.leaf.fill(handle, &reheaded(context.keys, half, self.skip(), home.skip.into()));
             handle.flush(fresh.leaf);
@@ -294,40 +282,7 @@ impl Leaf for Isle {
         handle.fence();
         self.lineage.end(handle);
         let [left, right] = fresh;
-        Split { left: left.number, right: Some((separator, right.number)) }
-    }
-
-    fn merge<M: Medium, K: Keys>(
-        &self,
-        own: [(u32, &Self::Volatile); 2],
-        right: &Self,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: Fresh<'_, Self>,
-        range: (&K::Separator, Option<&K::Separator>),
-    ) -> bool {
-        if self.filled() + right.filled() > MERGE_UP_TO {
-            return false;
-        }
-        let home = Home { skip: K::common(range.0, range.1) as u8, ..self.lineage.home() };
-        let of = |leaf: &Self| reheaded(context.keys, &leaf.sorted(context), leaf.skip(), home.skip.into());
-        let pairs = [of(self), of(right)].concat();
-        // An empty leaf is free after any crash, so it needs no commit. For the same reason it cannot commit for
-        // another leaf.
-        let empty = self.filled() == 0;
-        let (origin, commits) = if empty { (own[1].0, right) } else { (own[0].0, self) };
-        fresh.leaf.lineage.begin(handle, home, Some((origin, &commits.lineage)));
-        fresh.leaf.fill(handle, &pairs);
-        handle.flush(fresh.leaf);
-        if !empty {
-            right.lineage.tie(handle, own[0].0, &self.lineage);
-            handle.flush(&right.lineage);
-        }
-        // Before the committing leaf ends: otherwise a crash leaves the right leaf beside the one that replaces it, or
-        // neither.
-        handle.fence();
-        commits.lineage.end(handle);
-        true
+        Split::new(left.number, Some((separator, right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -351,15 +306,16 @@ impl Leaf for Isle {
         }
         Ok(block_state)
     }
+}
 
+impl Scrubbed for Isle {
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         own: u32,
-        _: &(),
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         placed: bool,
     ) -> Result<bool> {
+        let handle = &mut *context.handle;
         let mut counters = self.counters.read();
         if counters == 0 && !placed {
             // Its lines may contain anything.
@@ -391,5 +347,43 @@ impl Leaf for Isle {
         }
         // A leaf that only now became empty still is a leaf; the next recovery releases it.
         Ok(true)
+    }
+}
+
+impl Prefetch for Isle {}
+
+impl Merge for Isle {
+    fn sparse<K: Keys>(&self, _: ReadContext<'_, (), K>) -> bool {
+        self.filled() < CAPACITY / 2
+    }
+
+    fn merge<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        MergeRequest { own, right, fresh, range, .. }: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let (context, handle) = context.parts();
+        let Some(fresh) = fresh.filter(|_| self.filled() + right.leaf.filled() <= MERGE_UP_TO) else {
+            return Merged::Apart;
+        };
+        let home = Home { skip: K::common(range.low, range.high) as u8, ..self.lineage.home() };
+        let of = |leaf: &Self| reheaded(context.keys, &leaf.sorted(context), leaf.skip(), home.skip.into());
+        let pairs = [of(self), of(right.leaf)].concat();
+        // An empty leaf is free after any crash, so it needs no commit. For the same reason it cannot commit for
+        // another leaf.
+        let empty = self.filled() == 0;
+        let (origin, commits) = if empty { (right.number, right.leaf) } else { (own, self) };
+        fresh.leaf.lineage.begin(handle, home, Some((origin, &commits.lineage)));
+        fresh.leaf.fill(handle, &pairs);
+        handle.flush(fresh.leaf);
+        if !empty {
+            right.leaf.lineage.tie(handle, own, &self.lineage);
+            handle.flush(&right.leaf.lineage);
+        }
+        // Before the committing leaf ends: otherwise a crash leaves the right leaf beside the one that replaces it, or
+        // neither.
+        handle.fence();
+        commits.lineage.end(handle);
+        Merged::Fresh
     }
 }

@@ -18,8 +18,8 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, atomics, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    SplitRequest, damaged,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PendingPair, PerOperation,
+    Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::slots;
 use holm_tree::pairs::upper_half;
@@ -120,7 +120,7 @@ impl LbTree {
     #[inline]
     fn candidates<K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, (), K>,
         search_key: K::SearchKey<'_>,
     ) -> impl Iterator<Item = usize> {
         let front: &[_; 4] = atomics(&self.words[..4]).try_into().expect("four words");
@@ -129,7 +129,7 @@ impl LbTree {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, u64)> {
         let pairs = self.candidates(context, search_key).map(|at| (at, self.slot(at)));
         pairs.into_iter().find(|(_, slot)| context.keys.is(*slot, search_key)).map(|(at, slot)| (at, slot.payload))
     }
@@ -166,40 +166,6 @@ impl LbTree {
         self.links[self.header().side()].read() & !NUMBER | u64::from(number)
     }
 
-    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
-    fn part<M: Medium, K: Keys>(
-        &self,
-        own: u32,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        right: &Fresh<'_, Self>,
-        pending: Option<(K::SearchKey<'_>, u64)>,
-    ) -> (Split<K::Separator>, bool) {
-        let header = self.header();
-        let pairs = slots(header.bits()).map(|at| (self.slot(at), at));
-        let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
-            return (Split { left: own, right: None }, false);
-        };
-        let rides = |(search_key, _): &(K::SearchKey<'_>, u64)| {
-            K::to_separator(*search_key) >= separator && self.find(context, *search_key).is_none()
-        };
-        let rider = pending.filter(rides).map(|(search_key, payload)| {
-            let slot = Slot { head: K::head(search_key, 0), payload };
-            (slot, K::fingerprint(search_key))
-        });
-        let coming = upper.iter().map(|(slot, at)| (*slot, header.fingerprint(*at))).chain(rider);
-        right.leaf.begin(handle, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
-        handle.write(&self.links[1 - header.side()], self.link(right.number));
-        handle.flush(&self.links);
-        // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to lost pairs.
-        handle.fence();
-        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
-        let Header([word, fingerprints]) = header.without(moved);
-        // The commit word: the other link is in force, and the moved pairs no longer count here.
-        self.commit(handle, Header([word ^ OTHER, fingerprints]));
-        (Split { left: own, right: Some((separator, right.number)) }, rider.is_some())
-    }
-
     /// Fills an unreachable block: the last slots first, so that the header's line stays free. Flushed, and not fenced.
     fn begin<M: Medium>(
         &self,
@@ -223,45 +189,21 @@ impl LbTree {
 }
 
 impl Leaf for LbTree {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "LB+-Tree: Liu, Chen, Wang, VLDB 2020",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "LB+-Tree: Liu, Chen, Wang, VLDB 2020";
     const CAPACITY: usize = SLOTS;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|(_, payload)| payload)
-    }
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        if let Some(at) = self.candidates(context, search_key).next() {
-            holm_search::prefetch(&self.words[2 + 2 * at]);
-        }
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.candidates(context, search_key).next().map(|at| self.slot(at).payload)
     }
 
     fn block_pairs(&self, _: &(), out: &mut Pairs) {
         slots(self.header().bits()).for_each(|at| out.push(self.slot(at)));
-    }
-
-    fn next(&self) -> u32 {
-        self.links[self.header().side()].read() as u32
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -282,12 +224,11 @@ impl Leaf for LbTree {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let Some((at, old)) = self.find(context, search_key) else {
             self.insert_pair(handle, Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key))?;
             return Ok(None);
@@ -301,39 +242,46 @@ impl Leaf for LbTree {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let (at, payload) = self.find(context, search_key)?;
         // The commit word.
         self.commit(handle, self.header().without(1 << at));
         Some(Replaced { payload, same_epoch: false })
     }
 
+    /// Moves the upper half of a full leaf to a fresh one, with the pending pair if it belongs there.
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [right, _], pending, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.part(own, context, handle, &fresh[0], None).0
-    }
-
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        payload: u64,
-    ) -> (Split<K::Separator>, bool) {
-        self.part(request.own, context, handle, &request.fresh[0], Some((search_key, payload)))
+        let (context, handle) = context.parts();
+        let header = self.header();
+        let pairs = slots(header.bits()).map(|at| (self.slot(at), at));
+        let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
+            return Split::new(own, None);
+        };
+        let rides = |pair: &PendingPair<'_, K>| {
+            K::to_separator(pair.search_key) >= separator && self.find(context, pair.search_key).is_none()
+        };
+        let rider = pending.filter(rides).map(|PendingPair { search_key, payload }| {
+            let slot = Slot { head: K::head(search_key, 0), payload };
+            (slot, K::fingerprint(search_key))
+        });
+        let coming = upper.iter().map(|(slot, at)| (*slot, header.fingerprint(*at))).chain(rider);
+        right.leaf.begin(handle, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
+        handle.write(&self.links[1 - header.side()], self.link(right.number));
+        handle.flush(&self.links);
+        // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to lost pairs.
+        handle.fence();
+        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
+        let Header([word, fingerprints]) = header.without(moved);
+        // The commit word: the other link is in force, and the moved pairs no longer count here.
+        self.commit(handle, Header([word ^ OTHER, fingerprints]));
+        Split { left: own, right: Some((separator, right.number)), put: rider.is_some() }
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -361,8 +309,31 @@ impl Leaf for LbTree {
         }
         Ok(BlockState::Live { keyspace: (link >> 32) as u32 & 0xff_ffff, first: link & FIRST != 0 })
     }
+}
 
-    fn relink<M: Medium, K: Keys>(&self, _: &(), _: ReadContext<'_, K>, handle: &mut WriteHandle<'_, M>, next: u32) {
+impl Prefetch for LbTree {
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) {
+        if let Some(at) = self.candidates(context, search_key).next() {
+            holm_search::prefetch(&self.words[2 + 2 * at]);
+        }
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.candidates(context, search_key).next().map(|at| self.slot(at).payload)
+    }
+}
+
+impl Merge for LbTree {}
+
+impl Linked for LbTree {
+    fn next(&self) -> u32 {
+        self.links[self.header().side()].read() as u32
+    }
+
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
+        let (_, handle) = context.parts();
         let link = &self.links[self.header().side()];
         handle.write(link, self.link(next));
         handle.flush(link);

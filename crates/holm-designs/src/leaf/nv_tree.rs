@@ -15,8 +15,8 @@ use crate::lineage::Lineage;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    damaged,
+    BlockState, ByBlock, Full, Home, Leaf, LeafRef, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation, Prefetch,
+    ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::Pair;
 use holm_tree::pairs::{arrange, reheaded};
@@ -77,7 +77,7 @@ impl NvTree {
     }
 
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<(usize, Slot)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(usize, Slot)> {
         let head = K::head(search_key, self.skip());
         self.standing().find(|(_, slot)| slot.head == head && context.keys.is(*slot, search_key))
     }
@@ -120,19 +120,15 @@ impl NvTree {
 }
 
 impl Leaf for NvTree {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "NV-Tree: Yang et al., FAST 2015",
-        per_epoch: false,
-        needs_line_order: false,
-        needs_whole_keys: false,
-        linked: false,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "NV-Tree: Yang et al., FAST 2015";
     const CAPACITY: usize = RECORDS;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = ByBlock;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         self.find(context, search_key).map(|(_, slot)| slot.payload)
     }
 
@@ -155,12 +151,11 @@ impl Leaf for NvTree {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let found = self.find(context, search_key);
         let needs = 1 + usize::from(found.is_some());
         if self.log().count + needs > RECORDS {
@@ -177,11 +172,10 @@ impl Leaf for NvTree {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let (at, old) = self.find(context, search_key)?;
         assert!(!self.crowded(), "room for one record more has been made");
         self.append(handle, Some(at), None);
@@ -191,14 +185,11 @@ impl Leaf for NvTree {
     /// Replaces the leaf: by one compact leaf if half of one is enough, otherwise by two.
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [left, right], range, .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let as_it_is = Split { left: own, right: None };
+        let (context, handle) = context.parts();
+        let as_it_is = Split::new(own, None);
         if self.log().count + 2 <= RECORDS {
             // There is room by now, also for an update.
             return as_it_is;
@@ -206,14 +197,13 @@ impl Leaf for NvTree {
         let mut pairs: Vec<_> = self.standing().map(|(_, slot)| slot).collect();
         arrange(&mut pairs, |a, b| context.keys.order(*a, *b));
         let (home, middle) = (self.lineage.home(), pairs.len() / 2);
-        let replace = |handle: &mut WriteHandle<'_, M>, fresh: &Fresh<'_, Self>, pairs: &[Slot], home: Home| {
+        let replace = |handle: &mut WriteHandle<'_, M>, fresh: LeafRef<'_, Self>, pairs: &[Slot], home: Home| {
             fresh.leaf.lineage.begin(handle, home, Some((own, &self.lineage)));
             fresh.leaf.fill(handle, &reheaded(context.keys, pairs, self.skip(), home.skip.into()));
             handle.flush(&fresh.leaf.lineage);
             fresh.leaf.flush_records(handle, 2, pairs.len());
         };
-        let [left, right] = &fresh;
-        let mut split = Split { left: left.number, right: None };
+        let mut split = Split::new(left.number, None);
         if pairs.len() <= RECORDS / 2 {
             replace(handle, left, &pairs, home);
         } else {
@@ -224,8 +214,8 @@ impl Leaf for NvTree {
             let separator = K::shortest_separator(&last, &first);
             let at =
                 |low: &K::Separator, high: Option<&K::Separator>| Home { skip: K::common(low, high) as u8, ..home };
-            replace(handle, left, &pairs[..middle], at(range.0, Some(&separator)));
-            replace(handle, right, &pairs[middle..], at(&separator, range.1));
+            replace(handle, left, &pairs[..middle], at(range.low, Some(&separator)));
+            replace(handle, right, &pairs[middle..], at(&separator, range.high));
             split.right = Some((separator, right.number));
         }
         // Before the old leaf ends: otherwise a crash loses both it and its pairs.
@@ -255,15 +245,20 @@ impl Leaf for NvTree {
         }
         Ok(block_state)
     }
+}
 
+impl Prefetch for NvTree {}
+
+impl Merge for NvTree {}
+
+impl Scrubbed for NvTree {
     fn scrub_leaf<M: Medium, K: Keys>(
         &self,
         _: u32,
-        _: &(),
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         placed: bool,
     ) -> Result<bool> {
+        let (_, handle) = context.parts();
         let stays = placed || self.standing().next().is_some();
         if !stays {
             self.lineage.give_up(handle);

@@ -19,8 +19,8 @@ mod subnode;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    SplitRequest,
+    BlockState, ByBlock, Full, Home, Leaf, MOST_PAIRS, Merge, Pairs, PerOperation, Prefetch, ReadContext,
+    RecoveryPoint, Replaced, Scrubbed, Segmented, Segments, Split, SplitRequest, WriteContext,
 };
 use holm_tree::pair::slots;
 use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as SeparatorEntry, Ordering::Relaxed, Ordering::Release};
@@ -134,7 +134,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     fn among<K: Keys>(
         &self,
         bits: u32,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, Volatile, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
         let pairs = slots(bits).map(|at| (at, self.slot(at)));
@@ -146,13 +146,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     #[inline]
     fn find<'a, K: Keys>(
         &'a self,
-        volatile: &Volatile,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Place<'a, Self>> {
-        let known = volatile.known();
+        let known = context.volatile.known();
         let fingerprint = K::fingerprint(search_key);
-        let bits = context.search.bytes_equal(&volatile.fingerprints, fingerprint) & known.own();
+        let bits = context.search.bytes_equal(&context.volatile.fingerprints, fingerprint) & known.own();
         if let Some((at, payload)) = self.among(bits, context, search_key) {
             return Some(Place { node: self, before: None, region: known.region(), at, payload });
         }
@@ -162,7 +161,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     fn find_in_overflow<'a, K: Keys>(
         &'a self,
         known: Known,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Place<'a, Self>> {
         let mut before = self;
@@ -224,13 +223,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// Puts a new pair into a free slot behind the head, once the leaf has its largest number of subnodes.
     fn insert_in_overflow<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         slot: Slot,
         fingerprint: u8,
     ) -> std::result::Result<(), Full> {
-        let known = volatile.known();
+        let (context, handle) = context.parts();
+        let known = context.volatile.known();
         if 1 + self.followers(context).count() < SUBNODES {
             return Err(Full);
         }
@@ -253,94 +251,30 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         }
         let bitmap = known.bitmap() | bit(node.region(), at);
         self.commit(handle, bitmap);
-        volatile.know(bitmap, known.region(), true);
+        context.volatile.know(bitmap, known.region(), true);
         Ok(())
     }
 }
 
 impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURSE> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "SSTree: Hong et al., ICCD 2024",
-        per_epoch: false,
-        needs_line_order: true,
-        needs_whole_keys: false,
-        linked: false,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "SSTree: Hong et al., ICCD 2024";
     const CAPACITY: usize = {
         assert!(Self::MOST <= MOST_PAIRS);
         Self::MOST
     };
-    const BLOCKS: usize = SUBNODES;
+    const NEEDS_LINE_ORDER: bool = true;
     type Volatile = Volatile;
+    type Durability = PerOperation;
+    type Overflow = Segments;
+    type Recovery = ByBlock;
 
     #[inline]
-    fn get<K: Keys>(
-        &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.find(volatile, context, search_key).map(|place| place.payload)
-    }
-
-    /// Does nothing: DRAM says first which line is needed, if any.
-    fn prefetch_block(&self) {}
-
-    fn prefetch_header(&self) {}
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        let known = volatile.known();
-        match slots(context.search.bytes_equal(&volatile.fingerprints, K::fingerprint(search_key)) & known.own()).next()
-        {
-            Some(at) => holm_search::prefetch(&self.words[2 + 2 * at]),
-            None if known.more() => holm_search::prefetch(self),
-            None => {}
-        }
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        let bits =
-            context.search.bytes_equal(&volatile.fingerprints, K::fingerprint(search_key)) & volatile.known().own();
-        slots(bits).next().map(|at| self.slot(at).payload)
+    fn get<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.find(context, search_key).map(|place| place.payload)
     }
 
     fn block_pairs(&self, _: &Volatile, out: &mut Pairs) {
         slots(part(self.bitmap(), self.region())).for_each(|at| out.push(self.slot(at)));
-    }
-
-    fn leaf_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, out: &mut Pairs) {
-        let known = volatile.known();
-        slots(known.own()).for_each(|at| out.push(self.slot(at)));
-        if known.more() {
-            for (_, node) in self.followers(context) {
-                slots(part(known.bitmap(), node.region())).for_each(|at| out.push(node.slot(at)));
-            }
-        }
-    }
-
-    fn overflow_block<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>, place: usize) -> u32 {
-        let next = self.next();
-        match context.block::<Self>(next).filter(|_| next != 0 && place > 1) {
-            Some(node) => node.overflow_block(volatile, context, place - 1),
-            None if place > 1 => 0,
-            None => next,
-        }
-    }
-
-    fn take_detached(&self, volatile: &Volatile) -> u32 {
-        let number = volatile.detached.load(Relaxed);
-        if number != 0 {
-            volatile.detached.store(0, Relaxed);
-        }
-        number
     }
 
     fn format<M: Medium>(&self, volatile: &Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -354,64 +288,46 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
-        if let Some(place) = self.find(volatile, context, search_key) {
+        let volatile = context.read.volatile;
+        if let Some(place) = self.find(context.read, search_key) {
             let old = Replaced { payload: place.payload, same_epoch: false };
             let free = volatile.known().free();
             if COURSE != STAYING && place.before.is_some() && free != 0 {
-                self.draw_in(volatile, handle, &place, payload);
+                self.draw_in(volatile, context.handle, &place, payload);
             } else {
-                place.node.replace(handle, place.at, payload);
+                place.node.replace(context.handle, place.at, payload);
             }
             return Ok(Some(old));
         }
         let (slot, fingerprint) = (Slot { head: K::head(search_key, 0), payload }, K::fingerprint(search_key));
         match slots(volatile.known().free()).next() {
-            Some(at) => self.insert_pair(volatile, handle, at, slot, fingerprint),
-            None => self.insert_in_overflow(volatile, context, handle, slot, fingerprint)?,
+            Some(at) => self.insert_pair(volatile, context.handle, at, slot, fingerprint),
+            None => self.insert_in_overflow(context, slot, fingerprint)?,
         }
         Ok(None)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
-        let place = self.find(volatile, context, search_key)?;
-        self.drop_from(volatile, handle, &place);
+        let (context, handle) = context.parts();
+        let place = self.find(context, search_key)?;
+        self.drop_from(context.volatile, handle, &place);
         Some(Replaced { payload: place.payload, same_epoch: false })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.grow(own, volatile, context, handle, &fresh, None).0
-    }
-
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        payload: u64,
-    ) -> (Split<K::Separator>, bool) {
-        self.grow(request.own, volatile, context, handle, &request.fresh, Some((search_key, payload)))
+        self.grow(context, &request)
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -432,30 +348,83 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
         self.block_state(own)
     }
 
-    fn scrub_leaf<M: Medium, K: Keys>(
-        &self,
-        own: u32,
-        _: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        _: bool,
-    ) -> Result<bool> {
-        self.repair_list(own, context, handle)
+    fn rebuild_volatile<K: Keys>(&self, context: ReadContext<'_, Volatile, K>) {
+        self.derive(context);
     }
+}
 
-    fn repair_link<M: Medium, K: Keys>(
-        &self,
-        _: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        right: Option<&Self>,
-    ) {
-        if let Some(right) = right {
-            self.cut_off(context, handle, right);
+impl<const SUBNODES: usize, const COURSE: usize> Prefetch for SsTree<SUBNODES, COURSE> {
+    /// Does nothing: DRAM says first which line is needed, if any.
+    fn prefetch_block(&self) {}
+
+    fn prefetch_header(&self) {}
+
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, search_key: K::SearchKey<'_>) {
+        let known = context.volatile.known();
+        let candidates = context.search.bytes_equal(&context.volatile.fingerprints, K::fingerprint(search_key));
+        match slots(candidates & known.own()).next() {
+            Some(at) => holm_search::prefetch(&self.words[2 + 2 * at]),
+            None if known.more() => holm_search::prefetch(self),
+            None => {}
         }
     }
 
-    fn rebuild_volatile<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) {
-        self.derive(volatile, context);
+    #[inline]
+    fn candidate_payload<K: Keys>(
+        &self,
+        context: ReadContext<'_, Volatile, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let candidates = context.search.bytes_equal(&context.volatile.fingerprints, K::fingerprint(search_key));
+        slots(candidates & context.volatile.known().own()).next().map(|at| self.slot(at).payload)
+    }
+}
+
+impl<const SUBNODES: usize, const COURSE: usize> Merge for SsTree<SUBNODES, COURSE> {}
+
+impl<const SUBNODES: usize, const COURSE: usize> Segmented for SsTree<SUBNODES, COURSE> {
+    const BLOCKS: usize = SUBNODES;
+
+    fn leaf_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, out: &mut Pairs) {
+        let known = context.volatile.known();
+        slots(known.own()).for_each(|at| out.push(self.slot(at)));
+        if known.more() {
+            for (_, node) in self.followers(context) {
+                slots(part(known.bitmap(), node.region())).for_each(|at| out.push(node.slot(at)));
+            }
+        }
+    }
+
+    fn overflow_block<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, place: usize) -> u32 {
+        let next = self.next();
+        match context.block::<Self>(next).filter(|_| next != 0 && place > 1) {
+            Some(node) => node.overflow_block(context, place - 1),
+            None if place > 1 => 0,
+            None => next,
+        }
+    }
+
+    fn take_detached(&self, volatile: &Volatile) -> u32 {
+        let number = volatile.detached.load(Relaxed);
+        if number != 0 {
+            volatile.detached.store(0, Relaxed);
+        }
+        number
+    }
+}
+
+impl<const SUBNODES: usize, const COURSE: usize> Scrubbed for SsTree<SUBNODES, COURSE> {
+    fn scrub_leaf<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        _: bool,
+    ) -> Result<bool> {
+        self.repair_list(own, context)
+    }
+
+    fn repair_overlap<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile, M, K>, right: &Self) {
+        self.cut_off(context, right);
     }
 }

@@ -18,7 +18,8 @@ use crate::roster::Roster;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, MOST_PAIRS, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, OneBlock, Pairs, PerOperation, Prefetch,
+    ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
 };
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
@@ -107,7 +108,7 @@ impl WbTree {
     #[inline]
     fn find<K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, (), K>,
         search_key: K::SearchKey<'_>,
     ) -> std::result::Result<usize, usize> {
         let (head, array) = (K::head(search_key, 0), self.array());
@@ -148,29 +149,21 @@ impl WbTree {
 }
 
 impl Leaf for WbTree {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "wB+-Tree: Chen and Jin, VLDB 2015",
-        per_epoch: false,
-        needs_line_order: false,
-        needs_whole_keys: false,
-        linked: true,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "wB+-Tree: Chen and Jin, VLDB 2015";
     const CAPACITY: usize = SLOTS;
     type Volatile = ();
+    type Durability = PerOperation;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks;
 
     #[inline]
-    fn get<K: Keys>(&self, _: &(), context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+    fn get<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<u64> {
         let rank = self.find(context, search_key).ok()?;
         Some(self.pairs[self.array().slot(rank)].payload.read())
     }
 
     fn block_pairs(&self, _: &(), out: &mut Pairs) {
         slots(self.bits()).for_each(|at| out.push(self.pairs[at].slot()));
-    }
-
-    fn next(&self) -> u32 {
-        self.roster.next()
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -184,12 +177,11 @@ impl Leaf for WbTree {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = context.parts();
         let (mut array, bits) = (self.array(), self.bits());
         let rank = match self.find(context, search_key) {
             Ok(rank) => {
@@ -219,11 +211,10 @@ impl Leaf for WbTree {
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, (), M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
+        let (context, handle) = context.parts();
         let rank = self.find(context, search_key).ok()?;
         let mut array = self.array();
         let at = array.slot(rank);
@@ -240,13 +231,10 @@ impl Leaf for WbTree {
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        _: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, (), M, K>,
+        SplitRequest { own, fresh: [right, log], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
+        let (context, handle) = context.parts();
         let array = self.array();
         let order: Vec<_> = (0..array.len()).map(|rank| array.slot(rank)).collect();
         let (lower, upper) = order.split_at(order.len() / 2);
@@ -255,9 +243,8 @@ impl Leaf for WbTree {
         // There may be room by now. There is no key if a record is missing, which only damage can cause: the tree set
         // then reports a leaf that stays full.
         let Some((last, first)) = ends.and_then(|(a, b)| key(a).zip(key(b))) else {
-            return Split { left: own, right: None };
+            return Split::new(own, None);
         };
-        let [right, log] = fresh;
         right.leaf.roster.follow(handle, &self.roster, VALID | ((1 << upper.len()) - 1));
         right.leaf.set_array(handle, Array::new(0..upper.len()));
         handle.flush(&right.leaf.roster);
@@ -274,7 +261,7 @@ impl Leaf for WbTree {
         log.leaf.roster.log(handle, own);
         self.apply(handle, record);
         log.leaf.roster.end(handle);
-        Split { left: own, right: Some((K::shortest_separator(&last, &first), right.number)) }
+        Split::new(own, Some((K::shortest_separator(&last, &first), right.number)))
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -295,15 +282,20 @@ impl Leaf for WbTree {
         self.roster.end(handle);
         Ok(BlockState::Free)
     }
+}
+
+impl Prefetch for WbTree {}
+
+impl Merge for WbTree {}
+
+impl Linked for WbTree {
+    fn next(&self) -> u32 {
+        self.roster.next()
+    }
 
     /// Rebuilds a slot array that does not count; trusts one that counts.
-    fn repair_link<M: Medium, K: Keys>(
-        &self,
-        _: &(),
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        _: Option<&Self>,
-    ) {
+    fn repair_link<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, _: Option<&Self>) {
+        let (context, handle) = context.parts();
         if self.roster.bits() & VALID != 0 {
             return;
         }
@@ -316,13 +308,8 @@ impl Leaf for WbTree {
         self.roster.commit(handle, bits | VALID);
     }
 
-    fn relink<M: Medium, K: Keys>(
-        &self,
-        _: &Self::Volatile,
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
+        let (_, handle) = context.parts();
         self.roster.link(handle, next);
         handle.flush(&self.roster);
     }

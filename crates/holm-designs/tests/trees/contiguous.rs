@@ -5,10 +5,12 @@ use holm_designs::inner::Contiguous;
 use holm_designs::leaf::nv_tree::NvTree;
 use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::inner::{Inner, NodeHeader, Sorted};
-use holm_tree::leaf::RecoveryPoint;
+use holm_tree::inner::{FreshNode, Inner, NewChild, NodeContents, NodeContext, NodeHeader, Range, Route, Sorted};
+use holm_tree::leaf::{KeyRange, RecoveryPoint};
 use holm_tree::{Design, Index, LongSeparators, SeekTarget, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
+
+const ALL: KeyRange<'_, u64> = KeyRange { low: &0, high: None };
 
 fn memory() -> Arc<Writer<Mapped>> {
     let options = MappedOptions { flush: Flush::Nothing, ..MappedOptions::default() };
@@ -34,13 +36,14 @@ fn routes(node: &impl Inner, long_separators: &LongSeparators, separators: &[u64
 #[test]
 fn the_array_routes_as_a_sorted_list_does() {
     let (writer, long_separators, node) = (memory(), LongSeparators::default(), Contiguous::<1>::default());
-    let node_header = NodeHeader { keyspace: 1, level: 2, first: true };
+    let header = NodeHeader { keyspace: 1, level: 2, first: true };
     let counts = [1, 2, 7, 8, 9, 16, 17, 63, 64, 65, 72, 73, 511, 512, 513, 577, 40, 3];
     for count in counts {
         let separators: Vec<u64> = (1..count).map(|i| i * 10).collect();
         let children: Vec<u32> = (0..count as u32).map(|i| i * 3 + 1).collect();
         let mut handle = writer.begin_write_at(FIRST_EPOCH);
-        node.fill::<_, Words>(&mut handle, &long_separators, node_header, (&0, None), &separators, &children);
+        let contents = NodeContents { header, range: ALL, separators: &separators, children: &children };
+        node.fill::<_, Words>(&mut NodeContext { handle: &mut handle, long_separators: &long_separators }, contents);
         routes(&node, &long_separators, &separators, &children);
     }
 }
@@ -50,8 +53,9 @@ fn the_array_inserts_and_removes_as_a_sorted_list_does() {
     let (writer, long_separators, node) = (memory(), LongSeparators::default(), Contiguous::<1>::default());
     let (mut separators, mut children) = (vec![], vec![7]);
     let mut handle = writer.begin_write_at(FIRST_EPOCH);
-    let node_header = NodeHeader { keyspace: 1, level: 2, first: true };
-    node.fill::<_, Words>(&mut handle, &long_separators, node_header, (&0, None), &separators, &children);
+    let header = NodeHeader { keyspace: 1, level: 2, first: true };
+    let contents = NodeContents { header, range: ALL, separators: &separators, children: &children };
+    node.fill::<_, Words>(&mut NodeContext { handle: &mut handle, long_separators: &long_separators }, contents);
     for turn in 0..300u64 {
         if mixed(turn).is_multiple_of(4) && !separators.is_empty() {
             let index = mixed(turn + 1) as usize % separators.len();
@@ -63,13 +67,9 @@ fn the_array_inserts_and_removes_as_a_sorted_list_does() {
             let index = separators.partition_point(|it| *it < key);
             separators.insert(index, key);
             children.insert(index + 1, turn as u32);
-            node.insert_child::<_, Words>(
-                &mut handle,
-                &long_separators,
-                &(None, None),
-                (index, &key, turn as u32),
-                key,
-            );
+            let new_child = NewChild { position: index, separator: &key, child: turn as u32 };
+            let mut context = NodeContext { handle: &mut handle, long_separators: &long_separators };
+            node.insert_child::<_, Words>(&mut context, &Range::default(), new_child, key);
         }
         let changed = mixed(turn + 2) as usize % children.len();
         children[changed] = 1_000 + turn as u32;
@@ -78,7 +78,9 @@ fn the_array_inserts_and_removes_as_a_sorted_list_does() {
     }
     assert!(separators.len() > 100);
     let (right, middle) = (Contiguous::<1>::default(), separators.len() / 2);
-    let separator = node.split::<_, Words>(&mut handle, &long_separators, &(None, None), (0, &right), 0);
+    let mut context = NodeContext { handle: &mut handle, long_separators: &long_separators };
+    let fresh = FreshNode { number: 0, node: &right };
+    let separator = node.split::<_, Words>(&mut context, &Range::default(), fresh, 0);
     assert_eq!(separator, separators[middle]);
     routes(&node, &long_separators, &separators[..middle], &children[..=middle]);
     routes(&right, &long_separators, &separators[middle + 1..], &children[middle + 1..]);

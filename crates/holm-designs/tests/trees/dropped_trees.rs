@@ -6,6 +6,7 @@ use crate::names::Names;
 use holm_designs::{designs, variants};
 use holm_medium::{FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
+use holm_tree::leaf::KeyRange;
 use holm_tree::{Design, Index, Keys, SeekTarget, TreeRoot, TreeSet, Words};
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ fn readers_of_a_dropped_tree_terminate() {
             fixture.index.cursor_at(gone, SeekTarget::Below(search_key));
         }
         fixture.index.cursor_at(gone, SeekTarget::Last);
-        fixture.index.snapshot(gone, (&0, None), &mut |_| ());
+        fixture.index.snapshot(gone, KeyRange { low: &0, high: None }, &mut |_| ());
     }
 }
 

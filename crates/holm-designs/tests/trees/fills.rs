@@ -1,15 +1,21 @@
 //! One leaf at every fill, one operation at every position, every crash: for 512-byte leaves that shift.
 
 use crate::recorded::{BLOCKS, Words as Bits};
-use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
-use holm_tree::leaf::Leaf;
+use crate::stage::{Act, LAST, LeftOut, Sample, Stage, Staged, explore};
+use holm_tree::leaf::Linked;
 
-/// A leaf of pairs. `worn`: pairs that a split left behind lie after them. `shift`: the ring has advanced by that many
-/// places.
-pub fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64, (worn, shift): (bool, usize)) -> Bits {
-    if worn {
-        return worn_out(stage, ranks, turn);
-    }
+/// What a leaf has been through before it is filled.
+#[derive(Clone, Copy)]
+pub enum Past {
+    /// The ring has advanced by that many places.
+    Shifted(usize),
+    /// Pairs that a split left behind lie after those in use.
+    Worn,
+}
+
+/// A leaf of pairs.
+pub fn fill<L: Linked + Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64, past: Past) -> Bits {
+    let Past::Shifted(shift) = past else { return worn_out(stage, ranks, turn) };
     let fresh = Stage::<L, S>::new(&stage.keys);
     let put = |rank: usize| {
         let key = fresh.keys.ranked(rank);
@@ -31,13 +37,13 @@ pub fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64,
     fresh.medium().snapshot()
 }
 
-fn worn_out<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
+fn worn_out<L: Linked + Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     let passing = |rank: usize| fresh.keys.ranked(500 + rank);
     (0..L::CAPACITY).for_each(|rank| fresh.act(&Act::Put(passing(rank), stage.keys.payload(&passing(rank), turn))));
     fresh.act(&Act::Split);
     // Its neighbour is not part of the test.
-    fresh.leaf(1).relink(&fresh.besides[1], fresh.context(), &mut fresh.handle(), 0);
+    fresh.leaf(1).relink(&mut fresh.write(1, &mut fresh.handle()), 0);
     fresh.recover().expect("a chain of one");
     let mut left = L::CAPACITY / 2;
     for (index, rank) in ranks.iter().enumerate() {
@@ -56,12 +62,12 @@ fn worn_out<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64)
 }
 
 /// These fills, with and without the least and the greatest key; every position and every operation.
-pub fn every_operation<L: Leaf, S: Sample>(keys: &S, fills: &[usize], turn: u64, worn: bool) -> usize {
-    every_operation_from::<L, S>(keys, fills, turn, (worn, 0))
+pub fn every_operation<L: Linked + Staged, S: Sample>(keys: &S, fills: &[usize], turn: u64, worn: bool) -> usize {
+    every_operation_from::<L, S>(keys, fills, turn, if worn { Past::Worn } else { Past::Shifted(0) })
 }
 
 /// The same after a ring has advanced.
-pub fn every_operation_from<L: Leaf, S: Sample>(keys: &S, fills: &[usize], turn: u64, past: (bool, usize)) -> usize {
+pub fn every_operation_from<L: Linked + Staged, S: Sample>(keys: &S, fills: &[usize], turn: u64, past: Past) -> usize {
     let stage = Stage::<L, S>::new(keys);
     let mut images = 0;
     for &count in fills {

@@ -1,11 +1,12 @@
 //! Rebuilds of designs whose leaves form a chain: empty leaves leave the chain and become free, and the first leaf
 //! stays. The rebuild reports a chain with a wrong link.
 
+use crate::stage::{Staged, Steps};
 use holm_designs::{designs, variants};
 use holm_medium::{Area, FIRST_EPOCH, Mapped, MappedOptions, MediumError, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Index, Rebuilt, SeekTarget, TreeRoot, Words};
+use holm_tree::leaf::{Leaf, RecoveryPoint};
+use holm_tree::{Design, Index, Rebuilt, SeekTarget, TreeRoot, Words};
 use std::sync::Arc;
 
 struct TreeFixture {
@@ -13,12 +14,22 @@ struct TreeFixture {
     index: Box<dyn Index<Words>>,
 }
 
-/// The designs of the list, and the variant whose links have versions.
+macro_rules! list {
+    ($($name:ident)*) => {
+        /// The designs of the list, and whether their leaves form a chain.
+        const DESIGNS: &[(&str, bool)] = &[$((stringify!($name), is_linked::<designs::$name>())),*];
+    };
+}
+
+holm_designs::for_each_design!(list);
+
+const fn is_linked<D: Design<Leaf: Staged>>() -> bool {
+    <D::Leaf as Leaf>::Recovery::LINKED
+}
+
+/// The linked designs of the list, and the variant whose links have versions.
 fn linked() -> impl Iterator<Item = TreeFixture> {
-    let all = designs::CAPABILITIES
-        .iter()
-        .chain(variants::CAPABILITIES.iter().filter(|(name, _)| *name == "bd_tree_chained"));
-    all.filter(|(_, capabilities)| capabilities.linked).map(|(name, _)| {
+    DESIGNS.iter().filter(|(_, linked)| *linked).map(|(name, _)| *name).chain(["bd_tree_chained"]).map(|name| {
         let medium = Mapped::anonymous(MappedOptions::default()).expect("address space");
         let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
         let open = designs::open(name, writer.clone(), Words, Search::detect());

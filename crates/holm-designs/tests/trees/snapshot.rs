@@ -3,6 +3,7 @@
 
 use crate::fixture::TreeFixture;
 use holm_medium::StorageOps;
+use holm_tree::leaf::KeyRange;
 use holm_tree::{LeafCopy, SeekTarget, Words};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
@@ -14,7 +15,7 @@ const TOKEN: u64 = 7;
 /// The number of keys; the last one has the token.
 const KEYS: u64 = 400;
 
-const ALL: (&u64, Option<&u64>) = (&0, None);
+const ALL: KeyRange<'_, u64> = KeyRange { low: &0, high: None };
 
 fn planted(design: &str) -> TreeFixture<Words> {
     let fixture = TreeFixture::new(design, Words);
@@ -81,7 +82,7 @@ fn changed_leaves_are_read_again_and_finally_under_latches() {
 #[test]
 fn a_range_is_the_leaves_that_it_touches() {
     let fixture = planted("buffered");
-    let snapshot = fixture.index.snapshot(&fixture.root, (&1_000, Some(&1_500)), &mut |_| {});
+    let snapshot = fixture.index.snapshot(&fixture.root, KeyRange { low: &1_000, high: Some(&1_500) }, &mut |_| {});
     let heads: Vec<_> = snapshot.leaves.iter().flat_map(|leaf| leaf.pairs.iter().map(|slot| slot.head)).collect();
     assert!(heads[0] <= 1_000 && heads[heads.len() - 1] >= 1_490 && heads.len() < 120, "{heads:?}");
 }

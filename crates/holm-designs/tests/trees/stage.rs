@@ -7,7 +7,10 @@ use crate::names::Names;
 use crate::recorded::{Event, Recorded, Words as Bits, crash};
 use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Storage, WriteHandle, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{BlockState, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint};
+use holm_tree::leaf::{
+    AlongLinks, BlockState, ByBlock, ByVersions, Full, Home, KeyRange, Leaf, LeafRef, Linked, Merge, MergeRequest,
+    Merged, Overflow, Pairs, ReadContext, RecoveryPoint, Scrubbed, SplitRequest, WriteContext,
+};
 use holm_tree::{Keys, Words};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -81,8 +84,23 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         self.writer.begin_write_at(FIRST_EPOCH)
     }
 
-    pub fn context(&self) -> ReadContext<'_, S> {
-        ReadContext { keys: &self.keys, search: Search::portable(), image: Some(self.medium().image()) }
+    pub fn volatile(&self, number: u32) -> &L::Volatile {
+        &self.besides[number as usize]
+    }
+
+    /// What a reader of the leaf has.
+    pub fn read(&self, number: u32) -> ReadContext<'_, L::Volatile, S> {
+        let image = Some(&**self.medium().image());
+        ReadContext { volatile: self.volatile(number), keys: &self.keys, search: Search::portable(), image }
+    }
+
+    /// What the writer of the leaf has.
+    pub fn write<'a, 'h>(
+        &'a self,
+        number: u32,
+        handle: &'a mut WriteHandle<'h, Recorded>,
+    ) -> WriteContext<'a, 'h, L::Volatile, Recorded, S> {
+        WriteContext { read: self.read(number), handle }
     }
 
     pub fn leaf(&self, number: u32) -> &L {
@@ -92,79 +110,27 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
 
     fn create(&self) {
         let number = Self::NUMBERS.start;
-        let volatile = &self.besides[number as usize];
-        self.leaf(number).format(volatile, &mut self.handle(), Home { keyspace: 5, skip: 0, first: true });
+        self.leaf(number).format(self.volatile(number), &mut self.handle(), Home { keyspace: 5, skip: 0, first: true });
         *self.leaves.borrow_mut() = vec![(S::Separator::default(), number)];
         self.medium().take();
     }
 
     /// The numbers of a leaf's blocks.
     fn blocks_of(&self, leaf: u32) -> impl Iterator<Item = u32> {
-        let behind = move |place| self.leaf(leaf).overflow_block(&self.besides[leaf as usize], self.context(), place);
-        let behind = (1..L::BLOCKS).map(behind).take_while(|number| *number != 0);
+        let behind = move |place| L::Overflow::block(self.leaf(leaf), self.read(leaf), place);
+        let behind = (1..L::Overflow::BLOCKS).map(behind).take_while(|number| *number != 0);
         std::iter::once(leaf).chain(behind)
     }
 
+    fn leaf_ref(&self, number: u32) -> LeafRef<'_, L> {
+        LeafRef { number, leaf: self.leaf(number), volatile: self.volatile(number) }
+    }
+
     /// The blocks of no leaf.
-    fn fresh(&self) -> Vec<Fresh<'_, L>> {
+    fn fresh(&self) -> Vec<LeafRef<'_, L>> {
         let used: Vec<_> = self.leaves.borrow().iter().flat_map(|leaf| self.blocks_of(leaf.1)).collect();
         let free = Self::NUMBERS.filter(|number| !used.contains(number));
-        free.map(|number| Fresh { number, leaf: self.leaf(number), volatile: &self.besides[number as usize] }).collect()
-    }
-
-    pub fn act(&self, act: &Act<S::Separator>) {
-        let mut handle = self.handle();
-        match act {
-            Act::Put(key, payload) => {
-                let put = |handle: &mut WriteHandle<'_, Recorded>| {
-                    let (leaf, volatile) = self.leaf_of(self.home_of(key));
-                    leaf.insert(volatile, self.context(), handle, S::search_key(key), *payload)
-                };
-                if put(&mut handle) == Err(Full) {
-                    self.split(self.home_of(key));
-                    assert_ne!(put(&mut handle), Err(Full), "room in the leaf");
-                }
-            }
-            Act::Remove(key) => {
-                if self.leaf_of(self.home_of(key)).0.crowded() {
-                    self.split(self.home_of(key));
-                }
-                let (leaf, volatile) = self.leaf_of(self.home_of(key));
-                leaf.remove(volatile, self.context(), &mut handle, S::search_key(key)).expect("the key is there");
-            }
-            Act::Split => self.split(0),
-            Act::Merge => {
-                let own = [0, 1].map(|index| self.leaves.borrow()[index].1);
-                let fresh = self.fresh().pop().expect("a block is free");
-                let (number, range) = (fresh.number, (&S::Separator::default(), None));
-                let [left, right] = own.map(|number| self.leaf(number));
-                let [volatile, theirs] = own.map(|number| &self.besides[number as usize]);
-                if left.absorb(volatile, (right, theirs), self.context(), &mut handle) {
-                    self.leaves.borrow_mut().remove(1);
-                } else if left.merge(
-                    [(own[0], volatile), (own[1], theirs)],
-                    right,
-                    self.context(),
-                    &mut handle,
-                    fresh,
-                    range,
-                ) {
-                    *self.leaves.borrow_mut() = vec![(S::Separator::default(), number)];
-                }
-            }
-        }
-    }
-
-    /// Splits or replaces a leaf, by its place in the order.
-    fn split(&self, index: usize) {
-        let fresh: [_; 2] = self.fresh().into_iter().take(2).collect::<Vec<_>>().try_into().ok().expect("two are free");
-        let mut leaves = self.leaves.borrow_mut();
-        let (low, own) = leaves[index].clone();
-        let high = leaves.get(index + 1).map(|next| next.0.clone());
-        let (leaf, volatile) = (self.leaf(own), &self.besides[own as usize]);
-        let split = leaf.split(own, volatile, self.context(), &mut self.handle(), fresh, (&low, high.as_ref()));
-        leaves[index] = (low, split.left);
-        leaves.splice(index + 1..index + 1, split.right);
+        free.map(|number| self.leaf_ref(number)).collect()
     }
 
     /// The place of the leaf whose range holds a key.
@@ -172,9 +138,9 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         self.leaves.borrow().partition_point(|leaf| leaf.0 <= *key) - 1
     }
 
-    fn leaf_of(&self, index: usize) -> (&L, &L::Volatile) {
-        let number = self.leaves.borrow()[index].1;
-        (self.leaf(number), &self.besides[number as usize])
+    /// The number of the leaf at a place.
+    fn number_of(&self, index: usize) -> u32 {
+        self.leaves.borrow()[index].1
     }
 
     pub fn load(&self, image: &Bits) {
@@ -187,97 +153,16 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         self.medium().take();
     }
 
-    /// Recovers as a rebuild does: each block, then the chain if there is one.
-    pub fn recover(&self) -> Result<(), String> {
-        let said = |error: holm_medium::MediumError| error.to_string();
-        let mut handle = self.handle();
-        let mut live = vec![];
-        for number in Self::NUMBERS {
-            let (leaf, volatile) = (self.leaf(number), &self.besides[number as usize]);
-            let peer = |number| (number < Self::NUMBERS.end).then(|| self.leaf(number));
-            if leaf.recover(number, volatile, &mut handle, RecoveryPoint::At(FIRST_EPOCH - 1), &peer).map_err(said)?
-                != BlockState::Free
-            {
-                live.push(number);
-            }
-        }
-        // As in the rebuild, once for all leaves.
-        handle.fence();
-        if L::CAPABILITIES.linked {
-            live = self.chain(&mut handle)?;
-        } else {
-            let behind: Vec<_> = live.iter().filter_map(|number| self.blocks_of(*number).nth(1)).collect();
-            live.retain(|number| !behind.contains(number));
-            let mut kept = vec![];
-            for number in live {
-                let volatile = &self.besides[number as usize];
-                if self.leaf(number).scrub_leaf(number, volatile, self.context(), &mut handle, false).map_err(said)? {
-                    kept.push(number);
-                }
-            }
-            live = kept;
-        }
-        handle.fence();
-        let mut leaves = vec![];
-        for number in live {
-            self.leaf(number).rebuild_volatile(&self.besides[number as usize], self.context());
-            let first = self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default();
-            leaves.push((self.leaf(number).low(self.context()).unwrap_or(first), number));
-        }
-        if !L::CAPABILITIES.linked {
-            leaves.sort_unstable();
-            self.divide(&leaves, &mut handle)?;
-        }
-        if let Some(first) = leaves.first_mut() {
-            first.0 = S::Separator::default();
-        }
-        *self.leaves.borrow_mut() = leaves;
-        Ok(())
-    }
-
-    /// As in the rebuild: resolves leaves that overlap with their right neighbours.
-    fn divide(&self, leaves: &[(S::Separator, u32)], handle: &mut WriteHandle<'_, Recorded>) -> Result<(), String> {
-        for pair in leaves.windows(2) {
-            let [left, right] = [pair[0].1, pair[1].1];
-            let last = self.pairs(left)?.last().map(|pair| pair.0.clone());
-            if last.is_some_and(|last| last >= pair[1].0) {
-                let (leaf, volatile) = (self.leaf(left), &self.besides[left as usize]);
-                leaf.repair_link(volatile, self.context(), handle, Some(self.leaf(right)));
-                handle.fence();
-                leaf.rebuild_volatile(volatile, self.context());
-            }
-        }
-        Ok(())
-    }
-
-    fn chain(&self, handle: &mut WriteHandle<'_, Recorded>) -> Result<Vec<u32>, String> {
-        let mut reached = vec![Self::NUMBERS.start];
-        loop {
-            let at = reached[reached.len() - 1];
-            let (leaf, volatile, next) = (self.leaf(at), &self.besides[at as usize], self.leaf(at).next());
-            if next >= Self::NUMBERS.end {
-                return Err(format!("the chain leads to {next}"));
-            }
-            leaf.repair_link(volatile, self.context(), handle, (next != 0).then(|| self.leaf(next)));
-            leaf.rebuild_volatile(volatile, self.context());
-            match next {
-                0 => return Ok(reached),
-                _ if reached.len() == self.besides.len() => return Err("the chain is a circle".into()),
-                _ => reached.push(next),
-            }
-        }
-    }
-
     /// The pairs of a leaf in order; a search must find each of them, too.
     fn pairs(&self, number: u32) -> Result<Contents<S::Separator>, String> {
-        let (leaf, volatile) = (self.leaf(number), &self.besides[number as usize]);
+        let (leaf, context) = (self.leaf(number), self.read(number));
         let mut pairs = Pairs::default();
-        leaf.leaf_pairs(volatile, self.context(), &mut pairs);
+        L::Overflow::pairs(leaf, context, &mut pairs);
         pairs.sort(&self.keys, Search::portable(), leaf.skip());
         let mut found = vec![];
         for slot in pairs.iter() {
             let key = self.keys.key(*slot).ok_or_else(|| format!("no record behind {slot:?}"))?;
-            if leaf.get(volatile, self.context(), S::search_key(&key)) != Some(slot.payload) {
+            if leaf.get(context, S::search_key(&key)) != Some(slot.payload) {
                 return Err(format!("{key:?} is there and not found"));
             }
             found.push((key, slot.payload));
@@ -287,8 +172,7 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
 
     /// The pairs of the first leaf.
     pub fn lowest(&self) -> Contents<S::Separator> {
-        let number = self.leaves.borrow()[0].1;
-        self.pairs(number).expect("a sound leaf")
+        self.pairs(self.number_of(0)).expect("a sound leaf")
     }
 
     /// All pairs, leaf by leaf.
@@ -296,6 +180,204 @@ impl<L: Leaf, S: Sample> Stage<L, S> {
         let leaves: Result<Vec<_>, _> = self.leaves.borrow().iter().map(|leaf| self.pairs(leaf.1)).collect();
         let all = leaves?.concat();
         if all.is_sorted_by(|a, b| a.0 < b.0) { Ok(all) } else { Err(format!("out of order: {all:?}")) }
+    }
+}
+
+impl<L: Staged, S: Sample> Stage<L, S> {
+    pub fn act(&self, act: &Act<S::Separator>) {
+        let mut handle = self.handle();
+        match act {
+            Act::Put(key, payload) => {
+                let put = |handle: &mut WriteHandle<'_, Recorded>| {
+                    let number = self.number_of(self.home_of(key));
+                    self.leaf(number).insert(&mut self.write(number, handle), S::search_key(key), *payload)
+                };
+                if put(&mut handle) == Err(Full) {
+                    self.split(self.home_of(key));
+                    assert_ne!(put(&mut handle), Err(Full), "room in the leaf");
+                }
+            }
+            Act::Remove(key) => {
+                if self.leaf(self.number_of(self.home_of(key))).crowded() {
+                    self.split(self.home_of(key));
+                }
+                let number = self.number_of(self.home_of(key));
+                let removed = self.leaf(number).remove(&mut self.write(number, &mut handle), S::search_key(key));
+                removed.expect("the key is there");
+            }
+            Act::Split => self.split(0),
+            Act::Merge => self.merge(&mut handle),
+        }
+    }
+
+    /// Splits or replaces a leaf, by its place in the order.
+    fn split(&self, index: usize) {
+        let fresh: [_; 2] = self.fresh().into_iter().take(2).collect::<Vec<_>>().try_into().ok().expect("two are free");
+        let mut leaves = self.leaves.borrow_mut();
+        let (low, own) = leaves[index].clone();
+        let high = leaves.get(index + 1).map(|next| next.0.clone());
+        let range = KeyRange { low: &low, high: high.as_ref() };
+        let request = SplitRequest { own, fresh, spare: &[], range, previous: None, pending: None };
+        let split = self.leaf(own).split(&mut self.write(own, &mut self.handle()), request);
+        leaves[index] = (low, split.left);
+        leaves.splice(index + 1..index + 1, split.right);
+    }
+
+    /// Merges the first leaf and the second, if they fit.
+    fn merge(&self, handle: &mut WriteHandle<'_, Recorded>) {
+        let [own, right] = [0, 1].map(|index| self.number_of(index));
+        let least = S::Separator::default();
+        let fresh = self.fresh().pop().expect("a block is free");
+        let range = KeyRange { low: &least, high: None };
+        let request = MergeRequest { own, right: self.leaf_ref(right), fresh: Some(fresh), range, shared: 0 };
+        let kept = match self.leaf(own).merge(&mut self.write(own, handle), request) {
+            Merged::Apart => return,
+            Merged::Left => own,
+            Merged::Right => right,
+            Merged::Fresh => fresh.number,
+        };
+        self.leaves.borrow_mut().splice(..2, [(least, kept)]);
+    }
+
+    /// Recovers as a rebuild does: each block, then what the design's strategy asks for.
+    pub fn recover(&self) -> Result<(), String> {
+        let mut handle = self.handle();
+        let mut live = vec![];
+        for number in Self::NUMBERS {
+            let peer = |number| (number < Self::NUMBERS.end).then(|| self.leaf(number));
+            let point = RecoveryPoint::At(FIRST_EPOCH - 1);
+            let block_state = self.leaf(number).recover(number, self.volatile(number), &mut handle, point, &peer);
+            if block_state.map_err(|error| error.to_string())? != BlockState::Free {
+                live.push(number);
+            }
+        }
+        // As in the rebuild, once for all leaves.
+        handle.fence();
+        let live = L::Recovery::find(self, live, &mut handle)?;
+        handle.fence();
+        let mut leaves = vec![];
+        for number in live {
+            self.leaf(number).rebuild_volatile(self.read(number));
+            let first = self.pairs(number)?.first().map(|pair| pair.0.clone()).unwrap_or_default();
+            leaves.push((L::Recovery::low(self, number).unwrap_or(first), number));
+        }
+        L::Recovery::order(self, &mut leaves, &mut handle)?;
+        if let Some(first) = leaves.first_mut() {
+            first.0 = S::Separator::default();
+        }
+        *self.leaves.borrow_mut() = leaves;
+        Ok(())
+    }
+}
+
+/// A leaf that the stage can work with.
+pub trait Staged: Merge<Recovery: Steps<Self>> {}
+
+impl<L: Merge<Recovery: Steps<L>>> Staged for L {}
+
+/// The steps of a strategy of recovery after that of each block.
+pub trait Steps<L: Leaf> {
+    /// Whether the leaves form a chain.
+    const LINKED: bool;
+
+    /// Finds the leaves among the live blocks and repairs them.
+    fn find<S: Sample>(
+        stage: &Stage<L, S>,
+        live: Vec<u32>,
+        handle: &mut WriteHandle<'_, Recorded>,
+    ) -> Result<Vec<u32>, String>;
+
+    /// The lower end of a leaf's range, if it is durable.
+    fn low<S: Sample>(_: &Stage<L, S>, _: u32) -> Option<S::Separator> {
+        None
+    }
+
+    /// Orders the leaves, each with the lower end of its range.
+    fn order<S: Sample>(
+        _: &Stage<L, S>,
+        _: &mut [(S::Separator, u32)],
+        _: &mut WriteHandle<'_, Recorded>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<L: Linked, P> Steps<L> for AlongLinks<P> {
+    const LINKED: bool = true;
+
+    fn find<S: Sample>(
+        stage: &Stage<L, S>,
+        _: Vec<u32>,
+        handle: &mut WriteHandle<'_, Recorded>,
+    ) -> Result<Vec<u32>, String> {
+        let mut reached = vec![Stage::<L, S>::NUMBERS.start];
+        loop {
+            let at = reached[reached.len() - 1];
+            let (leaf, next) = (stage.leaf(at), stage.leaf(at).next());
+            if next >= Stage::<L, S>::NUMBERS.end {
+                return Err(format!("the chain leads to {next}"));
+            }
+            leaf.repair_link(&mut stage.write(at, handle), (next != 0).then(|| stage.leaf(next)));
+            leaf.rebuild_volatile(stage.read(at));
+            match next {
+                0 => return Ok(reached),
+                _ if reached.len() == stage.besides.len() => return Err("the chain is a circle".into()),
+                _ => reached.push(next),
+            }
+        }
+    }
+
+    fn low<S: Sample>(stage: &Stage<L, S>, number: u32) -> Option<S::Separator> {
+        stage.leaf(number).low(stage.read(number))
+    }
+}
+
+impl<L: Scrubbed> Steps<L> for ByBlock {
+    const LINKED: bool = false;
+
+    fn find<S: Sample>(
+        stage: &Stage<L, S>,
+        mut live: Vec<u32>,
+        handle: &mut WriteHandle<'_, Recorded>,
+    ) -> Result<Vec<u32>, String> {
+        let behind: Vec<_> = live.iter().filter_map(|number| stage.blocks_of(*number).nth(1)).collect();
+        live.retain(|number| !behind.contains(number));
+        let mut kept = vec![];
+        for number in live {
+            let stays = stage.leaf(number).scrub_leaf(number, &mut stage.write(number, handle), false);
+            if stays.map_err(|error| error.to_string())? {
+                kept.push(number);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// As in the rebuild, it also resolves leaves that overlap with their right neighbours.
+    fn order<S: Sample>(
+        stage: &Stage<L, S>,
+        leaves: &mut [(S::Separator, u32)],
+        handle: &mut WriteHandle<'_, Recorded>,
+    ) -> Result<(), String> {
+        leaves.sort_unstable();
+        for pair in leaves.windows(2) {
+            let [left, right] = [pair[0].1, pair[1].1];
+            let last = stage.pairs(left)?.last().map(|pair| pair.0.clone());
+            if last.is_some_and(|last| last >= pair[1].0) {
+                let leaf = stage.leaf(left);
+                leaf.repair_overlap(&mut stage.write(left, handle), stage.leaf(right));
+                handle.fence();
+                leaf.rebuild_volatile(stage.read(left));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<L: Leaf> Steps<L> for ByVersions {
+    const LINKED: bool = false;
+
+    fn find<S: Sample>(_: &Stage<L, S>, _: Vec<u32>, _: &mut WriteHandle<'_, Recorded>) -> Result<Vec<u32>, String> {
+        unreachable!("the stage is for designs that are durable when an operation returns")
     }
 }
 
@@ -317,7 +399,7 @@ pub enum LeftOut {
 }
 
 /// Runs operations on an image and crashes them everywhere, with one thing left out.
-pub fn explore<L: Leaf, S: Sample>(
+pub fn explore<L: Staged, S: Sample>(
     stage: &Stage<L, S>,
     start: &Bits,
     acts: &[Act<S::Separator>],

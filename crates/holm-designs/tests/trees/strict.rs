@@ -9,7 +9,7 @@ use crate::agree;
 use crate::fixture::{TreeFixture, mixed};
 use crate::names::Names;
 use holm_designs::designs;
-use holm_tree::leaf::Leaf;
+use holm_tree::leaf::{Capabilities, Leaf as _};
 use holm_tree::{Design, SeekTarget, Words};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,7 +19,8 @@ macro_rules! tests {
             mod $name {
                 use super::*;
 
-                const CAPABILITIES: holm_tree::leaf::Capabilities = <designs::$name as Design>::Leaf::CAPABILITIES;
+                type Leaf = <designs::$name as Design>::Leaf;
+                const CAPABILITIES: Capabilities = <designs::$name as Design>::CAPABILITIES;
                 const STRICT: bool = CAPABILITIES.stores_pairs && !CAPABILITIES.per_epoch;
 
                 #[test]
@@ -46,14 +47,14 @@ macro_rules! tests {
                 #[test]
                 fn words_survive_every_crash_of_every_operation() {
                     if STRICT {
-                        crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Words, 2);
+                        crashes::every_operation::<Leaf, _>(&Words, 2);
                     }
                 }
 
                 #[test]
                 fn keys_with_few_heads_survive_every_crash() {
-                    if STRICT && !CAPABILITIES.needs_whole_keys {
-                        crashes::every_operation::<<designs::$name as Design>::Leaf, _>(&Names::default(), 0);
+                    if STRICT && !Leaf::NEEDS_WHOLE_KEYS {
+                        crashes::every_operation::<Leaf, _>(&Names::default(), 0);
                     }
                 }
             }

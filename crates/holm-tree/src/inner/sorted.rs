@@ -2,10 +2,12 @@
 
 use super::lined::{Lined, lines_of_heads};
 use super::{
-    Compared, Inner, NewChild, NodeHeader, NodePrefix, NodeSearch, PREFIX_WORDS, Range, SeparatorEntry, Shape, entry_of,
+    Compared, FreshNode, InMemory, Inner, NewChild, NodeContents, NodeContext, NodePrefix, NodeSearch, PREFIX_WORDS,
+    Range, Route as _, SeparatorEntry, Shape, entry_of,
 };
 use crate::keys::Keys;
 use crate::latch::Latch;
+use crate::leaf::KeyRange;
 use crate::locks::{Locks, PerLeaf};
 use crate::long_separators::LongSeparators;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -66,7 +68,7 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Sorted<LINES, L, W> {
     fn hold<K: Keys>(
         &self,
         long_separators: &LongSeparators,
-        range: (&K::Separator, Option<&K::Separator>),
+        range: KeyRange<'_, K::Separator>,
         separators: &[K::Separator],
         children: &[u32],
     ) {
@@ -109,6 +111,7 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Sorted<LINES, L, W> {
 impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> {
     const CHILDREN: usize = LINES * 8;
     type Locks = L;
+    type Placement = InMemory;
 
     #[inline]
     fn latch(&self) -> &Latch {
@@ -149,16 +152,9 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> 
         W::rank(search, self.heads.as_flattened(), len, head)
     }
 
-    fn fill<M: Medium, K: Keys>(
-        &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
-        _: NodeHeader,
-        range: (&K::Separator, Option<&K::Separator>),
-        separators: &[K::Separator],
-        children: &[u32],
-    ) {
-        self.hold::<K>(long_separators, range, separators, children);
+    fn fill<M: Medium, K: Keys>(&self, context: &mut NodeContext<'_, '_, M>, contents: NodeContents<'_, K>) {
+        let NodeContents { range, separators, children, .. } = contents;
+        self.hold::<K>(context.long_separators, range, separators, children);
     }
 
     fn set_child<M: Medium>(&self, _: &mut WriteHandle<'_, M>, index: usize, child: u32) {
@@ -169,12 +165,12 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> 
     /// head would not determine it, and all separators share more bytes than heads leave out.
     fn insert_child<M: Medium, K: Keys>(
         &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         range: &Range<K>,
-        (position, separator, child): NewChild<'_, K::Separator>,
+        NewChild { position, separator, child }: NewChild<'_, K::Separator>,
         search_key: K::SearchKey<'_>,
     ) {
+        let long_separators = context.long_separators;
         let shape = self.shape();
         let (len, skip) = (shape.len, shape.skip());
         let separator_at = |index| self.separator::<K>(long_separators, index, search_key);
@@ -189,8 +185,8 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> 
         let (mut separators, mut children) = self.unpack::<K>(long_separators, search_key);
         separators.insert(position, separator.clone());
         children.insert(position + 1, child);
-        let low = range.0.clone().unwrap_or_default();
-        self.hold::<K>(long_separators, (&low, range.1.as_ref()), &separators, &children);
+        let low = range.low.clone().unwrap_or_default();
+        self.hold::<K>(long_separators, KeyRange { low: &low, high: range.high.as_ref() }, &separators, &children);
     }
 
     fn remove_child<M: Medium>(&self, _: &mut WriteHandle<'_, M>, index: usize) {
@@ -206,23 +202,24 @@ impl<const LINES: usize, L: Locks, W: NodeSearch> Inner for Sorted<LINES, L, W> 
 
     fn split<M: Medium, K: Keys>(
         &self,
-        _: &mut WriteHandle<'_, M>,
-        long_separators: &LongSeparators,
+        context: &mut NodeContext<'_, '_, M>,
         range: &Range<K>,
-        (_, right): (u32, &Self),
+        FreshNode { node: right, .. }: FreshNode<'_, Self>,
         search_key: K::SearchKey<'_>,
     ) -> K::Separator {
-        let low = range.0.clone().unwrap_or_default();
+        let long_separators = context.long_separators;
+        let low = range.low.clone().unwrap_or_default();
         let (separators, children) = self.unpack::<K>(long_separators, search_key);
         let middle = separators.len() / 2;
         let separator = &separators[middle];
         right.hold::<K>(
             long_separators,
-            (separator, range.1.as_ref()),
+            KeyRange { low: separator, high: range.high.as_ref() },
             &separators[middle + 1..],
             &children[middle + 1..],
         );
-        self.hold::<K>(long_separators, (&low, Some(separator)), &separators[..middle], &children[..=middle]);
+        let lower = KeyRange { low: &low, high: Some(separator) };
+        self.hold::<K>(long_separators, lower, &separators[..middle], &children[..=middle]);
         separator.clone()
     }
 }

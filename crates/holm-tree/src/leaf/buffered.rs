@@ -43,8 +43,8 @@ pub use tagged::State;
 pub use versions::{Triple, Versions};
 
 use super::{
-    BlockState, Capabilities, Fresh, Full, Home, Join, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split,
-    SplitRequest,
+    BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, Merged, Pairs, PerEpoch, Prefetch,
+    ReadContext, RecoveryPoint, Replaced, Segmented, Segments, Split, SplitRequest, Versioned, WriteContext,
 };
 use crate::keys::Keys;
 use crate::pair::Pair;
@@ -97,6 +97,9 @@ persistent! {
 
 const _: () = assert!(size_of::<Buffered<1, (Triple, Fingerprints)>>() == 512);
 
+/// The volatile side of a leaf.
+pub type Volatile<const SEGMENTS: usize, F> = OverflowBlocks<SEGMENTS, <F as Form>::FingerprintPolicy>;
+
 /// Where a key was found.
 struct KeyPlace<'a, B> {
     block: &'a B,
@@ -111,41 +114,28 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     #[inline]
     fn seek<'a, K: Keys>(
         &'a self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<KeyPlace<'a, Self>> {
         // The first lines of the overflow blocks arrive while the search reads the first block.
-        Self::overflow_blocks(overflow, context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
+        Self::overflow_blocks(context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
         let found = |(place, block): (Place, &'a Self)| {
-            block.find(overflow.copy(place), context, search_key).map(|(index, payload)| KeyPlace {
-                block,
-                place,
-                index,
-                payload,
-            })
+            block.find(context, place, search_key).map(|(index, payload)| KeyPlace { block, place, index, payload })
         };
-        found((0, self)).or_else(|| Self::overflow_blocks(overflow, context).find_map(found))
+        found((0, self)).or_else(|| Self::overflow_blocks(context).find_map(found))
     }
 
-    fn count<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-    ) -> usize {
-        self.segments(overflow, context).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
+    fn count<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>) -> usize {
+        self.segments(context).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
-    /// Marks the leaf as changed in this epoch, with its pairs as they are.
-    fn touch<M: Medium, K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-    ) {
-        if self.stamp(overflow, context) != handle.epoch() {
+    /// Marks the leaf as changed in this epoch, with its pairs as they are: a new version with the same slots. No crash
+    /// can tell the difference, but an answer that waits for the leaf's epoch then waits for this one.
+    fn touch<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>) {
+        let (context, handle) = context.parts();
+        if self.stamp(context) != handle.epoch() {
             self.publish(handle, self.now().bits);
-            self.copied(overflow, 0);
+            self.copied(context.volatile, 0);
         }
     }
 
@@ -153,118 +143,54 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// other blocks are nearly full without it and would need it again at once.
     fn vacate<M: Medium, K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        write: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
         found: &KeyPlace<'_, Self>,
     ) {
+        let (context, handle) = write.parts();
+        let overflow = context.volatile;
         let bits = found.block.now().bits & !(1 << found.index);
         found.block.publish(handle, bits);
         found.block.copied(overflow, found.place);
-        if found.place > 0 && bits == 0 && self.count(overflow, context) + SLOTS / 4 <= (overflow.blocks() - 1) * SLOTS
-        {
+        if found.place > 0 && bits == 0 && self.count(context) + SLOTS / 4 <= (overflow.blocks() - 1) * SLOTS {
             overflow.detach(found.place);
-            self.derive(overflow, context);
+            self.derive(context);
             // Otherwise the leaf would lose, with the block, the epoch of this change, and a reader could return the
             // removal before it is durable.
-            self.touch(overflow, context, handle);
+            self.touch(write);
+        }
+    }
+
+    /// Returns how this leaf and its right neighbour can become one: in which of them, or `Fresh` where the pairs must
+    /// move. An empty leaf can be released without a store: it is empty at every recovery point that includes the
+    /// removals before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be
+    /// split again.
+    fn fit<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>, right: LeafRef<'_, Self>) -> Merged {
+        let roomy = |count| count <= Self::CAPACITY * 3 / 4;
+        match (self.count(context), right.leaf.count(context.beside(right.volatile))) {
+            (0, count) if roomy(count) => Merged::Right,
+            (count, 0) if roomy(count) => Merged::Left,
+            (own, other) if own + other <= MERGE_UP_TO => Merged::Fresh,
+            _ => Merged::Apart,
         }
     }
 }
 
 impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
-    const CAPABILITIES: Capabilities = Capabilities {
-        source: "BD+Tree: Du and Scott, HOPC 2025",
-        per_epoch: true,
-        needs_line_order: F::Versions::NEEDS_LINE_ORDER,
-        needs_whole_keys: false,
-        linked: false,
-        stores_pairs: true,
-    };
+    const SOURCE: &'static str = "BD+Tree: Du and Scott, HOPC 2025";
+    const NEEDS_LINE_ORDER: bool = F::Versions::NEEDS_LINE_ORDER;
     const CAPACITY: usize = SEGMENTS * SLOTS;
-    const BLOCKS: usize = SEGMENTS;
-    const SPARE: usize = 2 * SEGMENTS.div_ceil(2) - 2;
-    type Volatile = OverflowBlocks<SEGMENTS, F::FingerprintPolicy>;
+    type Volatile = Volatile<SEGMENTS, F>;
+    type Durability = PerEpoch;
+    type Overflow = Segments;
+    type Recovery = ByVersions;
 
     #[inline]
-    fn get<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.seek(overflow, context, search_key).map(|found| found.payload)
+    fn get<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.seek(context, search_key).map(|found| found.payload)
     }
 
-    #[inline]
-    fn prefetch_block(&self) {
-        F::FingerprintPolicy::prefetch_block(self);
-    }
-
-    #[inline]
-    fn prefetch_header(&self) {
-        F::FingerprintPolicy::prefetch_header(self);
-    }
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) {
-        let candidates = self.candidates(overflow.copy(0), context, search_key);
-        if candidates != 0 {
-            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
-        } else {
-            Self::overflow_blocks(overflow, context)
-                .for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
-        }
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        let candidates = self.candidates(overflow.copy(0), context, search_key);
-        (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
-    }
-
-    fn block_pairs(&self, _: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>, out: &mut Pairs) {
+    fn block_pairs(&self, _: &Self::Volatile, out: &mut Pairs) {
         slots(self.now().bits).for_each(|index| out.push(self.slot(index)));
-    }
-
-    fn leaf_pairs<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        out: &mut Pairs,
-    ) {
-        self.segments(overflow, context).for_each(|(_, block)| block.block_pairs(overflow, out));
-    }
-
-    fn overflow_block<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        _: ReadContext<'_, K>,
-        place: usize,
-    ) -> u32 {
-        overflow.number(place)
-    }
-
-    fn take_detached(&self, overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>) -> u32 {
-        if SEGMENTS == 1 { 0 } else { overflow.take_detached() }
-    }
-
-    fn sparse<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-    ) -> bool {
-        self.count(overflow, context) < MERGE_UP_TO / 2
     }
 
     fn skip(&self) -> usize {
@@ -272,48 +198,17 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 
     #[inline]
-    fn stamp<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-    ) -> Epoch {
-        let tag = |place: Place, block: &Self| F::FingerprintPolicy::now(&block.versions, overflow.copy(place)).tag;
-        let latest = tag(0, self);
-        Self::overflow_blocks(overflow, context).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
-    }
-
-    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
-        Self::is_as_logged(logged, found, epoch, true)
-    }
-
-    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
-        self.was_live(epoch, out)
-    }
-
-    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
-        self.changed_after(epoch)
-    }
-
-    fn format<M: Medium>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        handle: &mut WriteHandle<'_, M>,
-        home: Home,
-    ) {
-        self.format_block(overflow, handle, home, 0);
-    }
-
     fn insert<M: Medium, K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        write: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
+        let (context, handle) = write.parts();
+        let overflow = context.volatile;
         let (epoch, older) = (handle.epoch(), self.older(handle.epoch()));
         let older = |place: Place, block: &Self| if place == 0 { older } else { block.older(epoch) };
-        let present = self.seek(overflow, context, search_key);
+        let present = self.seek(context, search_key);
         if let Some(KeyPlace { block, place, index, payload: old }) = present
             && older(place, block) >> index & 1 == 0
         {
@@ -330,8 +225,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
             let free = !(now | older(place, block)) & ALL;
             (free != 0).then(|| (place, now, free.trailing_zeros() as usize))
         };
-        let overflow_block =
-            || Self::overflow_blocks(overflow, context).find_map(|follower| Some((room(follower)?, follower.1)));
+        let overflow_block = || Self::overflow_blocks(context).find_map(|follower| Some((room(follower)?, follower.1)));
         let ((place, now, index), block) =
             room((0, self)).map(|room| (room, self)).or_else(overflow_block).ok_or(Full)?;
         let pair = &block.pairs[index];
@@ -350,89 +244,35 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         if found.place != place {
             // The old slot is vacated after the new one is published. The other way round, a process that dies in
             // between loses the key.
-            self.vacate(overflow, context, handle, &found);
+            self.vacate(write, &found);
         }
         Ok(Some(Replaced { payload: found.payload, same_epoch: false }))
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        write: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
-        let found = self.seek(overflow, context, search_key)?;
+        let (context, handle) = write.parts();
+        let found = self.seek(context, search_key)?;
         // Whether no crash can bring back what the slot holds.
-        let young =
-            found.block.older(handle.epoch()) >> found.index & 1 == 0 && !overflow.has_moved(found.place, found.index);
-        self.vacate(overflow, context, handle, &found);
+        let young = found.block.older(handle.epoch()) >> found.index & 1 == 0
+            && !context.volatile.has_moved(found.place, found.index);
+        self.vacate(write, &found);
         Some(Replaced { payload: found.payload, same_epoch: young })
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.make_room(overflow, context, handle, SplitRequest { own, fresh, spare: &[], range, before: None }, None)
+        self.make_room(context, request)
     }
 
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        _: u64,
-    ) -> (Split<K::Separator>, bool) {
-        (self.make_room(overflow, context, handle, request, Some(search_key)), false)
-    }
-
-    /// An empty leaf can be released without a store: it is empty at every recovery point that includes the removals
-    /// before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be split
-    /// again.
-    fn join<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        (right, theirs): (&Self, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>),
-        context: ReadContext<'_, K>,
-    ) -> Join {
-        let roomy = |count| count <= Self::CAPACITY * 3 / 4;
-        match (self.count(overflow, context), right.count(theirs, context)) {
-            (0, count) if roomy(count) => Join::KeepRight,
-            (count, 0) if roomy(count) => Join::KeepLeft,
-            (own, other) if own + other <= MERGE_UP_TO => Join::Move,
-            _ => Join::Apart,
-        }
-    }
-
-    /// A new version with the same slots: no crash can tell the difference, but an answer that waits for the leaf's
-    /// epoch then waits for this one.
-    fn take_over<M: Medium, K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-    ) {
-        self.touch(overflow, context, handle);
-    }
-
-    fn merge<M: Medium, K: Keys>(
-        &self,
-        own: [(u32, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>); 2],
-        right: &Self,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: Fresh<'_, Self>,
-        range: (&K::Separator, Option<&K::Separator>),
-    ) -> bool {
-        self.unite(own, right, context, handle, &fresh, range)
+    fn format<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
+        self.format_block(volatile, handle, home, 0);
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
@@ -442,44 +282,133 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     fn recover<'a, M: Medium>(
         &'a self,
         own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        volatile: &Self::Volatile,
         handle: &mut WriteHandle<'_, M>,
         recovery_point: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
-        overflow.begin();
+        volatile.begin();
         let block_state = self.bring_to(own, handle, recovery_point, peer)?;
-        self.copied(overflow, 0);
+        self.copied(volatile, 0);
         Ok(block_state)
+    }
+
+    fn rebuild_volatile<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) {
+        self.derive(context);
+    }
+}
+
+impl<const SEGMENTS: usize, F: Form> Versioned for Buffered<SEGMENTS, F> {
+    #[inline]
+    fn stamp<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Epoch {
+        let tag =
+            |place: Place, block: &Self| F::FingerprintPolicy::now(&block.versions, context.volatile.copy(place)).tag;
+        let latest = tag(0, self);
+        Self::overflow_blocks(context).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
+    }
+
+    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
+        Self::is_as_logged(logged, found, epoch, true)
+    }
+
+    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        self.was_live(epoch, out)
+    }
+
+    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        self.changed_after(epoch)
+    }
+}
+
+impl<const SEGMENTS: usize, F: Form> Segmented for Buffered<SEGMENTS, F> {
+    const BLOCKS: usize = SEGMENTS;
+    const SPARE: usize = 2 * SEGMENTS.div_ceil(2) - 2;
+
+    fn leaf_pairs<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, out: &mut Pairs) {
+        self.segments(context).for_each(|(_, block)| block.block_pairs(context.volatile, out));
+    }
+
+    fn overflow_block<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, place: usize) -> u32 {
+        context.volatile.number(place)
+    }
+
+    fn take_detached(&self, volatile: &Self::Volatile) -> u32 {
+        if SEGMENTS == 1 { 0 } else { volatile.take_detached() }
     }
 
     fn attach_overflow<K: Keys>(
         &self,
         own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        overflow_numbers: &[u32],
+        context: ReadContext<'_, Self::Volatile, K>,
+        numbers: &[u32],
     ) -> Result<()> {
-        self.attach_blocks(own, overflow, context, overflow_numbers)
+        self.attach_blocks(own, context, numbers)
     }
 
-    fn scrub_leaf<M: Medium, K: Keys>(
-        &self,
-        _: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        _: bool,
-    ) -> Result<bool> {
-        self.repair_leaf(overflow, context, handle);
-        Ok(true)
+    fn repair_blocks<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Self::Volatile, M, K>) {
+        self.repair_leaf(context);
+    }
+}
+
+impl<const SEGMENTS: usize, F: Form> Prefetch for Buffered<SEGMENTS, F> {
+    #[inline]
+    fn prefetch_block(&self) {
+        F::FingerprintPolicy::prefetch_block(self);
     }
 
-    fn rebuild_volatile<K: Keys>(
+    #[inline]
+    fn prefetch_header(&self) {
+        F::FingerprintPolicy::prefetch_header(self);
+    }
+
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, search_key: K::SearchKey<'_>) {
+        let candidates = self.candidates(context.volatile.copy(0), context.search, K::fingerprint(search_key));
+        if candidates != 0 {
+            holm_search::prefetch(&self.pairs[candidates.trailing_zeros() as usize]);
+        } else {
+            Self::overflow_blocks(context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
+        }
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-    ) {
-        self.derive(overflow, context);
+        context: ReadContext<'_, Self::Volatile, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        let candidates = self.candidates(context.volatile.copy(0), context.search, K::fingerprint(search_key));
+        (candidates != 0).then(|| self.pairs[candidates.trailing_zeros() as usize].payload.read())
+    }
+}
+
+impl<const SEGMENTS: usize, F: Form> Merge for Buffered<SEGMENTS, F> {
+    fn sparse<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> bool {
+        self.count(context) < MERGE_UP_TO / 2
+    }
+
+    fn may_merge<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, right: LeafRef<'_, Self>) -> bool {
+        self.fit(context, right) != Merged::Apart
+    }
+
+    fn merge<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let right = request.right;
+        match self.fit(context.read, right) {
+            Merged::Apart => Merged::Apart,
+            Merged::Left if self.skip() <= request.shared => {
+                self.touch(context);
+                Merged::Left
+            }
+            Merged::Right if right.leaf.skip() <= request.shared => {
+                let read = context.read.beside(right.volatile);
+                right.leaf.touch(&mut WriteContext { read, handle: context.handle });
+                Merged::Right
+            }
+            _ => self.unite(context, request),
+        }
     }
 }

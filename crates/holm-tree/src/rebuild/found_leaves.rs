@@ -4,24 +4,27 @@
 //! separators, and chooses them so that each leaf's range still does. Where the ranges of two neighbours then leave a
 //! gap, an empty leaf fills it.
 
+use super::LiveLeaf;
 use crate::keys::Keys;
 use crate::leaf::{Home, damaged_in};
 use crate::restore::Below;
 use holm_medium::Result;
 
 /// A leaf in use, with its least and greatest key.
-pub(super) struct FoundLeaf<K: Keys> {
-    pub(super) number: u32,
-    pub(super) keyspace: u32,
-    pub(super) first: bool,
-    pub(super) skip: usize,
-    pub(super) pairs: usize,
+pub struct FoundLeaf<K: Keys> {
+    /// Which leaf.
+    pub(crate) live: LiveLeaf,
+    /// Bytes that heads leave out.
+    pub(crate) skip: usize,
+    /// The number of its pairs.
+    pub(crate) pairs: usize,
     /// If the leaf keeps the lower end of its range, that end twice.
-    pub(super) ends: Option<(K::Separator, K::Separator)>,
+    pub(crate) ends: Option<(K::Separator, K::Separator)>,
 }
 
 /// What starts at the lower end of a range.
-pub(super) enum Place {
+pub enum Place {
+    /// A leaf.
     Leaf(u32),
     /// An empty leaf, yet to be made.
     Gap(Home),
@@ -29,22 +32,22 @@ pub(super) enum Place {
 
 impl<K: Keys> FoundLeaf<K> {
     /// The leaf as durable nodes see it, with whole keys.
-    pub(super) fn below(&self) -> Below {
+    pub(crate) fn below(&self) -> Below {
         let word = |separator: &K::Separator| K::head(K::search_key(separator), 0);
-        Below { number: self.number, ends: self.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
+        Below { number: self.live.number, ends: self.ends.as_ref().map(|(low, high)| (word(low), word(high))) }
     }
 }
 
 /// Sorts by tree, then by key.
 pub(super) fn sort<K: Keys>(found: &mut [FoundLeaf<K>]) {
-    found.sort_unstable_by(|a, b| (a.keyspace, &a.ends).cmp(&(b.keyspace, &b.ends)));
+    found.sort_unstable_by(|a, b| (a.live.keyspace, &a.ends).cmp(&(b.live.keyspace, &b.ends)));
 }
 
 /// Returns the indices of leaves that reach into their right neighbours.
 pub(super) fn overlapping<K: Keys>(found: &[FoundLeaf<K>]) -> Vec<usize> {
     let overlap = |pair: &[FoundLeaf<K>]| {
         let ends = pair[0].ends.as_ref().zip(pair[1].ends.as_ref());
-        pair[0].keyspace == pair[1].keyspace && ends.is_some_and(|(left, right)| left.1 >= right.0)
+        pair[0].live.keyspace == pair[1].live.keyspace && ends.is_some_and(|(left, right)| left.1 >= right.0)
     };
     found.windows(2).enumerate().filter(|(_, pair)| overlap(pair)).map(|it| it.0).collect()
 }
@@ -59,7 +62,7 @@ pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
 
 /// Gives every leaf a range whose keys share what the leaf's heads leave out, with empty leaves in the gaps.
 pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, Place)>> {
-    let keyspace = tree[0].keyspace;
+    let keyspace = tree[0].live.keyspace;
     let gap = |low: &K::Separator, high: Option<&K::Separator>| {
         (low.clone(), Place::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
     };
@@ -68,17 +71,17 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
     for leaf in tree {
         let Some((low, high)) = &leaf.ends else { continue };
         match last {
-            None if leaf.skip == 0 => placed.push((K::Separator::default(), Place::Leaf(leaf.number))),
+            None if leaf.skip == 0 => placed.push((K::Separator::default(), Place::Leaf(leaf.live.number))),
             None => {
                 let start = K::truncate(low, leaf.skip);
                 placed.push(gap(&K::Separator::default(), Some(&start)));
-                placed.push((start, Place::Leaf(leaf.number)));
+                placed.push((start, Place::Leaf(leaf.live.number)));
             }
             Some((before, end)) => {
                 if end >= low {
                     return Err(damaged_in(
                         block,
-                        (leaf.number, 0),
+                        (leaf.live.number, 0),
                         "a leaf",
                         "keys that overlap another leaf's",
                         "a range of its own",
@@ -88,7 +91,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
                 if let Some(limit) = limit {
                     placed.push(gap(&limit, Some(&start)));
                 }
-                placed.push((start, Place::Leaf(leaf.number)));
+                placed.push((start, Place::Leaf(leaf.live.number)));
             }
         }
         last = Some((leaf, high));
@@ -96,7 +99,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
     match last {
         // There are only empty leaves: the first of them is the tree.
         None => {
-            let number = tree.iter().find(|leaf| leaf.first).unwrap_or(&tree[0]).number;
+            let number = tree.iter().find(|leaf| leaf.live.first).unwrap_or(&tree[0]).live.number;
             placed.push((K::Separator::default(), Place::Leaf(number)));
         }
         Some((leaf, high)) if leaf.skip > 0 => {

@@ -5,17 +5,13 @@
 //! Changes of later epochs are in no log. Recovery writes their blocks and records to the files again, because their
 //! pages may be clean in memory and on no disk. Then it verifies them by their own checks.
 
-use crate::design::Design;
+use super::leaves::{ChangedAfter, Leaves};
 use crate::keys::{Keys, Slot};
-use crate::leaf::{Leaf, Pairs, damaged};
-use crate::tree_set::TreeSet;
-use holm_medium::{Area, Epoch, Logged, Medium, MediumError, Result};
+use crate::leaf::{Pairs, damaged_in};
+use holm_medium::{Area, Logged, MediumError, Result};
 use std::sync::{Mutex, MutexGuard};
 
-/// The first and the last epoch, after the log's last one, in which a block changed.
-pub(super) type ChangedAfter = Option<(Epoch, Epoch)>;
-
-/// The same of several blocks.
+/// [`ChangedAfter`] of several blocks.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Changes(pub(super) ChangedAfter);
 
@@ -37,35 +33,35 @@ struct Seen {
     suspect: Option<MediumError>,
 }
 
-pub(super) struct Kept<'a, M: Medium, D: Design, K: Keys> {
-    tree_set: &'a TreeSet<M, D, K>,
+pub(super) struct Kept<'a, K: Keys> {
+    leaves: &'a dyn Leaves<K>,
     /// `None` if the database was cleanly closed, or recovered from the log.
     logged: Option<&'a Logged>,
     seen: Mutex<Seen>,
 }
 
 /// The findings of one thread.
-pub(super) struct Look<'a, M: Medium, D: Design, K: Keys> {
-    kept: &'a Kept<'a, M, D, K>,
+pub(super) struct Look<'a, K: Keys> {
+    kept: &'a Kept<'a, K>,
     seen: Seen,
     before: Pairs,
     now: Pairs,
 }
 
-impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
-    pub(super) fn new(tree_set: &'a TreeSet<M, D, K>, logged: Option<&'a Logged>) -> Self {
-        Kept { tree_set, logged, seen: Mutex::default() }
+impl<'a, K: Keys> Kept<'a, K> {
+    pub(super) fn new(leaves: &'a dyn Leaves<K>, logged: Option<&'a Logged>) -> Self {
+        Kept { leaves, logged, seen: Mutex::default() }
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(super) fn look(&self) -> Look<'_, M, D, K> {
+    pub(super) fn look(&self) -> Look<'_, K> {
         Look { kept: self, seen: Seen::default(), before: Pairs::default(), now: Pairs::default() }
     }
 
-    pub(super) fn gather(&self, look: Look<'_, M, D, K>) {
+    pub(super) fn gather(&self, look: Look<'_, K>) {
         let mut seen = self.seen();
         seen.unlogged.extend(look.seen.unlogged);
         seen.suspect = seen.suspect.take().or(look.seen.suspect);
@@ -81,61 +77,50 @@ impl<'a, M: Medium, D: Design, K: Keys> Kept<'a, M, D, K> {
         if let Some(error) = suspect.filter(|_| !lost_end) {
             return Err(error);
         }
-        let size = size_of::<D::Leaf>() as u64;
+        let size = self.leaves.block_bytes() as u64;
         let mut places: Vec<_> =
             unlogged.iter().map(|number| (Area::Leaves.at(u64::from(*number) * size), size)).collect();
         let mut found = Vec::new();
         let (mut before, mut now) = (Pairs::default(), Pairs::default());
         for number in unlogged {
-            let (leaf, descriptor) = self.tree_set.block(number)?;
-            before.clear();
-            now.clear();
-            leaf.live_at(logged.epoch(), &mut before);
-            leaf.block_pairs(&descriptor.volatile, &mut now);
-            found.extend(now.iter().filter(|slot| !before.contains(slot)).map(|slot| (number, *slot, leaf.skip())));
+            let skip = self.leaves.live_at(number, logged.epoch(), &mut before);
+            self.leaves.block_pairs(number, &mut now);
+            found.extend(now.iter().filter(|slot| !before.contains(slot)).map(|slot| (number, *slot, skip)));
         }
         let records = found.iter().filter_map(|(_, slot, _)| K::extent(slot.payload));
         places.extend(records.map(|(offset, words)| (Area::Records.at(offset), u64::from(words) * 8)));
-        self.tree_set.writer.storage().medium.write_again(&places)?;
+        self.leaves.write_again(&places)?;
         // Verify only after that: a page that was clean, and is read from the disk again, holds what is on the disk.
-        let lost = found.iter().find(|(_, slot, skip)| !self.tree_set.keys.is_whole(*slot, *skip));
-        lost.map_or(Ok(()), |(number, ..)| Err(lost_writes::<D>(*number)))
+        let lost = found.iter().find(|(_, slot, skip)| !self.leaves.keys().is_whole(*slot, *skip));
+        lost.map_or(Ok(()), |(number, ..)| Err(self.lost_writes(*number)))
+    }
+
+    fn lost_writes(&self, number: u32) -> MediumError {
+        let found = "a damaged one, or one that has lost writes";
+        damaged_in(self.leaves.block_bytes(), (number, 0), "a slot's record", found, "what was written")
     }
 }
 
-fn lost_writes<D: Design>(number: u32) -> MediumError {
-    let found = "a damaged one, or one that has lost writes";
-    damaged::<D::Leaf>((number, 0), "a slot's record", found, "what was written")
-}
-
-impl<M: Medium, D: Design, K: Keys> Look<'_, M, D, K> {
+impl<K: Keys> Look<'_, K> {
     /// Compares the records of a block, which recovery has not changed yet, with the log. `changed` says whether the
     /// block changed after the log's last epoch.
-    pub(super) fn at(
-        &mut self,
-        number: u32,
-        leaf: &D::Leaf,
-        volatile: &<D::Leaf as Leaf>::Volatile,
-        changed: bool,
-    ) -> Result<()> {
+    pub(super) fn at(&mut self, number: u32, changed: bool) -> Result<()> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
-        self.before.clear();
-        leaf.live_at(logged.epoch(), &mut self.before);
+        let leaves = self.kept.leaves;
+        leaves.live_at(number, logged.epoch(), &mut self.before);
         if changed {
             self.seen.unlogged.push(number);
         }
-        let image = self.kept.tree_set.writer.storage().medium.image();
         let agrees = |slot: &Slot| {
             let extent = K::extent(slot.payload);
-            extent.is_none_or(|(offset, words)| logged.agrees(image, Area::Records.at(offset), words))
+            extent.is_none_or(|(offset, words)| logged.agrees(leaves.image(), Area::Records.at(offset), words))
         };
         for slot in self.before.iter().filter(|slot| !agrees(slot)) {
-            self.now.clear();
-            leaf.block_pairs(volatile, &mut self.now);
+            leaves.block_pairs(number, &mut self.now);
             if self.now.contains(slot) {
-                return Err(lost_writes::<D>(number));
+                return Err(self.kept.lost_writes(number));
             }
-            self.seen.suspect.get_or_insert_with(|| lost_writes::<D>(number));
+            self.seen.suspect.get_or_insert_with(|| self.kept.lost_writes(number));
         }
         Ok(())
     }

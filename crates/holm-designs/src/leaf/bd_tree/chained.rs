@@ -27,7 +27,8 @@ use holm_tree::leaf::buffered::tagged::{State, Tagged};
 use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, Buffered, NoFingerprints, OverflowBlocks, Triple};
 use holm_tree::leaf::{
-    BlockState, Capabilities, Fresh, Full, Home, Leaf, Pairs, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest,
+    AlongLinks, BlockState, Full, Home, Latched, Leaf, LeafRef, Linked, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    PerEpoch, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, Versioned, WriteContext,
 };
 use holm_tree::pair::slots;
 use link::{FIRST, Link, NONE};
@@ -87,68 +88,22 @@ impl Chained {
 }
 
 impl Leaf for Chained {
-    const CAPABILITIES: Capabilities = Capabilities { linked: true, ..Block::CAPABILITIES };
+    const SOURCE: &'static str = Block::SOURCE;
     const CAPACITY: usize = Block::CAPACITY;
-    const NEEDS_BEFORE: bool = true;
+    const NEEDS_LINE_ORDER: bool = Block::NEEDS_LINE_ORDER;
     const NUMBERS: u32 = NONE;
     type Volatile = Volatile;
+    type Durability = PerEpoch;
+    type Overflow = OneBlock;
+    type Recovery = AlongLinks<Latched>;
 
     #[inline]
-    fn get<K: Keys>(
-        &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.block.get(overflow, context, search_key)
-    }
-
-    #[inline]
-    fn prefetch_pairs<K: Keys>(&self, overflow: &Volatile, context: ReadContext<'_, K>, search_key: K::SearchKey<'_>) {
-        self.block.prefetch_pairs(overflow, context, search_key);
-    }
-
-    #[inline]
-    fn candidate_payload<K: Keys>(
-        &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> Option<u64> {
-        self.block.candidate_payload(overflow, context, search_key)
+    fn get<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, search_key: K::SearchKey<'_>) -> Option<u64> {
+        self.block.get(context, search_key)
     }
 
     fn block_pairs(&self, overflow: &Volatile, out: &mut Pairs) {
         self.block.block_pairs(overflow, out);
-    }
-
-    fn sparse<K: Keys>(&self, overflow: &Volatile, context: ReadContext<'_, K>) -> bool {
-        self.block.sparse(overflow, context)
-    }
-
-    /// The later epoch of pairs and link: the clock must continue beyond both.
-    #[inline]
-    fn stamp<K: Keys>(&self, overflow: &Volatile, context: ReadContext<'_, K>) -> Epoch {
-        self.block.stamp(overflow, context).max(self.links().now().tag)
-    }
-
-    /// The link at the end of the epoch is part of the state.
-    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
-        let link = |line: &[u64; 8]| Tagged::ended_of(&[line[3], line[4], line[5]], epoch);
-        let same = |line: &[u64; 8]| link(&found[0]).is_none_or(|found| link(line).is_none_or(|line| line == found));
-        logged[0].as_ref().is_none_or(same) && Block::is_as_logged(logged, found, epoch, false)
-    }
-
-    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
-        self.block.was_live(epoch, out)
-    }
-
-    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
-        self.block.changed_after(epoch)
-    }
-
-    fn next(&self) -> u32 {
-        self.link().map_or(0, |link| link.next)
     }
 
     fn format<M: Medium>(&self, overflow: &Volatile, handle: &mut WriteHandle<'_, M>, home: Home) {
@@ -157,80 +112,33 @@ impl Leaf for Chained {
 
     fn insert<M: Medium, K: Keys>(
         &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
         // The slots of pairs that were handed on stay pinned for two epochs. Without room for the lowest key, no writer
         // could make room.
-        let scarce = self.is_first() && self.free(handle.epoch()).count_ones() <= KEPT;
+        let scarce = self.is_first() && self.free(context.handle.epoch()).count_ones() <= KEPT;
         if scarce && K::to_separator(search_key) != K::Separator::default() {
             return Err(Full);
         }
-        self.block.insert(overflow, context, handle, search_key, payload)
+        self.block.insert(context, search_key, payload)
     }
 
     fn remove<M: Medium, K: Keys>(
         &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<Replaced> {
-        self.block.remove(overflow, context, handle, search_key)
+        self.block.remove(context, search_key)
     }
 
     fn split<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: [Fresh<'_, Self>; 2],
-        range: (&K::Separator, Option<&K::Separator>),
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        self.make_room(overflow, context, handle, SplitRequest { own, fresh, spare: &[], range, before: None }, None)
-    }
-
-    fn split_and_put<M: Medium, K: Keys>(
-        &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        request: SplitRequest<'_, Self, K::Separator>,
-        search_key: K::SearchKey<'_>,
-        _: u64,
-    ) -> (Split<K::Separator>, bool) {
-        (self.make_room(overflow, context, handle, request, Some(search_key)), false)
-    }
-
-    fn absorb<M: Medium, K: Keys>(
-        &self,
-        overflow: &Volatile,
-        (right, _): (&Self, &Volatile),
-        _: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-    ) -> bool {
-        let (now, coming, free) = (self.block.now().bits, right.block.now().bits, self.free(handle.epoch()));
-        let (comes, kept) = (coming.count_ones(), if self.is_first() { KEPT } else { 0 });
-        if (now.count_ones() + comes) as usize > MERGE_UP_TO || comes + kept > free.count_ones() {
-            return false;
-        }
-        let mut arrived = 0;
-        for (to, from) in slots(free).zip(slots(coming)) {
-            let (pair, slot) = (&self.block.pairs[to], right.block.slot(from));
-            handle.write(&pair.payload, slot.payload);
-            handle.write(&pair.head, slot.head);
-            handle.defer(pair);
-            arrived |= 1 << to;
-        }
-        overflow.add_moved(0, arrived);
-        // After the pairs, and before the link: if the process dies in between, both leaves have the pairs.
-        self.block.publish(handle, now | arrived);
-        self.lead(handle, right.next());
-        true
+        self.make_room(context, request)
     }
 
     /// Only the first leaf of a tree is found without a link. It is the first one to be released.
@@ -264,6 +172,83 @@ impl Leaf for Chained {
         let live = |link: Link| BlockState::Live { keyspace: self.block.home().keyspace, first: link.first };
         Ok(self.link().map_or(BlockState::Free, live))
     }
+}
+
+impl Prefetch for Chained {
+    #[inline]
+    fn prefetch_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, search_key: K::SearchKey<'_>) {
+        self.block.prefetch_pairs(context, search_key);
+    }
+
+    #[inline]
+    fn candidate_payload<K: Keys>(
+        &self,
+        context: ReadContext<'_, Volatile, K>,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<u64> {
+        self.block.candidate_payload(context, search_key)
+    }
+}
+
+impl Merge for Chained {
+    fn sparse<K: Keys>(&self, context: ReadContext<'_, Volatile, K>) -> bool {
+        self.block.sparse(context)
+    }
+
+    fn merge<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        MergeRequest { right: LeafRef { leaf: right, .. }, .. }: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let (context, handle) = context.parts();
+        let (now, coming, free) = (self.block.now().bits, right.block.now().bits, self.free(handle.epoch()));
+        let (comes, kept) = (coming.count_ones(), if self.is_first() { KEPT } else { 0 });
+        if (now.count_ones() + comes) as usize > MERGE_UP_TO || comes + kept > free.count_ones() {
+            return Merged::Apart;
+        }
+        let mut arrived = 0;
+        for (to, from) in slots(free).zip(slots(coming)) {
+            let (pair, slot) = (&self.block.pairs[to], right.block.slot(from));
+            handle.write(&pair.payload, slot.payload);
+            handle.write(&pair.head, slot.head);
+            handle.defer(pair);
+            arrived |= 1 << to;
+        }
+        context.volatile.add_moved(0, arrived);
+        // After the pairs, and before the link: if the process dies in between, both leaves have the pairs.
+        self.block.publish(handle, now | arrived);
+        self.lead(handle, right.next());
+        Merged::Left
+    }
+}
+
+impl Versioned for Chained {
+    /// The later epoch of pairs and link: the clock must continue beyond both.
+    #[inline]
+    fn stamp<K: Keys>(&self, context: ReadContext<'_, Volatile, K>) -> Epoch {
+        self.block.stamp(context).max(self.links().now().tag)
+    }
+
+    /// The link at the end of the epoch is part of the state.
+    fn agrees(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch) -> bool {
+        let link = |line: &[u64; 8]| Tagged::ended_of(&[line[3], line[4], line[5]], epoch);
+        let same = |line: &[u64; 8]| link(&found[0]).is_none_or(|found| link(line).is_none_or(|line| line == found));
+        logged[0].as_ref().is_none_or(same) && Block::is_as_logged(logged, found, epoch, false)
+    }
+
+    fn live_at(&self, epoch: Epoch, out: &mut Pairs) -> bool {
+        self.block.was_live(epoch, out)
+    }
+
+    fn changes_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
+        self.block.changed_after(epoch)
+    }
+}
+
+impl Linked for Chained {
+    fn next(&self) -> u32 {
+        self.link().map_or(0, |link| link.next)
+    }
 
     /// If the process died while a first leaf handed pairs on, or while a leaf took over its right neighbour, the right
     /// leaf's pairs are here as well. That was the leaf's last change, so it is undone or finished in the epoch of that
@@ -271,11 +256,10 @@ impl Leaf for Chained {
     /// epochs than there are words.
     fn repair_link<M: Medium, K: Keys>(
         &self,
-        _: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
         right: Option<&Self>,
     ) {
+        let (context, handle) = context.parts();
         let theirs = right.into_iter().flat_map(|right| slots(right.block.now().bits).map(|it| right.block.slot(it)));
         let Some(low) = theirs.min_by(|a, b| context.keys.order(*a, *b)) else { return };
         let now = self.block.now();
@@ -289,13 +273,8 @@ impl Leaf for Chained {
     /// The link changes in the latest epoch of all leaves that are passed over, which is no later than any epoch that a
     /// crash has kept. A recovery point before that epoch may find pairs in those leaves; from that epoch on there are
     /// none.
-    fn relink<M: Medium, K: Keys>(
-        &self,
-        _: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        next: u32,
-    ) {
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile, M, K>, next: u32) {
+        let (context, handle) = context.parts();
         let behind = |leaf: &Self| Some(leaf.next()).filter(|number| *number != 0 && *number != next);
         let passed = std::iter::successors(Some(self), |leaf| context.block::<Self>(behind(leaf)?)).skip(1);
         let latest = |leaf: &Self| leaf.block.now().tag.max(leaf.links().now().tag);
@@ -313,6 +292,7 @@ mod tests {
     use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage, Writer};
     use holm_search::Search;
     use holm_tree::keys::Words;
+    use holm_tree::leaf::KeyRange;
     use std::sync::Arc;
 
     const HEAD: Home = Home { keyspace: 5, skip: 0, first: true };
@@ -355,9 +335,10 @@ mod tests {
         for (first, keep) in [false, true].into_iter().flat_map(|first| (0..256).map(move |keep| (first, keep))) {
             let (writer, image) = storage();
             let (leaf, overflow) = (block(&image, 1), Volatile::default());
-            let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&*image) };
+            let read = ReadContext { image: Some(&*image), ..context(&overflow) };
             leaf.format(&overflow, &mut writer.begin_write_at(FIRST_EPOCH), HEAD);
-            leaf.insert(&overflow, context, &mut writer.begin_write_at(FIRST_EPOCH), 7, 7).expect("room");
+            let handle = &mut writer.begin_write_at(FIRST_EPOCH);
+            leaf.insert(&mut WriteContext { read, handle }, 7, 7).expect("room");
             leaf.lead(&mut writer.begin_write_at(FIRST_EPOCH + 1), 3);
             leaf.release(&mut writer.begin_write_at(FIRST_EPOCH + 2));
             let old = line(leaf).map(Word::read);
@@ -391,7 +372,7 @@ mod tests {
             let leaf = block(&image, 1);
             leaf.format(&Volatile::default(), &mut writer.begin_write_at(FIRST_EPOCH), HEAD);
             changes.iter().for_each(|(epoch, next)| leaf.lead(&mut writer.begin_write_at(FIRST_EPOCH + epoch), *next));
-            assert_eq!(leaf.stamp(&Volatile::default(), context()), FIRST_EPOCH + 2);
+            assert_eq!(leaf.stamp(context(&Volatile::default())), FIRST_EPOCH + 2);
             let live = BlockState::Live { keyspace: 5, first: true };
             assert_eq!(
                 recovered(&writer, leaf, RecoveryPoint::At(FIRST_EPOCH + recovery_epoch)).expect("no damage"),
@@ -404,8 +385,8 @@ mod tests {
         }
     }
 
-    fn context<'a>() -> ReadContext<'a, Words> {
-        ReadContext { keys: &Words, search: Search::portable(), image: None }
+    fn context(volatile: &Volatile) -> ReadContext<'_, Volatile, Words> {
+        ReadContext { volatile, keys: &Words, search: Search::portable(), image: None }
     }
 
     /// Pairs that a merge moved here are in a state of another leaf, which a crash may choose: their replaced records
@@ -421,23 +402,25 @@ mod tests {
             fresh.lead(&mut handle, 4);
         }
         fresh.release(&mut writer.begin_write_at(FIRST_EPOCH + 3));
-        assert_eq!(fresh.stamp(&rolls[1], context()), FIRST_EPOCH + 3, "the clock goes on behind it");
+        assert_eq!(fresh.stamp(context(&rolls[1])), FIRST_EPOCH + 3, "the clock goes on behind it");
         let mut handle = writer.begin_write_at(FIRST_EPOCH + 5);
         leaf.format(&rolls[0], &mut handle, HEAD);
+        let [left, right] = [0, 1].map(|at| context(&rolls[at]));
         for key in 1..=6 {
-            assert_eq!(leaf.insert(&rolls[0], context(), &mut handle, key, key), Ok(None));
+            assert_eq!(leaf.insert(&mut WriteContext { read: left, handle: &mut handle }, key, key), Ok(None));
         }
         let pairs: Vec<_> = leaf.block.moving_pairs().collect();
-        let right = Fresh { number: 2, leaf: fresh, volatile: &rolls[1] };
-        Chained::fill(&right, context(), &mut handle, &pairs, Home { first: false, ..HEAD }, 0);
+        let new = LeafRef { number: 2, leaf: fresh, volatile: &rolls[1] };
+        Chained::fill(new, &Words, &mut handle, &pairs, Home { first: false, ..HEAD }, 0);
         leaf.block.publish(&mut handle, 0);
         assert_eq!(fresh.free(FIRST_EPOCH + 5).count_ones(), 22);
-        assert_eq!(
-            fresh.remove(&rolls[1], context(), &mut handle, 1),
-            Some(Replaced { payload: 1, same_epoch: false })
-        );
-        assert!(leaf.absorb(&rolls[0], (fresh, &rolls[1]), context(), &mut handle));
-        assert_eq!(leaf.remove(&rolls[0], context(), &mut handle, 2), Some(Replaced { payload: 2, same_epoch: false }));
+        let removed = |payload| Some(Replaced { payload, same_epoch: false });
+        assert_eq!(fresh.remove(&mut WriteContext { read: right, handle: &mut handle }, 1), removed(1));
+        let mut write = WriteContext { read: left, handle: &mut handle };
+        let range = KeyRange { low: &0, high: None };
+        let request = MergeRequest { own: 1, right: new, fresh: None, range, shared: 0 };
+        assert_eq!(leaf.merge(&mut write, request), Merged::Left);
+        assert_eq!(leaf.remove(&mut write, 2), removed(2));
         assert_eq!((leaf.next(), leaf.block.now().bits.count_ones()), (0, 4));
     }
 

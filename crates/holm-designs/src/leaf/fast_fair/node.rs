@@ -12,13 +12,23 @@ use holm_medium::{Medium, WriteHandle};
 use holm_search::Search;
 use holm_tree::inner::NodeHeader;
 use holm_tree::keys::{Slot, Words};
-use holm_tree::leaf::{Fresh, Leaf, ReadContext};
+use holm_tree::leaf::{Leaf, LeafRef, Linked, ReadContext, WriteContext};
 
 /// Where the level lies in the word with the block's owner.
 const LEVEL: u32 = 48;
 
 /// How to read a node's slots.
-const CONTEXT: ReadContext<'static, Words> = ReadContext { keys: &Words, search: Search::portable(), image: None };
+fn reading<V>(volatile: &V) -> ReadContext<'_, V, Words> {
+    ReadContext { volatile, keys: &Words, search: Search::portable(), image: None }
+}
+
+/// How to change them.
+fn writing<'a, 'h, V, M: Medium>(
+    volatile: &'a V,
+    handle: &'a mut WriteHandle<'h, M>,
+) -> WriteContext<'a, 'h, V, M, Words> {
+    WriteContext { read: reading(volatile), handle }
+}
 
 impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     const CHILDREN: usize = {
@@ -57,11 +67,12 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     }
 
     fn insert<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, child: Slot) {
-        Leaf::insert(self, volatile, CONTEXT, handle, child.head, child.payload).expect("what was full has been split");
+        Leaf::insert(self, &mut writing(volatile, handle), child.head, child.payload)
+            .expect("what was full has been split");
     }
 
     fn remove<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, index: usize) {
-        Leaf::remove(self, volatile, CONTEXT, handle, self.pairs[index].head.read());
+        Leaf::remove(self, &mut writing(volatile, handle), self.pairs[index].head.read());
     }
 
     fn point<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, child: u32) {
@@ -78,7 +89,7 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
         handle: &mut WriteHandle<'_, M>,
         (number, leaf, theirs): (u32, &Self, &Self::Volatile),
     ) {
-        self.halve::<M, Words>(volatile, handle, Fresh { number, leaf, volatile: theirs });
+        self.halve(&mut writing(volatile, handle), LeafRef { number, leaf, volatile: theirs });
     }
 
     fn header(&self) -> Option<NodeHeader> {
@@ -90,12 +101,12 @@ impl<const SLOTS: usize> Node for FastFair<SLOTS, Linear> {
     }
 
     fn next(&self) -> u32 {
-        Leaf::next(self)
+        Linked::next(self)
     }
 
     fn repair_link<M: Medium>(&self, volatile: &Self::Volatile, handle: &mut WriteHandle<'_, M>, right: Option<&Self>) {
-        Leaf::repair_link(self, volatile, CONTEXT, handle, right);
-        self.rebuild_volatile(volatile, CONTEXT);
+        Linked::repair_link(self, &mut writing(volatile, handle), right);
+        self.rebuild_volatile(reading(volatile));
     }
 
     fn end<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {

@@ -11,7 +11,7 @@ use super::subnode::{SLOTS, bit, lines_behind, part, places, spare, used};
 use super::{SsTree, Volatile};
 use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{Fresh, Leaf, ReadContext, Split};
+use holm_tree::leaf::{Leaf, LeafRef, PendingPair, ReadContext, Split, SplitRequest, WriteContext};
 use holm_tree::pair::slots;
 use holm_tree::pairs::arrange;
 use holm_tree::sync::atomic::Ordering::Relaxed;
@@ -28,48 +28,36 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// Makes room, and inserts the pending pair where that costs nothing.
     pub(super) fn grow<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: &[Fresh<'_, Self>; 2],
-        pending: Option<(K::SearchKey<'_>, u64)>,
-    ) -> (Split<K::Separator>, bool) {
-        let stays = (Split { left: own, right: None }, false);
-        let there = pending.is_some_and(|(search_key, _)| self.find(volatile, context, search_key).is_some());
-        if volatile.known().free() != 0 || there {
-            return stays;
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        request: &SplitRequest<'_, '_, Self, K>,
+    ) -> Split<K::Separator> {
+        let read = context.read;
+        let known = read.volatile.known();
+        let there = request.pending.is_some_and(|pair| self.find(read, pair.search_key).is_some());
+        if known.free() != 0 || there {
+            return Split::new(request.own, None);
         }
-        let used =
-            self.followers(context).fold(1 << volatile.known().region(), |used, (_, node)| used | 1 << node.region());
+        let used = self.followers(read).fold(1 << known.region(), |used, (_, node)| used | 1 << node.region());
         if let Some(region) = (0..SUBNODES).find(|region| used >> region & 1 == 0) {
-            self.step_behind(
-                own,
-                volatile,
-                handle,
-                &fresh[0],
-                region,
-                pending.map(|(search_key, payload)| new::<K>(search_key, payload)),
-            );
-            return (Split { left: fresh[0].number, right: None }, pending.is_some());
+            self.step_behind(context, request, region);
+            return Split { left: request.fresh[0].number, right: None, put: request.pending.is_some() };
         }
-        self.part(own, volatile, context, handle, fresh, pending).unwrap_or(stays)
+        self.part(context, request).unwrap_or(Split::new(request.own, None))
     }
 
     /// Head replacement: a free subnode becomes the head, with the pending pair if there is one.
-    fn step_behind<M: Medium>(
+    fn step_behind<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &Volatile,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: &Fresh<'_, Self>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        request: &SplitRequest<'_, '_, Self, K>,
         region: usize,
-        pending: Option<MovingPair>,
     ) {
+        let (ReadContext { volatile, .. }, handle) = context.parts();
+        let [fresh, _] = request.fresh;
         let head = fresh.leaf;
         let known = volatile.known();
         let mut bitmap = known.bitmap();
-        if let Some(pair) = pending {
+        if let Some(pair) = request.pending.map(new::<K>) {
             head.store(handle, 1, pair.slot);
             bitmap |= bit(region, 1);
             fresh.volatile.set_fingerprint(1, pair.fingerprint);
@@ -77,7 +65,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         head.delegate_all(handle, [0, 1].map(|word| volatile.fingerprints[word].load(Relaxed)), known.region());
         handle.write(&head.words[1], bitmap);
         // The commit word, last in its line: this subnode is the head, and the old head is behind it.
-        handle.write(&head.words[0], used(self.keyspace(), region, own));
+        handle.write(&head.words[0], used(self.keyspace(), region, request.own));
         // Before the operation returns, and before another pair goes into the new head: otherwise a crash loses them.
         handle.persist(&head.words[0]);
         fresh.volatile.know(bitmap, region, true);
@@ -88,15 +76,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// full.
     fn part<M: Medium, K: Keys>(
         &self,
-        own: u32,
-        volatile: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: &[Fresh<'_, Self>; 2],
-        pending: Option<(K::SearchKey<'_>, u64)>,
-    ) -> Option<(Split<K::Separator>, bool)> {
-        let known = volatile.known();
-        let mut order = self.moving_pairs(volatile, context);
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        SplitRequest { own, fresh, pending, .. }: &SplitRequest<'_, '_, Self, K>,
+    ) -> Option<Split<K::Separator>> {
+        let (context, handle) = context.parts();
+        let known = context.volatile.known();
+        let mut order = self.moving_pairs(context);
         if order.len() < Self::CAPACITY {
             return None;
         }
@@ -105,20 +90,20 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         let (lower, upper) = order.split_at(order.len().div_ceil(2));
         let (last, first) = context.keys.key(lower.last()?.slot).zip(context.keys.key(upper.first()?.slot))?;
         let separator = K::shortest_separator(&last, &first);
-        let rider = pending.filter(|(search_key, _)| K::to_separator(*search_key) >= separator);
-        let rider = rider.map(|(search_key, payload)| new::<K>(search_key, payload));
+        let rider = pending.filter(|pair| K::to_separator(pair.search_key) >= separator).map(new::<K>);
         let coming: Vec<_> = upper.iter().copied().chain(rider).collect();
         self.found(handle, fresh, &coming);
         let bitmap = known.bitmap() & !upper.iter().fold(0, |bits, pair| bits | pair.bit);
         // The commit word of the split, after that of the new leaf. Durable before either leaf changes: recovery could
         // not match the two halves afterwards.
         self.commit(handle, bitmap);
-        volatile.know(bitmap, known.region(), true);
-        Some((Split { left: own, right: Some((separator, fresh[0].number)) }, rider.is_some()))
+        context.volatile.know(bitmap, known.region(), true);
+        Some(Split { left: *own, right: Some((separator, fresh[0].number)), put: rider.is_some() })
     }
 
     /// All pairs, each with its fingerprint and its bit.
-    fn moving_pairs<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) -> Vec<MovingPair> {
+    fn moving_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>) -> Vec<MovingPair> {
+        let volatile = context.volatile;
         let known = volatile.known();
         let moving_pair = |node: &Self, region: usize, at: usize, fingerprint: u8| MovingPair {
             slot: node.slot(at),
@@ -137,7 +122,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
 
     /// Makes a leaf of free subnodes: the first one is its head, and the second one has the pairs that do not fit
     /// there.
-    fn found<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, fresh: &[Fresh<'_, Self>; 2], coming: &[MovingPair]) {
+    fn found<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, fresh: &[LeafRef<'_, Self>; 2], coming: &[MovingPair]) {
         let [head, tail] = fresh;
         let (behind, ahead) = if coming.len() > SLOTS { coming.split_at(SLOTS) } else { (&[][..], coming) };
         let keyspace = self.keyspace();
@@ -177,6 +162,6 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
 }
 
 /// A pair that has not been in a leaf before.
-fn new<K: Keys>(search_key: K::SearchKey<'_>, payload: u64) -> MovingPair {
+fn new<K: Keys>(PendingPair { search_key, payload }: PendingPair<'_, K>) -> MovingPair {
     MovingPair { slot: Slot { head: K::head(search_key, 0), payload }, fingerprint: K::fingerprint(search_key), bit: 0 }
 }

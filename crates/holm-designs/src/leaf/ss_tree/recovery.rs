@@ -14,9 +14,9 @@
 
 use super::subnode::{bit, part};
 use super::{SsTree, Volatile};
-use holm_medium::{Medium, Result, WriteHandle};
+use holm_medium::{Medium, Result};
 use holm_tree::keys::{Keys, Slot};
-use holm_tree::leaf::{BlockState, Leaf, ReadContext, damaged};
+use holm_tree::leaf::{BlockState, Leaf, ReadContext, WriteContext, damaged};
 use holm_tree::pair::slots;
 use std::cmp::Ordering;
 
@@ -36,9 +36,9 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     pub(super) fn repair_list<M: Medium, K: Keys>(
         &self,
         own: u32,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
     ) -> Result<bool> {
+        let (context, handle) = context.parts();
         let mut list: Vec<(u32, &Self)> = vec![(own, self)];
         let mut regions = 1u32 << self.region();
         let mut node = self;
@@ -80,12 +80,8 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Removes the pairs that the right neighbour also has. Any other overlap is damage, and the rebuild reports it.
-    pub(super) fn cut_off<M: Medium, K: Keys>(
-        &self,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        right: &Self,
-    ) {
+    pub(super) fn cut_off<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile, M, K>, right: &Self) {
+        let (context, handle) = context.parts();
         let theirs: Vec<Slot> = right.every(context).map(|(_, slot)| slot).collect();
         let Some(lowest) = theirs.iter().copied().reduce(|a, b| if context.keys.order(a, b).is_le() { a } else { b })
         else {
@@ -101,7 +97,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Every pair that counts, with its bit, according to what is durable.
-    fn every<'a, K: Keys>(&'a self, context: ReadContext<'a, K>) -> impl Iterator<Item = (u64, Slot)> {
+    fn every<'a, K: Keys>(&'a self, context: ReadContext<'a, Volatile, K>) -> impl Iterator<Item = (u64, Slot)> {
         let nodes = std::iter::once(self).chain(self.followers(context).map(|(_, node)| node));
         nodes.flat_map(|node| {
             let region = node.region();
@@ -110,12 +106,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Derives what DRAM knows from what is durable.
-    pub(super) fn derive<K: Keys>(&self, volatile: &Volatile, context: ReadContext<'_, K>) {
+    pub(super) fn derive<K: Keys>(&self, context: ReadContext<'_, Volatile, K>) {
         let region = self.region();
         for at in slots(part(self.bitmap(), region)) {
             let fingerprint = context.keys.key(self.slot(at)).map_or(0, |key| K::fingerprint(K::search_key(&key)));
-            volatile.set_fingerprint(at, fingerprint);
+            context.volatile.set_fingerprint(at, fingerprint);
         }
-        volatile.know(self.bitmap(), region, self.next() != 0);
+        context.volatile.know(self.bitmap(), region, self.next() != 0);
     }
 }

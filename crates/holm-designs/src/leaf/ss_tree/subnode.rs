@@ -13,7 +13,7 @@
 //! before its first use. The region stays in the word of a subnode that is being released: while the head leads to it
 //! and its bits are set, the subnode counts.
 
-use super::SsTree;
+use super::{SsTree, Volatile};
 use holm_medium::{Medium, WriteHandle, atomics};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::ReadContext;
@@ -169,7 +169,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
 
     /// The subnode behind this one.
     #[inline]
-    pub(super) fn after<'a, K: Keys>(&self, context: ReadContext<'a, K>) -> Option<&'a Self> {
+    pub(super) fn after<'a, K: Keys>(&self, context: ReadContext<'a, Volatile, K>) -> Option<&'a Self> {
         let number = self.next();
         if number == 0 { None } else { context.block(number) }
     }
@@ -177,7 +177,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     /// The subnodes behind this one, each with the one before it.
     pub(super) fn followers<'a, K: Keys>(
         &'a self,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile, K>,
     ) -> impl Iterator<Item = (&'a Self, &'a Self)> {
         let step = move |(_, node): &(&'a Self, &'a Self)| node.after(context).map(|next| (*node, next));
         // A racing reader may see a cycle.

@@ -1,6 +1,6 @@
 //! Every crash of every operation on one leaf of both designs, and each flush left out in turn.
 
-use crate::fills::{every_operation, every_operation_from, fill};
+use crate::fills::{Past, every_operation, every_operation_from, fill};
 use crate::names::Names;
 use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
 use holm_designs::guide::{Linear, Segments};
@@ -59,7 +59,7 @@ fn a_ring_of_equal_values_survives() {
 #[test]
 fn a_ring_survives_wherever_it_begins() {
     for shift in [1, 3, 11, 23, 29, 30] {
-        every_operation_from::<Round, _>(&Words, &[1, 8, 15, 29], 2, (false, shift));
+        every_operation_from::<Round, _>(&Words, &[1, 8, 15, 29], 2, Past::Shifted(shift));
     }
 }
 
@@ -80,7 +80,7 @@ fn a_missing_flush_is_caught() {
     let put = |rank: usize| Act::Put(Words.ranked(rank), 8);
     let gone = |rank: usize| Act::Remove(Words.ranked(rank));
     let check = |count: usize, acts: &[Act<u64>], needless: std::ops::Range<usize>| {
-        let start = fill(&stage, &ranks(count), 2, (true, 0));
+        let start = fill(&stage, &ranks(count), 2, Past::Worn);
         let flushes = explore(&stage, &start, acts, LeftOut::Nothing).flushes;
         for ignored in 0..flushes {
             let missed = !explore(&stage, &start, acts, LeftOut::Flush(ignored)).wrong.is_empty();
@@ -105,7 +105,7 @@ fn a_missing_flush_is_caught() {
 #[test]
 fn a_missing_flush_or_fence_of_the_key_zero_is_caught() {
     let stage = Stage::<Round, _>::new(&Words);
-    let start = fill(&stage, &[1, 3, 5, 7, 9], 2, (true, 0));
+    let start = fill(&stage, &[1, 3, 5, 7, 9], 2, Past::Worn);
     let acts = [Act::Put(0, 8), Act::Put(0, 9), Act::Remove(0)];
     let sound = explore(&stage, &start, &acts, LeftOut::Nothing);
     assert_eq!((sound.wrong, sound.flushes, sound.fences), (vec![], 3, 3));

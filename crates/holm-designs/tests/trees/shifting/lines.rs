@@ -6,7 +6,7 @@ use holm_designs::leaf::fast_fair::FastFair;
 use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Storage};
 use holm_search::Search;
 use holm_tree::Words;
-use holm_tree::leaf::{Home, Leaf, ReadContext};
+use holm_tree::leaf::{Home, Leaf, ReadContext, WriteContext};
 use std::collections::BTreeSet;
 
 /// The number of lines of a block on which a search depends: the largest over present keys, and over absent ones. The
@@ -17,16 +17,17 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
     let image = writer.storage().medium.image();
     let leaf = image.at::<L>(Loc::new(Area::Leaves, block as u64)).expect("a block");
     let words = image.words(Area::Leaves.at(block as u64), block / 8).expect("a block");
-    let context = ReadContext { keys: &Words, search: Search::detect(), image: None };
     let (mut handle, volatile) = (writer.begin_write_at(FIRST_EPOCH), L::Volatile::default());
+    let context = ReadContext { volatile: &volatile, keys: &Words, search: Search::detect(), image: None };
     leaf.format(&volatile, &mut handle, Home { keyspace: 1, skip: 0, first: true });
     let keys = |index: u64| if index.is_multiple_of(3) { 10_000 - index * 10 } else { 10_000 + index * 10 };
     for key in (0..L::CAPACITY as u64).map(keys) {
-        assert_eq!(leaf.insert(&volatile, context, &mut handle, key, key + 1), Ok(None));
+        let mut context = WriteContext { read: context, handle: &mut handle };
+        assert_eq!(leaf.insert(&mut context, key, key + 1), Ok(None));
     }
     let mut most = (0, 0);
     for key in (0..L::CAPACITY as u64).map(keys).flat_map(|key| [key, key + 5]) {
-        let right = leaf.get(&volatile, context, key);
+        let right = leaf.get(context, key);
         assert_eq!(right, key.is_multiple_of(10).then_some(key + 1));
         let mut needed = BTreeSet::new();
         for line in 0..block / 64 {
@@ -35,7 +36,7 @@ fn depends<L: Leaf>(header: usize) -> (usize, usize) {
                 let sound: Vec<_> = words[at.clone()].iter().map(|word| word.read()).collect();
                 words[at.clone()].iter().for_each(|word| handle.write(word, noise));
                 // A search that passes over noise may find a key in it; its payload is noise, too.
-                if leaf.get(&volatile, context, key) != right {
+                if leaf.get(context, key) != right {
                     needed.insert(line);
                 }
                 words[at].iter().zip(&sound).for_each(|(word, value)| handle.write(word, *value));

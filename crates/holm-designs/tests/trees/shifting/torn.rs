@@ -7,19 +7,21 @@ use holm_designs::leaf::circ::Circ;
 use holm_designs::leaf::fast_fair::{FastFair, Volatile};
 use holm_medium::{Area, FIRST_EPOCH, Loc, Mapped, MappedOptions, Medium, Storage};
 use holm_search::Search;
-use holm_tree::leaf::{Leaf, Pairs, ReadContext, RecoveryPoint};
+use holm_tree::leaf::{Linked, Pairs, Prefetch, ReadContext, RecoveryPoint, WriteContext};
 use holm_tree::{Keys, Words};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Arbitrary bits in the block, and volatile data that `volatile` makes from a number.
-fn torn<L: Leaf, K: Keys>(keys: &K, search_keys: &[K::Separator], rounds: usize, volatile: fn(u64) -> L::Volatile) {
+fn torn<L, K: Keys>(keys: &K, search_keys: &[K::Separator], rounds: usize, volatile: fn(u64) -> L::Volatile)
+where
+    L: Linked + Prefetch,
+{
     let block = size_of::<L>();
     let writer = Storage::open(Mapped::heap(3 * block, 64, MappedOptions::default()), FIRST_EPOCH).expect("a block");
     let image = writer.storage().medium.image();
     let words = image.words(Area::Leaves.at(block as u64), block / 4).expect("two blocks");
     let leaf = |number: usize| image.at::<L>(Loc::new(Area::Leaves, (number * block) as u64)).expect("two blocks");
     let (left, right) = (leaf(1), leaf(2));
-    let context = ReadContext { keys, search: Search::detect(), image: None };
     let mut handle = writer.begin_write_at(FIRST_EPOCH);
     let mut seed = 0;
     for round in 0..rounds {
@@ -31,17 +33,18 @@ fn torn<L: Leaf, K: Keys>(keys: &K, search_keys: &[K::Separator], rounds: usize,
             handle.write(word, value);
         }
         let volatile = volatile([round as u64 % 33, mixed(seed)][round % 2]);
+        let context = ReadContext { volatile: &volatile, keys, search: Search::detect(), image: None };
         for search_key in search_keys {
             let _ = (
-                left.get(&volatile, context, K::search_key(search_key)),
-                left.candidate_payload(&volatile, context, K::search_key(search_key)),
+                left.get(context, K::search_key(search_key)),
+                left.candidate_payload(context, K::search_key(search_key)),
             );
         }
         let mut pairs = Pairs::default();
         left.block_pairs(&volatile, &mut pairs);
         let _ = (left.next(), left.recover(1, &volatile, &mut handle, RecoveryPoint::Visible, &|_| None));
-        left.repair_link(&volatile, context, &mut handle, Some(right));
-        left.rebuild_volatile(&volatile, context);
+        left.repair_link(&mut WriteContext { read: context, handle: &mut handle }, Some(right));
+        left.rebuild_volatile(context);
         left.block_pairs(&volatile, &mut pairs);
     }
 }

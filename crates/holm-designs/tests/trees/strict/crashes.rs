@@ -2,12 +2,11 @@
 
 use crate::fixture::mixed;
 use crate::recorded::Words as Bits;
-use crate::stage::{Act, LAST, LeftOut, Sample, Stage, explore};
-use holm_tree::leaf::Leaf;
+use crate::stage::{Act, LAST, LeftOut, Sample, Stage, Staged, explore};
 
 /// A leaf of these keys, put in a random order among other keys that were put and removed, so that its lines are filled
 /// at random.
-fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
+fn fill<L: Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     let mut order: Vec<_> = (0..ranks.len()).collect();
     order.sort_unstable_by_key(|index| mixed(*index as u64 + ranks.len() as u64));
@@ -28,7 +27,7 @@ fn fill<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> 
 
 /// Few pairs and many, with and without the least and the greatest key; every position and every operation. Then splits
 /// and merges, each with the operations that may follow.
-pub fn every_operation<L: Leaf, S: Sample>(keys: &S, turn: u64) {
+pub fn every_operation<L: Staged, S: Sample>(keys: &S, turn: u64) {
     let stage = Stage::<L, S>::new(keys);
     let mut images = 0;
     let mut check = |start: &Bits, acts: &[Act<S::Separator>]| {
@@ -70,7 +69,7 @@ pub fn every_operation<L: Leaf, S: Sample>(keys: &S, turn: u64) {
     assert!(images > 3_000, "{images}");
 }
 
-fn full_leaf<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
+fn full_leaf<L: Staged, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     for index in 0..ranks.len() {
         let key = fresh.keys.ranked(ranks[index * 11 % ranks.len()]);
@@ -80,7 +79,7 @@ fn full_leaf<L: Leaf, S: Sample>(stage: &Stage<L, S>, ranks: &[usize], turn: u64
 }
 
 /// Two leaves with these numbers of pairs.
-fn halves<L: Leaf, S: Sample>(stage: &Stage<L, S>, full: &[usize], turn: u64, (low, high): (usize, usize)) -> Bits {
+fn halves<L: Staged, S: Sample>(stage: &Stage<L, S>, full: &[usize], turn: u64, (low, high): (usize, usize)) -> Bits {
     let fresh = Stage::<L, S>::new(&stage.keys);
     fresh.load(&full_leaf(stage, full, turn));
     fresh.recover().expect("a sound leaf");

@@ -4,11 +4,12 @@ use super::fingerprint_policy::FingerprintPolicy;
 use super::overflow_blocks::Place;
 use super::tagged::State;
 use super::versions::Versions;
-use super::{ALL, Buffered, Form, OverflowBlocks, SLOTS};
+use super::{ALL, Buffered, Form, SLOTS, Volatile};
 use crate::keys::{Keys, Slot};
 use crate::leaf::{Home, ReadContext};
 use crate::pair::slots;
 use holm_medium::{Epoch, Medium, WriteHandle};
+use holm_search::Search;
 
 /// This bit of a home word's lower half marks an *heir*: this block gives way to the leaf of that number, once that
 /// leaf is committed.
@@ -30,13 +31,13 @@ pub struct MovingPair {
 
 impl MovingPair {
     /// Returns whether the pair leads to a record of its own.
-    pub fn is_own<K: Keys>(&self, context: ReadContext<'_, K>) -> bool {
-        context.keys.is_own(self.slot, self.skip, self.fingerprint)
+    pub fn is_own<K: Keys>(&self, keys: &K) -> bool {
+        keys.is_own(self.slot, self.skip, self.fingerprint)
     }
 
-    fn head<K: Keys>(&self, context: ReadContext<'_, K>, home: Home) -> u64 {
+    fn head<K: Keys>(&self, keys: &K, home: Home) -> u64 {
         let same = self.skip == usize::from(home.skip);
-        let changed = if same { None } else { context.keys.rehead(self.slot, home.skip.into()) };
+        let changed = if same { None } else { keys.rehead(self.slot, home.skip.into()) };
         changed.unwrap_or(self.slot.head)
     }
 }
@@ -69,32 +70,22 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.pairs[index].slot()
     }
 
-    /// Returns the slots that may hold the search key. Uses the block's copy in DRAM if there is one.
+    /// Returns the slots that may hold a key with this fingerprint. Uses the block's copy in DRAM if there is one.
     #[inline]
-    pub fn candidates<K: Keys>(
-        &self,
-        copy: &Copied<F>,
-        context: ReadContext<'_, K>,
-        search_key: K::SearchKey<'_>,
-    ) -> u32 {
-        let alike = F::FingerprintPolicy::search_candidates(
-            &self.fingerprints,
-            copy,
-            context.search,
-            K::fingerprint(search_key),
-        );
+    pub fn candidates(&self, copy: &Copied<F>, search: Search, fingerprint: u8) -> u32 {
+        let alike = F::FingerprintPolicy::search_candidates(&self.fingerprints, copy, search, fingerprint);
         alike & F::FingerprintPolicy::now(&self.versions, copy).bits
     }
 
-    /// Returns the slot with the search key, and its payload.
+    /// Returns the slot with the search key, and its payload. The block has this place in its leaf.
     #[inline]
     pub fn find<K: Keys>(
         &self,
-        copy: &Copied<F>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
+        place: Place,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
-        let mut candidates = self.candidates(copy, context, search_key);
+        let mut candidates = self.candidates(context.volatile.copy(place), context.search, K::fingerprint(search_key));
         while candidates != 0 {
             let index = candidates.trailing_zeros() as usize;
             let slot = self.slot(index);
@@ -110,17 +101,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Renews the DRAM copy of the block at a place of the leaf, after a change.
     #[inline]
-    pub fn copied(&self, overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>, place: Place) {
+    pub fn copied(&self, overflow: &Volatile<SEGMENTS, F>, place: Place) {
         F::FingerprintPolicy::derive(&self.fingerprints, &self.versions, overflow.copy(place));
     }
 
     /// The same for all blocks of the leaf whose first block this is.
-    pub fn derive<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-    ) {
-        self.segments(overflow, context).for_each(|(place, block)| block.copied(overflow, place));
+    pub fn derive<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>) {
+        self.segments(context).for_each(|(place, block)| block.copied(context.volatile, place));
     }
 
     /// Writes the block's keyspace and shared prefix, and its origin or heir. The caller flushes.
@@ -148,31 +135,25 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Returns the overflow block at a place; this block is the leaf's first.
     #[inline]
-    fn at<'a, K: Keys>(
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'a, K>,
-        place: Place,
-    ) -> Option<&'a Self> {
-        context.block(Some(overflow.number(place)).filter(|number| *number != 0)?)
+    fn at<'a, K: Keys>(context: ReadContext<'a, Volatile<SEGMENTS, F>, K>, place: Place) -> Option<&'a Self> {
+        context.block(Some(context.volatile.number(place)).filter(|number| *number != 0)?)
     }
 
     /// Returns the overflow blocks with their places; this block is the leaf's first.
     #[inline]
     pub fn overflow_blocks<'a, K: Keys>(
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
-        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(overflow, context, place)?)))
+        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(context, place)?)))
     }
 
     /// Returns this block, the first of a leaf, and its overflow blocks.
     #[inline]
     pub fn segments<'a, K: Keys>(
         &'a self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'a, K>,
+        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
     ) -> impl Iterator<Item = (Place, &'a Self)> {
-        std::iter::once((0, self)).chain(Self::overflow_blocks(overflow, context))
+        std::iter::once((0, self)).chain(Self::overflow_blocks(context))
     }
 
     /// Returns the block's live pairs, in any order.
@@ -189,13 +170,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// Writes pairs into the first slots of a fresh block, which no word makes live yet. Returns the slots.
     pub fn write_pairs<M: Medium, K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        keys: &K,
         handle: &mut WriteHandle<'_, M>,
         pairs: &[MovingPair],
         home: Home,
     ) -> u32 {
         for (slot, pair) in self.pairs.iter().zip(pairs) {
-            handle.write(&slot.head, pair.head(context, home));
+            handle.write(&slot.head, pair.head(keys, home));
             handle.write(&slot.payload, pair.slot.payload);
         }
         pairs.chunks(4).zip(self.pairs.as_chunks::<4>().0).for_each(|(_, line)| handle.defer(line));
@@ -206,13 +187,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// origin. Returns the slots.
     pub fn settle<M: Medium, K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        keys: &K,
         handle: &mut WriteHandle<'_, M>,
         pairs: &[MovingPair],
         home: Home,
         [kin, owner]: [u32; 2],
     ) -> u32 {
-        let bits = self.write_pairs(context, handle, pairs, home);
+        let bits = self.write_pairs(keys, handle, pairs, home);
         let mut fingerprints = [0, 0, 0, u64::from(owner) << 32];
         for (index, pair) in pairs.iter().enumerate() {
             fingerprints[index / 8] |= u64::from(pair.fingerprint.unwrap_or(0)) << (index % 8 * 8);

@@ -80,7 +80,7 @@ mod tests {
     use super::super::{Fingerprints, Triple};
     use super::*;
     use crate::keys::Words;
-    use crate::leaf::{Home, Leaf, ReadContext};
+    use crate::leaf::{Home, Leaf, ReadContext, Versioned, WriteContext};
     use holm_medium::{Area, FIRST_EPOCH, Flush, Image, Loc, Mapped, MappedOptions, Storage};
     use holm_search::Search;
 
@@ -99,19 +99,20 @@ mod tests {
         let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
         let image = writer.storage().medium_image();
         let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
-        let beside = <Block as Leaf>::Volatile::default();
-        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
-        block.format(&beside, &mut writer.begin_write_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
+        let volatile = <Block as Leaf>::Volatile::default();
+        let read = ReadContext { volatile: &volatile, keys: &Words, search: Search::portable(), image: Some(&*image) };
+        block.format(&volatile, &mut writer.begin_write_at(FIRST_EPOCH), Home { keyspace: 5, skip: 0, first: false });
         // Three kinds of change, one for each epoch; in the last epochs, none.
         let mut ends = vec![];
         for epoch in FIRST_EPOCH..FIRST_EPOCH + 40 {
             let mut handle = writer.begin_write_at(epoch);
             let key = epoch % 7;
             match epoch % 3 {
-                0 => drop(block.remove(&beside, context, &mut handle, key)),
+                0 => drop(block.remove(&mut WriteContext { read, handle: &mut handle }, key)),
                 // Twice, so that the second store changes only the payload.
                 _ => (0..2).for_each(|turn| {
-                    assert!(block.insert(&beside, context, &mut handle, key, epoch * 2 + turn).is_ok(), "room");
+                    let mut context = WriteContext { read, handle: &mut handle };
+                    assert!(block.insert(&mut context, key, epoch * 2 + turn).is_ok(), "room");
                 }),
             }
             drop(handle);
@@ -142,11 +143,12 @@ mod tests {
         let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
         let image = writer.storage().medium_image();
         let block = image.at::<Block>(Loc::new(Area::Leaves, 512)).expect("inside");
-        let beside = <Block as Leaf>::Volatile::default();
-        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let volatile = <Block as Leaf>::Volatile::default();
+        let read = ReadContext { volatile: &volatile, keys: &Words, search: Search::portable(), image: Some(&*image) };
         let mut handle = writer.begin_write_at(FIRST_EPOCH);
-        block.format(&beside, &mut handle, Home { keyspace: 5, skip: 0, first: false });
-        (0..28).for_each(|key| assert_eq!(block.insert(&beside, context, &mut handle, key, key), Ok(None)));
+        block.format(&volatile, &mut handle, Home { keyspace: 5, skip: 0, first: false });
+        let mut context = WriteContext { read, handle: &mut handle };
+        (0..28).for_each(|key| assert_eq!(block.insert(&mut context, key, key), Ok(None)));
         drop(handle);
         let found = lines(&image);
         let logged = found.map(Some);

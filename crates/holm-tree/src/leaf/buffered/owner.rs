@@ -4,7 +4,7 @@
 //! So the word needs no version, and no block needs a pair to keep another one reachable. With links from block to
 //! block, an empty block in the middle would be free after a crash, and the blocks after it unreachable.
 
-use super::{Buffered, Form, OverflowBlocks};
+use super::{Buffered, Form, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{Home, ReadContext, damaged};
 use holm_medium::{Medium, Result, Word, WriteHandle};
@@ -32,26 +32,25 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// Formats a fresh block as an empty one of the leaf `owner`.
     pub(super) fn format_block<M: Medium>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        volatile: &Volatile<SEGMENTS, F>,
         handle: &mut WriteHandle<'_, M>,
         home: Home,
         owner: u32,
     ) {
-        overflow.begin();
+        volatile.begin();
         self.set_owner(handle, owner);
         self.set_home(handle, home, 0);
         self.publish(handle, 0);
-        self.copied(overflow, 0);
+        self.copied(volatile, 0);
     }
 
-    /// See [`crate::leaf::Leaf::attach_overflow`]. A block that names this one has pairs at the recovery point. So
+    /// See [`crate::leaf::Segmented::attach_overflow`]. A block that names this one has pairs at the recovery point. So
     /// neither block had been released by then, and this block's home and owner are those of the leaf, even if it is
     /// empty itself.
     pub(super) fn attach_blocks<K: Keys>(
         &self,
         own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
         overflow_numbers: &[u32],
     ) -> Result<()> {
         let wrong =
@@ -65,11 +64,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             if !context.block(*number).is_some_and(alike) {
                 return wrong(format!("block {number} of another range"), "one home");
             }
-            if !overflow.attach(*number) {
+            if !context.volatile.attach(*number) {
                 return wrong(format!("{own} and {overflow_numbers:?}"), "no more than a leaf has");
             }
         }
-        self.derive(overflow, context);
+        self.derive(context);
         Ok(())
     }
 }

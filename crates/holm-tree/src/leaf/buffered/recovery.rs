@@ -4,9 +4,9 @@ use super::block::HEIR;
 use super::fingerprint_policy::FingerprintPolicy;
 use super::tagged::State;
 use super::versions::Versions;
-use super::{Buffered, Form, OverflowBlocks};
+use super::{Buffered, Form, Volatile};
 use crate::keys::Keys;
-use crate::leaf::{BlockState, Leaf, ReadContext, RecoveryPoint, damaged};
+use crate::leaf::{BlockState, ReadContext, RecoveryPoint, Versioned, WriteContext, damaged};
 use crate::pair::slots;
 use holm_medium::{Epoch, LAST_EPOCH, Medium, MediumError, Result, WriteHandle};
 
@@ -98,19 +98,18 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// changed the pair in place.
     pub(super) fn repair_leaf<M: Medium, K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
+        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
     ) {
+        let (context, handle) = context.parts();
         if self.kin() != 0 {
             // The block is empty, and its origin or heir belongs to a lost epoch. With its next pair, the block would
             // wrongly give way.
             self.forget_kin(handle);
         }
-        let latest = self.stamp(overflow, context);
-        for (place, block) in self.segments(overflow, context).filter(|(_, block)| block.now().tag == latest) {
+        let latest = self.stamp(context);
+        for (place, block) in self.segments(context).filter(|(_, block)| block.now().tag == latest) {
             for index in slots(block.now().bits & !block.older(latest)) {
-                for (_, before) in self.segments(overflow, context).filter(|(other, _)| *other != place) {
+                for (_, before) in self.segments(context).filter(|(other, _)| *other != place) {
                     before.give_up_twin(context, handle, (block, index), latest);
                 }
             }
@@ -119,7 +118,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     fn give_up_twin<M: Medium, K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
         handle: &mut WriteHandle<'_, M>,
         (block, index): (&Self, usize),
         tag: Epoch,
@@ -147,7 +146,9 @@ mod tests {
     use crate::design::Design;
     use crate::designs;
     use crate::keys::Words;
-    use crate::leaf::{BlockState, Fresh, Home, Leaf, ReadContext, RecoveryPoint};
+    use crate::leaf::{
+        BlockState, Home, KeyRange, Leaf, LeafRef, ReadContext, RecoveryPoint, Segmented, SplitRequest, WriteContext,
+    };
     use holm_medium::{Area, FIRST_EPOCH, Flush, Loc, Mapped, MappedOptions, Storage};
     use holm_search::Search;
 
@@ -160,19 +161,33 @@ mod tests {
         let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
         let image = writer.storage().medium_image();
         let block = |number: u64| image.at::<Holm>(Loc::new(Area::Leaves, number * 512)).expect("as many blocks");
-        let besides = <[_; 4]>::default();
-        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let volatiles = <[_; 4]>::default();
+        let context = |number: usize| ReadContext {
+            volatile: &volatiles[number],
+            keys: &Words,
+            search: Search::portable(),
+            image: Some(&*image),
+        };
         let home = Home { keyspace: 5, skip: 0, first: false };
-        let fresh = |number: u32| Fresh { number, leaf: block(number.into()), volatile: &besides[number as usize] };
+        let leaf_ref =
+            |number: u32| LeafRef { number, leaf: block(number.into()), volatile: &volatiles[number as usize] };
         let mut old = writer.begin_write_at(FIRST_EPOCH);
-        block(1).format(&besides[1], &mut old, home);
+        block(1).format(&volatiles[1], &mut old, home);
         for key in 0..28 {
-            assert_eq!(block(1).insert(&besides[1], context, &mut old, key, key), Ok(None));
+            assert_eq!(block(1).insert(&mut WriteContext { read: context(1), handle: &mut old }, key, key), Ok(None));
         }
         let mut new = writer.begin_write_at(FIRST_EPOCH + 1);
-        assert!(block(1).insert(&besides[1], context, &mut new, 28, 28).is_err());
-        block(1).split(1, &besides[1], context, &mut new, [fresh(2), fresh(3)], (&0, None));
-        assert_eq!(block(1).insert(&besides[1], context, &mut new, 28, 28), Ok(None));
+        assert!(block(1).insert(&mut WriteContext { read: context(1), handle: &mut new }, 28, 28).is_err());
+        let request = SplitRequest {
+            own: 1,
+            fresh: [leaf_ref(2), leaf_ref(3)],
+            spare: &[],
+            range: KeyRange { low: &0, high: None },
+            previous: None,
+            pending: None,
+        };
+        block(1).split(&mut WriteContext { read: context(1), handle: &mut new }, request);
+        assert_eq!(block(1).insert(&mut WriteContext { read: context(1), handle: &mut new }, 28, 28), Ok(None));
         let (named, free) = (BlockState::Overflow { keyspace: 5, leaf: 1 }, BlockState::Free);
         for (recovery_point, block_state) in [
             (RecoveryPoint::Visible, named),
@@ -183,7 +198,7 @@ mod tests {
             let fates = [1, 2].map(|number: u32| {
                 let recovered = block(number.into()).recover(
                     number,
-                    &besides[number as usize],
+                    &volatiles[number as usize],
                     &mut handle,
                     recovery_point,
                     &|_| None,
@@ -192,13 +207,13 @@ mod tests {
             });
             assert_eq!(fates, [BlockState::Live { keyspace: 5, first: false }, block_state], "{recovery_point:?}");
             if block_state == named {
-                block(1).attach_overflow(1, &besides[1], context, &[2]).expect("sound");
+                block(1).attach_overflow(1, context(1), &[2]).expect("sound");
             }
-            assert!(block(1).scrub_leaf(1, &besides[1], context, &mut handle, false).expect("sound"));
-            assert_eq!(block(1).get(&besides[1], context, 28).is_some(), block_state == named, "{recovery_point:?}");
+            block(1).repair_blocks(&mut WriteContext { read: context(1), handle: &mut handle });
+            assert_eq!(block(1).get(context(1), 28).is_some(), block_state == named, "{recovery_point:?}");
         }
-        assert!(block(1).attach_overflow(1, &besides[1], context, &[2, 3]).is_err(), "more than two");
-        assert!(block(2).attach_overflow(2, &besides[2], context, &[1]).is_err(), "behind another itself");
+        assert!(block(1).attach_overflow(1, context(1), &[2, 3]).is_err(), "more than two");
+        assert!(block(2).attach_overflow(2, context(2), &[1]).is_err(), "behind another itself");
     }
 
     /// An empty first block is kept for its overflow block, with an origin or heir from a lost merge. If it still had
@@ -210,19 +225,28 @@ mod tests {
         let writer = Storage::open(Mapped::heap(8 * 512, 64, options), FIRST_EPOCH).expect("memory");
         let image = writer.storage().medium_image();
         let block = |number: u64| image.at::<Holm>(Loc::new(Area::Leaves, number * 512)).expect("as many blocks");
-        let besides = <[_; 4]>::default();
-        let context = ReadContext { keys: &Words, search: Search::portable(), image: Some(&image) };
+        let volatiles = <[_; 4]>::default();
+        let context = |number: usize| ReadContext {
+            volatile: &volatiles[number],
+            keys: &Words,
+            search: Search::portable(),
+            image: Some(&*image),
+        };
         let mut handle = writer.begin_write_at(FIRST_EPOCH);
-        block(1).format(&besides[1], &mut handle, Home { keyspace: 5, skip: 0, first: false });
+        block(1).format(&volatiles[1], &mut handle, Home { keyspace: 5, skip: 0, first: false });
         block(1).set_kin(&mut handle, super::HEIR | 3);
         for number in [1, 2] {
             block(number)
-                .recover(number as u32, &besides[number as usize], &mut handle, RecoveryPoint::At(FIRST_EPOCH), &|_| {
-                    None
-                })
+                .recover(
+                    number as u32,
+                    &volatiles[number as usize],
+                    &mut handle,
+                    RecoveryPoint::At(FIRST_EPOCH),
+                    &|_| None,
+                )
                 .expect("sound");
         }
-        assert!(block(1).scrub_leaf(1, &besides[1], context, &mut handle, false).expect("sound"));
+        block(1).repair_blocks(&mut WriteContext { read: context(1), handle: &mut handle });
         assert_eq!(block(1).kin(), 0);
     }
 }

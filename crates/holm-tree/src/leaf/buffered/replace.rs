@@ -10,9 +10,11 @@
 
 use super::block::{HEIR, MovingPair};
 use super::order::Order;
-use super::{Buffered, Form, OverflowBlocks, SLOTS};
+use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
-use crate::leaf::{Fresh, Home, Leaf, ReadContext, Split, SplitRequest};
+use crate::leaf::{
+    Home, KeyRange, Leaf, LeafRef, MergeRequest, Merged, PendingPair, ReadContext, Split, SplitRequest, WriteContext,
+};
 use holm_medium::{Medium, WriteHandle};
 
 /// Two neighbours become one leaf if they have at most this many pairs together; half of the leaf stays free for
@@ -20,13 +22,13 @@ use holm_medium::{Medium, WriteHandle};
 pub const MERGE_UP_TO: usize = 14;
 
 /// Returns whether each of these pairs leads to a record of its own.
-fn own_keys<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair]) -> bool {
-    pairs.iter().all(|pair| pair.is_own(context))
+fn own_keys<K: Keys>(keys: &K, pairs: &[MovingPair]) -> bool {
+    pairs.iter().all(|pair| pair.is_own(keys))
 }
 
 /// The same for pairs whose heads a new home will have changed.
-fn rehead_own<K: Keys>(context: ReadContext<'_, K>, pairs: &[MovingPair], home: Home) -> bool {
-    pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(context))
+fn rehead_own<K: Keys>(keys: &K, pairs: &[MovingPair], home: Home) -> bool {
+    pairs.iter().all(|pair| pair.skip == usize::from(home.skip) || pair.is_own(keys))
 }
 
 /// Returns how many blocks these pairs need: at least one.
@@ -35,7 +37,15 @@ fn blocks_for(pairs: &[MovingPair]) -> usize {
 }
 
 /// The blocks that give way, by number.
-type DroppedTree<'a, L> = Vec<(u32, &'a L)>;
+type Outgoing<'a, L> = Vec<(u32, &'a L)>;
+
+/// What a fresh leaf gets.
+struct Contents<'a> {
+    pairs: &'a [MovingPair],
+    home: Home,
+    /// The block that gives way to the leaf.
+    origin: u32,
+}
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// A leaf without a free slot and with fewer live pairs than this is full of old versions, not of pairs. It is
@@ -43,13 +53,8 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Orders the live pairs: for one fresh leaf if there are fewer than `many`, else for two.
-    pub fn ordered<K: Keys>(
-        &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        many: usize,
-    ) -> Vec<MovingPair> {
-        let mut pairs: Vec<_> = self.segments(overflow, context).flat_map(|(_, block)| block.moving_pairs()).collect();
+    pub fn ordered<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>, many: usize) -> Vec<MovingPair> {
+        let mut pairs: Vec<_> = self.segments(context).flat_map(|(_, block)| block.moving_pairs()).collect();
         let order = |a: &MovingPair, b: &MovingPair| context.keys.order(a.slot, b.slot);
         let count = pairs.len();
         if count < many {
@@ -64,17 +69,16 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     fn filled<'a, K: Keys>(
         &'a self,
         own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'a, K>,
-    ) -> DroppedTree<'a, Self> {
-        let number = |place| if place == 0 { own } else { overflow.number(place) };
-        let blocks = self.segments(overflow, context).map(|(place, block)| (number(place), block));
+        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
+    ) -> Outgoing<'a, Self> {
+        let number = |place| if place == 0 { own } else { context.volatile.number(place) };
+        let blocks = self.segments(context).map(|(place, block)| (number(place), block));
         blocks.filter(|(_, block)| block.now().bits != 0).collect()
     }
 
     /// Returns the origin that fresh leaves name, one of the blocks that give way.
-    fn origin(dropped: &DroppedTree<'_, Self>, own: u32) -> u32 {
-        dropped.first().map_or(own, |(number, _)| *number)
+    fn origin(outgoing: &Outgoing<'_, Self>, own: u32) -> u32 {
+        outgoing.first().map_or(own, |(number, _)| *number)
     }
 
     /// Commits a split or merge against the death of the process: one store empties the origin's word, and so commits
@@ -82,14 +86,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// dies in between would leave both generations live.
     fn supersede<M: Medium>(
         handle: &mut WriteHandle<'_, M>,
-        dropped: &DroppedTree<'_, Self>,
-        heirs: &[&Fresh<'_, Self>],
+        outgoing: &Outgoing<'_, Self>,
+        heirs: &[LeafRef<'_, Self>],
     ) {
-        for (_, block) in dropped.iter().skip(1) {
+        for (_, block) in outgoing.iter().skip(1) {
             // One store can empty only one block; these blocks name an heir, and the same store decides for them.
             block.set_kin(handle, HEIR | heirs[0].number);
         }
-        dropped.iter().for_each(|(_, block)| block.publish(handle, 0));
+        outgoing.iter().for_each(|(_, block)| block.publish(handle, 0));
         heirs.iter().for_each(|heir| heir.leaf.set_kin(handle, 0));
     }
 
@@ -97,9 +101,9 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     fn extend<M: Medium>(
         &self,
         own: u32,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
+        overflow: &Volatile<SEGMENTS, F>,
         handle: &mut WriteHandle<'_, M>,
-        fresh: &Fresh<'_, Self>,
+        fresh: LeafRef<'_, Self>,
     ) -> bool {
         let may = overflow.blocks() < SEGMENTS;
         if may {
@@ -113,13 +117,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Makes an uncommitted leaf of the pairs, in as many of the fresh blocks as they need. Returns these blocks.
     fn settle_in<'f, 'l, M: Medium, K: Keys>(
-        fresh: &'f [&'l Fresh<'l, Self>],
-        context: ReadContext<'_, K>,
+        fresh: &'f [LeafRef<'l, Self>],
+        keys: &K,
         handle: &mut WriteHandle<'_, M>,
-        pairs: &[MovingPair],
-        home: Home,
-        origin: u32,
-    ) -> &'f [&'l Fresh<'l, Self>] {
+        Contents { pairs, home, origin }: Contents<'_>,
+    ) -> &'f [LeafRef<'l, Self>] {
         let used = &fresh[..blocks_for(pairs)];
         // Equal shares leave each block free slots for updates of its own pairs.
         let share = pairs.len().div_ceil(used.len());
@@ -128,7 +130,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             let part = &pairs[pairs.len().min(place * share)..pairs.len().min((place + 1) * share)];
             let owner = if place == 0 { 0 } else { first.number };
             block.volatile.begin();
-            let slots = block.leaf.settle(context, handle, part, home, [origin, owner]);
+            let slots = block.leaf.settle(keys, handle, part, home, [origin, owner]);
             if place > 0 {
                 first.volatile.attach(block.number);
             }
@@ -138,117 +140,117 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         used
     }
 
-    /// Returns the separator between the last pair and a key after it, if the key comes after it.
-    pub fn all_overflow_blocks<K: Keys>(
-        &self,
-        context: ReadContext<'_, K>,
+    /// Returns the separator between the last pair and the pair that found no room, if that one comes after it.
+    pub fn separator_after<K: Keys>(
+        keys: &K,
         last: &MovingPair,
-        coming: Option<K::SearchKey<'_>>,
+        pending: Option<PendingPair<'_, K>>,
     ) -> Option<K::Separator> {
-        let search_key = coming.filter(|search_key| context.keys.compare(last.slot, last.skip, *search_key).is_lt())?;
-        let key = context.keys.key(last.slot).filter(|_| last.is_own(context))?;
+        let search_key = pending?.search_key;
+        let key = || keys.key(last.slot).filter(|_| last.is_own(keys));
+        let key = keys.compare(last.slot, last.skip, search_key).is_lt().then(key)??;
         Some(K::shortest_separator(&key, &K::to_separator(search_key)))
     }
 
     /// Returns the separator of these two halves. `None` if a record is not the slot's own, which only damage can
     /// cause: a separator derived from its key would be damage, too.
-    pub fn divided<K: Keys>(
-        context: ReadContext<'_, K>,
-        (lower, upper): (&[MovingPair], &[MovingPair]),
-    ) -> Option<K::Separator> {
+    pub fn divided<K: Keys>(keys: &K, lower: &[MovingPair], upper: &[MovingPair]) -> Option<K::Separator> {
         let ends = [*lower.last()?, *upper.first()?];
-        let own = own_keys(context, &ends);
-        let (last, first) = own.then(|| context.keys.key(ends[0].slot).zip(context.keys.key(ends[1].slot)))??;
+        let own = own_keys(keys, &ends);
+        let (last, first) = own.then(|| keys.key(ends[0].slot).zip(keys.key(ends[1].slot)))??;
         Some(K::shortest_separator(&last, &first))
     }
 
     /// The same, and what the ranges of the halves share.
     fn parted<K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        keys: &K,
         (lower, upper): (&[MovingPair], &[MovingPair]),
-        range: (&K::Separator, Option<&K::Separator>),
+        range: KeyRange<'_, K::Separator>,
     ) -> Option<(K::Separator, [Home; 2])> {
-        let separator = Self::divided(context, (lower, upper))?;
-        let home =
-            |low: &K::Separator, high: Option<&K::Separator>| Home { skip: K::common(low, high) as u8, ..self.home() };
-        let homes = [home(range.0, Some(&separator)), home(&separator, range.1)];
-        let fit = rehead_own(context, lower, homes[0]) && rehead_own(context, upper, homes[1]);
+        let separator = Self::divided(keys, lower, upper)?;
+        let homes = [self.home_of::<K>(range.low, Some(&separator)), self.home_of::<K>(&separator, range.high)];
+        let fit = rehead_own(keys, lower, homes[0]) && rehead_own(keys, upper, homes[1]);
         fit.then_some((separator, homes))
     }
 
-    /// See [`crate::leaf::Leaf::split`]; `coming` is the key that found no room.
-    pub fn make_room<M: Medium, K: Keys>(
+    /// Returns the home of a leaf of this keyspace with another range.
+    fn home_of<K: Keys>(&self, low: &K::Separator, high: Option<&K::Separator>) -> Home {
+        Home { skip: K::common(low, high) as u8, ..self.home() }
+    }
+
+    /// See [`Leaf::split`].
+    pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
-        overflow: &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        SplitRequest { own, fresh: [left, right], spare, range, .. }: SplitRequest<'_, Self, K::Separator>,
-        coming: Option<K::SearchKey<'_>>,
+        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let unchanged = Split { left: own, right: None };
-        if self.extend(own, overflow, handle, &left) {
-            return unchanged;
+        let SplitRequest { own, fresh: [left, right], spare, range, pending, .. } = request;
+        let (context, handle) = context.parts();
+        let keys = context.keys;
+        if self.extend(own, context.volatile, handle, left) {
+            return Split::new(own, None);
         }
-        let pairs = self.ordered(overflow, context, Self::SPLIT_FROM);
+        let pairs = self.ordered(context, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| self.all_overflow_blocks(context, last, coming)) {
+        if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, pending)) {
             // There is no commit, because nothing changed: without its first pair, the fresh leaf is free after a
             // crash.
-            let home = Home { skip: K::common(&separator, range.1) as u8, ..self.home() };
-            right.leaf.format(right.volatile, handle, home);
-            return Split { right: Some((separator, right.number)), ..unchanged };
+            right.leaf.format(right.volatile, handle, self.home_of::<K>(&separator, range.high));
+            return Split::new(own, Some((separator, right.number)));
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {
             // The caller gave no spare blocks.
-            return unchanged;
+            return Split::new(own, None);
         }
-        let dropped = self.filled(own, overflow, context);
-        let origin = Self::origin(&dropped, own);
+        let outgoing = self.filled(own, context);
+        let origin = Self::origin(&outgoing, own);
         let (below, above) = spare.split_at(spare.len() / 2);
-        let lower: Vec<_> = std::iter::once(&left).chain(below).collect();
-        let upper: Vec<_> = std::iter::once(&right).chain(above).collect();
+        let lower = [&[left], below].concat();
+        let upper = [&[right], above].concat();
         let halves = pairs.split_at(pairs.len() / 2);
-        let parted = if many { self.parted(context, halves, range) } else { None };
+        let parted = if many { self.parted(keys, halves, range) } else { None };
         let Some((separator, homes)) = parted else {
             // Old versions fill the leaf.
             let all = [lower, upper].concat();
-            let used = Self::settle_in(&all, context, handle, &pairs, self.home(), origin);
-            Self::supersede(handle, &dropped, used);
-            return Split { left: left.number, right: None };
+            let contents = Contents { pairs: &pairs, home: self.home(), origin };
+            let used = Self::settle_in(&all, keys, handle, contents);
+            Self::supersede(handle, &outgoing, used);
+            return Split::new(left.number, None);
         };
+        let contents = |pairs, home| Contents { pairs, home, origin };
         let used = [
-            Self::settle_in(&lower, context, handle, halves.0, homes[0], origin),
-            Self::settle_in(&upper, context, handle, halves.1, homes[1], origin),
+            Self::settle_in(&lower, keys, handle, contents(halves.0, homes[0])),
+            Self::settle_in(&upper, keys, handle, contents(halves.1, homes[1])),
         ];
-        Self::supersede(handle, &dropped, &used.concat());
-        Split { left: left.number, right: Some((separator, right.number)) }
+        Self::supersede(handle, &outgoing, &used.concat());
+        Split::new(left.number, Some((separator, right.number)))
     }
 
-    /// See [`crate::leaf::Leaf::merge`].
-    pub fn unite<M: Medium, K: Keys>(
+    /// Moves the pairs of both leaves into the fresh block, if they fit: see
+    /// [`Merge::merge`](crate::leaf::Merge::merge).
+    pub(super) fn unite<M: Medium, K: Keys>(
         &self,
-        own: [(u32, &OverflowBlocks<SEGMENTS, F::FingerprintPolicy>); 2],
-        other: &Self,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        fresh: &Fresh<'_, Self>,
-        range: (&K::Separator, Option<&K::Separator>),
-    ) -> bool {
-        let [(left, overflow), (right, theirs)] = own;
-        let pairs = [self.ordered(overflow, context, usize::MAX), other.ordered(theirs, context, usize::MAX)].concat();
+        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        request: MergeRequest<'_, Self, K::Separator>,
+    ) -> Merged {
+        let MergeRequest { own, right, fresh: Some(fresh), shared, .. } = request else { return Merged::Apart };
+        let (context, handle) = context.parts();
+        let theirs = context.beside(right.volatile);
+        let pairs = [self.ordered(context, usize::MAX), right.leaf.ordered(theirs, usize::MAX)].concat();
         if pairs.len() > MERGE_UP_TO {
-            return false;
+            return Merged::Apart;
         }
-        let home = Home { skip: K::common(range.0, range.1) as u8, ..self.home() };
-        if !rehead_own(context, &pairs, home) {
-            return false;
+        let home = Home { skip: shared as u8, ..self.home() };
+        if !rehead_own(context.keys, &pairs, home) {
+            return Merged::Apart;
         }
-        let dropped = [self.filled(left, overflow, context), other.filled(right, theirs, context)].concat();
+        let outgoing = [self.filled(own, context), right.leaf.filled(right.number, theirs)].concat();
+        let contents = Contents { pairs: &pairs, home, origin: Self::origin(&outgoing, own) };
         let fresh = [fresh];
-        let used = Self::settle_in(&fresh, context, handle, &pairs, home, Self::origin(&dropped, left));
-        Self::supersede(handle, &dropped, used);
-        true
+        let used = Self::settle_in(&fresh, context.keys, handle, contents);
+        Self::supersede(handle, &outgoing, used);
+        Merged::Fresh
     }
 }

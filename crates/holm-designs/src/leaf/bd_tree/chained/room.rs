@@ -7,7 +7,7 @@ use holm_tree::keys::Keys;
 use holm_tree::leaf::buffered::State;
 use holm_tree::leaf::buffered::Versions;
 use holm_tree::leaf::buffered::block::MovingPair;
-use holm_tree::leaf::{Fresh, Home, Leaf, ReadContext, Split, SplitRequest};
+use holm_tree::leaf::{Home, LeafRef, Linked, Split, SplitRequest, WriteContext};
 
 impl Chained {
     /// Makes a fresh block a leaf with the pairs in these slots. Nothing leads to it yet.
@@ -33,71 +33,70 @@ impl Chained {
 
     /// The same, with pairs of another leaf.
     pub(super) fn fill<M: Medium, K: Keys>(
-        fresh: &Fresh<'_, Self>,
-        context: ReadContext<'_, K>,
+        fresh: LeafRef<'_, Self>,
+        keys: &K,
         handle: &mut WriteHandle<'_, M>,
         pairs: &[MovingPair],
         home: Home,
         next: u32,
     ) {
-        let slots = fresh.leaf.block.write_pairs(context, handle, pairs, home);
+        let slots = fresh.leaf.block.write_pairs(keys, handle, pairs, home);
         fresh.leaf.begin(fresh.volatile, handle, slots, home, next);
     }
 
-    /// See [`Leaf::split_and_put`]; `coming` is the key that found no room.
+    /// See [`holm_tree::leaf::Leaf::split`].
     pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
-        overflow: &Volatile,
-        context: ReadContext<'_, K>,
-        handle: &mut WriteHandle<'_, M>,
-        SplitRequest { own, fresh: [left, right], range, before, .. }: SplitRequest<'_, Self, K::Separator>,
-        coming: Option<K::SearchKey<'_>>,
+        context: &mut WriteContext<'_, '_, Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
-        let unchanged = Split { left: own, right: None };
+        let SplitRequest { own, fresh: [left, right], range, previous, pending, .. } = request;
+        let (context, handle) = context.parts();
+        let keys = context.keys;
         let (home, next) = (Home { skip: 0, first: false, ..self.block.home() }, self.next());
-        let pairs = self.block.ordered(overflow, context, Block::SPLIT_FROM);
+        let pairs = self.block.ordered(context, Block::SPLIT_FROM);
         let many = pairs.len() >= Block::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
-        if let Some(separator) = last.and_then(|last| self.block.all_overflow_blocks(context, last, coming)) {
-            Self::fill(&right, context, handle, &[], home, next);
+        if let Some(separator) = last.and_then(|last| Block::separator_after(keys, last, pending)) {
+            Self::fill(right, keys, handle, &[], home, next);
             // After the leaf that it leads to: otherwise, if the process dies in between, the chain leads into a free
             // block.
             self.lead(handle, right.number);
-            return Split { right: Some((separator, right.number)), ..unchanged };
+            return Split::new(own, Some((separator, right.number)));
         }
         if self.is_first() {
-            let separator = self.hand_on(context, handle, &right, home, range.1);
-            return Split { right: separator.map(|it| (it, right.number)), ..unchanged };
+            let separator = self.hand_on(keys, handle, right, home, range.high);
+            return Split::new(own, separator.map(|it| (it, right.number)));
         }
-        let Some(before) = before else { return unchanged };
+        let Some(previous) = previous else { return Split::new(own, None) };
         let halves = pairs.split_at(pairs.len() / 2);
-        let separator = if many { Block::divided(context, halves) } else { None };
+        let separator = if many { Block::divided(keys, halves.0, halves.1) } else { None };
         if separator.is_some() {
-            Self::fill(&right, context, handle, halves.1, home, next);
-            Self::fill(&left, context, handle, halves.0, home, right.number);
+            Self::fill(right, keys, handle, halves.1, home, next);
+            Self::fill(left, keys, handle, halves.0, home, right.number);
         } else {
             // The leaf is full of old versions.
-            Self::fill(&left, context, handle, &pairs, home, next);
+            Self::fill(left, keys, handle, &pairs, home, next);
         }
         // The commit word, after all that it leads to: if the process dies before it, nothing has changed.
-        before.lead(handle, left.number);
-        Split { left: left.number, right: separator.map(|it| (it, right.number)) }
+        previous.lead(handle, left.number);
+        Split::new(left.number, separator.map(|it| (it, right.number)))
     }
 
     /// A first leaf moves all pairs but the lowest key's to a fresh leaf behind it. The first leaf is found without a
     /// link, so it cannot be replaced. Returns the separator, if there is room for one.
     fn hand_on<M: Medium, K: Keys>(
         &self,
-        context: ReadContext<'_, K>,
+        keys: &K,
         handle: &mut WriteHandle<'_, M>,
-        right: &Fresh<'_, Self>,
+        right: LeafRef<'_, Self>,
         home: Home,
         high: Option<&K::Separator>,
     ) -> Option<K::Separator> {
         let separator = Some(K::least()).filter(|least| high.is_none_or(|high| least < high))?;
-        let is_lowest = |slot| context.keys.compare(slot, 0, K::search_key(&separator)).is_lt();
+        let is_lowest = |slot| keys.compare(slot, 0, K::search_key(&separator)).is_lt();
         let going: Vec<_> = self.block.moving_pairs().filter(|pair| !is_lowest(pair.slot)).collect();
-        Self::fill(right, context, handle, &going, home, self.next());
+        Self::fill(right, keys, handle, &going, home, self.next());
         self.lead(handle, right.number);
         // After the link: otherwise, if the process dies in between, the pairs are lost. If it dies here, both leaves
         // have them.

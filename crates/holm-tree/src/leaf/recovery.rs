@@ -1,0 +1,190 @@
+//! How the leaves of a design are found again after a crash.
+//!
+//! [`Leaf::recover`] brings each block to the recovery point by itself. What follows depends on the design, which names
+//! one of three strategies:
+//!
+//! | | [`AlongLinks`] | [`ByBlock`] | [`ByVersions`] |
+//! |---|---|---|---|
+//! | the design implements | [`Linked`] | [`Scrubbed`] | [`Versioned`](super::Versioned) |
+//! | leaves are found | along [`Linked::next`] | each block says whether it is one | each block says so, by versions |
+//! | afterwards | [`Linked::repair_link`] | [`Scrubbed::scrub_leaf`] | [`Segmented::repair_blocks`](super::Segmented) |
+//! | a leaf without pairs | leaves the chain, by [`Linked::relink`] | is released | is free |
+//! | [`Leaf::skip`] | 0 | any | any |
+
+use super::{Leaf, PerEpoch, ReadContext, WriteContext};
+use crate::design::Design;
+use crate::keys::Keys;
+use crate::rebuild::plan::{Blocks, Chains, Plan, Versions};
+use crate::split::previous::{Previous, Unlatched};
+use crate::tree_set::TreeSet;
+use holm_medium::{Epoch, Medium, MediumError, Result};
+use std::marker::PhantomData;
+
+/// The recovery point: which part of history recovery keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecoveryPoint {
+    /// Only the process died, so every store it made is there; or there was no crash at all.
+    Visible,
+    /// Power was lost. What carries this epoch's label or an earlier one is there in full; recovery hides the rest.
+    At(Epoch),
+}
+
+/// What recovery found a block to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockState {
+    /// The block is free.
+    Free,
+    /// The block is a leaf of a keyspace.
+    Live {
+        /// The keyspace.
+        keyspace: u32,
+        /// Whether it is the keyspace's first leaf, for linked designs.
+        first: bool,
+    },
+    /// The block is an overflow block of the leaf that it names.
+    Overflow {
+        /// The keyspace.
+        keyspace: u32,
+        /// The number of the leaf. It counts as a leaf, whatever its own block is found to be.
+        leaf: u32,
+    },
+}
+
+/// An error for bits that no crash can have left; `place` is the block's number and a byte in it.
+pub fn damaged<L>(
+    place: (u32, u64),
+    what: &'static str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> MediumError {
+    damaged_in(size_of::<L>(), place, what, found, expected)
+}
+
+/// The same for blocks of the given size in bytes.
+pub(crate) fn damaged_in(
+    block: usize,
+    (number, byte): (u32, u64),
+    what: &'static str,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> MediumError {
+    let offset = u64::from(number) * block as u64 + byte;
+    MediumError::Corrupt { path: "leaves".into(), offset, what, found: found.into(), expected: expected.into() }
+}
+
+/// How recovery finds the leaves of a design: [`AlongLinks`], [`ByBlock`] or [`ByVersions`].
+pub trait Recovery<L: Leaf>: 'static {
+    /// What a split latches besides its own leaf.
+    type Previous: Previous;
+
+    /// Returns the steps of recovery for a tree set of this leaf.
+    #[doc(hidden)]
+    fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
+        tree_set: &'a TreeSet<M, D, K>,
+        epoch: Epoch,
+    ) -> Box<dyn Plan<K> + 'a>;
+}
+
+/// Recovery follows the links from the first leaf of each keyspace. `P` says what a split latches.
+pub struct AlongLinks<P = Unlatched>(PhantomData<P>);
+
+/// Each block says whether it is a leaf.
+pub struct ByBlock;
+
+/// Each block says whether it is a leaf, by the versions that a crash left.
+pub struct ByVersions;
+
+/// A leaf with a durable link to the next one.
+pub trait Linked: Leaf {
+    /// Returns the number of the next leaf; 0 is none.
+    fn next(&self) -> u32;
+
+    /// Returns the lower end of the leaf's range, if the design keeps it durably; the rebuild leaves it where it was.
+    fn low<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Option<K::Separator> {
+        let _ = context;
+        None
+    }
+
+    /// Repairs what was in progress between a leaf and its right neighbour: finishes or undoes it, and derives what
+    /// depends on the neighbour. The rebuild calls this for each leaf once the chain is known. The write handle fences
+    /// once all leaves are repaired; what must be durable earlier, the method fences itself.
+    fn repair_link<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        right: Option<&Self>,
+    ) {
+        let _ = (context, right);
+    }
+
+    /// Makes `next` the right neighbour, durably. Only the rebuild calls this, with no other thread in the tree. The
+    /// leaves that the link then passes over are empty, and are free once the write handle has fenced.
+    fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Self::Volatile, M, K>, next: u32);
+}
+
+/// A leaf that says itself whether it is one, and is durable when an operation returns.
+pub trait Scrubbed: Leaf {
+    /// Scrubs the leaf after a crash.
+    ///
+    /// The block is one that [`Leaf::recover`], or another block, has found to be a leaf. Everything that `recover`
+    /// wrote anywhere is durable by then, and the context can resolve slots. The method removes, idempotently, what a
+    /// crash left half done within the leaf. It releases an empty leaf and returns `false`, unless the leaf is
+    /// `placed`: a durable inner node leads to it. An empty leaf that is kept otherwise has no parent, and its block
+    /// leaks until the next open.
+    ///
+    /// The method touches no other leaf. The write handle fences once all leaves are done.
+    ///
+    /// # Errors
+    /// `Corrupt` for bits that no crash can have left.
+    fn scrub_leaf<M: Medium, K: Keys>(
+        &self,
+        own: u32,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        placed: bool,
+    ) -> Result<bool> {
+        let _ = (own, context, placed);
+        Ok(true)
+    }
+
+    /// Repairs a leaf that reaches into the range of its right neighbour. A split may leave it so, in designs where a
+    /// leaf does not name its origin. The write handle fences once all leaves are repaired.
+    fn repair_overlap<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        right: &Self,
+    ) {
+        let _ = (context, right);
+    }
+}
+
+impl<L: Linked, P: Previous> Recovery<L> for AlongLinks<P> {
+    type Previous = P;
+
+    fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
+        tree_set: &'a TreeSet<M, D, K>,
+        epoch: Epoch,
+    ) -> Box<dyn Plan<K> + 'a> {
+        Box::new(Chains { tree_set, epoch })
+    }
+}
+
+impl<L: Scrubbed> Recovery<L> for ByBlock {
+    type Previous = Unlatched;
+
+    fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
+        tree_set: &'a TreeSet<M, D, K>,
+        epoch: Epoch,
+    ) -> Box<dyn Plan<K> + 'a> {
+        Box::new(Blocks { tree_set, epoch })
+    }
+}
+
+impl<L: Leaf<Durability = PerEpoch>> Recovery<L> for ByVersions {
+    type Previous = Unlatched;
+
+    fn plan<'a, M: Medium, D: Design<Leaf = L>, K: Keys>(
+        tree_set: &'a TreeSet<M, D, K>,
+        epoch: Epoch,
+    ) -> Box<dyn Plan<K> + 'a> {
+        Box::new(Versions { tree_set, epoch })
+    }
+}
