@@ -39,6 +39,7 @@ impl Latch {
     /// Takes the latch if the version is unchanged.
     #[inline]
     pub fn try_lock(&self, version: Version) -> Option<LatchGuard<'_>> {
+        debug_assert!(version.0 & 1 == 0, "a version that a reader noted is even, found {}", version.0);
         let taken = self.0.compare_exchange(version.0, version.0 | 1, Ordering::Acquire, Ordering::Relaxed);
         taken.ok()?;
         // The stores that follow must not become visible before the version is odd.
@@ -70,6 +71,40 @@ impl LatchGuard<'_> {
 impl Drop for LatchGuard<'_> {
     #[inline]
     fn drop(&mut self) {
+        debug_assert!(
+            self.latch.0.load(Ordering::Relaxed).abs_diff(self.after) == 1,
+            "a latch that is held keeps its version: found {:?}, to be released as {}",
+            self.latch,
+            self.after
+        );
         self.latch.0.store(self.after, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_gives_a_new_version_unless_nothing_was_written() {
+        let latch = Latch::default();
+        let version = latch.read().expect("no writer");
+        let held = latch.try_lock(version).expect("unchanged");
+        assert!(latch.read().is_none() && !latch.validate(version) && latch.try_lock(version).is_none());
+        held.unlock_unchanged();
+        assert!(latch.validate(version));
+        drop(latch.try_lock(version));
+        assert!(!latch.validate(version) && latch.try_lock(version).is_none());
+    }
+
+    /// A second writer in the same latch: what the assertion at its release is for.
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "a latch that is held keeps its version")]
+    fn a_latch_that_another_writer_released_is_noticed() {
+        let latch = Latch::default();
+        let held = latch.try_lock(Version(0)).expect("unchanged");
+        latch.0.store(2, Ordering::Relaxed);
+        drop(held);
     }
 }

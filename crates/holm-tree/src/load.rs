@@ -9,8 +9,12 @@ use crate::levels::Levels;
 use crate::slab::Slab;
 use holm_medium::{Medium, WriteHandle};
 
-/// A leaf or node, and where its range starts.
-pub(crate) type Placed<F> = (F, u32);
+/// A leaf or node in order.
+pub(crate) struct LoadedChild<S> {
+    /// Where its range starts.
+    pub(crate) low: S,
+    pub(crate) number: u32,
+}
 
 impl<D: Design> InnerLevels<D> {
     /// Builds the levels of a new tree over these leaves; returns the level and number of its top.
@@ -18,7 +22,7 @@ impl<D: Design> InnerLevels<D> {
         &self,
         handle: &mut WriteHandle<'_, M>,
         keyspace: u32,
-        leaves: &[Placed<K::Separator>],
+        leaves: &[LoadedChild<K::Separator>],
     ) -> (u32, u32) {
         let mut level = 1;
         let mut nodes = self.load_leaf_parents::<M, K>(handle, keyspace, leaves);
@@ -27,7 +31,7 @@ impl<D: Design> InnerLevels<D> {
             let header = NodeHeader { keyspace, level, first: true };
             nodes = self.layer::<_, M, K>(handle, &self.uppers, header, D::Upper::CHILDREN * 7 / 8, &nodes);
         }
-        (level, nodes[0].1)
+        (level, nodes[0].number)
     }
 
     /// Builds the leaf parents. They are seven eighths full, which leaves room for the next splits without another
@@ -36,8 +40,8 @@ impl<D: Design> InnerLevels<D> {
         &self,
         handle: &mut WriteHandle<'_, M>,
         keyspace: u32,
-        leaves: &[Placed<K::Separator>],
-    ) -> Vec<Placed<K::Separator>> {
+        leaves: &[LoadedChild<K::Separator>],
+    ) -> Vec<LoadedChild<K::Separator>> {
         let header = NodeHeader { keyspace, level: 1, first: true };
         self.layer::<_, M, K>(handle, &self.leaf_parents, header, LevelsOf::<D>::loaded_children(), leaves)
     }
@@ -48,8 +52,8 @@ impl<D: Design> InnerLevels<D> {
         slab: &Slab<I>,
         header: NodeHeader,
         most: usize,
-        below: &[Placed<K::Separator>],
-    ) -> Vec<Placed<K::Separator>> {
+        below: &[LoadedChild<K::Separator>],
+    ) -> Vec<LoadedChild<K::Separator>> {
         let nodes = below.len().div_ceil(most.max(2));
         let mut above = Vec::with_capacity(nodes);
         let mut rest = below;
@@ -57,13 +61,13 @@ impl<D: Design> InnerLevels<D> {
             let (part, tail) = rest.split_at(rest.len().div_ceil(nodes - index));
             rest = tail;
             let (number, node) = slab.take();
-            let separators: Vec<_> = part[1..].iter().map(|child| child.0.clone()).collect();
-            let children: Vec<_> = part.iter().map(|child| child.1).collect();
-            let high = tail.first().map(|child| &child.0);
-            let range = KeyRange { low: &part[0].0, high };
+            let separators: Vec<_> = part[1..].iter().map(|child| child.low.clone()).collect();
+            let children: Vec<_> = part.iter().map(|child| child.number).collect();
+            let high = tail.first().map(|child| &child.low);
+            let range = KeyRange { low: &part[0].low, high };
             let contents = NodeContents { header, range, separators: &separators, children: &children };
             node.fill::<M, K>(&mut self.writing(handle), contents);
-            above.push((part[0].0.clone(), number));
+            above.push(LoadedChild { low: part[0].low.clone(), number });
         }
         above
     }

@@ -156,24 +156,30 @@ pub fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
     }
 }
 
-/// A pair and its slot.
-pub type Placed = (Slot, usize);
+/// A pair and the index of its slot.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedPair {
+    /// The pair.
+    pub slot: Slot,
+    /// The index.
+    pub at: usize,
+}
 
 /// Divides a leaf of unordered pairs: returns the separator, and the pairs from it on, in order. `None` if there are
 /// fewer than `full`, so that the leaf has room by now. Also `None` if a record is missing, which only damage can
 /// cause: the tree set reports a leaf that stays full.
 pub fn upper_half<K: Keys>(
     keys: &K,
-    pairs: impl Iterator<Item = Placed>,
+    pairs: impl Iterator<Item = PlacedPair>,
     full: usize,
-) -> Option<(K::Separator, Vec<Placed>)> {
+) -> Option<(K::Separator, Vec<PlacedPair>)> {
     let mut lower: Vec<_> = pairs.collect();
     if lower.len() < full {
         return None;
     }
-    arrange(&mut lower, |a, b| keys.order(a.0, b.0));
+    arrange(&mut lower, |a, b| keys.order(a.slot, b.slot));
     let upper = lower.split_off(lower.len() / 2);
-    let (last, first) = keys.key(lower.last()?.0).zip(keys.key(upper.first()?.0))?;
+    let (last, first) = keys.key(lower.last()?.slot).zip(keys.key(upper.first()?.slot))?;
     Some((K::shortest_separator(&last, &first), upper))
 }
 

@@ -10,7 +10,7 @@ use crate::inner::{Inner, NodeContents, NodeHeader, Route as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::leaf::KeyRange;
-use crate::load::Placed;
+use crate::load::LoadedChild;
 use crate::locks::Locks;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::tree_set::wait;
@@ -46,7 +46,8 @@ impl<D: Design> InnerLevels<D> {
         let leaves = self.leaves::<K>(above, &leaf_parents);
         let leaf_parents = self.load_leaf_parents::<M, K>(handle, root.keyspace(), &leaves);
         let (number, upper) = above.map_or_else(|| self.uppers.take(), |upper| (top, upper));
-        let (lows, children): (Vec<_>, Vec<_>) = leaf_parents.into_iter().unzip();
+        let (lows, children): (Vec<_>, Vec<_>) =
+            leaf_parents.into_iter().map(|child| (child.low, child.number)).unzip();
         let contents = NodeContents {
             header: NodeHeader { keyspace: root.keyspace(), level: 2, first: true },
             range: KeyRange { low: &lows[0], high: None },
@@ -62,7 +63,11 @@ impl<D: Design> InnerLevels<D> {
     }
 
     /// Returns every leaf and where its range starts; frees the nodes' long separators.
-    fn leaves<K: Keys>(&self, above: Option<&D::Upper>, leaf_parents: &[&D::LeafParent]) -> Vec<Placed<K::Separator>> {
+    fn leaves<K: Keys>(
+        &self,
+        above: Option<&D::Upper>,
+        leaf_parents: &[&D::LeafParent],
+    ) -> Vec<LoadedChild<K::Separator>> {
         let lowest = K::Separator::default();
         let mut lows = vec![lowest.clone()];
         lows.extend(
@@ -71,7 +76,8 @@ impl<D: Design> InnerLevels<D> {
         let mut leaves = Vec::new();
         for (low, leaf_parent) in lows.into_iter().zip(leaf_parents) {
             let (separators, children) = leaf_parent.unpack::<K>(&self.long_separators, K::search_key(&low));
-            leaves.extend(std::iter::once(low).chain(separators).zip(children));
+            let lows = std::iter::once(low).chain(separators);
+            leaves.extend(lows.zip(children).map(|(low, number)| LoadedChild { low, number }));
         }
         leaves
     }

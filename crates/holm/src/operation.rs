@@ -87,7 +87,13 @@ impl<H> Operation<'_, H> {
     }
 
     /// Puts a record under its key and retires the record that it replaces.
-    pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, progress: Option<BatchProgress>) -> Result<()> {
+    pub(crate) fn put(
+        &mut self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        payload: u64,
+        progress: Option<BatchProgress>,
+    ) -> Result<()> {
         let old = self.engine.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));

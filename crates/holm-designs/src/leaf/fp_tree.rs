@@ -130,7 +130,7 @@ impl Leaf for FpTree {
         log.leaf.roster.log(handle, own);
         log.leaf.roster.link(handle, right.number);
         handle.persist(&log.leaf.roster);
-        self.divide(handle, right.leaf, right.number, upper.iter().fold(0, |bits, (_, at)| bits | 1 << at));
+        self.divide(handle, right.leaf, right.number, upper.iter().fold(0, |bits, pair| bits | 1 << pair.at));
         log.leaf.roster.end(handle);
         Split::new(own, Some((separator, right.number)))
     }

@@ -242,11 +242,11 @@ impl Leaf for HolmStrict {
             let slot = Slot { head: K::head(search_key, 0), payload };
             (slot, K::fingerprint(search_key))
         });
-        let coming = upper.iter().map(|(slot, at)| (*slot, self.fingerprinted.fingerprint(*at))).chain(rider);
+        let coming = upper.iter().map(|pair| (pair.slot, self.fingerprinted.fingerprint(pair.at))).chain(rider);
         right.leaf.begin(handle, self, coming);
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         handle.fence();
-        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
+        let moved = upper.iter().fold(0, |bits, pair| bits | 1 << pair.at);
         // The commit word: the fresh leaf is next, and its pairs no longer count here.
         self.commit(handle, state.with(state.bits() & !moved).leading(right.number));
         Split { left: own, right: Some((separator, right.number)), put: rider.is_some() }

@@ -22,7 +22,7 @@ use holm_tree::leaf::{
     Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::slots;
-use holm_tree::pairs::upper_half;
+use holm_tree::pairs::{PlacedPair, upper_half};
 
 const SLOTS: usize = 14;
 const ALL: u32 = (1 << SLOTS) - 1;
@@ -260,7 +260,7 @@ impl Leaf for LbTree {
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let header = self.header();
-        let pairs = slots(header.bits()).map(|at| (self.slot(at), at));
+        let pairs = slots(header.bits()).map(|at| PlacedPair { slot: self.slot(at), at });
         let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
             return Split::new(own, None);
         };
@@ -271,13 +271,13 @@ impl Leaf for LbTree {
             let slot = Slot { head: K::head(search_key, 0), payload };
             (slot, K::fingerprint(search_key))
         });
-        let coming = upper.iter().map(|(slot, at)| (*slot, header.fingerprint(*at))).chain(rider);
+        let coming = upper.iter().map(|pair| (pair.slot, header.fingerprint(pair.at))).chain(rider);
         right.leaf.begin(handle, [self.link(self.next()) & !FIRST, self.link(0) & !FIRST], coming);
         handle.write(&self.links[1 - header.side()], self.link(right.number));
         handle.flush(&self.links);
         // Before the link is in force: otherwise a crash leaves a link that leads elsewhere, or to lost pairs.
         handle.fence();
-        let moved = upper.iter().fold(0, |bits, (_, at)| bits | 1 << at);
+        let moved = upper.iter().fold(0, |bits, pair| bits | 1 << pair.at);
         let Header([word, fingerprints]) = header.without(moved);
         // The commit word: the other link is in force, and the moved pairs no longer count here.
         self.commit(handle, Header([word ^ OTHER, fingerprints]));
