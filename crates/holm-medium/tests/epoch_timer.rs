@@ -37,7 +37,7 @@ fn write(writer: &Writer<Mapped>, lines: u64) -> Epoch {
 }
 
 /// A storage whose write-back does what the test says.
-struct Told {
+struct SlowStorage {
     writer: Arc<Writer<Mapped>>,
     /// Threads whose names begin with this panic.
     kills: &'static str,
@@ -47,14 +47,14 @@ struct Told {
     reached: AtomicBool,
 }
 
-impl Told {
+impl SlowStorage {
     fn new(kills: &'static str, slow: bool) -> Arc<Self> {
         let (slow, quick) = (Mutex::new(slow), Condvar::new());
-        Arc::new(Told { writer: storage(FIRST_EPOCH), kills, slow, quick, reached: AtomicBool::new(false) })
+        Arc::new(SlowStorage { writer: storage(FIRST_EPOCH), kills, slow, quick, reached: AtomicBool::new(false) })
     }
 }
 
-impl StorageOps for Told {
+impl StorageOps for SlowStorage {
     fn clock(&self) -> &Clock {
         self.writer.clock()
     }
@@ -116,26 +116,26 @@ fn flushers_divide_the_lines_and_each_fences_for_itself() {
 
 #[test]
 fn a_sync_waits_for_at_most_two_epoch_ends() {
-    let told = Told::new("", true);
-    let timer = EpochTimer::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
-    let first = write(&told.writer, 3);
-    told.clock().request_tick();
-    while !told.reached.load(SeqCst) {
+    let slow_storage = SlowStorage::new("", true);
+    let timer = EpochTimer::start(slow_storage.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let first = write(&slow_storage.writer, 3);
+    slow_storage.clock().request_tick();
+    while !slow_storage.reached.load(SeqCst) {
         thread::yield_now();
     }
     // An epoch end is in progress when this request arrives.
-    let second = write(&told.writer, 3);
+    let second = write(&slow_storage.writer, 3);
     assert_eq!(second, first + 1);
-    *told.slow.lock().expect("sound") = false;
-    told.quick.notify_all();
+    *slow_storage.slow.lock().expect("sound") = false;
+    slow_storage.quick.notify_all();
     assert_eq!(timer.sync().expect("sound"), second);
-    assert_eq!(told.clock().durable(), second);
+    assert_eq!(slow_storage.clock().durable(), second);
     assert!(timer.stats().epochs <= 2, "the one under way and the next");
 }
 
 /// Checks that no epoch ends once the threads are gone, and that every caller gets an error.
-fn told_of_the_end(told: &Told, timer: &EpochTimer, lines: u64) {
-    write(&told.writer, lines);
+fn refused_after_the_end(slow_storage: &SlowStorage, timer: &EpochTimer, lines: u64) {
+    write(&slow_storage.writer, lines);
     let waiters = thread::scope(|scope| {
         let waiters = [(); 3].map(|()| scope.spawn(|| timer.sync()));
         waiters.map(|waiter| waiter.join().expect("no panic"))
@@ -143,9 +143,9 @@ fn told_of_the_end(told: &Told, timer: &EpochTimer, lines: u64) {
     for waited in waiters {
         assert!(matches!(&waited, Err(MediumError::Poisoned { why }) if why.contains("has died")), "{waited:?}");
     }
-    let written = told.clock().pin().err();
+    let written = slow_storage.clock().pin().err();
     assert!(matches!(written, Some(MediumError::Poisoned { .. })), "{written:?}");
-    assert!(told.clock().durable() < FIRST_EPOCH, "nothing was declared durable");
+    assert!(slow_storage.clock().durable() < FIRST_EPOCH, "nothing was declared durable");
     while timer.phase() != Phase::Stopped {
         thread::yield_now();
     }
@@ -153,19 +153,19 @@ fn told_of_the_end(told: &Told, timer: &EpochTimer, lines: u64) {
 
 #[test]
 fn waiters_and_writers_get_an_error_when_the_thread_dies() {
-    let told = Told::new("holm-epochs", false);
-    let timer = EpochTimer::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
-    told_of_the_end(&told, &timer, 3);
-    let why = told.clock().poisoned().map(ToString::to_string).unwrap_or_default();
+    let slow_storage = SlowStorage::new("holm-epochs", false);
+    let timer = EpochTimer::start(slow_storage.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    refused_after_the_end(&slow_storage, &timer, 3);
+    let why = slow_storage.clock().poisoned().map(ToString::to_string).unwrap_or_default();
     assert!(why.contains("a medium that is gone"), "{why}");
 }
 
 /// The other flushers have done their part; without the missing lines the epoch is not complete.
 #[test]
 fn waiters_and_writers_get_an_error_when_a_flusher_dies() {
-    let told = Told::new("holm-flusher", false);
-    let timer = EpochTimer::start(told.clone(), Pace::WHEN_ASKED, threads(3)).expect("threads");
-    told_of_the_end(&told, &timer, 600);
+    let slow_storage = SlowStorage::new("holm-flusher", false);
+    let timer = EpochTimer::start(slow_storage.clone(), Pace::WHEN_ASKED, threads(3)).expect("threads");
+    refused_after_the_end(&slow_storage, &timer, 600);
 }
 
 #[test]
@@ -204,18 +204,18 @@ fn a_batch_that_holds_the_clock_is_reported() {
 
 #[test]
 fn a_slow_medium_is_reported_and_writers_continue() {
-    let told = Told::new("", true);
-    let timer = EpochTimer::start(told.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
-    let epoch = write(&told.writer, 3);
+    let slow_storage = SlowStorage::new("", true);
+    let timer = EpochTimer::start(slow_storage.clone(), Pace::WHEN_ASKED, threads(1)).expect("threads");
+    let epoch = write(&slow_storage.writer, 3);
     let late = timer.sync_within(SHORT).expect_err("it is slow");
     assert!(late.to_string().contains("it is being written"), "{late}");
     assert!(matches!(timer.phase(), Phase::Writing(writing, _) if writing == epoch), "{:?}", timer.phase());
     let seen = Instant::now();
-    assert_eq!(write(&told.writer, 3), epoch + 1);
+    assert_eq!(write(&slow_storage.writer, 3), epoch + 1);
     // The end began before the test saw it, and is not done before now.
     let so_far = seen.elapsed();
-    *told.slow.lock().expect("sound") = false;
-    told.quick.notify_all();
+    *slow_storage.slow.lock().expect("sound") = false;
+    slow_storage.quick.notify_all();
     assert_eq!(timer.sync_within(LONG).expect("it goes on"), epoch + 1);
     assert!(timer.stats().longest_write >= so_far);
 }
@@ -248,8 +248,11 @@ fn after_the_last_epoch_everything_is_durable_and_no_write_begins() {
         writers.map(|writer| writer.join().expect("no panic"))
     });
     assert!(writers.iter().any(Result::is_ok), "the last epoch can be written in: {writers:?}");
-    for told in writers {
-        assert!(matches!(told, Ok(LAST_EPOCH) | Err(MediumError::OutOfEpochs { last: LAST_EPOCH })), "{told:?}");
+    for slow_storage in writers {
+        assert!(
+            matches!(slow_storage, Ok(LAST_EPOCH) | Err(MediumError::OutOfEpochs { last: LAST_EPOCH })),
+            "{slow_storage:?}"
+        );
     }
     assert_eq!(writer.clock().durable(), LAST_EPOCH);
     assert!(matches!(writer.clock().pin().err(), Some(MediumError::OutOfEpochs { .. })));

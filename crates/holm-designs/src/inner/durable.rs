@@ -87,7 +87,7 @@ impl<N: Node> Durable<N> {
 
     /// The block, for writers.
     fn block(&self) -> &N {
-        self.look().expect("a node is told where its block lies before it is used")
+        self.look().expect("a node is attached to its block before it is used")
     }
 
     #[inline]

@@ -298,7 +298,7 @@ fn shrink<D: Design>() {
 }
 
 #[test]
-fn leaves_and_then_twigs_merge_until_the_root_has_one_level_less() {
+fn leaves_and_then_leaf_parents_merge_until_the_root_has_one_level_less() {
     explore(1, || {
         let fixture = shrunk::<Tiny>();
         fixture.remove(490);

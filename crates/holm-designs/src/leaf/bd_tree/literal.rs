@@ -193,7 +193,7 @@ mod tests {
     }
 
     /// The bitmap at an epoch's end, according to a list of states.
-    fn told(history: &[State], recovery_epoch: Epoch) -> u32 {
+    fn state_at(history: &[State], recovery_epoch: Epoch) -> u32 {
         history.iter().rfind(|state| state.tag <= recovery_epoch).map_or(0, |state| state.bits)
     }
 
@@ -222,7 +222,7 @@ mod tests {
                     handle.write(node.past_word(), torn[1]);
                     assert_eq!(
                         node.at(recovery_epoch).bits,
-                        told(&history, recovery_epoch),
+                        state_at(&history, recovery_epoch),
                         "round {round}, epoch {epoch}, cut {recovery_epoch}"
                     );
                     assert_eq!(node.beyond(recovery_epoch), None, "round {round}, epoch {epoch}, cut {recovery_epoch}");
@@ -231,13 +231,13 @@ mod tests {
                     node.put(&mut handle, State { tag: epoch, bits: !bits & ALL });
                     assert_eq!(
                         node.at(recovery_epoch).bits,
-                        told(&history, recovery_epoch),
+                        state_at(&history, recovery_epoch),
                         "done again, epoch {epoch}, cut {recovery_epoch}"
                     );
                     node.scrub(&mut handle, recovery_epoch);
                     assert_eq!(
                         (node.now().bits, node.scrub(&mut handle, recovery_epoch)),
-                        (told(&history, recovery_epoch), false)
+                        (state_at(&history, recovery_epoch), false)
                     );
                     // The next two epochs after the recovery point, in place of the lost one.
                     for (again, tag) in (recovery_epoch + 1..recovery_epoch + 3).enumerate() {
@@ -245,13 +245,13 @@ mod tests {
                     }
                     assert_eq!(
                         (node.at(recovery_epoch).bits, node.at(recovery_epoch + 1).bits),
-                        (told(&history, recovery_epoch), 1)
+                        (state_at(&history, recovery_epoch), 1)
                     );
                 }
                 handle.write(node.present_word(), new[0]);
                 handle.write(node.past_word(), new[1]);
                 history.push(State { tag: epoch, bits });
-                let pinned = [1, 2].map(|before| told(&history, epoch - before));
+                let pinned = [1, 2].map(|before| state_at(&history, epoch - before));
                 assert_eq!([1, 2].map(|before| node.at(epoch - before).bits), pinned, "round {round}, epoch {epoch}");
             }
         }
