@@ -10,11 +10,14 @@
 //! key and acknowledge its write in between. The next open would then apply the batch's operation a second time, over
 //! that write.
 
-use crate::engine::{Engine, KeyspaceTree};
+use crate::catalog::Catalog;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
+use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
-use holm_medium::{Area, Guard, Hold, INTENTS, Image, MediumError, Persistence, StorageOps};
+use crate::store::{Store, WritableStore};
+use holm_medium::{Area, Guard, Hold, INTENTS, Image, MediumError, Persistence};
 use std::sync::{Arc, Mutex};
 
 /// The most bytes of one batch. A batch must fit one epoch record, together with all other writes of that epoch.
@@ -137,15 +140,16 @@ impl Batch {
             return Ok(());
         }
         let engine = &*self.engine;
-        let mut operation = Operation::begin_batch(engine, self.bytes, self.operations.len() as u64)?;
+        let store = &engine.store;
+        let mut operation = Operation::begin_batch(store, self.bytes, self.operations.len() as u64)?;
         self.operations.iter().try_for_each(|entry| entry.tree.check_not_dropped())?;
         // Writes all records and reserves room for all splits first, so that lack of space shows before anything is
         // applied.
         let payloads = write_records(&operation, &self.operations)?;
-        let blocks = most_blocks(engine, self.operations.len() as u64);
-        let ready = engine.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
+        let blocks = most_blocks(store, self.operations.len() as u64);
+        let ready = store.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
         let ready =
-            ready.and_then(|reserved| Ok((reserved, Intent::write(engine, operation.guard(), &self.operations)?)));
+            ready.and_then(|reserved| Ok((reserved, Intent::write(store, operation.guard(), &self.operations)?)));
         let (reserved, intent) = match ready {
             Ok(ready) => ready,
             Err(error) => {
@@ -169,11 +173,11 @@ fn apply<'a>(
     // A batch takes its turn after the hold, never before. A batch that waits for the hold, behind the end of an epoch,
     // must not own a turn that another batch waits for. Single writes take no turn.
     let _turn = engine.batches.lock().map_err(|_| cut_short(engine, "a thread that applied one has panicked"))?;
-    if let Some(error) = engine.clock().poisoned() {
+    if let Some(error) = engine.store.clock().poisoned() {
         // The intent of the batch that failed midway must stay in place.
         return Err(error.clone().into());
     }
-    intent.set(engine, operation.guard());
+    intent.set(&engine.store, operation.guard());
     for (done, (entry, payload)) in entries.enumerate() {
         let progress = Some(holm_tree::BatchProgress { word: intent.loc, value: done as u64 + 1 });
         let result = match payload {
@@ -184,21 +188,21 @@ fn apply<'a>(
         // it nor log its epoch. The intent stays, and the next open applies the rest.
         result.map_err(|error| cut_short(engine, &error.to_string()))?;
     }
-    intent.clear(engine, operation.guard());
+    intent.clear(&engine.store, operation.guard());
     Ok(())
 }
 
 /// Poisons the database, whose last batch is half applied.
 fn cut_short(engine: &Engine, why: &str) -> Error {
     let why = format!("a batch was cut short: {why}");
-    engine.clock().poison(&MediumError::Poisoned { why: why.clone() });
+    engine.store.clock().poison(&MediumError::Poisoned { why: why.clone() });
     Error::Poisoned { reason: why }
 }
 
 /// The most leaf blocks that `operations` operations may need. Each split takes two blocks and frees none in the same
 /// epoch. Only a leaf that existed before, or that filled up after the split that made it, is split.
-fn most_blocks(engine: &Engine, operations: u64) -> u64 {
-    let space = engine.storage.space();
+fn most_blocks(store: &Store, operations: u64) -> u64 {
+    let space = store.storage.space();
     let leaves = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
     2 * operations.min(leaves + operations / LEAST_FILL) + 2
 }
@@ -239,7 +243,7 @@ fn slot_loc(slot: usize) -> u64 {
 
 impl Intent {
     /// Writes down the operations of a batch. No word leads to them yet.
-    fn write(engine: &Engine, guard: &Guard<'_>, operations: &[Entry]) -> Result<Self> {
+    fn write(store: &Store, guard: &Guard<'_>, operations: &[Entry]) -> Result<Self> {
         let mut bytes = Vec::new();
         for operation in operations {
             bytes.extend_from_slice(&operation.tree.root.keyspace().to_le_bytes());
@@ -256,19 +260,19 @@ impl Intent {
         let mut last = [0; 8];
         last[..rest.len()].copy_from_slice(rest);
         words.push(u64::from_le_bytes(last));
-        let offset = engine.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
+        let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
         Ok(Intent { loc: Area::Records.at(offset), words: words.len() as u32 })
     }
 
     /// The commit word of the batch under the visible model. It defends against the death of the process: from this
     /// store on, the next open completes the batch.
-    fn set(&self, engine: &Engine, guard: &Guard<'_>) {
-        engine.storage.write_word(guard, slot_loc(SLOT), self.loc);
+    fn set(&self, store: &Store, guard: &Guard<'_>) {
+        store.storage.write_word(guard, slot_loc(SLOT), self.loc);
     }
 
-    fn clear(self, engine: &Engine, guard: &Guard<'_>) {
-        engine.storage.write_word(guard, slot_loc(SLOT), 0);
-        engine.storage.space().free_record(holm_medium::parts(self.loc).1, self.words);
+    fn clear(self, store: &Store, guard: &Guard<'_>) {
+        store.storage.write_word(guard, slot_loc(SLOT), 0);
+        store.storage.space().free_record(holm_medium::parts(self.loc).1, self.words);
     }
 }
 
@@ -281,40 +285,46 @@ pub(crate) struct Pending {
     operations: Vec<Step>,
 }
 
-/// Returns whether a batch is in progress, or was in progress when its process died.
-pub(crate) fn is_pending(image: &Image) -> bool {
-    (0..INTENTS).filter_map(|slot| image.words(slot_loc(slot), 1)).any(|words| words[0].read() != 0)
+/// The slots whose words lead to an intent, and where they lead.
+fn set_slots(image: &Image) -> impl Iterator<Item = (usize, u64)> {
+    let word = |slot| image.words(slot_loc(slot), 1).map(|words| (slot, words[0].read()));
+    (0..INTENTS).filter_map(word).filter(|(_, loc)| *loc != 0)
 }
 
-/// Copies out what the intent words lead to, before the rebuild frees that space. After a power cut there is nothing to
-/// do: the recovery point includes all of a batch or none of it, and the words lead to stale bytes.
-pub(crate) fn pending(storage: &dyn StorageOps, visible: bool) -> Result<Vec<Pending>> {
-    let mut all = Vec::new();
-    let image = storage.image();
-    for slot in 0..INTENTS {
-        let Some([word]) = image.words(slot_loc(slot), 1) else { continue };
-        let loc = word.read();
-        if loc == 0 {
-            continue;
-        }
-        if !visible {
-            storage.write_word(&storage.clock().pin()?, slot_loc(slot), 0);
-            continue;
-        }
-        let operations = read(storage, loc).ok_or_else(|| Error::Corrupt {
+/// Returns whether a batch is in progress, or was in progress when its process died.
+pub(crate) fn is_pending(image: &Image) -> bool {
+    set_slots(image).next().is_some()
+}
+
+/// Copies out what the intent words lead to. Nothing else refers to that space, so the first record that recovery
+/// writes may reuse it.
+///
+/// # Errors
+/// `Corrupt`: a word leads to no intent.
+pub(crate) fn pending(image: &Image) -> Result<Vec<Pending>> {
+    let read = |(slot, loc)| {
+        let operations = read(image, loc).ok_or_else(|| Error::Corrupt {
             path: "leaves".into(),
             offset: slot_loc(slot),
             what: "the intent of a batch",
             found: format!("{loc:#x}, which leads to none"),
             expected: "operations".into(),
         })?;
-        all.push(Pending { slot, operations });
-    }
-    Ok(all)
+        Ok(Pending { slot, operations })
+    };
+    set_slots(image).map(read).collect()
 }
 
-fn read(storage: &dyn StorageOps, loc: u64) -> Option<Vec<Step>> {
-    let image = storage.image();
+/// Clears the intent words that a power cut has left. The recovery point includes all of a batch or none of it, and the
+/// words lead to stale bytes.
+pub(crate) fn forget(store: &WritableStore) -> Result<()> {
+    for (slot, _) in set_slots(store.storage.image()) {
+        store.storage.write_word(Operation::begin(store)?.guard(), slot_loc(slot), 0);
+    }
+    Ok(())
+}
+
+fn read(image: &Image, loc: u64) -> Option<Vec<Step>> {
     let header = image.words(loc, INTENT_HEADER)?;
     let (done, len) = (header[0].read(), header[1].read());
     let words = image.words(loc + 8 * INTENT_HEADER as u64, (len / 8 + 1).try_into().ok()?)?;
@@ -334,12 +344,12 @@ fn read(storage: &dyn StorageOps, loc: u64) -> Option<Vec<Step>> {
 }
 
 /// Applies the remaining operations of a batch.
-pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
-    let mut operation = Operation::begin(engine)?;
+pub(crate) fn redo(store: &WritableStore, catalog: &Catalog, pending: &Pending) -> Result<()> {
+    let mut operation = Operation::begin(store)?;
     let mut buffer = Vec::new();
     for (keyspace, key, value) in &pending.operations {
         // The keyspace has been dropped since; the batch's operations on it go with it.
-        let Some(tree) = engine.catalog.numbered(*keyspace) else { continue };
+        let Some(tree) = catalog.numbered(*keyspace) else { continue };
         match value {
             Some(value) => {
                 let payload = operation.write_record(key, value, &mut buffer)?;
@@ -350,7 +360,7 @@ pub(crate) fn redo(engine: &Engine, pending: &Pending) -> Result<()> {
             }
         }
     }
-    engine.storage.write_word(operation.guard(), slot_loc(pending.slot), 0);
+    store.storage.write_word(operation.guard(), slot_loc(pending.slot), 0);
     operation.finish()
 }
 
@@ -379,7 +389,7 @@ mod tests {
         space.insert("before", "whole").unwrap();
         db.sync().unwrap();
         space.insert("half", "of it").unwrap();
-        db.engine.clock().poison(&MediumError::Poisoned { why: "a batch was cut short".into() });
+        db.engine.store.clock().poison(&MediumError::Poisoned { why: "a batch was cut short".into() });
         let refused = db.sync();
         assert!(matches!(refused, Err(Error::Poisoned { .. })), "{refused:?}");
         let closed = db.close();

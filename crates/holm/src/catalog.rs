@@ -3,14 +3,15 @@
 //! A keyspace exists while the catalog has its name. Leaves may carry a number that no name has: a crash cut off the
 //! keyspace's creation or its removal. Open frees these leaves.
 
-use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
+use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
+use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
 use holm_tree::TreeRoot;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The keyspace that every database has.
 pub(crate) const DEFAULT: &str = "default";
@@ -25,9 +26,8 @@ const MOST_KEYSPACES: u32 = 1 << 24;
 const MAX_NAME: usize = 255;
 
 /// The catalog's tree, and the trees by name and number.
-#[derive(Default)]
 pub(crate) struct Catalog {
-    names: OnceLock<Arc<KeyspaceTree>>,
+    names: Arc<KeyspaceTree>,
     trees: RwLock<Trees>,
     /// The greatest number ever given. The lock serialises creation and dropping.
     numbers: Mutex<u32>,
@@ -42,6 +42,19 @@ struct Trees {
     by_number: BTreeMap<u32, Arc<KeyspaceTree>>,
     /// The epoch of the last creation or removal. An answer about names is durable once this epoch is.
     changed: Epoch,
+}
+
+impl Trees {
+    fn add(&mut self, tree: Arc<KeyspaceTree>) {
+        self.by_number.insert(tree.root.keyspace(), tree.clone());
+        self.by_name.insert(tree.name.clone(), tree);
+    }
+}
+
+/// An entry of the catalog that cannot be read.
+pub(crate) struct DamagedName {
+    pub(crate) payload: u64,
+    pub(crate) what: String,
 }
 
 /// A tree that was dropped.
@@ -76,8 +89,8 @@ impl Catalog {
     }
 
     /// Returns the catalog's own tree.
-    pub(crate) fn own(&self) -> Option<&Arc<KeyspaceTree>> {
-        self.names.get()
+    pub(crate) fn own(&self) -> &Arc<KeyspaceTree> {
+        &self.names
     }
 
     fn lock(&self) -> MutexGuard<'_, u32> {
@@ -86,8 +99,7 @@ impl Catalog {
 
     fn add(&self, tree: Arc<KeyspaceTree>, changed: Epoch) {
         let mut trees = self.write();
-        trees.by_number.insert(tree.root.keyspace(), tree.clone());
-        trees.by_name.insert(tree.name.clone(), tree);
+        trees.add(tree);
         trees.changed = trees.changed.max(changed);
     }
 
@@ -103,53 +115,55 @@ fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
     what.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl Engine {
-    fn create_tree(&self, number: u32) -> Result<TreeRoot> {
-        Operation::begin(self)?.create_tree(number)
-    }
+fn create_tree(store: &WritableStore, number: u32) -> Result<TreeRoot> {
+    Operation::begin(store)?.create_tree(number)
+}
 
+impl Catalog {
     /// Returns the keyspace of a name, if there is one. The answer is as durable as the mode promises.
-    pub(crate) fn find_keyspace(&self, name: &str) -> Result<Option<Arc<KeyspaceTree>>> {
-        let (tree, changed) = self.catalog.find(name);
-        self.wait_stable(changed)?;
+    pub(crate) fn find_keyspace(&self, store: &Store, name: &str) -> Result<Option<Arc<KeyspaceTree>>> {
+        let (tree, changed) = self.find(name);
+        store.wait_stable(changed)?;
         Ok(tree)
     }
 
     /// Returns all names, in order. The answer is as durable as the mode promises.
-    pub(crate) fn keyspace_names(&self) -> Result<Vec<String>> {
-        let trees = self.catalog.read();
+    pub(crate) fn keyspace_names(&self, store: &Store) -> Result<Vec<String>> {
+        let trees = self.read();
         let (names, changed) = (trees.by_name.keys().cloned().collect(), trees.changed);
         drop(trees);
-        self.wait_stable(changed)?;
+        store.wait_stable(changed)?;
         Ok(names)
     }
 
-    /// At open: reads the names from the catalog and gives each the root that the rebuild found, or a new one. Returns
-    /// the roots that no name has, and a description of each damaged name. Only a read-only open tolerates damaged
-    /// names.
-    pub(crate) fn read_catalog(&self, roots: Vec<TreeRoot>) -> Result<(Vec<TreeRoot>, Vec<String>)> {
+    /// At open: reads the names from the catalog and gives each the root that the rebuild found, or a new one. Calls
+    /// `damaged` for each entry that cannot be read; an error of `damaged` ends the reading. Also returns the roots
+    /// that no name has.
+    pub(crate) fn read_from(
+        store: &WritableStore,
+        roots: Vec<TreeRoot>,
+        damaged: &mut dyn FnMut(DamagedName) -> Result<()>,
+    ) -> Result<(Catalog, Vec<TreeRoot>)> {
         let mut roots: BTreeMap<u32, TreeRoot> = roots.into_iter().map(|root| (root.keyspace(), root)).collect();
         let own = match roots.remove(&CATALOG) {
             Some(root) => root,
-            None => self.create_tree(CATALOG)?,
+            None => create_tree(store, CATALOG)?,
         };
-        let own = KeyspaceTree::new("", own);
+        let mut trees = Trees::default();
         let mut greatest = CATALOG;
-        let mut damaged = Vec::new();
-        for payload in self.index.audit(&own.root).payloads {
-            let (name, number) = match record::read(self.storage.image(), payload) {
+        for payload in store.index.audit(&own).payloads {
+            let (name, number) = match record::read(store.storage.image(), payload) {
                 Ok(entry) => entry,
-                Err(what) if self.is_read_only() => {
-                    damaged.push(format!("a keyspace's name: {what}"));
+                Err(what) => {
+                    damaged(DamagedName { payload, what })?;
                     continue;
                 }
-                Err(_) => return Err(self.no_record(payload)),
             };
             let number = number.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes));
-            let twice = number.is_some_and(|number| self.catalog.numbered(number).is_some());
+            let twice = number.is_some_and(|number| trees.by_number.contains_key(&number));
             let (Ok(name), Some(number), false) = (std::str::from_utf8(&name), number, twice) else {
                 return Err(Error::Corrupt {
-                    path: self.path.join("records"),
+                    path: store.path.join("records"),
                     offset: 0,
                     what: "an entry of the catalog",
                     found: format!("{name:?}, number {number:?}"),
@@ -159,48 +173,51 @@ impl Engine {
             greatest = greatest.max(number);
             let root = match roots.remove(&number) {
                 Some(root) => root,
-                None => self.create_tree(number)?,
+                None => create_tree(store, number)?,
             };
-            self.catalog.add(KeyspaceTree::new(name, root), Epoch::default());
+            trees.add(KeyspaceTree::new(name, root));
         }
         greatest = roots.keys().copied().fold(greatest, u32::max);
-        *self.catalog.lock() = greatest;
-        let _ = self.catalog.names.set(own);
-        Ok((roots.into_values().collect(), damaged))
+        let catalog = Catalog {
+            names: KeyspaceTree::new("", own),
+            trees: RwLock::new(trees),
+            numbers: Mutex::new(greatest),
+            dropped: Mutex::default(),
+        };
+        Ok((catalog, roots.into_values().collect()))
     }
 
     /// Frees the trees that no name has, and creates the default keyspace. Runs once all recovered data is durable.
-    pub(crate) fn tidy_catalog(&self, orphans: &[TreeRoot]) -> Result<()> {
-        orphans.iter().try_for_each(|root| Operation::begin(self)?.drop_tree(root))?;
-        self.create_keyspace(DEFAULT).map(drop)
+    pub(crate) fn tidy(&self, store: &WritableStore, orphans: &[TreeRoot]) -> Result<()> {
+        orphans.iter().try_for_each(|root| Operation::begin(store)?.drop_tree(root))?;
+        self.create_keyspace(store, DEFAULT).map(drop)
     }
 
     /// Returns the keyspace of that name, and creates it if it is absent.
-    pub(crate) fn create_keyspace(&self, name: &str) -> Result<Arc<KeyspaceTree>> {
-        if let Some(tree) = self.find_keyspace(name)? {
+    pub(crate) fn create_keyspace(&self, store: &WritableStore, name: &str) -> Result<Arc<KeyspaceTree>> {
+        if let Some(tree) = self.find_keyspace(store, name)? {
             return Ok(tree);
         }
         if name.is_empty() || name.len() > MAX_NAME {
             let what = format!("a keyspace's name has 1 to {MAX_NAME} bytes, this one has {}", name.len());
             return Err(Error::Invalid { what });
         }
-        let mut numbers = self.catalog.lock();
-        if let (Some(tree), changed) = self.catalog.find(name) {
+        let mut numbers = self.lock();
+        if let (Some(tree), changed) = self.find(name) {
             drop(numbers);
-            self.wait_stable(changed)?;
+            store.wait_stable(changed)?;
             return Ok(tree);
         }
         let number = *numbers + 1;
         if number == MOST_KEYSPACES {
             return Err(Error::TooLarge { what: "a keyspace's number", found: number.into(), limit: number.into() });
         }
-        let own = self.catalog.own().expect("the catalog is read before anything is made").clone();
-        let tree = KeyspaceTree::new(name, self.create_tree(number)?);
-        let mut operation = Operation::begin(self)?;
+        let tree = KeyspaceTree::new(name, create_tree(store, number)?);
+        let mut operation = Operation::begin(store)?;
         let payload = operation.write_record(name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
-        operation.put(&own, name.as_bytes(), payload, None)?;
+        operation.put(&self.names, name.as_bytes(), payload, None)?;
         *numbers = number;
-        self.catalog.add(tree.clone(), operation.epoch());
+        self.add(tree.clone(), operation.epoch());
         drop(numbers);
         operation.finish()?;
         Ok(tree)
@@ -208,38 +225,37 @@ impl Engine {
 
     /// Drops a keyspace with all its pairs, and frees dropped trees that an earlier call could not free. Returns when
     /// the removal is durable: space of the tree must not be reused before.
-    pub(crate) fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        let numbers = self.catalog.lock();
-        let (found, changed) = self.catalog.find(name);
+    pub(crate) fn drop_keyspace(&self, store: &WritableStore, name: &str) -> Result<bool> {
+        let numbers = self.lock();
+        let (found, changed) = self.find(name);
         if let Some(tree) = &found {
-            let own = self.catalog.own().expect("the catalog is read before anything is dropped").clone();
-            let mut operation = Operation::begin(self)?;
-            operation.remove(&own, name.as_bytes(), None)?;
+            let mut operation = Operation::begin(store)?;
+            operation.remove(&self.names, name.as_bytes(), None)?;
             tree.root.mark_dropped();
             drop(operation);
             // The code reads the active epoch after the mark is set, and does not use the removal's own label. The
             // clock may have advanced in between, and a writer of the next epoch may have missed the mark.
-            let dropped = DroppedTree { tree: tree.clone(), label: self.clock().active(), gone: Mutex::default() };
-            self.catalog.take_away(tree, dropped.label);
-            lock(&self.catalog.dropped).push(Arc::new(dropped));
+            let dropped = DroppedTree { tree: tree.clone(), label: store.clock().active(), gone: Mutex::default() };
+            self.take_away(tree, dropped.label);
+            lock(&self.dropped).push(Arc::new(dropped));
         }
         drop(numbers);
-        self.free_dropped()?;
+        self.free_dropped(store)?;
         // Another call may have removed the name, and its removal may not be durable yet.
-        self.wait_stable(changed)?;
+        store.wait_stable(changed)?;
         Ok(found.is_some())
     }
 
     /// Frees the dropped trees. A tree that cannot be freed for lack of space stays on the list.
-    fn free_dropped(&self) -> Result<()> {
-        let all = lock(&self.catalog.dropped).clone();
+    fn free_dropped(&self, store: &WritableStore) -> Result<()> {
+        let all = lock(&self.dropped).clone();
         for dropped in all {
             let mut gone = lock(&dropped.gone);
             if !*gone {
-                self.clock().wait_durable(dropped.label)?;
-                Operation::begin(self)?.drop_tree(&dropped.tree.root)?;
+                store.clock().wait_durable(dropped.label)?;
+                Operation::begin(store)?.drop_tree(&dropped.tree.root)?;
                 *gone = true;
-                lock(&self.catalog.dropped).retain(|other| !Arc::ptr_eq(other, &dropped));
+                lock(&self.dropped).retain(|other| !Arc::ptr_eq(other, &dropped));
             }
         }
         Ok(())

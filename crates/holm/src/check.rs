@@ -1,6 +1,6 @@
 //! Full verification: structure, reachability, checksums.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::error::Result;
 use crate::record;
 use crate::recovery::{LogTail, RecoveredFrom};
@@ -43,22 +43,24 @@ pub(crate) fn check(engine: &Engine) -> Result<Report> {
     if let (RecoveredFrom::Log { .. }, LogTail::Damaged { .. }) = (&engine.recovery.source, &engine.recovery.tail) {
         report.faults.push(format!("{}; what was durable from then on is lost", engine.recovery.tail));
     }
-    if engine.is_read_only() {
-        // An open for writing has repaired this damage and reports it as part of the recovery.
-        report.faults.extend_from_slice(&engine.recovery.damaged);
-        check_trees(engine, &mut report);
-    } else {
-        engine.clock().paused(|| check_trees(engine, &mut report));
-    }
+    engine.store.clock().paused(|| check_trees(engine.view(), &mut report));
     Ok(report)
 }
 
-fn check_trees(engine: &Engine, report: &mut Report) {
-    let image = engine.storage.image();
+/// Verifies a database that was opened for reading. There are no writers.
+pub(crate) fn check_read_only(engine: &ReadOnlyEngine) -> Result<Report> {
+    let mut report = Report { recovery: engine.recovery.to_string(), ..Report::default() };
+    // An open for writing has repaired this damage and reports it as part of the recovery.
+    report.faults.extend_from_slice(&engine.recovery.damaged);
+    check_trees(engine.view(), &mut report);
+    Ok(report)
+}
+
+fn check_trees(View { store, catalog, .. }: View<'_>, report: &mut Report) {
+    let image = store.storage.image();
     let mut extents = Vec::new();
-    let own = engine.catalog.own().into_iter().cloned();
-    for tree in own.chain(engine.catalog.trees()) {
-        let audit = engine.index.audit(&tree.root);
+    for tree in std::iter::once(catalog.own().clone()).chain(catalog.trees()) {
+        let audit = store.index.audit(&tree.root);
         report.keyspaces += 1;
         report.leaves += audit.leaves;
         report.records += audit.pairs;

@@ -1,11 +1,12 @@
 //! The pairs of one leaf that a scan has copied: the records of a leaf cursor within a range, in one buffer, in key
 //! order.
 
-use crate::engine::{Engine, KeyspaceTree};
 use crate::error::Result;
 use crate::keys::Records;
+use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::slice::Slice;
+use crate::store::Store;
 use holm_tree::{Keys, LeafCursor, Slot};
 use std::ops::Range;
 
@@ -53,11 +54,11 @@ impl CopiedPairs {
     /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless.
     pub(crate) fn refill(
         &mut self,
-        engine: &Engine,
+        store: &Store,
         (tree, cursor): (&KeyspaceTree, &LeafCursor<Records>),
         bounds: ScanBounds<'_>,
     ) -> Result<Option<Remainder>> {
-        let keys = &engine.keys;
+        let keys = &store.keys;
         if !cursor.was_ahead {
             keys.prefetch_records(cursor, bounds.low, bounds.forward, bounds.most);
         }
@@ -72,10 +73,10 @@ impl CopiedPairs {
         };
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
-        let copied = engine
+        let copied = store
             .validated(tree, (Some(cursor.leaf_version), cursor.stamp), || self.copy(keys, slots, ahead, total))?;
         let Some(copied) = copied else { return Ok(None) };
-        copied.map_err(|payload| engine.no_record(payload))?;
+        copied.map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))
     }
 

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::keys::Records;
 use crate::keyspace::Keyspace;
+use crate::opening;
 use crate::operation::Operation;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
@@ -78,7 +79,7 @@ impl Database {
     /// The caller ends the epochs, and outlives the database.
     #[doc(hidden)]
     pub fn over<M: Medium>(writer: Arc<Writer<M>>, design: &Entry<M, Records>, durability: Durability) -> Result<Self> {
-        Engine::over(writer, design, durability).map(Database::new)
+        opening::open_over(writer, design, durability).map(Database::new)
     }
 
     /// Returns the keyspace of that name (1 to 255 bytes), and creates it if it is absent. The keyspace `default`
@@ -90,7 +91,7 @@ impl Database {
     /// - [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace),
     ///   [`Capacity`](crate::Error::Capacity): as for [`Keyspace::insert`].
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
-        Ok(Keyspace::new(self.engine.clone(), self.engine.create_keyspace(name)?))
+        Ok(Keyspace::new(self.engine.clone(), self.engine.catalog.create_keyspace(&self.engine.store, name)?))
     }
 
     /// Returns the keyspace of that name, if there is one. In [`Strict`](Durability::Strict), the answer is durable.
@@ -99,7 +100,8 @@ impl Database {
     /// In [`Strict`](Durability::Strict), [`Poisoned`](crate::Error::Poisoned) or [`NoSpace`](crate::Error::NoSpace) if
     /// the answer cannot be made durable.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<Keyspace>> {
-        Ok(self.engine.find_keyspace(name)?.map(|tree| Keyspace::new(self.engine.clone(), tree)))
+        let tree = self.engine.catalog.find_keyspace(&self.engine.store, name)?;
+        Ok(tree.map(|tree| Keyspace::new(self.engine.clone(), tree)))
     }
 
     /// Returns the names of all keyspaces, in order. In [`Strict`](Durability::Strict), the answer is durable.
@@ -107,7 +109,7 @@ impl Database {
     /// # Errors
     /// As [`Database::existing_keyspace`].
     pub fn keyspaces(&self) -> Result<Vec<String>> {
-        self.engine.keyspace_names()
+        self.engine.catalog.keyspace_names(&self.engine.store)
     }
 
     /// Removes a keyspace with all its pairs, durably, and returns whether it existed. From then on, its handles and
@@ -127,7 +129,7 @@ impl Database {
     /// [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace). The keyspace may be gone while its
     /// space could not be freed. The next call with any name frees it, and so does the next open.
     pub fn drop_keyspace(&self, name: &str) -> Result<bool> {
-        self.engine.drop_keyspace(name)
+        self.engine.catalog.drop_keyspace(&self.engine.store, name)
     }
 
     /// Returns an empty batch. A crash leaves all of its writes done or none: see [`Batch`].
@@ -146,7 +148,7 @@ impl Database {
     pub fn sync(&self) -> Result<()> {
         // `sync` is an operation like any other: a poisoned or closed database acknowledges nothing, even when there is
         // nothing to write.
-        Operation::begin(&self.engine)?.finish_durably()
+        Operation::begin(&self.engine.store)?.finish_durably()
     }
 
     /// Returns statistics of this database. Counting costs nothing. The call itself makes a few system calls and walks

@@ -5,10 +5,12 @@
 //! not.
 
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
-use crate::engine::{Engine, KeyspaceTree};
+use crate::engine::Reader;
 use crate::error::{Error, Result};
-use crate::keys::{Records, SearchKey};
+use crate::keys::{Records, SearchKey, beyond};
+use crate::keyspace_tree::KeyspaceTree;
 use crate::slice::{Slice, show};
+use crate::store::Store;
 use holm_tree::{LeafCursor, SeekTarget};
 use std::cell::Cell;
 use std::iter::FusedIterator;
@@ -44,7 +46,7 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Iter {
-    engine: Arc<Engine>,
+    reader: Reader,
     tree: Arc<KeyspaceTree>,
     /// Pairs still to come lie at or above `low` and below `high`, to the granularity of whole leaves. Each end's own
     /// copied leaf has the exact remainder.
@@ -125,9 +127,9 @@ fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
 }
 
 #[cold]
-fn circle(engine: &Engine, key: &[u8]) -> Error {
+fn circle(store: &Store, key: &[u8]) -> Error {
     Error::Corrupt {
-        path: engine.path.join("records"),
+        path: store.path.join("records"),
         offset: 0,
         what: "the key where a scan goes on",
         found: format!("\"{}\"", key.escape_ascii()),
@@ -136,11 +138,7 @@ fn circle(engine: &Engine, key: &[u8]) -> Error {
 }
 
 impl Iter {
-    pub(crate) fn new<K: AsRef<[u8]>>(
-        engine: Arc<Engine>,
-        tree: Arc<KeyspaceTree>,
-        range: impl RangeBounds<K>,
-    ) -> Self {
+    pub(crate) fn new<K: AsRef<[u8]>>(reader: Reader, tree: Arc<KeyspaceTree>, range: impl RangeBounds<K>) -> Self {
         let low = match range.start_bound() {
             Bound::Included(low) => low.as_ref().to_vec(),
             Bound::Excluded(low) => successor(low.as_ref()),
@@ -154,7 +152,13 @@ impl Iter {
         let empty = high.as_ref().is_some_and(|high| low >= *high);
         let end = || ScanEnd { next: if empty { Next::Nowhere } else { Next::Here }, ..ScanEnd::default() };
         let (front, back, buffers) = (end(), end(), ScanBuffers::take());
-        Iter { engine, tree, low, high, most: usize::MAX, limited: false, front, back, buffers }
+        Iter { reader, tree, low, high, most: usize::MAX, limited: false, front, back, buffers }
+    }
+
+    /// Iterates over the keys with a prefix.
+    pub(crate) fn with_prefix(reader: Reader, tree: Arc<KeyspaceTree>, prefix: &[u8]) -> Self {
+        let end = beyond(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Iter::new(reader, tree, (Bound::Included(prefix.to_vec()), end))
     }
 
     /// Limits the iterator to `count` pairs, from both ends together, and stops it from reading further ahead. The
@@ -224,7 +228,7 @@ impl Iter {
             // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
-            let remainder = take(&self.engine, &self.tree, bounds, ahead, cursor, copied)?;
+            let remainder = take(self.reader.store(), &self.tree, bounds, ahead, cursor, copied)?;
             end.left = 0..copied.len();
             end.begun = true;
             let next = match remainder {
@@ -232,7 +236,7 @@ impl Iter {
                 Remainder::Nothing => cursor.edge.take(),
             };
             if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &self.low, self.high.as_deref(), forward)) {
-                return Err(circle(&self.engine, key));
+                return Err(circle(self.reader.store(), key));
             }
             let ends = |key: &Vec<u8>| match forward {
                 true => self.high.as_ref().is_some_and(|high| key >= high),
@@ -292,7 +296,7 @@ impl Drop for Iter {
 
 /// Copies pairs of the leaf at the near bound, and returns what remains of that leaf.
 fn take(
-    engine: &Engine,
+    store: &Store,
     tree: &KeyspaceTree,
     bounds: ScanBounds<'_>,
     ahead: usize,
@@ -305,8 +309,8 @@ fn take(
             Some(high) => SeekTarget::Below(SearchKey::new(high)),
             None => SeekTarget::Last,
         };
-        engine.index.copy_leaf(&tree.root, target, ahead, cursor);
-        if let Some(remainder) = copied.refill(engine, (tree, cursor), bounds)? {
+        store.index.copy_leaf(&tree.root, target, ahead, cursor);
+        if let Some(remainder) = copied.refill(store, (tree, cursor), bounds)? {
             return Ok(remainder);
         }
     }

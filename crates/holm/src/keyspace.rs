@@ -1,16 +1,15 @@
 //! One named, ordered map of a database.
 
-use crate::engine::{Engine, KeyspaceTree};
+use crate::engine::{Engine, Reader};
 use crate::error::{Error, Result};
 use crate::iter::Iter;
-use crate::keys::{SearchKey, beyond};
+use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::record;
 use crate::slice::Slice;
 use crate::{MAX_KEY, MAX_VALUE};
-use holm_medium::Image;
 use std::cell::RefCell;
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 thread_local! {
@@ -70,6 +69,10 @@ impl Keyspace {
         &self.engine
     }
 
+    fn reader(&self) -> Reader {
+        Reader::Writable(self.engine.clone())
+    }
+
     /// Returns the keyspace's name.
     pub fn name(&self) -> &str {
         &self.tree.name
@@ -97,7 +100,7 @@ impl Keyspace {
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         let (key, value) = (key.as_ref(), value.as_ref());
         limit(key, value)?;
-        let mut operation = Operation::begin_to_write(&self.engine, key, value)?;
+        let mut operation = Operation::begin_to_write(&self.engine.store, key, value)?;
         self.tree.check_not_dropped()?;
         let payload = BUFFER.with_borrow_mut(|buffer| {
             let payload = operation.write_record(key, value, buffer);
@@ -131,7 +134,7 @@ impl Keyspace {
     /// ```
     #[inline]
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.engine.get(&self.tree, key.as_ref(), record::copy_value)
+        self.engine.store.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
     /// Copies a key's value into the caller's buffer and returns whether the key is present. The buffer then holds the
@@ -152,12 +155,7 @@ impl Keyspace {
     /// ```
     #[inline]
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
-        let copy = |image: &Image, payload| record::copy_value_into(image, payload, into);
-        let found = self.engine.get(&self.tree, key.as_ref(), copy)?.is_some();
-        if !found {
-            into.clear();
-        }
-        Ok(found)
+        self.engine.store.get_into(&self.tree, key.as_ref(), into)
     }
 
     /// Returns the values of many keys, in the order of `keys`. Several times faster than one call for each key,
@@ -176,22 +174,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Slice>>> {
-        self.tree.check_not_dropped()?;
-        let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
-        let mut lookups = Vec::with_capacity(keys.len());
-        self.engine.index.get_many(&self.tree.root, &search_keys, &mut lookups);
-        let image = self.engine.storage.image();
-        let found = keys.iter().zip(lookups).map(|(key, lookup)| {
-            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload));
-            let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
-            match self.engine.validated(&self.tree, (leaf_version, lookup.stamp), copy)? {
-                Some(None) => Ok(None),
-                Some(Some(Some(value))) => Ok(Some(value)),
-                // The record changed meanwhile, or is damaged: look this key up alone.
-                Some(Some(None)) | None => self.engine.get(&self.tree, key.as_ref(), record::copy_value),
-            }
-        });
-        found.collect()
+        self.engine.store.get_many(&self.tree, keys)
     }
 
     /// Returns whether a key is present. O(log n).
@@ -199,9 +182,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Keyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let lookup = self.engine.index.get(&self.tree.root, SearchKey::new(key.as_ref()));
-        self.engine.validated(&self.tree, (None, lookup.stamp), || ())?;
-        Ok(lookup.payload.is_some())
+        self.engine.store.contains_key(&self.tree, key.as_ref())
     }
 
     /// Removes a key and returns whether it was present. O(log n). As durable as [`Keyspace::insert`].
@@ -220,7 +201,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        let mut operation = Operation::begin(&self.engine)?;
+        let mut operation = Operation::begin(&self.engine.store)?;
         self.tree.check_not_dropped()?;
         let removed = operation.remove(&self.tree, key.as_ref(), None)?;
         operation.finish()?;
@@ -261,11 +242,7 @@ impl Keyspace {
     /// In [`Strict`](crate::Durability::Strict), [`Poisoned`](Error::Poisoned) or [`NoSpace`](Error::NoSpace) if the
     /// counted operations cannot be made durable.
     pub fn len(&self) -> Result<u64> {
-        // An operation counts before it unpins its epoch, so the active epoch, read afterwards, is the latest it can
-        // have.
-        let pairs = self.tree.root.pairs();
-        self.engine.wait_all_stable()?;
-        Ok(pairs)
+        self.engine.store.len(&self.tree)
     }
 
     /// Returns whether there is no pair, as [`Keyspace::len`] counts them.
@@ -296,7 +273,7 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        Iter::new(self.engine.clone(), self.tree.clone(), range)
+        Iter::new(self.reader(), self.tree.clone(), range)
     }
 
     /// Iterates over the pairs whose keys start with `prefix`; an empty prefix selects all pairs.
@@ -312,8 +289,6 @@ impl Keyspace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        let prefix = prefix.as_ref();
-        let end = beyond(prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        self.range((Bound::Included(prefix.to_vec()), end))
+        Iter::with_prefix(self.reader(), self.tree.clone(), prefix.as_ref())
     }
 }

@@ -134,6 +134,8 @@ mod error;
 mod iter;
 mod keys;
 mod keyspace;
+mod keyspace_tree;
+mod opening;
 mod operation;
 mod options;
 mod read;
@@ -142,6 +144,7 @@ mod record;
 mod recovery;
 mod slice;
 mod stats;
+mod store;
 
 pub use batch::Batch;
 pub use check::Report;

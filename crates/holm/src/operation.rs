@@ -4,10 +4,11 @@
 //! operation that waited while pinned would wait for itself.
 
 use crate::durability::Durability;
-use crate::engine::{Engine, KeyspaceTree};
 use crate::error::Result;
 use crate::keys::SearchKey;
+use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
+use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold};
 use holm_tree::leaf::Replaced;
 use holm_tree::{BatchProgress, TreeRoot};
@@ -15,7 +16,7 @@ use holm_tree::{BatchProgress, TreeRoot};
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
 #[must_use = "only `finish` waits for what the mode promises"]
 pub(crate) struct Operation<'a, H = ()> {
-    engine: &'a Engine,
+    store: &'a WritableStore,
     /// Fields are dropped in order, so the operation unpins before it releases the hold.
     guard: Guard<'a>,
     hold: H,
@@ -27,8 +28,8 @@ impl<'a> Operation<'a> {
     /// # Errors
     /// The database is closed, poisoned or full.
     #[inline]
-    pub(crate) fn begin(engine: &'a Engine) -> Result<Self> {
-        Ok(Operation { engine, guard: engine.clock().pin()?, hold: () })
+    pub(crate) fn begin(store: &'a WritableStore) -> Result<Self> {
+        Ok(Operation { store, guard: store.clock().pin()?, hold: () })
     }
 
     /// Begins an operation that writes a record. Waits while the disk cannot keep up (backpressure).
@@ -36,9 +37,9 @@ impl<'a> Operation<'a> {
     /// # Errors
     /// As [`Operation::begin`].
     #[inline]
-    pub(crate) fn begin_to_write(engine: &'a Engine, key: &[u8], value: &[u8]) -> Result<Self> {
-        let guard = engine.clock().pin_with_bytes((key.len() + value.len()) as u64)?;
-        Ok(Operation { engine, guard, hold: () })
+    pub(crate) fn begin_to_write(store: &'a WritableStore, key: &[u8], value: &[u8]) -> Result<Self> {
+        let guard = store.clock().pin_with_bytes((key.len() + value.len()) as u64)?;
+        Ok(Operation { store, guard, hold: () })
     }
 }
 
@@ -47,9 +48,9 @@ impl<'a> Operation<'a, Hold<'a>> {
     ///
     /// # Errors
     /// As [`Operation::begin`].
-    pub(crate) fn begin_batch(engine: &'a Engine, bytes: u64, operations: u64) -> Result<Self> {
-        let hold = engine.clock().hold(bytes, operations)?;
-        Ok(Operation { engine, guard: hold.pin()?, hold })
+    pub(crate) fn begin_batch(store: &'a WritableStore, bytes: u64, operations: u64) -> Result<Self> {
+        let hold = store.clock().hold(bytes, operations)?;
+        Ok(Operation { store, guard: hold.pin()?, hold })
     }
 }
 
@@ -67,22 +68,22 @@ impl<H> Operation<'_, H> {
     /// Writes a record that no leaf leads to yet, and returns its payload.
     pub(crate) fn write_record(&self, key: &[u8], value: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
         record::encode(key, value, buffer);
-        let offset = self.engine.storage.write_record(&self.guard, buffer, self.engine.persistence)?;
+        let offset = self.store.storage.write_record(&self.guard, buffer, self.store.persistence)?;
         Ok(record::payload(offset, buffer.len()))
     }
 
     /// Frees a record that no leaf has ever led to.
     pub(crate) fn free_record(&self, payload: u64) {
         let (offset, words) = record::extent(payload);
-        self.engine.storage.space().free_record(offset, words);
+        self.store.storage.space().free_record(offset, words);
     }
 
     fn free_old(&self, old: Replaced) {
         let (offset, words) = record::extent(old.payload);
         if old.same_epoch {
-            self.engine.storage.space().retire_young_record(self.epoch(), offset, words);
+            self.store.storage.space().retire_young_record(self.epoch(), offset, words);
         } else {
-            self.engine.storage.space().retire_record(self.epoch(), offset, words);
+            self.store.storage.space().retire_record(self.epoch(), offset, words);
         }
     }
 
@@ -94,7 +95,7 @@ impl<H> Operation<'_, H> {
         payload: u64,
         progress: Option<BatchProgress>,
     ) -> Result<()> {
-        let old = self.engine.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
+        let old = self.store.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
@@ -102,7 +103,7 @@ impl<H> Operation<'_, H> {
 
     /// Removes a key and retires its record. Returns whether the key was present.
     pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: Option<BatchProgress>) -> Result<bool> {
-        let old = self.engine.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), progress);
+        let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), progress);
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())
@@ -110,15 +111,15 @@ impl<H> Operation<'_, H> {
 
     /// Creates an empty tree.
     pub(crate) fn create_tree(&mut self, number: u32) -> Result<TreeRoot> {
-        Ok(self.engine.index.create_tree(&mut self.guard, number)?)
+        Ok(self.store.index.create_tree(&mut self.guard, number)?)
     }
 
     /// Frees a tree with all its leaves and records.
     pub(crate) fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         let mut freed = Vec::new();
-        self.engine.index.drop_tree(root, &mut self.guard, &mut |payload| freed.push(record::extent(payload)))?;
+        self.store.index.drop_tree(root, &mut self.guard, &mut |payload| freed.push(record::extent(payload)))?;
         for (offset, words) in freed {
-            self.engine.storage.space().retire_record(self.epoch(), offset, words);
+            self.store.storage.space().retire_record(self.epoch(), offset, words);
         }
         Ok(())
     }
@@ -129,7 +130,7 @@ impl<H> Operation<'_, H> {
     /// The failure that keeps the epoch from becoming durable.
     #[inline]
     pub(crate) fn finish(self) -> Result<()> {
-        if self.engine.durability == Durability::Strict {
+        if self.store.durability == Durability::Strict {
             return self.finish_durably();
         }
         Ok(())
@@ -140,10 +141,10 @@ impl<H> Operation<'_, H> {
     /// # Errors
     /// As [`Operation::finish`].
     pub(crate) fn finish_durably(self) -> Result<()> {
-        let Operation { engine, guard, hold } = self;
+        let Operation { store, guard, hold } = self;
         let label = guard.epoch();
         drop(guard);
         drop(hold);
-        Ok(engine.clock().wait_durable(label)?)
+        Ok(store.clock().wait_durable(label)?)
     }
 }

@@ -3,8 +3,8 @@
 use crate::database::Database;
 use crate::designs::{self, Table};
 use crate::durability::{Durability, ImageMode};
-use crate::engine::Engine;
 use crate::error::Result;
+use crate::opening;
 use crate::read_only::ReadOnlyDatabase;
 use holm_medium::vfs::{RealFs, Vfs};
 use std::path::Path;
@@ -158,7 +158,7 @@ impl Builder {
     /// - [`Unsupported`](crate::Error::Unsupported): the design needs [`ImageMode::Private`] or whole keys in its
     ///   slots.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
-        Engine::open(path.as_ref(), self).map(Database::new)
+        opening::open(path.as_ref(), self).map(Database::new)
     }
 
     /// Opens a cleanly closed database for reading only. Of the options, only [`Builder::capacity`] has an effect.
@@ -166,6 +166,6 @@ impl Builder {
     /// # Errors
     /// As [`Database::open_read_only`].
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
-        Engine::open_read_only(path.as_ref(), self).map(ReadOnlyDatabase::new)
+        opening::open_read_only(path.as_ref(), self).map(ReadOnlyDatabase::new)
     }
 }

@@ -1,14 +1,16 @@
 //! Optimistic reads: copy first, then validate the copy.
 
 use crate::durability::Durability;
-use crate::engine::{Engine, KeyspaceTree};
 use crate::error::{Error, Result};
 use crate::keys::SearchKey;
+use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
+use crate::slice::Slice;
+use crate::store::Store;
 use holm_medium::{Epoch, Image, Persistence};
 use holm_tree::LeafVersion;
 
-impl Engine {
+impl Store {
     /// Copies what a leaf leads to, and validates the copy. `None` means that the leaf has changed and the copy is
     /// worthless. `leaf_version` is the version at which the leaf was read, or `None` where the tree has already
     /// validated all that the copy holds. `stamp` is the epoch of the leaf's last change.
@@ -56,21 +58,63 @@ impl Engine {
         }
     }
 
+    /// As [`Store::get`], into a buffer, which is empty if the key is absent. Returns whether the key is present.
+    #[inline]
+    pub(crate) fn get_into(&self, tree: &KeyspaceTree, key: &[u8], into: &mut Vec<u8>) -> Result<bool> {
+        let copy = |image: &Image, payload| record::copy_value_into(image, payload, into);
+        let found = self.get(tree, key, copy)?.is_some();
+        if !found {
+            into.clear();
+        }
+        Ok(found)
+    }
+
+    /// Looks many keys up; their cache misses overlap.
+    pub(crate) fn get_many<K: AsRef<[u8]>>(&self, tree: &KeyspaceTree, keys: &[K]) -> Result<Vec<Option<Slice>>> {
+        tree.check_not_dropped()?;
+        let search_keys: Vec<_> = keys.iter().map(|key| SearchKey::new(key.as_ref())).collect();
+        let mut lookups = Vec::with_capacity(keys.len());
+        self.index.get_many(&tree.root, &search_keys, &mut lookups);
+        let image = self.storage.image();
+        let found = keys.iter().zip(lookups).map(|(key, lookup)| {
+            let copy = || lookup.payload.map(|payload| record::copy_value(image, payload));
+            let leaf_version = lookup.payload.map(|_| lookup.leaf_version);
+            match self.validated(tree, (leaf_version, lookup.stamp), copy)? {
+                Some(None) => Ok(None),
+                Some(Some(Some(value))) => Ok(Some(value)),
+                // The record changed meanwhile, or is damaged: look this key up alone.
+                Some(Some(None)) | None => self.get(tree, key.as_ref(), record::copy_value),
+            }
+        });
+        found.collect()
+    }
+
+    /// Returns whether a key is present.
+    pub(crate) fn contains_key(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
+        let lookup = self.index.get(&tree.root, SearchKey::new(key));
+        self.validated(tree, (None, lookup.stamp), || ())?;
+        Ok(lookup.payload.is_some())
+    }
+
+    /// Returns the number of pairs.
+    pub(crate) fn len(&self, tree: &KeyspaceTree) -> Result<u64> {
+        // An operation counts before it unpins its epoch, so the active epoch, read afterwards, is the latest it can
+        // have.
+        let pairs = tree.root.pairs();
+        self.wait_stable(self.clock().active())?;
+        Ok(pairs)
+    }
+
     /// Waits as the mode demands before a read returns: in strict mode, a result must not be lost in a power cut. A
     /// leaf that changed in the active epoch makes the read wait; another leaf does not.
     #[inline]
     pub(crate) fn wait_stable(&self, stamp: Epoch) -> Result<()> {
-        if self.durability == Durability::Strict && !self.is_read_only() {
+        if self.durability == Durability::Strict {
             // A design without epochs cannot say when a leaf last changed: it may have changed just now.
             let stamp = if self.persistence == Persistence::PerOperation { self.clock().active() } else { stamp };
             self.clock().wait_durable(stamp)?;
         }
         Ok(())
-    }
-
-    /// Waits in the same way for results without an epoch: for all operations so far.
-    pub(crate) fn wait_all_stable(&self) -> Result<()> {
-        self.wait_stable(self.clock().active())
     }
 
     /// An unchanged leaf leads to something that is not a record. This is damage, not a race.

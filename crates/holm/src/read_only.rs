@@ -2,16 +2,15 @@
 //! compile.
 
 use crate::check::{self, Report};
-use crate::engine::Engine;
+use crate::engine::{ReadOnlyEngine, Reader};
 use crate::error::Result;
 use crate::iter::Iter;
-use crate::keyspace::Keyspace;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::record;
 use crate::recovery::Recovery;
 use crate::slice::Slice;
 use crate::stats::Stats;
 use std::ops::RangeBounds;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A database that may only be read: [`Database::open_read_only`](crate::Database::open_read_only).
@@ -33,10 +32,10 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ReadOnlyDatabase {
-    engine: Arc<Engine>,
+    engine: Arc<ReadOnlyEngine>,
 }
 
-/// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`].
+/// A keyspace of a [`ReadOnlyDatabase`]: the reading half of [`Keyspace`](crate::Keyspace).
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -53,11 +52,20 @@ pub struct ReadOnlyDatabase {
 /// assert_eq!(count(&default, "north"), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
-pub struct ReadOnlyKeyspace(Keyspace);
+#[derive(Clone)]
+pub struct ReadOnlyKeyspace {
+    engine: Arc<ReadOnlyEngine>,
+    tree: Arc<KeyspaceTree>,
+}
+
+impl std::fmt::Debug for ReadOnlyKeyspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadOnlyKeyspace").field("name", &self.tree.name).finish_non_exhaustive()
+    }
+}
 
 impl ReadOnlyDatabase {
-    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+    pub(crate) fn new(engine: Arc<ReadOnlyEngine>) -> Self {
         ReadOnlyDatabase { engine }
     }
 
@@ -66,8 +74,8 @@ impl ReadOnlyDatabase {
     /// # Errors
     /// None today; a lookup may read the disk in a later version.
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<ReadOnlyKeyspace>> {
-        let tree = self.engine.find_keyspace(name)?;
-        Ok(tree.map(|tree| ReadOnlyKeyspace(Keyspace::new(self.engine.clone(), tree))))
+        let tree = self.engine.catalog.find_keyspace(&self.engine.store, name)?;
+        Ok(tree.map(|tree| ReadOnlyKeyspace { engine: self.engine.clone(), tree }))
     }
 
     /// Returns the names of all keyspaces, in order.
@@ -75,7 +83,7 @@ impl ReadOnlyDatabase {
     /// # Errors
     /// None today.
     pub fn keyspaces(&self) -> Result<Vec<String>> {
-        self.engine.keyspace_names()
+        self.engine.catalog.keyspace_names(&self.engine.store)
     }
 
     /// Returns what opening found: a clean shutdown, and any damage.
@@ -85,9 +93,7 @@ impl ReadOnlyDatabase {
 
     /// Returns statistics of this database. Counters of a session's activity are 0.
     pub fn stats(&self) -> Stats {
-        let mut stats = Stats::of(&self.engine);
-        stats.space.disk_bytes = disk_bytes(&self.engine.path);
-        stats
+        Stats::of_read_only(&self.engine)
     }
 
     /// Verifies everything, as [`Database::check`](crate::Database::check).
@@ -95,59 +101,57 @@ impl ReadOnlyDatabase {
     /// # Errors
     /// None today. A fault is not an error but an entry of [`Report::faults`].
     pub fn check(&self) -> Result<Report> {
-        check::check(&self.engine)
+        check::check_read_only(&self.engine)
     }
-}
-
-/// The bytes that the files of a folder occupy. A file without readable metadata counts 0.
-fn disk_bytes(path: &Path) -> u64 {
-    let files = std::fs::read_dir(path).into_iter().flatten().filter_map(|file| file.ok()?.metadata().ok());
-    files.filter(|about| about.is_file()).map(|about| about.blocks() * 512).sum()
 }
 
 impl ReadOnlyKeyspace {
-    /// Returns the keyspace's name.
-    pub fn name(&self) -> &str {
-        self.0.name()
+    fn reader(&self) -> Reader {
+        Reader::ReadOnly(self.engine.clone())
     }
 
-    /// Returns a copy of a key's value, as [`Keyspace::get`].
+    /// Returns the keyspace's name.
+    pub fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    /// Returns a copy of a key's value, as [`Keyspace::get`](crate::Keyspace::get).
     ///
     /// # Errors
     /// [`Corrupt`](crate::Error::Corrupt): the key's record is damaged.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
-        self.0.get(key)
+        self.engine.store.get(&self.tree, key.as_ref(), record::copy_value)
     }
 
-    /// Copies a key's value into a buffer, as [`Keyspace::get_into`].
+    /// Copies a key's value into a buffer, as [`Keyspace::get_into`](crate::Keyspace::get_into).
     ///
     /// # Errors
     /// As [`ReadOnlyKeyspace::get`].
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
-        self.0.get_into(key, into)
+        self.engine.store.get_into(&self.tree, key.as_ref(), into)
     }
 
-    /// Returns whether a key is present, as [`Keyspace::contains_key`].
+    /// Returns whether a key is present, as [`Keyspace::contains_key`](crate::Keyspace::contains_key).
     ///
     /// # Errors
     /// As [`ReadOnlyKeyspace::get`].
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.0.contains_key(key)
+        self.engine.store.contains_key(&self.tree, key.as_ref())
     }
 
-    /// Iterates over a range of keys, as [`Keyspace::range`].
+    /// Iterates over a range of keys, as [`Keyspace::range`](crate::Keyspace::range).
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
-        self.0.range(range)
+        Iter::new(self.reader(), self.tree.clone(), range)
     }
 
-    /// Iterates over the keys with a prefix, as [`Keyspace::prefix`].
+    /// Iterates over the keys with a prefix, as [`Keyspace::prefix`](crate::Keyspace::prefix).
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
-        self.0.prefix(prefix)
+        Iter::with_prefix(self.reader(), self.tree.clone(), prefix.as_ref())
     }
 
-    /// Iterates over every pair, as [`Keyspace::iter`].
+    /// Iterates over every pair, as [`Keyspace::iter`](crate::Keyspace::iter).
     pub fn iter(&self) -> Iter {
-        self.0.iter()
+        self.range::<Vec<u8>>(..)
     }
 
     /// Returns the number of pairs.
@@ -155,7 +159,7 @@ impl ReadOnlyKeyspace {
     /// # Errors
     /// None today.
     pub fn len(&self) -> Result<u64> {
-        self.0.len()
+        self.engine.store.len(&self.tree)
     }
 
     /// Returns whether there is no pair.
@@ -163,6 +167,6 @@ impl ReadOnlyKeyspace {
     /// # Errors
     /// None today.
     pub fn is_empty(&self) -> Result<bool> {
-        self.0.is_empty()
+        Ok(self.len()? == 0)
     }
 }

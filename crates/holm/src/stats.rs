@@ -1,7 +1,8 @@
 //! Statistics of an open database, in groups.
 
-use crate::engine::Engine;
+use crate::engine::{Engine, ReadOnlyEngine, View};
 use crate::recovery::Recovery;
+use crate::store::Store;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Statistics of an open database: [`Database::stats`](crate::Database::stats).
@@ -151,44 +152,51 @@ pub struct MemoryStats {
 }
 
 impl Stats {
+    /// Returns the statistics of a database that is open for reading and writing.
     pub(crate) fn of(engine: &Engine) -> Self {
-        let trees = engine.catalog.trees();
-        let mut stats = Stats {
-            design: engine.index.design().into(),
+        let mut stats = Stats::of_contents(engine.view());
+        let Some(background) = engine.session.background() else { return stats };
+        stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
+        let Some(counters) = background.counters() else { return stats };
+        let read = |number: &AtomicU64| number.load(Relaxed);
+        stats.space.grow_stalls = read(&counters.grow_stalls);
+        stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);
+        stats.log = LogStats {
+            entries: read(&counters.log_records),
+            bytes: read(&counters.log_bytes),
+            largest_entry_bytes: read(&counters.largest_log_record),
+            longest_sync_ns: read(&counters.longest_sync_ns),
+            checkpoints: read(&counters.checkpoints),
+            write_back_bytes: read(&counters.write_back_bytes),
+        };
+        stats
+    }
+
+    /// Returns the statistics of a database that is open for reading. Counters of a session's activity are 0.
+    pub(crate) fn of_read_only(engine: &ReadOnlyEngine) -> Self {
+        let mut stats = Stats::of_contents(engine.view());
+        stats.space.disk_bytes = engine.disk_bytes();
+        stats
+    }
+
+    fn of_contents(View { store, catalog, recovery }: View<'_>) -> Self {
+        let trees = catalog.trees();
+        Stats {
+            design: store.index.design().into(),
             keyspaces: trees.len() as u64,
             records: trees.iter().map(|tree| tree.root.pairs()).sum(),
-            space: SpaceStats::of(engine),
-            epochs: EpochStats::of(engine),
-            memory: MemoryStats::of(engine),
-            recovery: engine.recovery.clone(),
+            space: SpaceStats::of(store),
+            epochs: EpochStats::of(store),
+            memory: MemoryStats::of(store),
+            recovery: recovery.clone(),
             ..Stats::default()
-        };
-        engine.with_background(|background| {
-            let Some((background, counters)) =
-                background.and_then(|background| Some((background, background.counters()?)))
-            else {
-                return;
-            };
-            let read = |number: &AtomicU64| number.load(Relaxed);
-            stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
-            stats.space.grow_stalls = read(&counters.grow_stalls);
-            stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);
-            stats.log = LogStats {
-                entries: read(&counters.log_records),
-                bytes: read(&counters.log_bytes),
-                largest_entry_bytes: read(&counters.largest_log_record),
-                longest_sync_ns: read(&counters.longest_sync_ns),
-                checkpoints: read(&counters.checkpoints),
-                write_back_bytes: read(&counters.write_back_bytes),
-            };
-        });
-        stats
+        }
     }
 }
 
 impl SpaceStats {
-    fn of(engine: &Engine) -> Self {
-        let space = engine.storage.space();
+    fn of(store: &Store) -> Self {
+        let space = store.storage.space();
         let leaves = u64::from(space.block_frontier()).saturating_sub(1 + space.free_blocks());
         let leaf_bytes = leaves * space.block_bytes();
         SpaceStats { leaves, leaf_bytes, record_bytes: space.record_bytes(), ..SpaceStats::default() }
@@ -196,8 +204,8 @@ impl SpaceStats {
 }
 
 impl EpochStats {
-    fn of(engine: &Engine) -> Self {
-        let clock = engine.clock();
+    fn of(store: &Store) -> Self {
+        let clock = store.clock();
         let (waiting_ns, waiting_operations) =
             clock.stuck().map_or((0, 0), |stuck| (stuck.waited.as_nanos() as u64, stuck.operations as u64));
         EpochStats {
@@ -212,8 +220,8 @@ impl EpochStats {
 }
 
 impl MemoryStats {
-    fn of(engine: &Engine) -> Self {
-        let mapping = engine.storage.image().mapping().unwrap_or_default();
+    fn of(store: &Store) -> Self {
+        let mapping = store.storage.image().mapping().unwrap_or_default();
         let (minor_faults, major_faults) = faults();
         MemoryStats { resident_bytes: mapping.resident, huge_page_bytes: mapping.large, minor_faults, major_faults }
     }
@@ -243,7 +251,7 @@ mod tests {
         let waiting = || (db.stats().epochs.waiting_operations, db.stats().epochs.waiting_ns > 0);
         assert_eq!(waiting(), (0, false));
         thread::scope(|scope| {
-            let guard = db.engine.clock().pin().unwrap();
+            let guard = db.engine.store.clock().pin().unwrap();
             let syncing = scope.spawn(|| db.sync());
             while waiting() != (1, true) {
                 assert!(!syncing.is_finished(), "durable, while it is still under way");

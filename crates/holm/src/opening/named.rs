@@ -1,0 +1,89 @@
+//! The last steps of opening for writing: complete batches, threads, and a tidy catalog.
+
+use super::rebuilt::{Files, OverMedium, ToWrite};
+use crate::batch;
+use crate::catalog::Catalog;
+use crate::engine::{Engine, Session};
+use crate::error::{Error, Result};
+use crate::options::Builder;
+use crate::recovery::Recovery;
+use crate::store::WritableStore;
+use holm_medium::{Background, Epoch, Persistence};
+use holm_tree::TreeRoot;
+use std::path::Path;
+
+/// A database whose keyspaces have their trees. `S` is what the kind of opening adds.
+pub(super) struct Named<S> {
+    pub(super) store: WritableStore,
+    pub(super) catalog: Catalog,
+    /// Trees that no name has.
+    pub(super) orphans: Vec<TreeRoot>,
+    pub(super) recovery: Recovery,
+    pub(super) side: S,
+}
+
+/// A database whose contents are complete. Nothing has been made durable since the open.
+pub(super) struct Completed<'a> {
+    path: &'a Path,
+    builder: &'a Builder,
+    store: WritableStore,
+    catalog: Catalog,
+    orphans: Vec<TreeRoot>,
+    recovery: Recovery,
+    files: Files,
+    /// The last epoch in use.
+    latest: Epoch,
+}
+
+/// A database whose epochs end and become durable. It is not marked as closed when this is dropped: until its catalog
+/// is tidy, it may lack its default keyspace, and the next open creates that.
+pub(super) struct Running {
+    store: WritableStore,
+    catalog: Catalog,
+    orphans: Vec<TreeRoot>,
+    recovery: Recovery,
+    session: Session,
+}
+
+impl<'a> Named<ToWrite<'a>> {
+    /// Completes the batches in which the process died, and ends their epoch.
+    pub(super) fn complete_batches(self) -> Result<Completed<'a>> {
+        let Named { store, catalog, orphans, recovery, side: ToWrite { path, builder, files, pending, epoch } } = self;
+        pending.iter().try_for_each(|pending| batch::redo(&store, &catalog, pending))?;
+        let latest = if pending.is_empty() { epoch - 1 } else { epoch };
+        store.clock().restart(latest + 1);
+        Ok(Completed { path, builder, store, catalog, orphans, recovery, files, latest })
+    }
+}
+
+impl Completed<'_> {
+    /// Makes what was found durable, starts the background threads, and lets go of the space that recovery withheld.
+    /// From here on, operations wait for what the caller's mode promises.
+    pub(super) fn start_threads(self) -> Result<Running> {
+        let Completed { path, builder, mut store, catalog, orphans, recovery, files, latest } = self;
+        let Files { storage, state } = files;
+        let per_epoch = store.persistence == Persistence::PerEpoch;
+        let background = Background::start(storage.clone(), state, latest, builder.durability.pace(), per_epoch)
+            .map_err(|error| Error::opening(path, builder.create, error))?;
+        storage.space.release();
+        store.promise(builder.durability);
+        Ok(Running { store, catalog, orphans, recovery, session: Session::files(background) })
+    }
+}
+
+impl Named<OverMedium> {
+    /// Takes over the caller's epochs. Operations wait for nothing until the caller sees the database.
+    pub(super) fn run_over_medium(self) -> Running {
+        let Named { store, catalog, orphans, recovery, .. } = self;
+        Running { store, catalog, orphans, recovery, session: Session::Medium }
+    }
+}
+
+impl Running {
+    /// Frees the trees without a name, and creates the default keyspace. All that recovery found is durable by now.
+    pub(super) fn tidy_catalog(self) -> Result<Engine> {
+        let Running { store, catalog, orphans, recovery, session } = self;
+        catalog.tidy(&store, &orphans)?;
+        Ok(Engine { store, catalog, recovery, batches: batch::Turn::default(), session })
+    }
+}

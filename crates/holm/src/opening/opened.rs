@@ -1,0 +1,106 @@
+//! The second step of opening for writing: trees from the leaves in the files.
+
+use super::rebuilt::{Files, Rebuilt};
+use super::request::Request;
+use crate::error::{Error, Result};
+use crate::keys::Records;
+use crate::store::{Damage, WritableStore};
+use holm_medium::{Area, Found, Journaled, Logged, MediumError, OpenedState, Recovery, Storage};
+use holm_tree::Entry;
+use holm_tree::leaf::RecoveryPoint;
+use std::sync::Arc;
+
+/// A database whose files are open and locked, and whose leaves are still to be recovered. The clock stands behind the
+/// last logged epoch, and nothing may be written yet.
+pub(super) struct Opened<'a, 'b> {
+    request: &'a Request<'b>,
+    store: WritableStore,
+    storage: Arc<Storage<Journaled>>,
+    state: OpenedState,
+    recovery: Recovery,
+    recovery_point: RecoveryPoint,
+    /// As large as the log.
+    logged: Option<Logged>,
+}
+
+/// The page cache turned out to have lost writes. The superblock now says so, and another open cuts history at the last
+/// logged epoch.
+pub(super) struct LostWrites {
+    found: MediumError,
+}
+
+impl LostWrites {
+    /// Returns the disagreement between the files and the log, as an error.
+    pub(super) fn into_error(self) -> Error {
+        self.found.into()
+    }
+}
+
+impl<'a, 'b> Opened<'a, 'b> {
+    pub(super) fn new(
+        request: &'a Request<'b>,
+        design: &Entry<Journaled, Records>,
+        mut opened: holm_medium::Opened,
+    ) -> Result<Self> {
+        let (recovery, logged) = (opened.recovery.clone(), opened.logged.take());
+        let recovery_point = if opened.is_cut() { RecoveryPoint::At(recovery.epoch) } else { RecoveryPoint::Visible };
+        let (medium, state) = opened.into_parts();
+        let writer = Arc::new(Storage::open(medium, recovery.epoch + 1)?);
+        let storage = writer.storage().clone();
+        let store = WritableStore::new(writer, design, request.path, Damage::Refused);
+        Ok(Opened { request, store, storage, state, recovery, recovery_point, logged })
+    }
+
+    /// States why history was cut, after an open that has found lost writes.
+    pub(super) fn explained_by(mut self, lost: &LostWrites) -> Self {
+        if let Found::Cut { why } = &mut self.recovery.found {
+            *why = format!("the page cache has lost writes: {}", lost.found);
+        }
+        self
+    }
+
+    /// Recovers the leaves and builds the trees from them. Clears the clean mark before the first store.
+    ///
+    /// # Errors
+    /// In the outer result: the files are damaged, or the operating system refuses a call. In the inner one: writes
+    /// are lost, and the superblock is marked.
+    pub(super) fn rebuild(self) -> Result<std::result::Result<Rebuilt<'b>, LostWrites>> {
+        let Opened { request, store, storage, mut state, mut recovery, recovery_point, logged } = self;
+        let (kept, active) = (recovery.found == Found::Kept, recovery.epoch + 1);
+        if kept {
+            withhold_all(&storage);
+        }
+        let mut ready = || state.clear_clean_mark(&storage.medium);
+        let threads = request.builder.threads;
+        let rebuilt = match store.index.rebuild_when(recovery_point, active, threads, logged.as_ref(), &mut ready) {
+            Err(found @ MediumError::Corrupt { .. }) if kept => {
+                // The death of a process alone cannot leave this state: the page cache has lost writes.
+                log::warn!("holm: {}: the tail is not kept: {found}", request.path.display());
+                state.mark_poisoned(request.path)?;
+                return Ok(Err(LostWrites { found }));
+            }
+            rebuilt => rebuilt.map_err(|error| request.explain(error))?,
+        };
+        if let Some(after) = rebuilt.after {
+            recovery.tail = state.judge_tail(&recovery.tail, after);
+        }
+        Ok(Ok(Rebuilt {
+            path: request.path,
+            builder: request.builder,
+            store,
+            files: Files { storage, state },
+            roots: rebuilt.roots,
+            active,
+            // Leaves may carry epochs beyond the last log entry. No crash lost these epochs: only the process died.
+            latest: rebuilt.latest.max(recovery.epoch),
+            recovery_point,
+            recovery: recovery.into(),
+        }))
+    }
+}
+
+/// Until what is found is durable, a cut may still go back behind it: nothing that the files have is free.
+fn withhold_all(storage: &Storage<Journaled>) {
+    let [blocks, records] = Area::ALL.map(|area| storage.medium_image().area(area).len() as u64);
+    storage.space.withhold((blocks / storage.space.block_bytes()) as u32, records);
+}

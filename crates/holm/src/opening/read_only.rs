@@ -1,0 +1,55 @@
+//! Opening for reading. Nothing in the folder changes: what a rebuild adds stays in memory.
+
+use super::named::Named;
+use super::rebuilt::Unnamed;
+use crate::engine::ReadOnlyEngine;
+use crate::error::Result;
+use crate::recovery::Recovery;
+use crate::store::WritableStore;
+use holm_medium::vfs::Vfs;
+use holm_medium::{Epoch, OpenedState};
+use holm_tree::leaf::RecoveryPoint;
+use std::sync::Arc;
+
+/// A cleanly closed database whose files are open under a shared lock, and whose leaves are still to be read.
+pub(super) struct ClosedFiles {
+    pub(super) store: WritableStore,
+    /// The epoch after the last logged one.
+    pub(super) active: Epoch,
+    pub(super) recovery: Recovery,
+    pub(super) vfs: Arc<dyn Vfs>,
+    pub(super) lock: OpenedState,
+}
+
+/// For reading: the lock, and the file system that it is on.
+pub(super) struct ToRead {
+    vfs: Arc<dyn Vfs>,
+    lock: OpenedState,
+}
+
+impl ClosedFiles {
+    /// Builds the trees from the leaves.
+    pub(super) fn rebuild(self, threads: usize) -> Result<Unnamed<ToRead>> {
+        let ClosedFiles { store, active, recovery, vfs, lock } = self;
+        let rebuilt = store.index.rebuild(RecoveryPoint::Visible, active, threads)?;
+        Ok(Unnamed::new(store, rebuilt.roots, recovery, ToRead { vfs, lock }))
+    }
+}
+
+impl Unnamed<ToRead> {
+    /// Reads the catalog. Reports a damaged name: the other keyspaces can still be read.
+    pub(super) fn read_catalog(self) -> Result<Named<ToRead>> {
+        self.read_names(|_, recovery, name| {
+            recovery.damaged.push(format!("a keyspace's name: {}", name.what));
+            Ok(())
+        })
+    }
+}
+
+impl Named<ToRead> {
+    /// Gives up the right to change the store, which only the empty trees of the catalog needed.
+    pub(super) fn finish(self) -> ReadOnlyEngine {
+        let Named { store, catalog, recovery, side: ToRead { vfs, lock }, .. } = self;
+        ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, vfs, _lock: lock }
+    }
+}

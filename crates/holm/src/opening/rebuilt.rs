@@ -1,0 +1,123 @@
+//! The middle steps of opening: a clock for the changes that opening itself makes, and the names of the trees.
+
+use super::named::Named;
+use crate::batch;
+use crate::catalog::{Catalog, DamagedName};
+use crate::designs;
+use crate::error::Result;
+use crate::keys::Records;
+use crate::options::Builder;
+use crate::recovery::Recovery;
+use crate::store::{Damage, WritableStore};
+use holm_medium::{Epoch, Journaled, Medium, OpenedState, Storage, Writer};
+use holm_tree::leaf::RecoveryPoint;
+use holm_tree::{Entry, TreeRoot};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The open files of a database, without threads.
+pub(super) struct Files {
+    pub(super) storage: Arc<Storage<Journaled>>,
+    pub(super) state: OpenedState,
+}
+
+/// A database whose trees and free space are there, and whose batches may be half applied.
+pub(super) struct Rebuilt<'a> {
+    pub(super) path: &'a Path,
+    pub(super) builder: &'a Builder,
+    pub(super) store: WritableStore,
+    pub(super) files: Files,
+    pub(super) roots: Vec<TreeRoot>,
+    /// The epoch after the last logged one.
+    pub(super) active: Epoch,
+    /// The last epoch in use.
+    pub(super) latest: Epoch,
+    pub(super) recovery_point: RecoveryPoint,
+    pub(super) recovery: Recovery,
+}
+
+/// Trees without names, and a clock that labels the changes of opening. `S` is what the kind of opening adds.
+pub(super) struct Unnamed<S> {
+    store: WritableStore,
+    roots: Vec<TreeRoot>,
+    recovery: Recovery,
+    side: S,
+}
+
+/// For writing: the files, and what is left of batches.
+pub(super) struct ToWrite<'a> {
+    pub(super) path: &'a Path,
+    pub(super) builder: &'a Builder,
+    pub(super) files: Files,
+    pub(super) pending: Vec<batch::Pending>,
+    /// The epoch of the changes that opening makes.
+    pub(super) epoch: Epoch,
+}
+
+/// Over a medium without files.
+pub(super) struct OverMedium;
+
+impl<'a> Rebuilt<'a> {
+    /// Reads the intents of the batches in which the process died, and starts the clock in the epoch of the changes
+    /// that opening makes.
+    pub(super) fn resume_clock(self) -> Result<Unnamed<ToWrite<'a>>> {
+        let Rebuilt { path, builder, store, files, roots, active, latest, recovery_point, recovery } = self;
+        let visible = recovery_point == RecoveryPoint::Visible;
+        let pending = if visible { batch::pending(store.storage.image())? } else { Vec::new() };
+        let epoch = if pending.is_empty() {
+            latest + 1
+        } else {
+            // Recovery applies the rest of the batch in the epoch in which the process died, as the process itself
+            // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
+            // leave half a batch that no later open completes.
+            latest.max(active)
+        };
+        store.clock().restart(epoch);
+        if !visible {
+            batch::forget(&store)?;
+        }
+        Ok(Unnamed { store, roots, recovery, side: ToWrite { path, builder, files, pending, epoch } })
+    }
+}
+
+impl Unnamed<OverMedium> {
+    /// Returns the state of an empty database over a medium. The clock of the medium runs.
+    ///
+    /// # Errors
+    /// `Unsupported`: the design cannot hold the store's keys.
+    pub(super) fn over<M: Medium>(writer: Arc<Writer<M>>, design: &Entry<M, Records>) -> Result<Self> {
+        designs::suitable(design)?;
+        let recovery = Recovery { epoch: writer.storage().clock.durable(), ..Recovery::default() };
+        let store = WritableStore::new(writer, design, Path::new(""), Damage::Refused);
+        Ok(Unnamed { store, roots: Vec::new(), recovery, side: OverMedium })
+    }
+}
+
+impl<S> Unnamed<S> {
+    pub(super) fn new(store: WritableStore, roots: Vec<TreeRoot>, recovery: Recovery, side: S) -> Self {
+        Unnamed { store, roots, recovery, side }
+    }
+
+    /// Reads the catalog and gives each name its tree. `damaged` decides about entries that cannot be read.
+    pub(super) fn read_names(
+        self,
+        damaged: impl Fn(&WritableStore, &mut Recovery, DamagedName) -> Result<()>,
+    ) -> Result<Named<S>> {
+        let Unnamed { store, roots, mut recovery, side } = self;
+        let mut each = |name| damaged(&store, &mut recovery, name);
+        let (catalog, orphans) = Catalog::read_from(&store, roots, &mut each)?;
+        Ok(Named { store, catalog, orphans, recovery, side })
+    }
+}
+
+/// The kinds of opening after which the store is written.
+pub(super) trait Writes {}
+impl Writes for ToWrite<'_> {}
+impl Writes for OverMedium {}
+
+impl<S: Writes> Unnamed<S> {
+    /// Reads the catalog. Refuses a damaged name: its keyspace would be an orphan, and orphans are freed.
+    pub(super) fn read_catalog(self) -> Result<Named<S>> {
+        self.read_names(|store, _, name| Err(store.no_record(name.payload)))
+    }
+}

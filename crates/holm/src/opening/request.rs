@@ -1,0 +1,115 @@
+//! The first step of opening: checked options, and the files.
+
+use super::opened::Opened;
+use super::read_only::ClosedFiles;
+use crate::batch;
+use crate::designs;
+use crate::durability::ImageMode;
+use crate::error::{Error, Result};
+use crate::keys::Records;
+use crate::options::Builder;
+use crate::store::{Damage, WritableStore};
+use holm_medium::log::LogOptions;
+use holm_medium::superblock::{Geometry, State, Superblock, open_superblock, superblock_path};
+use holm_medium::vfs::{How, Vfs, VfsFile};
+use holm_medium::{Agrees, Journaled, JournaledOptions, MediumError, Storage};
+use holm_tree::Entry;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The kind of keys in the superblock: byte strings with records.
+const KEYS_RECORDS: u32 = 1;
+
+/// The most bytes reserved where the caller chose no capacity.
+const DEFAULT_CAPACITY: u64 = 1 << 40;
+
+/// Options that fit each other. Nothing is opened yet.
+pub(super) struct Request<'a> {
+    pub(super) path: &'a Path,
+    pub(super) builder: &'a Builder,
+    design: Entry<Journaled, Records>,
+}
+
+impl<'a> Request<'a> {
+    /// Checks the options of an open for writing.
+    ///
+    /// # Errors
+    /// `Invalid`: there is no such design. `Unsupported`: the options exclude each other.
+    pub(super) fn to_write(path: &'a Path, builder: &'a Builder) -> Result<Self> {
+        let design = designs::chosen(builder.designs, &builder.design)?;
+        if !design.capabilities.per_epoch && builder.image == ImageMode::Shared {
+            let what =
+                format!("the design {:?} cannot be durable per epoch: it needs ImageMode::Private", builder.design);
+            return Err(Error::Unsupported { what });
+        }
+        Ok(Request { path, builder, design })
+    }
+
+    /// Opens the files, or creates them, and restores from the log what it must.
+    pub(super) fn open(&self) -> Result<Opened<'_, 'a>> {
+        let Request { path, builder, design } = self;
+        let geometry = geometry_of(design);
+        let opened = holm_medium::open(builder.vfs.clone(), path, &geometry, &options_of(builder, design.agrees));
+        let opened = opened.map_err(|error| self.explain(error))?;
+        Opened::new(self, design, opened)
+    }
+
+    /// Converts an error of opening.
+    pub(super) fn explain(&self, error: MediumError) -> Error {
+        Error::opening(self.path, self.builder.create, error)
+    }
+}
+
+/// Opens the files of a cleanly closed database to read them. Such an open need not name the design.
+///
+/// # Errors
+/// `NotClean`: the database was not closed, or a batch is to be completed.
+pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFiles> {
+    let opening = |error| Error::opening(path, false, error);
+    // The first lock is held until the second is taken, so no writer comes between.
+    let (design, _lock) = design_of(&*builder.vfs, path).map_err(opening)?;
+    let design = designs::found(builder.designs, &design)?;
+    let options = options_of(builder, design.agrees);
+    let opened = holm_medium::open_read_only(builder.vfs.clone(), path, &geometry_of(&design), &options);
+    let opened = opened.map_err(opening)?;
+    debug_assert_eq!(opened.superblock().state, State::Clean);
+    let recovery = opened.recovery.clone();
+    let (medium, lock) = opened.into_parts();
+    let active = recovery.epoch + 1;
+    let writer = Arc::new(Storage::open_read_only(medium, active)?);
+    if batch::is_pending(&writer.storage().medium_image()) {
+        // Only an open for writing applies the rest of the batch; until then a reader would see a part of it.
+        return Err(MediumError::NotClean { path: path.into() }.into());
+    }
+    let store = WritableStore::new(writer, &design, path, Damage::Tolerated);
+    Ok(ClosedFiles { store, active, recovery: recovery.into(), vfs: builder.vfs.clone(), lock })
+}
+
+/// The geometry that the superblock has for this design.
+fn geometry_of(design: &Entry<Journaled, Records>) -> Geometry {
+    Geometry { leaf_block: design.block_bytes, design: design.name.into(), keys: KEYS_RECORDS }
+}
+
+/// Translates a builder's options for the files and the log.
+fn options_of(builder: &Builder, agrees: Agrees) -> JournaledOptions {
+    // Leaves need about a sixth of the space of small records, and an eighth of the space of tiny ones. At the default
+    // capacity that is 2^31 blocks, which is every block number.
+    let capacity = builder.capacity.unwrap_or(DEFAULT_CAPACITY);
+    let leaves = capacity.clamp(1 << 20, 1 << 40) as usize;
+    JournaledOptions {
+        create: builder.create,
+        private: builder.image == ImageMode::Private,
+        reserve: [leaves, capacity.clamp(1 << 20, 1 << 43) as usize],
+        adaptive: builder.capacity.is_none(),
+        heap: builder.heap,
+        log: LogOptions { initial: 128 << 10, maximum: (builder.log_bytes / 2).max(1 << 20), direct: true },
+        agrees,
+    }
+}
+
+/// Returns the design that a database was created with, and its superblock's file under a shared lock.
+fn design_of(vfs: &dyn Vfs, path: &Path) -> Result<(String, Box<dyn VfsFile>), MediumError> {
+    let superblock_file = open_superblock(vfs, path, How::READ)?;
+    let (superblock, _) = Superblock::read(&*superblock_file, &superblock_path(path))?;
+    Ok((superblock.geometry.design, superblock_file))
+}
