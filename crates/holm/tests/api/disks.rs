@@ -1,4 +1,5 @@
-//! The operating system's files, with a log that can be made to fail, or with descriptors that child processes inherit.
+//! The operating system's files, with a log that can be made to fail and counts its measurements, or with descriptors
+//! that child processes inherit.
 
 use holm_medium::vfs::{How, Identity, RealFs, Vfs, VfsFile};
 use rustix::fd::BorrowedFd;
@@ -6,12 +7,13 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 /// The operating system's files, opened in another way.
 #[derive(Clone, Default)]
 pub(crate) struct Disk {
     broken: Arc<AtomicBool>,
+    measured: Arc<AtomicUsize>,
     inherited: bool,
 }
 
@@ -24,6 +26,11 @@ impl Disk {
     /// Makes every later write and sync of the log fail.
     pub(crate) fn break_log(&self) {
         self.broken.store(true, SeqCst);
+    }
+
+    /// How often a file of the log has been asked for its bytes on disk.
+    pub(crate) fn measured(&self) -> usize {
+        self.measured.load(SeqCst)
     }
 }
 
@@ -46,7 +53,11 @@ impl Vfs for Disk {
             fcntl_setfd(fd, FdFlags::empty())?;
         }
         let is_log = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("log."));
-        Ok(if is_log { Box::new(Log { file, broken: self.broken.clone() }) } else { file })
+        Ok(if is_log {
+            Box::new(Log { file, broken: self.broken.clone(), measured: self.measured.clone() })
+        } else {
+            file
+        })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -65,6 +76,7 @@ impl Vfs for Disk {
 struct Log {
     file: Box<dyn VfsFile>,
     broken: Arc<AtomicBool>,
+    measured: Arc<AtomicUsize>,
 }
 
 impl Log {
@@ -114,6 +126,7 @@ impl VfsFile for Log {
     }
 
     fn disk_bytes(&self) -> io::Result<u64> {
+        self.measured.fetch_add(1, SeqCst);
         self.file.disk_bytes()
     }
 

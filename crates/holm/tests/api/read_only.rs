@@ -1,9 +1,11 @@
 //! Read-only opens of a closed database: a reader sees everything and changes nothing, and a database that was not
 //! closed is refused.
 
+use crate::disks::Disk;
 use crate::files::{contents, rename_design};
 use crate::tools::{copy, folder, relaxed};
 use holm::{Database, Error};
+use std::sync::Arc;
 
 #[test]
 fn everything_is_seen_and_nothing_changes() {
@@ -36,6 +38,22 @@ fn everything_is_seen_and_nothing_changes() {
         assert!(stats.space.disk_bytes >= stats.space.leaf_bytes + stats.space.record_bytes, "{stats:?}");
     }
     assert_eq!(contents(folder.path()), before);
+}
+
+/// A database on another file system was measured with calls of the operating system, which does not have its files.
+#[test]
+fn files_are_measured_by_the_file_system_that_has_them() {
+    let folder = folder();
+    drop(relaxed(folder.path()));
+    let disk = Disk::default();
+    let looking = Database::builder().vfs(Arc::new(disk.clone()), [0; 2]).open_read_only(folder.path());
+    let looking = looking.expect("closed");
+    let before = disk.measured();
+    let found = looking.stats().space.disk_bytes;
+    assert_eq!(disk.measured() - before, 2, "both files of the log");
+    let blocks = |name| std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(name).expect("a file"));
+    let names = contents(folder.path()).into_keys().map(|name| folder.path().join(name));
+    assert_eq!(found, names.map(|name| blocks(name) * 512).sum::<u64>());
 }
 
 #[test]
