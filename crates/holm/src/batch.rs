@@ -10,14 +10,21 @@
 //! key and acknowledge its write in between. The next open would then apply the batch's operation a second time, over
 //! that write.
 
-use crate::catalog::Catalog;
+mod codec;
+mod intent;
+
+pub(crate) use intent::{Pending, forget, is_pending, pending, redo};
+
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
-use crate::store::{Store, WritableStore};
-use holm_medium::{Area, Guard, Hold, INTENTS, Image, MediumError, Persistence};
+use crate::store::Store;
+use codec::Write;
+use holm_medium::{Hold, MediumError};
+use holm_tree::BatchProgress;
+use intent::Intent;
 use std::sync::{Arc, Mutex};
 
 /// The most bytes of one batch. A batch must fit one epoch record, together with all other writes of that epoch.
@@ -29,15 +36,18 @@ const OPERATION: u64 = 64;
 /// A leaf of any design takes more pairs than this between two splits.
 const LEAST_FILL: u64 = 4;
 
-/// Words in front of an intent's operations: the progress word, and the bytes of the operations.
-const INTENT_HEADER: usize = 2;
-
 /// One operation of a batch.
 struct Entry {
     tree: Arc<KeyspaceTree>,
     key: Vec<u8>,
     /// `None` means remove.
     value: Option<Vec<u8>>,
+}
+
+impl Entry {
+    fn as_write(&self) -> Write<&[u8], &[u8]> {
+        Write { keyspace: self.tree.root.keyspace(), key: &self.key, value: self.value.as_deref() }
+    }
 }
 
 /// A set of writes to keyspaces of one database. A crash leaves all of them done or none: [`Database::batch`].
@@ -148,8 +158,8 @@ impl Batch {
         let payloads = write_records(&operation, &self.operations)?;
         let blocks = most_blocks(store, self.operations.len() as u64);
         let ready = store.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
-        let ready =
-            ready.and_then(|reserved| Ok((reserved, Intent::write(store, operation.guard(), &self.operations)?)));
+        let writes = self.operations.iter().map(Entry::as_write);
+        let ready = ready.and_then(|reserved| Ok((reserved, Intent::write(store, operation.guard(), writes)?)));
         let (reserved, intent) = match ready {
             Ok(ready) => ready,
             Err(error) => {
@@ -179,7 +189,7 @@ fn apply<'a>(
     }
     intent.set(&engine.store, operation.guard());
     for (done, (entry, payload)) in entries.enumerate() {
-        let progress = Some(holm_tree::BatchProgress { word: intent.loc, value: done as u64 + 1 });
+        let progress = Some(BatchProgress { word: intent.progress(), value: done as u64 + 1 });
         let result = match payload {
             Some(payload) => operation.put(&entry.tree, &entry.key, payload, progress),
             None => operation.remove(&entry.tree, &entry.key, progress).map(drop),
@@ -223,150 +233,13 @@ fn write_records(operation: &Operation<'_, Hold<'_>>, entries: &[Entry]) -> Resu
     Ok(payloads)
 }
 
-/// The right to apply a batch and to use the first intent word. At most one batch of a database has it.
+/// The right to apply a batch and to use its intent word. At most one batch of a database has it.
 pub(crate) type Turn = Mutex<()>;
-
-/// The intent word of the batch that is being applied. Programs that applied several batches at once used the other
-/// words.
-const SLOT: usize = 0;
-
-/// The intent of a batch in the storage.
-struct Intent {
-    loc: u64,
-    words: u32,
-}
-
-/// The place of an intent word in the storage's header block.
-fn slot_loc(slot: usize) -> u64 {
-    Area::Leaves.at(64 + slot as u64 * 8)
-}
-
-impl Intent {
-    /// Writes down the operations of a batch. No word leads to them yet.
-    fn write(store: &Store, guard: &Guard<'_>, operations: &[Entry]) -> Result<Self> {
-        let mut bytes = Vec::new();
-        for operation in operations {
-            bytes.extend_from_slice(&operation.tree.root.keyspace().to_le_bytes());
-            bytes.extend_from_slice(&(operation.key.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(
-                &operation.value.as_ref().map_or(u32::MAX, |value| value.len() as u32).to_le_bytes(),
-            );
-            bytes.extend_from_slice(&operation.key);
-            bytes.extend_from_slice(operation.value.as_deref().unwrap_or_default());
-        }
-        let mut words = vec![0, bytes.len() as u64];
-        let (whole, rest) = bytes.as_chunks::<8>();
-        words.extend(whole.iter().map(|chunk| u64::from_le_bytes(*chunk)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        words.push(u64::from_le_bytes(last));
-        let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
-        Ok(Intent { loc: Area::Records.at(offset), words: words.len() as u32 })
-    }
-
-    /// The commit word of the batch under the visible model. It defends against the death of the process: from this
-    /// store on, the next open completes the batch.
-    fn set(&self, store: &Store, guard: &Guard<'_>) {
-        store.storage.write_word(guard, slot_loc(SLOT), self.loc);
-    }
-
-    fn clear(self, store: &Store, guard: &Guard<'_>) {
-        store.storage.write_word(guard, slot_loc(SLOT), 0);
-        store.storage.space().free_record(holm_medium::parts(self.loc).1, self.words);
-    }
-}
-
-/// Keyspace, key and value; no value means remove.
-type Step = (u32, Vec<u8>, Option<Vec<u8>>);
-
-/// The operations that remain of a batch during which the process died.
-pub(crate) struct Pending {
-    slot: usize,
-    operations: Vec<Step>,
-}
-
-/// The slots whose words lead to an intent, and where they lead.
-fn set_slots(image: &Image) -> impl Iterator<Item = (usize, u64)> {
-    let word = |slot| image.words(slot_loc(slot), 1).map(|words| (slot, words[0].read()));
-    (0..INTENTS).filter_map(word).filter(|(_, loc)| *loc != 0)
-}
-
-/// Returns whether a batch is in progress, or was in progress when its process died.
-pub(crate) fn is_pending(image: &Image) -> bool {
-    set_slots(image).next().is_some()
-}
-
-/// Copies out what the intent words lead to. Nothing else refers to that space, so the first record that recovery
-/// writes may reuse it.
-///
-/// # Errors
-/// `Corrupt`: a word leads to no intent.
-pub(crate) fn pending(image: &Image) -> Result<Vec<Pending>> {
-    let read = |(slot, loc)| {
-        let operations = read(image, loc).ok_or_else(|| Error::Corrupt {
-            path: "leaves".into(),
-            offset: slot_loc(slot),
-            what: "the intent of a batch",
-            found: format!("{loc:#x}, which leads to none"),
-            expected: "operations".into(),
-        })?;
-        Ok(Pending { slot, operations })
-    };
-    set_slots(image).map(read).collect()
-}
-
-/// Clears the intent words that a power cut has left. The recovery point includes all of a batch or none of it, and the
-/// words lead to stale bytes.
-pub(crate) fn forget(store: &WritableStore) -> Result<()> {
-    for (slot, _) in set_slots(store.storage.image()) {
-        store.storage.write_word(Operation::begin(store)?.guard(), slot_loc(slot), 0);
-    }
-    Ok(())
-}
-
-fn read(image: &Image, loc: u64) -> Option<Vec<Step>> {
-    let header = image.words(loc, INTENT_HEADER)?;
-    let (done, len) = (header[0].read(), header[1].read());
-    let words = image.words(loc + 8 * INTENT_HEADER as u64, (len / 8 + 1).try_into().ok()?)?;
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.read().to_le_bytes()).take(len as usize).collect();
-    let mut rest = &bytes[..];
-    let mut operations = Vec::new();
-    while !rest.is_empty() {
-        let (head, tail) = rest.split_first_chunk::<12>()?;
-        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let (key, tail) = tail.split_at_checked(number(4) as usize)?;
-        let value = number(8);
-        let (value, tail) = tail.split_at_checked(if value == u32::MAX { 0 } else { value as usize })?;
-        operations.push((number(0), key.to_vec(), (number(8) != u32::MAX).then(|| value.to_vec())));
-        rest = tail;
-    }
-    Some(operations.split_off((done as usize).min(operations.len())))
-}
-
-/// Applies the remaining operations of a batch.
-pub(crate) fn redo(store: &WritableStore, catalog: &Catalog, pending: &Pending) -> Result<()> {
-    let mut operation = Operation::begin(store)?;
-    let mut buffer = Vec::new();
-    for (keyspace, key, value) in &pending.operations {
-        // The keyspace has been dropped since; the batch's operations on it go with it.
-        let Some(tree) = catalog.numbered(*keyspace) else { continue };
-        match value {
-            Some(value) => {
-                let payload = operation.write_record(key, value, &mut buffer)?;
-                operation.put(&tree, key, payload, None)?;
-            }
-            None => {
-                operation.remove(&tree, key, None)?;
-            }
-        }
-    }
-    store.storage.write_word(operation.guard(), slot_loc(pending.slot), 0);
-    operation.finish()
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::intent::slot_loc;
     use crate::{Database, Durability, RecoveredFrom};
     use std::fs;
     use std::path::Path;
