@@ -108,16 +108,46 @@ impl Batch {
 
     /// Adds a write that stores a value under a key, after the writes added before. An invalid write, such as one with
     /// a key over the limit, makes [`Batch::commit`] fail.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let batch = db.batch().insert(&reefs, "north", "coral").insert(&reefs, "north", "sand");
+    /// batch.commit()?;
+    /// assert_eq!(reefs.get("north")?.as_deref(), Some(&b"sand"[..])); // in the order in which they were added
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn insert(self, keyspace: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), Some(value.as_ref()))
     }
 
     /// Adds a write that removes a key if it is present, after the writes added before.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// db.batch().remove(&reefs, "north").remove(&reefs, "south").commit()?; // no matter that "south" is absent
+    /// assert!(reefs.is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn remove(self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Self {
         self.push(keyspace, key.as_ref(), None)
     }
 
     /// Returns the number of writes added so far.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let batch = db.batch();
+    /// assert!(batch.is_empty());
+    /// assert_eq!(batch.insert(&reefs, "north", "coral").remove(&reefs, "south").len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> usize {
         self.operations.len()
     }
@@ -139,6 +169,18 @@ impl Batch {
     /// - [`Dropped`](Error::Dropped): a keyspace was dropped.
     /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): the batch does not fit.
     /// - [`Poisoned`](Error::Poisoned): the next open applies all of the batch or nothing.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// use holm::Error;
+    /// let long = [0; holm::MAX_KEY + 1];
+    /// let refused = db.batch().insert(&reefs, "north", "coral").insert(&reefs, long, "").commit();
+    /// assert!(matches!(refused, Err(Error::TooLarge { .. })));
+    /// assert!(reefs.is_empty()?); // nothing was applied
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn commit(self) -> Result<()> {
         if let Some(error) = self.refused {
             return Err(error);

@@ -23,6 +23,21 @@ use std::sync::Arc;
 ///
 /// The database stays locked for this process until its last handle is dropped. Databases, keyspaces, iterators and
 /// batches are handles.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("sea.holm");
+/// use holm::{Database, Error};
+///
+/// let db = Database::open(&path)?;
+/// let reefs = db.keyspace("reefs")?;
+/// drop(db); // the keyspace keeps the database open
+/// reefs.insert("north", "coral")?;
+/// assert!(matches!(Database::open(&path), Err(Error::Locked { .. })));
+/// drop(reefs);
+/// assert!(Database::open(&path).is_ok());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Database {
     pub(crate) engine: Arc<Engine>,
@@ -50,6 +65,14 @@ impl Database {
     }
 
     /// Returns a builder to open a database with options: see [`Builder`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Durability};
+    /// let db = Database::builder().durability(Durability::Strict).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder() -> Builder {
         Builder::default()
     }
@@ -90,6 +113,16 @@ impl Database {
     /// - [`TooLarge`](crate::Error::TooLarge): every keyspace number is used.
     /// - [`Poisoned`](crate::Error::Poisoned), [`NoSpace`](crate::Error::NoSpace),
     ///   [`Capacity`](crate::Error::Capacity): as for [`Keyspace::insert`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// assert_eq!(db.keyspace("reefs")?.len()?, 1); // the same keyspace
+    /// assert_eq!(db.keyspaces()?, ["default", "reefs"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keyspace(&self, name: &str) -> Result<Keyspace> {
         Ok(Keyspace::new(self.engine.clone(), self.engine.catalog.create_keyspace(&self.engine.store, name)?))
     }
@@ -99,6 +132,15 @@ impl Database {
     /// # Errors
     /// In [`Strict`](Durability::Strict), [`Poisoned`](crate::Error::Poisoned) or [`NoSpace`](crate::Error::NoSpace) if
     /// the answer cannot be made durable.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// assert!(db.existing_keyspace("reefs")?.is_none());
+    /// db.keyspace("reefs")?;
+    /// assert!(db.existing_keyspace("reefs")?.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<Keyspace>> {
         let tree = self.engine.catalog.find_keyspace(&self.engine.store, name)?;
         Ok(tree.map(|tree| Keyspace::new(self.engine.clone(), tree)))
@@ -108,6 +150,15 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::existing_keyspace`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// for name in db.keyspaces()? {
+    ///     println!("{name}: {} pairs", db.keyspace(&name)?.len()?);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.engine.catalog.keyspace_names(&self.engine.store)
     }
@@ -133,6 +184,15 @@ impl Database {
     }
 
     /// Returns an empty batch. A crash leaves all of its writes done or none: see [`Batch`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let (reefs, count) = (db.keyspace("reefs")?, db.keyspace("count")?);
+    /// db.batch().insert(&reefs, "north", "coral").insert(&count, "reefs", "1").commit()?;
+    /// assert!(reefs.contains_key("north")? && count.contains_key("reefs")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn batch(&self) -> Batch {
         Batch::new(self.engine.clone())
     }
@@ -145,6 +205,19 @@ impl Database {
     ///   the disk has space.
     /// - [`Poisoned`](crate::Error::Poisoned): a write or sync of the log failed, now or earlier. The database never
     ///   retries it: open the database anew.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Durability};
+    /// let db = Database::builder().durability(Durability::OnSync).open(&path)?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// for depth in 0..1_000u32 {
+    ///     reefs.insert(depth.to_be_bytes(), "coral")?;
+    /// }
+    /// db.sync()?; // one sync for all of them
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn sync(&self) -> Result<()> {
         // `sync` is an operation like any other: a poisoned or closed database acknowledges nothing, even when there is
         // nothing to write.
@@ -153,11 +226,28 @@ impl Database {
 
     /// Returns statistics of this database. Counting costs nothing. The call itself makes a few system calls and walks
     /// the process's page tables: some milliseconds for each gigabyte in small pages.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let stats = db.stats();
+    /// println!("{} records in {} bytes", stats.records, stats.space.record_bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stats(&self) -> Stats {
         Stats::of(&self.engine)
     }
 
     /// Returns what the last open recovered, and from where.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// use holm::RecoveredFrom;
+    /// assert_eq!(db.recovery().source, RecoveredFrom::Created);
+    /// println!("{}", db.recovery()); // one line for an operator
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
@@ -167,6 +257,17 @@ impl Database {
     ///
     /// # Errors
     /// None today. A fault is not an error but an entry of [`Report::faults`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let report = db.check()?;
+    /// assert!(report.faults.is_empty(), "{:?}", report.faults);
+    /// assert_eq!(report.records, 3); // and the names of two keyspaces
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check(&self) -> Result<Report> {
         check::check(&self.engine)
     }
@@ -177,6 +278,16 @@ impl Database {
     ///
     /// # Errors
     /// The first failure of the session, or a failure of closing.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// db.close()?;
+    /// assert_eq!(reefs.get("north")?, None); // still reads
+    /// assert!(matches!(reefs.insert("north", "coral"), Err(holm::Error::Poisoned { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn close(self) -> Result<()> {
         self.engine.close()
     }

@@ -205,6 +205,17 @@ impl Iter {
     ///
     /// # Errors
     /// As [`Iter::next_ref`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// # for key in ["a", "b", "c"] { reefs.insert(key, "xyz")?; }
+    /// let mut pairs = reefs.iter();
+    /// assert_eq!(pairs.next_back_ref().transpose()?, Some((&b"c"[..], &b"xyz"[..])));
+    /// assert_eq!(pairs.next_ref().transpose()?, Some((&b"a"[..], &b"xyz"[..])));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn next_back_ref(&mut self) -> Option<Result<(&[u8], &[u8])>> {
         Some(self.step(false)?.map(|index| self.buffers.back.lend(index)))

@@ -181,6 +181,16 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "")?;
+    /// assert!(reefs.contains_key("north")?);
+    /// assert!(!reefs.contains_key("south")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.engine.store.contains_key(&self.tree, key.as_ref())
     }
@@ -230,6 +240,18 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// for number in [1u64, 2, 300] {
+    ///     reefs.insert(number.to_be_bytes(), "coral")?;
+    /// }
+    /// let last = reefs.last()?.map(|(key, _)| key.to_vec());
+    /// assert_eq!(last, Some(300u64.to_be_bytes().to_vec())); // the next number to give is 301
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn last(&self) -> Result<Option<(Slice, Slice)>> {
         self.iter().limit(1).next_back().transpose()
     }
@@ -241,6 +263,16 @@ impl Keyspace {
     /// # Errors
     /// In [`Strict`](crate::Durability::Strict), [`Poisoned`](Error::Poisoned) or [`NoSpace`](Error::NoSpace) if the
     /// counted operations cannot be made durable.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// reefs.insert("north", "sand")?; // replaces
+    /// assert_eq!(reefs.len()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> Result<u64> {
         self.engine.store.len(&self.tree)
     }
@@ -249,11 +281,32 @@ impl Keyspace {
     ///
     /// # Errors
     /// As [`Keyspace::len`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// assert!(reefs.is_empty()?);
+    /// reefs.insert("", "")?; // an empty key is a key
+    /// assert!(!reefs.is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
     /// Iterates over every pair, in key order. [`Iter`] states what an iterator sees.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("south", "sand")?;
+    /// reefs.insert("north", "coral")?;
+    /// let values = reefs.iter().map(|pair| Ok(pair?.1)).collect::<holm::Result<Vec<_>>>()?;
+    /// assert_eq!(values.concat(), b"coralsand");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iter(&self) -> Iter {
         self.range::<Vec<u8>>(..)
     }

@@ -74,6 +74,14 @@ impl Default for Builder {
 
 impl Builder {
     /// Sets how much a power cut may lose. Default: [`Durability::Buffered`] with 10 ms.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Durability};
+    /// let db = Database::builder().durability(Durability::OnSync).open(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
@@ -81,12 +89,34 @@ impl Builder {
 
     /// Sets where this session keeps the data while the database is open. Default: [`ImageMode::Shared`]. Each open may
     /// choose another.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, ImageMode};
+    /// let db = Database::builder().image(ImageMode::Private).open(&path)?;
+    /// db.close()?;
+    /// let db = Database::open(&path)?; // in a shared image this time
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn image(mut self, image: ImageMode) -> Self {
         self.image = image;
         self
     }
 
     /// Sets the leaf design, fixed when the database is created. Default: `buffered`.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Error};
+    /// let db = Database::builder().design("holm").open(&path)?;
+    /// assert_eq!(db.stats().design, "holm");
+    /// db.close()?;
+    /// let other = Database::builder().design("buffered").open(&path);
+    /// assert!(matches!(other, Err(Error::Geometry { .. })));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn design(mut self, name: &str) -> Self {
         self.design = name.into();
         self
@@ -121,6 +151,17 @@ impl Builder {
     /// Default: the size of the file system rounded up to a power of two, at least 1 GiB and at most 1 TiB. A process
     /// with too little free address space, for example because it has other databases open, gets less. The default is
     /// never less than 1 GiB, nor than four times the existing data.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Error};
+    /// let db = Database::builder().capacity(1 << 20).open(&path)?;
+    /// let large = db.keyspace("reefs")?.insert("north", vec![0; 2 << 20]);
+    /// assert!(matches!(large, Err(Error::Capacity { .. })));
+    /// assert!(db.keyspace("reefs")?.is_empty()?); // nothing has changed
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn capacity(mut self, bytes: u64) -> Self {
         self.capacity = Some(bytes);
         self
@@ -129,6 +170,13 @@ impl Builder {
     /// Sets the most bytes of the epoch log on disk. Default: 256 MiB; minimum: 2 MiB. With a larger log, a burst of
     /// writes may run further ahead of the checkpoints. A quarter of it bounds the bytes in flight: beyond that,
     /// writers wait. The log starts small and shrinks when idle.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// let db = holm::Database::builder().log_bytes(1 << 30).open(&path)?; // for long bursts of writes
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
         self
@@ -157,6 +205,15 @@ impl Builder {
     /// - [`Invalid`](crate::Error::Invalid): there is no design of that name.
     /// - [`Unsupported`](crate::Error::Unsupported): the design needs [`ImageMode::Private`] or whole keys in its
     ///   slots.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Durability};
+    /// let db = Database::builder().durability(Durability::Strict).open(&path)?;
+    /// println!("{}", db.recovery());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(self, path: impl AsRef<Path>) -> Result<Database> {
         opening::open(path.as_ref(), self).map(Database::new)
     }
@@ -165,6 +222,18 @@ impl Builder {
     ///
     /// # Errors
     /// As [`Database::open_read_only`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::{Database, Error};
+    /// let db = Database::open(&path)?;
+    /// assert!(matches!(Database::builder().open_read_only(&path), Err(Error::Locked { .. })));
+    /// db.close()?;
+    /// let db = Database::builder().open_read_only(&path)?;
+    /// assert_eq!(db.keyspaces()?, ["default"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open_read_only(self, path: impl AsRef<Path>) -> Result<ReadOnlyDatabase> {
         opening::open_read_only(path.as_ref(), self).map(ReadOnlyDatabase::new)
     }

@@ -52,6 +52,14 @@ pub struct ReadOnlyDatabase {
 /// assert_eq!(count(&default, "north"), 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// It has no method that writes:
+///
+/// ```compile_fail,E0599
+/// fn write(pairs: &holm::ReadOnlyKeyspace) {
+///     pairs.insert("north", "coral");
+/// }
+/// ```
 #[derive(Clone)]
 pub struct ReadOnlyKeyspace {
     engine: Arc<ReadOnlyEngine>,
@@ -73,6 +81,16 @@ impl ReadOnlyDatabase {
     ///
     /// # Errors
     /// None today; a lookup may read the disk in a later version.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// assert!(db.existing_keyspace("reefs")?.is_some());
+    /// assert!(db.existing_keyspace("depths")?.is_none()); // and is not created
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn existing_keyspace(&self, name: &str) -> Result<Option<ReadOnlyKeyspace>> {
         let tree = self.engine.catalog.find_keyspace(&self.engine.store, name)?;
         Ok(tree.map(|tree| ReadOnlyKeyspace { engine: self.engine.clone(), tree }))
@@ -82,16 +100,44 @@ impl ReadOnlyDatabase {
     ///
     /// # Errors
     /// None today.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// assert_eq!(db.keyspaces()?, ["default", "reefs"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn keyspaces(&self) -> Result<Vec<String>> {
         self.engine.catalog.keyspace_names(&self.engine.store)
     }
 
     /// Returns what opening found: a clean shutdown, and any damage.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// assert_eq!(db.recovery().source, holm::RecoveredFrom::CleanShutdown);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn recovery(&self) -> &Recovery {
         &self.engine.recovery
     }
 
     /// Returns statistics of this database. Counters of a session's activity are 0.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// let stats = db.stats();
+    /// assert_eq!((stats.records, stats.log.entries), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn stats(&self) -> Stats {
         Stats::of_read_only(&self.engine)
     }
@@ -100,6 +146,15 @@ impl ReadOnlyDatabase {
     ///
     /// # Errors
     /// None today. A fault is not an error but an entry of [`Report::faults`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// assert!(db.check()?.faults.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn check(&self) -> Result<Report> {
         check::check_read_only(&self.engine)
     }
@@ -119,6 +174,17 @@ impl ReadOnlyKeyspace {
     ///
     /// # Errors
     /// [`Corrupt`](crate::Error::Corrupt): the key's record is damaged.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert_eq!(reefs.get("north")?.as_deref(), Some(&b"coral"[..]));
+    /// assert_eq!(reefs.get("south")?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
         self.engine.store.get(&self.tree, key.as_ref(), record::copy_value)
     }
@@ -127,6 +193,17 @@ impl ReadOnlyKeyspace {
     ///
     /// # Errors
     /// As [`ReadOnlyKeyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// let mut buffer = Vec::new();
+    /// assert!(reefs.get_into("north", &mut buffer)? && buffer == b"coral");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn get_into(&self, key: impl AsRef<[u8]>, into: &mut Vec<u8>) -> Result<bool> {
         self.engine.store.get_into(&self.tree, key.as_ref(), into)
     }
@@ -135,21 +212,65 @@ impl ReadOnlyKeyspace {
     ///
     /// # Errors
     /// As [`ReadOnlyKeyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert!(reefs.contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         self.engine.store.contains_key(&self.tree, key.as_ref())
     }
 
     /// Iterates over a range of keys, as [`Keyspace::range`](crate::Keyspace::range).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert_eq!(reefs.range("a".."o").count(), 1);
+    /// assert_eq!(reefs.range("o"..).count(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
         Iter::new(self.reader(), self.tree.clone(), range)
     }
 
     /// Iterates over the keys with a prefix, as [`Keyspace::prefix`](crate::Keyspace::prefix).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert_eq!(reefs.prefix("nor").count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
         Iter::with_prefix(self.reader(), self.tree.clone(), prefix.as_ref())
     }
 
     /// Iterates over every pair, as [`Keyspace::iter`](crate::Keyspace::iter).
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// for pair in reefs.iter() {
+    ///     let (key, value) = pair?;
+    ///     assert!(&key[..] == b"north" && &value[..] == b"coral");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn iter(&self) -> Iter {
         self.range::<Vec<u8>>(..)
     }
@@ -158,6 +279,16 @@ impl ReadOnlyKeyspace {
     ///
     /// # Errors
     /// None today.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert_eq!(reefs.len()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn len(&self) -> Result<u64> {
         self.engine.store.len(&self.tree)
     }
@@ -166,6 +297,16 @@ impl ReadOnlyKeyspace {
     ///
     /// # Errors
     /// None today.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// # holm::Database::open(&path)?.keyspace("reefs")?.insert("north", "coral")?;
+    /// # let db = holm::Database::open_read_only(&path)?;
+    /// # let reefs = db.existing_keyspace("reefs")?.ok_or("no reefs")?;
+    /// assert!(!reefs.is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }

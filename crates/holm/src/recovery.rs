@@ -76,6 +76,18 @@ pub enum RecoveredFrom {
 }
 
 /// What follows the last complete entry of the log: [`Recovery::tail`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// use holm::LogTail;
+///
+/// match &db.recovery().tail {
+///     LogTail::Empty | LogTail::Torn { .. } => {} // as a crash leaves it
+///     tail => eprintln!("durable data is lost: {tail}"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
