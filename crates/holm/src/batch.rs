@@ -278,6 +278,15 @@ fn write_records(operation: &Operation<'_, Hold<'_>>, entries: &[Entry]) -> Resu
 /// The right to apply a batch and to use its intent word. At most one batch of a database has it.
 pub(crate) type Turn = Mutex<()>;
 
+/// Leaves a batch as the death of the process leaves it: its intent is set, and no operation is done.
+#[cfg(test)]
+pub(crate) fn write_down_for_a_test(batch: &Batch) {
+    let store = &batch.engine.store;
+    let operation = Operation::begin(store).unwrap();
+    let intent = Intent::write(store, operation.guard(), batch.operations.iter().map(Entry::as_write)).unwrap();
+    intent.set(store, operation.guard());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

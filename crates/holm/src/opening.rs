@@ -29,6 +29,8 @@ mod opened;
 mod read_only;
 mod rebuilt;
 mod request;
+#[cfg(test)]
+mod tests;
 
 use crate::durability::Durability;
 use crate::engine::{Engine, ReadOnlyEngine};
