@@ -90,6 +90,7 @@ impl Store {
     }
 
     /// Returns whether a key is present.
+    #[inline]
     pub(crate) fn contains_key(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
         let lookup = self.index.get(&tree.root, SearchKey::new(key));
         self.validated(tree, (None, lookup.stamp), || ())?;
@@ -110,11 +111,17 @@ impl Store {
     #[inline]
     pub(crate) fn wait_stable(&self, stamp: Epoch) -> Result<()> {
         if self.durability == Durability::Strict {
-            // A design without epochs cannot say when a leaf last changed: it may have changed just now.
-            let stamp = if self.persistence == Persistence::PerOperation { self.clock().active() } else { stamp };
-            self.clock().wait_durable(stamp)?;
+            return self.wait_durable(stamp);
         }
         Ok(())
+    }
+
+    /// Out of line, so that a get in another mode carries nothing for it.
+    #[inline(never)]
+    fn wait_durable(&self, stamp: Epoch) -> Result<()> {
+        // A design without epochs cannot say when a leaf last changed: it may have changed just now.
+        let stamp = if self.persistence == Persistence::PerOperation { self.clock().active() } else { stamp };
+        Ok(self.clock().wait_durable(stamp)?)
     }
 
     /// An unchanged leaf leads to something that is not a record. This is damage, not a race.
