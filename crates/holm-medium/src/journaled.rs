@@ -8,11 +8,12 @@
 //! crash-consistent on it. Data must fit into memory, and the death of the process costs what the loss of power costs.
 //!
 //! The folder: `open.rs` and `settle.rs` decide what a crash has left, `group_commit.rs` writes the log,
-//! `checkpoint.rs` empties it when `due.rs` says so, `background.rs` runs the threads. Here: the medium itself, and how
-//! it grows.
+//! `checkpoint.rs` empties it when `due.rs` says so, `close.rs` for good, `background.rs` runs the threads. Here: the
+//! medium itself, and how it grows.
 
 mod background;
 mod checkpoint;
+mod close;
 mod due;
 mod group_commit;
 mod logged;

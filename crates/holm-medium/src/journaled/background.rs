@@ -6,7 +6,7 @@
 
 use super::open::{Opened, Tail};
 use super::touched::Touched;
-use super::{JournalCounters, Journaled, Wakeup, checkpoint, due, group_commit};
+use super::{JournalCounters, Journaled, Wakeup, close, due, group_commit};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::Area;
@@ -426,7 +426,7 @@ impl Background {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        checkpoint::take(shared, State::Clean).inspect_err(|error| shared.fail(error))
+        close::close(shared).inspect_err(|error| shared.fail(error))
     }
 
     /// Whether [`Background::close`] has been called, and nothing has failed.

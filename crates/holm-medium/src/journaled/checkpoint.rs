@@ -7,98 +7,82 @@
 //! Private image: the log holds every line since the last checkpoint exactly as it was at the end of an epoch, so the
 //! checkpoint applies the log to the files. After a crash in the middle, recovery finds the old superblock and the
 //! same log, and applies the log again. This is exact for every design, with or without versions.
+//!
+//! Here: the checkpoint of a database in use, and the steps that it shares with closing (`close.rs`).
 
-use super::background::Shared;
-use super::open::sum_leaves;
-use super::{Journaled, SMALL_EXTENT, area_path, due};
+use super::background::{Journal, Shared};
+use super::{Journaled, area_path, due};
+use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::parts;
 use crate::log::replay_until;
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
 use crate::vfs::write_all_at;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Takes a checkpoint, if the log holds anything.
-pub(super) fn take(shared: &Shared, state: State) -> Result<()> {
-    if state == State::Clean && shared.journal().log.is_other_needed() {
-        // The last record may have switched to the other half. One checkpoint empties one half. Recovery would believe
-        // a clean mark over the other half, and lose what that half holds.
-        take(shared, State::Dirty)?;
-        if let Some(error) = shared.postponed() {
-            return Err(error);
-        }
-    }
+/// Takes a checkpoint while the database is in use, if the log holds anything and no floor retains it.
+pub(super) fn checkpoint(shared: &Shared) -> Result<()> {
     let epoch = {
         let mut journal = shared.journal();
-        if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() && state == State::Dirty {
+        if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() {
             return Ok(());
         }
         let until = if journal.log.is_other_needed() { journal.until } else { journal.epoch };
-        if state == State::Dirty && !shared.storage().space.retention().may_release_log(until) {
-            // A floor retains what this would release. Closing does not wait for it.
+        if !shared.storage().space.retention().may_release_log(until) {
             return Ok(());
         }
-        if !journal.log.is_other_needed() {
-            journal.switch()?;
-        }
-        journal.until
+        leave_half(&mut journal)?
     };
     let medium = &shared.storage().medium;
-    if medium.kind == ImageKind::Private {
-        match apply(shared, medium) {
-            // Nothing is synced yet and the old half is intact: it is applied again from its start when there is
-            // space.
-            Err(error) if error.is_no_space() && state == State::Dirty => {
-                shared.postpone(error);
-                return Ok(());
-            }
-            applied => applied?,
+    match apply_log(shared, medium) {
+        // Nothing is synced yet and the old half is intact: it is applied again from its start when there is space.
+        Err(error) if error.is_no_space() => {
+            shared.postpone(error);
+            return Ok(());
         }
+        applied => applied?,
     }
-    // Measured before the sync: later growth is not yet durable. At close, only the length in use counts.
+    // Measured before the sync: later growth is not yet durable.
     let lengths = medium.lengths()?;
-    let lengths = if state == State::Clean { kept(shared, lengths) } else { lengths };
     medium.sync_data()?;
-    let leaves_sum = if state == State::Clean { sum_leaves(&medium.dir, &medium.files, lengths[0])? } else { 0 };
-    let mut journal = shared.journal();
-    let start = journal.log.start();
-    let path = superblock_path(&medium.dir);
-    let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
-    // After the data: if the superblock were written first, a crash would start the replay after lines that no file
-    // has.
-    next.write(&*journal.superblock_file, &path)?;
-    journal.superblock = next;
-    // Only now may the old half be overwritten.
-    journal.log.release();
-    if state == State::Clean {
-        // The data files are cut when the background threads are dropped: until then readers may load any byte of the
-        // mapping.
-        let initial = journal.log.initial();
-        journal.log.trim(initial)?;
-    } else {
-        // The half is far larger than what it held: a burst is over, although writers are still active.
-        let keep = (2 * journal.given_up).max(due::kept(shared, &journal));
-        if journal.log.spare_capacity() > 4 * keep {
-            journal.log.trim(keep)?;
-        }
+    let mut journal = commit(shared, Durable { epoch, state: State::Dirty, lengths, leaves_sum: 0 })?;
+    // The half may be far larger than what it held: a burst is over, although writers are still active.
+    let keep = (2 * journal.given_up).max(due::kept(shared, &journal));
+    if journal.log.spare_capacity() > 4 * keep {
+        journal.log.trim(keep)?;
     }
-    shared.counters().checkpoints.fetch_add(1, Relaxed);
-    shared.counters().write_back_bytes.fetch_add(journal.to_write, Relaxed);
-    drop(journal);
-    shared.checkpoint_done();
+    finish(shared, journal);
     Ok(())
 }
 
-/// The lengths of the files of a closed database: as far as they are in use, in whole extents.
-fn kept(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
-    let space = &shared.storage().space;
-    space.settle();
-    let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
-    std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
+/// What the data files hold durably.
+pub(super) struct Durable {
+    /// Everything up to this epoch.
+    pub(super) epoch: Epoch,
+    /// The state of the database from now on.
+    pub(super) state: State,
+    /// The lengths of the files, in bytes.
+    pub(super) lengths: [u64; 2],
+    /// The checksum of the leaves, for a clean database.
+    pub(super) leaves_sum: u32,
 }
 
-/// Applies the records of the half that is to be released to the files.
-fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
+/// Switches to the other half, unless an earlier switch has left a half that no checkpoint has released yet. Returns
+/// the last epoch of the half that is left.
+pub(super) fn leave_half(journal: &mut Journal) -> Result<Epoch> {
+    if !journal.log.is_other_needed() {
+        journal.switch()?;
+    }
+    Ok(journal.until)
+}
+
+/// Applies the records of the half that is left to the files of a private image. The kernel has the bytes of a shared
+/// one.
+pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
+    if medium.kind != ImageKind::Private {
+        return Ok(());
+    }
     let (uuid, start, end) = {
         let journal = shared.journal();
         (journal.superblock.uuid, journal.superblock.log_start, journal.log.start())
@@ -110,4 +94,28 @@ fn apply(shared: &Shared, medium: &Journaled) -> Result<()> {
             .map_err(|error| MediumError::io("applying the log to", &area_path(&medium.dir, area), error))
     })?;
     Ok(())
+}
+
+/// Writes the superblock, and releases the half that was left.
+pub(super) fn commit(shared: &Shared, durable: Durable) -> Result<MutexGuard<'_, Journal>> {
+    let Durable { epoch, state, lengths, leaves_sum } = durable;
+    let mut journal = shared.journal();
+    let start = journal.log.start();
+    let path = superblock_path(&shared.storage().medium.dir);
+    let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };
+    // After the data: if the superblock were written first, a crash would start the replay after lines that no file
+    // has.
+    next.write(&*journal.superblock_file, &path)?;
+    journal.superblock = next;
+    // Only now may the old half be overwritten.
+    journal.log.release();
+    Ok(journal)
+}
+
+/// Counts the checkpoint, and wakes the threads that wait for it.
+pub(super) fn finish(shared: &Shared, journal: MutexGuard<'_, Journal>) {
+    shared.counters().checkpoints.fetch_add(1, Relaxed);
+    shared.counters().write_back_bytes.fetch_add(journal.to_write, Relaxed);
+    drop(journal);
+    shared.checkpoint_done();
 }

@@ -6,9 +6,8 @@
 //! writers are active, nothing is therefore cut except what the last checkpoint found far too large.
 
 use super::background::{Journal, Shared};
-use super::checkpoint;
+use super::checkpoint::checkpoint;
 use crate::error::Result;
-use crate::superblock::State;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -48,35 +47,45 @@ pub(super) fn run(shared: &Shared) {
         if shared.refuse_if_failed().is_err() {
             continue;
         }
-        if let Err(error) = policy.checkpoint_if_due(shared) {
+        if let Err(error) = policy.act(shared) {
             shared.fail(&error);
         }
     }
 }
 
 impl CheckpointPolicy {
-    fn checkpoint_if_due(&mut self, shared: &Shared) -> Result<()> {
+    /// Takes a checkpoint if one is due, and then cuts the log if no thread is writing.
+    fn act(&mut self, shared: &Shared) -> Result<()> {
         let records = shared.counters().log_records.load(Relaxed);
-        if records != self.record.1 {
-            self.record = (Instant::now(), records);
-        }
-        let quiet = self.record.0.elapsed() >= QUIET;
-        let long_ago = self.checkpoint.0.elapsed() >= CHECKPOINT_EVERY && records != self.checkpoint.1;
-        let (due, keep, too_large) = {
-            let journal = shared.journal();
-            let due = journal.log.is_other_needed() || journal.log.used_bytes() > due_at(shared, &journal);
-            let keep = kept(shared, &journal);
-            (due, keep, journal.log.capacity().max(journal.log.spare_capacity()) > 2 * keep)
-        };
-        if due || long_ago || (quiet && too_large) {
-            checkpoint::take(shared, State::Dirty)?;
+        let excess = self.excess(shared, records);
+        if excess.is_some() || self.is_due(shared, records) {
+            checkpoint(shared)?;
             self.checkpoint = (Instant::now(), records);
         }
-        if quiet && too_large {
+        if let Some(keep) = excess {
             // This does not cut a half that has received a record meanwhile; then writers are active again.
             shared.journal().log.trim(keep)?;
         }
         Ok(())
+    }
+
+    /// Whether the log holds its share of the data, or a change has waited long enough.
+    fn is_due(&self, shared: &Shared, records: u64) -> bool {
+        let journal = shared.journal();
+        let is_long_ago = self.checkpoint.0.elapsed() >= CHECKPOINT_EVERY && records != self.checkpoint.1;
+        is_long_ago || journal.log.is_other_needed() || journal.log.used_bytes() > due_at(shared, &journal)
+    }
+
+    /// The size, in bytes, to which the halves are cut: given once no thread has written for a while and they are far
+    /// larger.
+    fn excess(&mut self, shared: &Shared, records: u64) -> Option<u64> {
+        if records != self.record.1 {
+            self.record = (Instant::now(), records);
+        }
+        let journal = shared.journal();
+        let keep = kept(shared, &journal);
+        let is_too_large = journal.log.capacity().max(journal.log.spare_capacity()) > 2 * keep;
+        (self.record.0.elapsed() >= QUIET && is_too_large).then_some(keep)
     }
 }
 

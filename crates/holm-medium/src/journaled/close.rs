@@ -1,0 +1,44 @@
+//! Closing: brings everything into the data files and writes the clean mark.
+//!
+//! The steps are those of a checkpoint. Closing differs in three ways. It waits for no floor and for no space. It notes
+//! the length in use and the checksum of the leaves, which the next open compares. It leaves no record in either half.
+
+use super::SMALL_EXTENT;
+use super::background::Shared;
+use super::checkpoint::{Durable, apply_log, checkpoint, commit, finish, leave_half};
+use super::open::sum_leaves;
+use crate::error::Result;
+use crate::superblock::State;
+
+/// Empties the log and marks the database as clean. The threads that write have stopped.
+pub(super) fn close(shared: &Shared) -> Result<()> {
+    if shared.journal().log.is_other_needed() {
+        // The last record may have switched to the other half. One checkpoint empties one half. Recovery would believe
+        // a clean mark over the other half, and lose what that half holds.
+        checkpoint(shared)?;
+        if let Some(error) = shared.postponed() {
+            return Err(error);
+        }
+    }
+    let epoch = leave_half(&mut shared.journal())?;
+    let medium = &shared.storage().medium;
+    apply_log(shared, medium)?;
+    let lengths = in_use(shared, medium.lengths()?);
+    medium.sync_data()?;
+    let leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0])?;
+    let mut journal = commit(shared, Durable { epoch, state: State::Clean, lengths, leaves_sum })?;
+    // The data files are cut when the background threads are dropped: until then readers may load any byte of the
+    // mapping.
+    let initial = journal.log.initial();
+    journal.log.trim(initial)?;
+    finish(shared, journal);
+    Ok(())
+}
+
+/// The lengths of the files as far as they are in use, in whole extents.
+fn in_use(shared: &Shared, lengths: [u64; 2]) -> [u64; 2] {
+    let space = &shared.storage().space;
+    space.settle();
+    let used = [u64::from(space.block_frontier()) * space.block_bytes(), space.record_frontier()];
+    std::array::from_fn(|area| lengths[area].min(used[area].next_multiple_of(SMALL_EXTENT)))
+}
