@@ -3,7 +3,8 @@
 use holm_medium::superblock::Geometry;
 use holm_medium::vfs::RealFs;
 use holm_medium::{
-    Background, FIRST_EPOCH, JournaledOptions, Pace, Persistence, Retained, Storage, StorageOps, log::LogOptions, open,
+    Area, Background, FIRST_EPOCH, Found, JournaledOptions, Medium, Pace, Persistence, Retained, Storage, StorageOps,
+    log::LogOptions, open,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,20 +21,63 @@ impl Drop for Scratch {
 
 const HALF: u64 = 1 << 20;
 
-#[test]
-fn a_floor_keeps_the_log_from_being_released() {
-    let dir = Scratch(std::env::temp_dir().join(format!("holm-retention-{}", std::process::id())));
-    let geometry = Geometry { leaf_block: 512, design: "none".into(), keys: 0 };
-    let options = JournaledOptions {
+/// Options of a small database in a folder of its own.
+fn small(private: bool) -> JournaledOptions {
+    JournaledOptions {
         create: true,
-        private: false,
+        private,
         reserve: [1 << 20, 64 << 20],
         adaptive: false,
         heap: [1 << 20, 1 << 20],
         log: LogOptions { initial: 64 << 10, maximum: HALF, direct: false },
         agrees: |_, _, _| true,
-    };
-    let opened = open(Arc::new(RealFs), &dir.0, &geometry, &options).expect("a new database");
+    }
+}
+
+fn folder(name: &str) -> Scratch {
+    Scratch(std::env::temp_dir().join(format!("holm-retention-{name}-{}", std::process::id())))
+}
+
+fn geometry() -> Geometry {
+    Geometry { leaf_block: 512, design: "none".into(), keys: 0 }
+}
+
+/// The bug: closing left the half that a floor retained, as a checkpoint does, and marked the database as clean
+/// without what the other half held.
+#[test]
+fn closing_waits_for_no_floor_and_loses_no_half() {
+    let dir = folder("close");
+    let opened = open(Arc::new(RealFs), &dir.0, &geometry(), &small(true)).expect("a new database");
+    let (medium, opened_state) = opened.into_parts();
+    let writer = Storage::open(medium, FIRST_EPOCH + 1).expect("a storage");
+    let storage = writer.storage().clone();
+    let mut background =
+        Background::start(storage.clone(), opened_state, FIRST_EPOCH, Pace::WHEN_ASKED, true).expect("threads");
+    let _floor = storage.space.retention().retain(Retained::Log, storage.clock.active());
+    let mut places = Vec::new();
+    // Into the other half.
+    while background.counters().expect("it is kept").log_bytes.load(Relaxed) < HALF * 3 / 2 {
+        let guard = storage.clock.pin().expect("an open clock");
+        let value = 7 + places.len() as u64;
+        places.push((writer.write_record(&guard, &[value; 4096], Persistence::PerEpoch).expect("room"), value));
+        let label = guard.epoch();
+        drop(guard);
+        storage.clock.wait_durable(label).expect("a disk");
+    }
+    background.close().expect("a sound close");
+    drop((background, storage, writer));
+    let opened = open(Arc::new(RealFs), &dir.0, &geometry(), &small(true)).expect("it was closed");
+    assert_eq!(opened.recovery.found, Found::Clean);
+    for (offset, value) in places {
+        let words = opened.medium.image().words(Area::Records.at(offset), 4096).expect("it was in use");
+        assert!(words.iter().all(|word| word.read() == value), "the record at {offset} is lost");
+    }
+}
+
+#[test]
+fn a_floor_keeps_the_log_from_being_released() {
+    let dir = folder("floor");
+    let opened = open(Arc::new(RealFs), &dir.0, &geometry(), &small(false)).expect("a new database");
     let (medium, opened_state) = opened.into_parts();
     let writer = Storage::open(medium, FIRST_EPOCH + 1).expect("a storage");
     let storage = writer.storage().clone();

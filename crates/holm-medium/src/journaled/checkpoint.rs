@@ -21,19 +21,26 @@ use crate::vfs::write_all_at;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Takes a checkpoint while the database is in use, if the log holds anything and no floor retains it.
+/// Takes a checkpoint, if the log holds anything and no floor retains it.
 pub(super) fn checkpoint(shared: &Shared) -> Result<()> {
     let epoch = {
         let mut journal = shared.journal();
-        if journal.log.used_bytes() == 0 && !journal.log.is_other_needed() {
+        let (held, is_other_needed) = (journal.log.used_bytes(), journal.log.is_other_needed());
+        if held == 0 && !is_other_needed {
             return Ok(());
         }
-        let until = if journal.log.is_other_needed() { journal.until } else { journal.epoch };
+        let until = if is_other_needed { journal.until } else { journal.epoch };
         if !shared.storage().space.retention().may_release_log(until) {
             return Ok(());
         }
         leave_half(&mut journal)?
     };
+    release_half(shared, epoch)
+}
+
+/// Brings what the half that was left holds, up to `epoch`, into the data files and releases the half; postpones that
+/// for want of space. The other half may get records meanwhile.
+pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
     let medium = &shared.storage().medium;
     match apply_log(shared, medium) {
         // Nothing is synced yet and the old half is intact: it is applied again from its start when there is space.

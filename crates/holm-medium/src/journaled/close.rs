@@ -5,7 +5,7 @@
 
 use super::SMALL_EXTENT;
 use super::background::Shared;
-use super::checkpoint::{Durable, apply_log, checkpoint, commit, finish, leave_half};
+use super::checkpoint::{Durable, apply_log, commit, finish, leave_half, release_half};
 use super::open::sum_leaves;
 use crate::error::Result;
 use crate::superblock::State;
@@ -14,8 +14,9 @@ use crate::superblock::State;
 pub(super) fn close(shared: &Shared) -> Result<()> {
     if shared.journal().log.is_other_needed() {
         // The last record may have switched to the other half. One checkpoint empties one half. Recovery would believe
-        // a clean mark over the other half, and lose what that half holds.
-        checkpoint(shared)?;
+        // a clean mark over the other half, and lose what that half holds. No floor keeps it from being released.
+        let epoch = leave_half(&mut shared.journal())?;
+        release_half(shared, epoch)?;
         if let Some(error) = shared.postponed() {
             return Err(error);
         }
