@@ -12,7 +12,7 @@
 
 use crate::epoch::{Clock, Epoch, LAST_EPOCH};
 use crate::error::{MediumError, Result};
-use crate::journaled::Pace;
+use crate::pace::Pace;
 use crate::storage_ops::StorageOps;
 use crate::stuck::Stuck;
 use std::num::NonZero;

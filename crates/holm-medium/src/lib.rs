@@ -24,6 +24,7 @@ mod mapped;
 mod medium;
 #[cfg(feature = "observed")]
 pub mod observed;
+mod pace;
 #[allow(unsafe_code, reason = "a room for it: the claim that a type is made of words")]
 mod persistent;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
@@ -49,12 +50,13 @@ pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
-    Agrees, Background, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened, OpenedState, Pace,
-    Recovery, Tail, open, open_read_only,
+    Agrees, Background, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened, OpenedState, Recovery,
+    Tail, open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};
 pub use medium::Medium;
+pub use pace::Pace;
 pub use persistent::Persistent;
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, Retained, Retention};

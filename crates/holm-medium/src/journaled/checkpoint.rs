@@ -10,8 +10,9 @@
 //!
 //! Here: the checkpoint of a database in use, and the steps that it shares with closing (`close.rs`).
 
-use super::background::{Journal, Shared};
-use super::{Journaled, area_path, due};
+use super::data_files::{Journaled, area_path};
+use super::log_size;
+use super::state::{Journal, Shared};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::parts;
@@ -55,7 +56,7 @@ pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
     medium.sync_data()?;
     let mut journal = commit(shared, Durable { epoch, state: State::Dirty, lengths, leaves_sum: 0 })?;
     // The half may be far larger than what it held: a burst is over, although writers are still active.
-    let keep = (2 * journal.given_up).max(due::kept(shared, &journal));
+    let keep = (2 * journal.given_up).max(log_size::kept(shared, &journal));
     if journal.log.spare_capacity() > 4 * keep {
         journal.log.trim(keep)?;
     }

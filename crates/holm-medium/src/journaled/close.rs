@@ -3,10 +3,10 @@
 //! The steps are those of a checkpoint. Closing differs in three ways. It waits for no floor and for no space. It notes
 //! the length in use and the checksum of the leaves, which the next open compares. It leaves no record in either half.
 
-use super::SMALL_EXTENT;
-use super::background::Shared;
 use super::checkpoint::{Durable, apply_log, commit, finish, leave_half, release_half};
-use super::open::sum_leaves;
+use super::checksum::sum_leaves;
+use super::data_files::SMALL_EXTENT;
+use super::state::Shared;
 use crate::error::Result;
 use crate::superblock::State;
 

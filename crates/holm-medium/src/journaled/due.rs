@@ -1,12 +1,13 @@
-//! The thread that takes checkpoints: when one is due, and how large the log may stay.
+//! The thread that takes checkpoints: when one is due.
 //!
 //! During writes a checkpoint is due whenever the log holds a certain share of the data. Log and data thus grow
 //! together, and recovery reads at most a share of the data. Once nothing has been written for a second the log is
 //! emptied, and both halves are cut to a small share of the data. Growing them again costs writing zeros. While
 //! writers are active, nothing is therefore cut except what the last checkpoint found far too large.
 
-use super::background::{Journal, Shared};
 use super::checkpoint::checkpoint;
+use super::log_size::{due_at, kept};
+use super::state::Shared;
 use crate::error::Result;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
@@ -19,16 +20,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Without a record for this long, no thread is writing.
 const QUIET: Duration = Duration::from_secs(1);
-
-/// A log that holds less needs no checkpoint, however little data there is.
-const LITTLE: u64 = 16 << 20;
-
-/// The share of the data that the log may hold before a checkpoint is due, as a divisor. Each checkpoint makes every
-/// large page fault once more, and recovery from a killed process reads what the log holds.
-const SHARE: u64 = 2;
-
-/// The share of the data that a half keeps as its size while no thread writes, as a divisor.
-const KEPT_SHARE: u64 = 256;
 
 /// What the checkpoint thread has observed.
 struct CheckpointPolicy {
@@ -87,14 +78,4 @@ impl CheckpointPolicy {
         let is_too_large = journal.log.capacity().max(journal.log.spare_capacity()) > 2 * keep;
         (self.record.0.elapsed() >= QUIET && is_too_large).then_some(keep)
     }
-}
-
-/// Bytes of records in a half beyond which a checkpoint is due.
-pub(super) fn due_at(shared: &Shared, journal: &Journal) -> u64 {
-    (shared.data_bytes() / SHARE).max(LITTLE).min(journal.log.maximum() / 4 * 3)
-}
-
-/// The size of a half, in bytes, while no thread writes.
-pub(super) fn kept(shared: &Shared, journal: &Journal) -> u64 {
-    (shared.data_bytes() / KEPT_SHARE).clamp(journal.log.initial(), journal.log.maximum())
 }

@@ -5,8 +5,8 @@
 //! per epoch keeps versions, so these stores do no harm. For other designs the writers are stopped while lines are
 //! copied.
 
-use super::background::{Journal, Shared};
-use super::due;
+use super::log_size;
+use super::state::{Journal, Shared};
 use crate::epoch::Epoch;
 use crate::error::{MediumError, Result};
 use crate::loc::LINE;
@@ -33,7 +33,14 @@ pub(super) fn run(shared: &Shared) {
             // Another thread has met a failure: nothing is acknowledged after it.
             return;
         }
-        if let Err(error) = end_epoch(shared, &mut epoch_record, stopped) {
+        let ended = if stopped {
+            end_last_epoch(shared, &mut epoch_record)
+        } else if shared.per_epoch() {
+            end_epoch(shared, &mut epoch_record)
+        } else {
+            end_epoch_stopped(shared, &mut epoch_record)
+        };
+        if let Err(error) = make_durable(shared, &mut epoch_record, ended) {
             end(shared, &epoch_record, &error);
             return;
         }
@@ -48,25 +55,33 @@ pub(super) fn run(shared: &Shared) {
     }
 }
 
-/// Ends one epoch.
-fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord, last: bool) -> Result<()> {
-    let clock = &shared.storage().clock;
+/// Ends an epoch while writers continue, and copies its lines.
+fn end_epoch(shared: &Shared, epoch_record: &mut EpochRecord) -> Epoch {
     let started = Instant::now();
-    let ended = if last {
-        let ended = clock.shut("it was closed");
-        collect(shared, epoch_record, ended);
-        ended
-    } else if shared.per_epoch() {
-        let ended = clock.advance();
-        let cut = started.elapsed();
-        shared.counters().longest_pin_wait_ns.fetch_max(cut.as_nanos() as u64, Relaxed);
-        collect(shared, epoch_record, ended);
-        ended
-    } else {
-        let ended = clock.advance_stopped(|ended| collect(shared, epoch_record, ended));
-        shared.counters().longest_pin_wait_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
-        ended
-    };
+    let ended = shared.storage().clock.advance();
+    shared.counters().longest_pin_wait_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
+    collect(shared, epoch_record, ended);
+    ended
+}
+
+/// Ends an epoch and copies its lines while the writers are stopped, for designs without versions.
+fn end_epoch_stopped(shared: &Shared, epoch_record: &mut EpochRecord) -> Epoch {
+    let started = Instant::now();
+    let ended = shared.storage().clock.advance_stopped(|ended| collect(shared, epoch_record, ended));
+    shared.counters().longest_pin_wait_ns.fetch_max(started.elapsed().as_nanos() as u64, Relaxed);
+    ended
+}
+
+/// Ends the last epoch of the session, after which no operation pins, and copies its lines.
+fn end_last_epoch(shared: &Shared, epoch_record: &mut EpochRecord) -> Epoch {
+    let ended = shared.storage().clock.shut("it was closed");
+    collect(shared, epoch_record, ended);
+    ended
+}
+
+/// Writes the record of an ended epoch, and publishes the epoch.
+fn make_durable(shared: &Shared, epoch_record: &mut EpochRecord, ended: Epoch) -> Result<()> {
+    let clock = &shared.storage().clock;
     if let Some(error) = clock.poisoned() {
         // The end of the epoch has waited for the operation that failed, so an interrupted batch belongs to this
         // epoch. If the epoch were logged, recovery from a power cut would find the batch half done.
@@ -126,7 +141,7 @@ fn append(shared: &Shared, epoch_record: &mut EpochRecord) -> Result<()> {
                 shared.storage().clock.accept();
                 journal.epoch = epoch_record.epoch();
                 epoch_record.places().for_each(|(loc, bytes)| journal.touched.mark(loc, bytes));
-                if journal.log.used_bytes() > due::due_at(shared, &journal) && !journal.log.is_other_needed() {
+                if journal.log.used_bytes() > log_size::due_at(shared, &journal) && !journal.log.is_other_needed() {
                     shared.request_checkpoint();
                 }
                 return Ok(());

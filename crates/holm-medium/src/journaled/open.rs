@@ -9,166 +9,22 @@
 //! checkpoint (`settle.rs`, `logged.rs`). Otherwise history is cut at the last whole record, and every logged line is
 //! restored.
 
-use super::logged::Logged;
-use super::reserve::reserve_area;
+use super::checksum::sum_leaves;
+use super::data_files::{Journaled, area_path};
+use super::map::map;
+use super::opened::{JournaledOptions, Opened};
+use super::recovery::{Found, Recovery};
 use super::settle::settle;
-use super::{Journaled, area_path, backing};
-use crate::epoch::{Epoch, FIRST_EPOCH};
+use crate::epoch::FIRST_EPOCH;
 use crate::error::{MediumError, Result};
-use crate::image::Image;
 use crate::loc::Area;
-use crate::log::{Log, LogOptions, Position, Replayed, check_halves};
-use crate::region::{Backing, Region};
+use crate::log::{Log, check_halves};
 use crate::superblock::{
     Geometry, ImageKind, State, Superblock, open_superblock, refuse_orphans, reserve, superblock_path,
 };
-use crate::vfs::{How, Identity, Vfs, VfsFile, read_exact_at};
+use crate::vfs::{How, Identity, Vfs, VfsFile};
 use std::path::Path;
 use std::sync::Arc;
-
-/// How a database on files is opened.
-#[derive(Clone, Debug)]
-pub struct JournaledOptions {
-    /// Create a database if there is none.
-    pub create: bool,
-    /// Use a private image: memory instead of a shared mapping.
-    pub private: bool,
-    /// Address space for the leaf area and the record area, in bytes: the most that each may ever have.
-    pub reserve: [usize; 2],
-    /// Whether `reserve` is an upper bound that no user has chosen. No area then reserves more than the size of its
-    /// file system, and less where the process has too little address space.
-    pub adaptive: bool,
-    /// Bytes of heap for the areas of files that cannot be mapped.
-    pub heap: [usize; 2],
-    /// The options of the log.
-    pub log: LogOptions,
-    /// Decides whether a leaf block agrees with what the log has of it.
-    pub agrees: Agrees,
-}
-
-/// Gets, for a leaf block, each line as it was last logged, if it was; all lines as they were found; and the last
-/// logged epoch. Returns whether both have the same state at the end of that epoch, as far as it was logged.
-pub type Agrees = fn(&[Option<[u64; 8]>], &[[u64; 8]], Epoch) -> bool;
-
-/// What open found, in words that a user can read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing: the database is new.
-    New,
-    /// A database that was closed.
-    Clean,
-    /// The process had died; everything that it had done is there.
-    Kept,
-    /// History was cut at the last synced epoch, for the given reason.
-    Cut {
-        /// Why the unlogged tail, if there was one, could not be kept.
-        why: String,
-    },
-}
-
-/// The state of history after open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recovery {
-    /// What open found.
-    pub found: Found,
-    /// The epoch of the last whole record, or of the checkpoint.
-    pub epoch: Epoch,
-    /// Epoch records read.
-    pub records: u64,
-    /// Bytes of lines in them.
-    pub bytes: u64,
-    /// What lies behind the last whole record of the log.
-    pub tail: Tail,
-    /// Damage to data that is not needed, in words. Opening for writing has repaired the superblock.
-    pub damaged: Vec<String>,
-}
-
-/// What lies behind the last whole record of the log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Tail {
-    /// No part of a record.
-    #[default]
-    Empty,
-    /// An incomplete record. A crash leaves this when the record was being written; nothing of its epoch had been
-    /// acknowledged as durable. Damage to the last record looks the same.
-    Torn {
-        /// `log.0` or `log.1`.
-        file: String,
-        /// Offset of the record's beginning, in bytes.
-        offset: u64,
-        /// Its epoch, according to its header.
-        epoch: Epoch,
-    },
-    /// Records were durable once and are damaged or missing now. Leaves hold changes of epochs that began only once an
-    /// earlier epoch was durable, and the log does not have that earlier epoch.
-    Damaged {
-        /// `log.0` or `log.1`.
-        file: String,
-        /// Offset at which the first of these records began, in bytes.
-        offset: u64,
-        /// The first epoch that is missing.
-        epoch: Epoch,
-    },
-}
-
-impl Tail {
-    pub(super) fn of(replayed: &Replayed) -> Tail {
-        match replayed.torn_epoch {
-            Some(epoch) => Tail::Torn { file: half_name(replayed.next), offset: replayed.next.offset, epoch },
-            None => Tail::Empty,
-        }
-    }
-
-    /// Classifies the tail, given the first and the last epoch after the log's last record in which a leaf changed. An
-    /// epoch begins only once the second epoch before it is durable. If the two epochs are not adjacent, the first one
-    /// therefore had its record, which would have been at this position.
-    pub(super) fn judged(&self, at: Position, (first, last): (Epoch, Epoch)) -> Tail {
-        let (offset, epoch) = match self {
-            Tail::Torn { offset, epoch, .. } => (*offset, (*epoch).min(first)),
-            _ => (at.offset, first),
-        };
-        if last < epoch + 2 { self.clone() } else { Tail::Damaged { file: half_name(at), offset, epoch } }
-    }
-}
-
-fn half_name(at: Position) -> String {
-    format!("log.{}", at.half)
-}
-
-impl Recovery {
-    /// What is known without a log.
-    pub fn of(found: Found, epoch: Epoch) -> Recovery {
-        Recovery { found, epoch, records: 0, bytes: 0, tail: Tail::Empty, damaged: Vec::new() }
-    }
-}
-
-/// An opened database whose leaves are still to be recovered.
-pub struct Opened {
-    /// The medium.
-    pub medium: Journaled,
-    /// What open found.
-    pub recovery: Recovery,
-    pub(crate) superblock: Superblock,
-    pub(crate) superblock_file: Box<dyn VfsFile>,
-    pub(crate) log: LogOptions,
-    /// Where the log continues, once what was found is durable in the data files.
-    pub(crate) next: Position,
-    /// What was logged since the last checkpoint, if the tail was kept. Records must agree with it, since they carry
-    /// no epoch of their own.
-    pub logged: Option<Logged>,
-}
-
-impl Opened {
-    /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.
-    pub fn is_cut(&self) -> bool {
-        matches!(self.recovery.found, Found::Cut { .. })
-    }
-
-    /// The superblock of the database.
-    pub fn superblock(&self) -> &Superblock {
-        &self.superblock
-    }
-}
 
 /// Opens the database in a folder, or creates it.
 ///
@@ -339,85 +195,6 @@ fn prepare(dir: &Path, superblock: &Superblock, files: &[Box<dyn VfsFile>; 2]) -
         }
     }
     Ok(())
-}
-
-/// CRC32C of the first `len` bytes of the leaves, while no thread changes them.
-pub(super) fn sum_leaves(dir: &Path, files: &[Box<dyn VfsFile>; 2], len: u64) -> Result<u32> {
-    let path = area_path(dir, Area::Leaves);
-    checksum(&*files[Area::Leaves as usize], len).map_err(|error| MediumError::io("reading", &path, error))
-}
-
-fn checksum(file: &dyn VfsFile, len: u64) -> std::io::Result<u32> {
-    file.expect_reading(0, len);
-    let mut buffer = vec![0; len.min(1 << 20) as usize];
-    let mut sum = 0;
-    let mut at = 0;
-    while at < len {
-        let count = (len - at).min(buffer.len() as u64) as usize;
-        read_exact_at(file, &mut buffer[..count], at)?;
-        sum = crc32c::crc32c_append(sum, &buffer[..count]);
-        at += count as u64;
-    }
-    Ok(sum)
-}
-
-/// Maps the files, or reads them into memory. `looked_at` is given to read only: the bytes of leaves.
-fn map(
-    dir: &Path,
-    files: &[Box<dyn VfsFile>; 2],
-    kind: ImageKind,
-    options: &JournaledOptions,
-    looked_at: Option<u64>,
-) -> Result<Image> {
-    let mut regions = Vec::new();
-    for (index, area) in Area::ALL.into_iter().enumerate() {
-        let (file, path) = (&files[index], area_path(dir, area));
-        let io = |error| MediumError::io("mapping", &path, error);
-        let len = file.len().map_err(io)?;
-        // Beyond what a closed database had, nothing is a leaf.
-        let len = looked_at.filter(|_| area == Area::Leaves).map_or(len, |most| len.min(most));
-        let backing = backing(kind, &**file, looked_at.is_some());
-        let region = match backing {
-            Backing::Heap => Region::heap_to_grow(options.heap[index].max(len as usize)),
-            _ => reserve_area(&**file, &path, (options.reserve[index], options.adaptive), len as usize, backing)?,
-        };
-        region.grow(len as usize / 8 * 8, file.fd()).map_err(io)?;
-        regions.push((region, len, backing));
-    }
-    let loads =
-        regions.iter().map(|(_, len, backing)| matches!(backing, Backing::Heap | Backing::Anonymous).then_some(*len));
-    let loads: Vec<_> = loads.collect();
-    let mut regions = regions.into_iter().map(|(region, ..)| region);
-    let (Some(leaves), Some(records)) = (regions.next(), regions.next()) else { unreachable!("two areas") };
-    let image = Image::new(leaves, records);
-    for (index, area) in Area::ALL.into_iter().enumerate() {
-        if let Some(len) = loads[index] {
-            load(&*files[index], &image, area, len)
-                .map_err(|error| MediumError::io("reading", &area_path(dir, area), error))?;
-        }
-    }
-    Ok(image)
-}
-
-fn load(file: &dyn VfsFile, image: &Image, area: Area, len: u64) -> std::io::Result<()> {
-    let mut buffer = vec![0; 1 << 20];
-    let mut at = 0;
-    while at < len / 8 * 8 {
-        let count = (len / 8 * 8 - at).min(buffer.len() as u64) as usize;
-        read_exact_at(file, &mut buffer[..count], at)?;
-        store(image, area.at(at), &buffer[..count]);
-        at += count as u64;
-    }
-    Ok(())
-}
-
-/// Stores bytes into the image, before any other thread can see it.
-pub(super) fn store(image: &Image, loc: u64, bytes: &[u8]) -> bool {
-    let words = image.words(loc, bytes.len() / 8);
-    for (word, bytes) in words.into_iter().flatten().zip(bytes.as_chunks::<8>().0) {
-        word.fill(u64::from_le_bytes(*bytes));
-    }
-    words.is_some()
 }
 
 /// Why an unlogged tail cannot be kept, as far as this can be known without the log.

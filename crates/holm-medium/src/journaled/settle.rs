@@ -8,10 +8,12 @@
 
 #![forbid(unsafe_code)]
 
+use super::data_files::Journaled;
 use super::logged::Logged;
-use super::open::{Found, JournaledOptions, Opened, Recovery, Tail, store};
+use super::map::store;
+use super::opened::{JournaledOptions, Opened};
+use super::recovery::{Found, Recovery, Tail};
 use super::touched::Touched;
-use super::{Journaled, area_path};
 use crate::error::{MediumError, Result};
 use crate::loc::{Area, LINE, parts};
 use crate::log::{Replayed, half_path, replay};
@@ -161,29 +163,3 @@ fn restore(medium: &Journaled, superblock: &Superblock) -> Result<Replayed> {
     }
     Ok(replayed)
 }
-
-impl Journaled {
-    /// Writes pages of the image to their files, unchanged, so that the next sync must write them: the kernel marks a
-    /// page clean whose write-back has failed. Not by a store through the mapping, where a lack of space is a fault
-    /// instead of an error.
-    pub(super) fn rewrite(&self, pages: &Touched) -> Result<()> {
-        let mut buffer = Vec::new();
-        for (file, area) in self.files.iter().zip(Area::ALL) {
-            let io = |error| MediumError::io("writing again", &area_path(&self.dir, area), error);
-            let len = file.len().map_err(io)?.min(self.image.area(area).len() as u64);
-            for (mut at, bytes) in pages.runs(area) {
-                let end = (at + bytes).min(len);
-                while at < end {
-                    buffer.resize((end - at).min(MOST_AT_ONCE) as usize, 0);
-                    self.copy_lines(area.at(at) / LINE, &mut buffer);
-                    crate::vfs::write_all_at(&**file, &buffer, at).map_err(io)?;
-                    at += buffer.len() as u64;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The most bytes of one write.
-const MOST_AT_ONCE: u64 = 1 << 20;

@@ -1,0 +1,63 @@
+//! How a database on files is opened, and an opened one whose leaves are still to be recovered.
+
+#![forbid(unsafe_code)]
+
+use super::data_files::Journaled;
+use super::logged::Logged;
+use super::recovery::{Found, Recovery};
+use crate::epoch::Epoch;
+use crate::log::{LogOptions, Position};
+use crate::superblock::Superblock;
+use crate::vfs::VfsFile;
+
+/// How a database on files is opened.
+#[derive(Clone, Debug)]
+pub struct JournaledOptions {
+    /// Create a database if there is none.
+    pub create: bool,
+    /// Use a private image: memory instead of a shared mapping.
+    pub private: bool,
+    /// Address space for the leaf area and the record area, in bytes: the most that each may ever have.
+    pub reserve: [usize; 2],
+    /// Whether `reserve` is an upper bound that no user has chosen. No area then reserves more than the size of its
+    /// file system, and less where the process has too little address space.
+    pub adaptive: bool,
+    /// Bytes of heap for the areas of files that cannot be mapped.
+    pub heap: [usize; 2],
+    /// The options of the log.
+    pub log: LogOptions,
+    /// Decides whether a leaf block agrees with what the log has of it.
+    pub agrees: Agrees,
+}
+
+/// Gets, for a leaf block, each line as it was last logged, if it was; all lines as they were found; and the last
+/// logged epoch. Returns whether both have the same state at the end of that epoch, as far as it was logged.
+pub type Agrees = fn(&[Option<[u64; 8]>], &[[u64; 8]], Epoch) -> bool;
+
+/// An opened database whose leaves are still to be recovered.
+pub struct Opened {
+    /// The medium.
+    pub medium: Journaled,
+    /// What open found.
+    pub recovery: Recovery,
+    pub(crate) superblock: Superblock,
+    pub(crate) superblock_file: Box<dyn VfsFile>,
+    pub(crate) log: LogOptions,
+    /// Where the log continues, once what was found is durable in the data files.
+    pub(crate) next: Position,
+    /// What was logged since the last checkpoint, if the tail was kept. Records must agree with it, since they carry
+    /// no epoch of their own.
+    pub logged: Option<Logged>,
+}
+
+impl Opened {
+    /// Whether leaves are to be cut at [`Recovery::epoch`]; otherwise they are taken as they are.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.recovery.found, Found::Cut { .. })
+    }
+
+    /// The superblock of the database.
+    pub fn superblock(&self) -> &Superblock {
+        &self.superblock
+    }
+}
