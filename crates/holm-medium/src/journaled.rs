@@ -43,5 +43,5 @@ pub use data_files::Journaled;
 pub use logged::Logged;
 pub use open::{open, open_read_only};
 pub use opened::{Agrees, JournaledOptions, Opened};
-pub use opened_state::OpenedState;
+pub use opened_state::{OpenedState, ReadOnlyLock};
 pub use recovery::{Found, Recovery, Tail};

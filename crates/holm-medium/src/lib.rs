@@ -50,8 +50,8 @@ pub use error::{MediumError, Result};
 pub use flush::Flush;
 pub use image::Image;
 pub use journaled::{
-    Agrees, Background, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened, OpenedState, Recovery,
-    Tail, open, open_read_only,
+    Agrees, Background, Found, JournalCounters, Journaled, JournaledOptions, Logged, Opened, OpenedState, ReadOnlyLock,
+    Recovery, Tail, open, open_read_only,
 };
 pub use loc::{Area, LINE, Loc, parts};
 pub use mapped::{Mapped, MappedOptions};

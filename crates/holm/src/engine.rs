@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::recovery::Recovery;
 use crate::store::{Store, WritableStore};
 use holm_medium::vfs::{How, Vfs};
-use holm_medium::{Background, OpenedState};
+use holm_medium::{Background, ReadOnlyLock};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A database that is open for reading and writing.
@@ -76,7 +76,7 @@ pub(crate) struct ReadOnlyEngine {
     pub(crate) recovery: Recovery,
     pub(crate) vfs: Arc<dyn Vfs>,
     /// Kept for the shared lock on the superblock's file, which keeps writers out.
-    pub(crate) _lock: OpenedState,
+    pub(crate) _lock: ReadOnlyLock,
 }
 
 impl ReadOnlyEngine {

@@ -157,7 +157,7 @@ impl Stats {
         let mut stats = Stats::of_contents(engine.view());
         let Some(background) = engine.session.background() else { return stats };
         stats.space.disk_bytes = background.disk_bytes().unwrap_or(0);
-        let Some(counters) = background.counters() else { return stats };
+        let counters = background.counters();
         let read = |number: &AtomicU64| number.load(Relaxed);
         stats.space.grow_stalls = read(&counters.grow_stalls);
         stats.epochs.longest_wait_ns = read(&counters.longest_pin_wait_ns);

@@ -29,10 +29,7 @@ const MOST_DIRTY: u64 = 1 << 30;
 /// Runs the threads of one database. Dropping it stops them after a last epoch, without a checkpoint; closing it
 /// leaves the database clean.
 pub struct Background {
-    /// `None` for a database that is opened to read only.
-    shared: Option<Arc<Shared>>,
-    /// Kept for its lock.
-    _lock: Option<OpenedState>,
+    shared: Arc<Shared>,
     group_commit: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
     closed: bool,
@@ -75,25 +72,12 @@ impl Background {
         let group_commit = Some(spawn("holm-commit", group_commit::run)?);
         let others = vec![spawn("holm-prealloc", preallocate::run)?, spawn("holm-check", due::run)?];
         let process = std::process::id();
-        Ok(Background { shared: Some(shared), _lock: None, group_commit, others, closed: false, process })
-    }
-
-    /// Keeps only the lock of a database that is opened to read only.
-    pub fn read_only(opened_state: OpenedState) -> Background {
-        let process = std::process::id();
-        Background {
-            shared: None,
-            _lock: Some(opened_state),
-            group_commit: None,
-            others: Vec::new(),
-            closed: false,
-            process,
-        }
+        Ok(Background { shared, group_commit, others, closed: false, process })
     }
 
     /// The counters since open.
-    pub fn counters(&self) -> Option<&JournalCounters> {
-        self.shared.as_ref().map(|shared| shared.counters())
+    pub fn counters(&self) -> &JournalCounters {
+        self.shared.counters()
     }
 
     /// Bytes on disk of all files, the log included.
@@ -101,21 +85,17 @@ impl Background {
     /// # Errors
     /// `Io`.
     pub fn disk_bytes(&self) -> Result<u64> {
-        let Some(shared) = &self.shared else { return Ok(0) };
-        let journal = shared.journal();
-        let io = |error| MediumError::io("measuring", &shared.storage().medium.dir, error);
-        Ok(journal.log.disk_bytes()?
-            + journal.superblock_file.disk_bytes().map_err(io)?
-            + shared.storage().medium.disk_bytes()?)
+        let (medium, journal) = (&self.shared.storage().medium, self.shared.journal());
+        let io = |error| MediumError::io("measuring", &medium.dir, error);
+        Ok(journal.log.disk_bytes()? + journal.superblock_file.disk_bytes().map_err(io)? + medium.disk_bytes()?)
     }
 
     fn stop_threads(&mut self) {
-        let Some(shared) = &self.shared else { return };
-        shared.storage().clock.stop();
+        self.shared.storage().clock.stop();
         if let Some(thread) = self.group_commit.take() {
             let _ = thread.join();
         }
-        shared.stop();
+        self.shared.stop();
         for thread in self.others.drain(..) {
             let _ = thread.join();
         }
@@ -131,12 +111,11 @@ impl Background {
             return Ok(());
         }
         self.stop_threads();
-        let Some(shared) = &self.shared else { return Ok(()) };
-        shared.refuse_if_failed()?;
+        self.shared.refuse_if_failed()?;
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        close(shared).inspect_err(|error| shared.fail(error))
+        close(&self.shared).inspect_err(|error| self.shared.fail(error))
     }
 
     /// Whether [`Background::close`] has been called, and nothing has failed.
@@ -149,19 +128,22 @@ impl Drop for Background {
     /// No thread reads the image any more: this releases unused preallocated space, and the lock.
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The parent keeps using its files, and its threads do not exist here to be joined.
-            std::mem::forget((self.shared.take(), self.group_commit.take(), self.others.drain(..).collect::<Vec<_>>()));
+            // The parent keeps using its files, and its threads do not exist here to be joined. The state that is
+            // forgotten here is never dropped, and so never unlocks a file.
+            std::mem::forget((
+                self.shared.clone(),
+                self.group_commit.take(),
+                self.others.drain(..).collect::<Vec<_>>(),
+            ));
             return;
         }
         self.stop_threads();
-        if let Some(shared) = &self.shared {
-            let (state, lengths) = {
-                let journal = shared.journal();
-                (journal.superblock.state, journal.superblock.lengths)
-            };
-            if state == State::Clean {
-                shared.storage().medium.shrink(lengths);
-            }
+        let (state, lengths) = {
+            let journal = self.shared.journal();
+            (journal.superblock.state, journal.superblock.lengths)
+        };
+        if state == State::Clean {
+            self.shared.storage().medium.shrink(lengths);
         }
     }
 }

@@ -79,6 +79,11 @@ impl OpenedState {
         Ok(())
     }
 
+    /// Keeps the lock, for a database that no thread writes.
+    pub fn into_read_only_lock(self) -> ReadOnlyLock {
+        ReadOnlyLock { _superblock_file: self.file }
+    }
+
     /// Classifies what lies behind the last record of the log, given the first and the last epoch after it in which
     /// leaves have changed.
     pub fn judge_tail(&self, tail: &Tail, changes: (Epoch, Epoch)) -> Tail {
@@ -117,4 +122,9 @@ impl Opened {
         let Opened { superblock, superblock_file: file, log, next, .. } = self;
         (self.medium, OpenedState { superblock, file, log, next, clean, begun: None })
     }
+}
+
+/// The shared lock of a database that is opened to read only. Dropping it unlocks the database.
+pub struct ReadOnlyLock {
+    _superblock_file: Box<dyn VfsFile>,
 }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
 use holm_medium::vfs::Vfs;
-use holm_medium::{Epoch, OpenedState};
+use holm_medium::{Epoch, ReadOnlyLock};
 use holm_tree::leaf::RecoveryPoint;
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub(super) struct ClosedFiles {
     pub(super) active: Epoch,
     pub(super) recovery: Recovery,
     pub(super) vfs: Arc<dyn Vfs>,
-    pub(super) lock: OpenedState,
+    pub(super) lock: ReadOnlyLock,
 }
 
 /// For reading: the lock, and the file system that it is on.
 pub(super) struct ToRead {
     vfs: Arc<dyn Vfs>,
-    lock: OpenedState,
+    lock: ReadOnlyLock,
 }
 
 impl ClosedFiles {

@@ -74,7 +74,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
     let opened = opened.map_err(opening)?;
     debug_assert_eq!(opened.superblock().state, State::Clean);
     let recovery = opened.recovery.clone();
-    let (medium, lock) = opened.into_parts();
+    let (medium, opened_state) = opened.into_parts();
     let active = recovery.epoch + 1;
     let writer = Arc::new(Storage::open_read_only(medium, active)?);
     if batch::is_pending(&writer.storage().medium_image()) {
@@ -82,6 +82,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
         return Err(MediumError::NotClean { path: path.into() }.into());
     }
     let store = WritableStore::new(writer, &design, path, Damage::Tolerated);
+    let lock = opened_state.into_read_only_lock();
     Ok(ClosedFiles { store, active, recovery: recovery.into(), vfs: builder.vfs.clone(), lock })
 }
 
