@@ -10,11 +10,10 @@
 //! thread hangs. Slowness is no failure: a slow medium, or an operation that never unpins, is reported by
 //! [`EpochTimer::phase`], and [`EpochTimer::sync_within`] bounds the wait for it.
 
-use crate::epoch::{Clock, Epoch, LAST_EPOCH};
+use crate::epoch::{Clock, Epoch, LAST_EPOCH, Stuck};
 use crate::error::{MediumError, Result};
 use crate::pace::Pace;
 use crate::storage_ops::StorageOps;
-use crate::stuck::Stuck;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

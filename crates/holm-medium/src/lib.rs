@@ -6,10 +6,7 @@
 //! space. This crate knows nothing of trees.
 #![deny(unsafe_code)]
 
-mod backpressure;
-mod barrier;
 mod counters;
-mod dirty;
 mod epoch;
 mod epoch_timer;
 pub mod error;
@@ -35,7 +32,6 @@ mod space;
 #[allow(unsafe_code, reason = "the macro writes one checked line of it")]
 mod storage;
 mod storage_ops;
-mod stuck;
 pub mod superblock;
 mod sync;
 pub mod vfs;
@@ -43,8 +39,7 @@ mod word;
 mod writer;
 
 pub use counters::Counts;
-pub use dirty::{MASK_BYTES, Marks};
-pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH};
+pub use epoch::{Clock, Epoch, FIRST_EPOCH, Guard, Hold, LAST_EPOCH, MASK_BYTES, Marks, Stuck};
 pub use epoch_timer::{EpochTimer, Phase, TimerStats};
 pub use error::{MediumError, Result};
 pub use flush::Flush;
@@ -64,6 +59,5 @@ pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, ReservedBlocks, StorageOps};
-pub use stuck::Stuck;
 pub use word::{Scratch, Word, atomics, scratch_atomics};
 pub use writer::{WriteHandle, Writer};

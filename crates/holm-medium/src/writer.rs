@@ -4,8 +4,7 @@
 //! the tree (under a latch), to the writer of records, and to recovery. A leaf, a guide or a test scenario borrows a
 //! handle as an argument and cannot keep it beyond the call.
 
-use crate::dirty::Marks;
-use crate::epoch::{Clock, Epoch, Guard};
+use crate::epoch::{Clock, Epoch, Guard, Marks};
 use crate::image::Image;
 use crate::loc::LINE;
 use crate::medium::Medium;

@@ -1,19 +1,21 @@
 //! The epoch guard of an operation, and the hold of a batch on its epoch.
 
-use super::{Clock, Epoch, IDLE, ThreadSlot};
+#![forbid(unsafe_code)]
+
+use super::label::Epoch;
+use super::labels::{Labels, ThreadSlot};
 use crate::error::Result;
 use crate::sync::RwLockReadGuard;
-use crate::sync::atomic::Ordering;
 
 /// While this lives, the epoch does not end.
 pub struct Hold<'a> {
-    clock: &'a Clock,
+    labels: &'a Labels,
     _kept: RwLockReadGuard<'a, ()>,
 }
 
 impl<'a> Hold<'a> {
-    pub(super) fn new(clock: &'a Clock, kept: RwLockReadGuard<'a, ()>) -> Self {
-        Hold { clock, _kept: kept }
+    pub(super) fn new(labels: &'a Labels) -> Self {
+        Hold { labels, _kept: labels.hold() }
     }
 
     /// Pins the held epoch, without waiting for the disk. The guard is dropped before the hold is released.
@@ -21,10 +23,10 @@ impl<'a> Hold<'a> {
     /// # Errors
     /// [`crate::MediumError::Poisoned`].
     pub fn pin(&self) -> Result<Guard<'a>> {
-        self.clock.refuse_if_ended()?;
-        let slot = self.clock.slots.get().unwrap_or_else(|| self.clock.register_thread());
-        let epoch = self.clock.announce(slot)?;
-        Ok(Guard { clock: self.clock, slot, epoch, part: Part::OfBatch })
+        self.labels.failure().refuse_if_ended()?;
+        let slot = self.labels.slot();
+        let epoch = self.labels.announce(slot)?;
+        Ok(Guard { labels: self.labels, slot, epoch, part: Part::OfBatch })
     }
 }
 
@@ -39,7 +41,7 @@ enum Part {
 
 /// The epoch guard of an operation; dropping it unpins. A thread has at most one at a time.
 pub struct Guard<'a> {
-    clock: &'a Clock,
+    labels: &'a Labels,
     slot: &'a ThreadSlot,
     epoch: Epoch,
     part: Part,
@@ -47,8 +49,8 @@ pub struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     #[inline]
-    pub(super) fn new(clock: &'a Clock, slot: &'a ThreadSlot, epoch: Epoch) -> Self {
-        Guard { clock, slot, epoch, part: Part::Alone }
+    pub(super) fn new(labels: &'a Labels, slot: &'a ThreadSlot, epoch: Epoch) -> Self {
+        Guard { labels, slot, epoch, part: Part::Alone }
     }
 }
 
@@ -69,7 +71,7 @@ impl Guard<'_> {
     /// starts over.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.clock.active.load(Ordering::SeqCst) == self.epoch
+        self.labels.shows(self.epoch)
     }
 
     /// Repins to the active epoch. What was written under the old label stays part of the old epoch.
@@ -78,7 +80,7 @@ impl Guard<'_> {
     /// `Poisoned` if the clock was shut meanwhile.
     #[cold]
     pub fn repin(&mut self) -> Result<()> {
-        self.epoch = self.clock.announce(self.slot)?;
+        self.epoch = self.labels.announce(self.slot)?;
         Ok(())
     }
 }
@@ -86,7 +88,6 @@ impl Guard<'_> {
 impl Drop for Guard<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: the thread that ends the epoch sees every store and mark of this operation.
-        self.slot.epoch().store(IDLE, Ordering::Release);
+        self.slot.clear();
     }
 }

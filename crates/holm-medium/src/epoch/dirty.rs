@@ -101,7 +101,7 @@ impl Chunk {
 }
 
 /// The lines that one epoch has dirtied, in both areas.
-pub struct Dirty {
+pub(super) struct Dirty {
     /// One entry per chunk of the reserved address space: an unused chunk costs a word or two.
     areas: [Box<[OnceLock<Box<Chunk>>]>; 2],
     /// One more than the last chunk in use of each area: the end of an epoch looks no further.
@@ -112,7 +112,7 @@ pub struct Dirty {
 
 impl Dirty {
     /// Masks for areas of at most `reserved` bytes.
-    pub fn new(reserved: [usize; 2]) -> Self {
+    pub(super) fn new(reserved: [usize; 2]) -> Self {
         Dirty {
             areas: reserved.map(|bytes| (0..(bytes as u64).div_ceil(CHUNK_BYTES)).map(|_| OnceLock::new()).collect()),
             upto: [AtomicUsize::new(0), AtomicUsize::new(0)],
@@ -124,7 +124,7 @@ impl Dirty {
     /// node, or one that runs alone, marks its lines: of two concurrent marks one would be lost, and a power cut would
     /// lose its lines.
     #[inline]
-    pub fn mark(&self, Marks { block, lines }: Marks) {
+    pub(super) fn mark(&self, Marks { block, lines }: Marks) {
         if lines == 0 {
             return;
         }
@@ -145,13 +145,13 @@ impl Dirty {
     }
 
     /// Declares that two leaves may share a mask; call it before any leaf is marked.
-    pub fn share_masks(&self) {
+    pub(super) fn share_masks(&self) {
         self.shared[Area::Leaves as usize].store(true, Relaxed);
     }
 
     /// Takes all marks, in ascending order of location, as runs (first line, number of lines). Call it only after all
     /// operations of the epoch have unpinned, which makes their relaxed marks visible here.
-    pub fn drain(&self, mut visit: impl FnMut(u64, u64)) {
+    pub(super) fn drain(&self, mut visit: impl FnMut(u64, u64)) {
         for area in Area::ALL {
             let upto = self.upto[area as usize].load(Relaxed);
             for (index, chunk) in self.areas[area as usize][..upto].iter().enumerate() {

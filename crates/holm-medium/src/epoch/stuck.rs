@@ -3,7 +3,7 @@
 //! An operation that never unpins keeps its epoch, and all later ones, from becoming durable. Nothing is lost by that,
 //! and other threads go on reading and writing. The operation is therefore not aborted, but it must not go unnoticed.
 
-use crate::epoch::Epoch;
+use super::label::Epoch;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -42,10 +42,10 @@ struct Waiting {
 /// What the end of an epoch waits for. The lock is std's even where schedules are explored: no thread holds it across
 /// a step.
 #[derive(Default)]
-pub(crate) struct WaitMonitor(Mutex<Option<Waiting>>);
+pub(super) struct WaitMonitor(Mutex<Option<Waiting>>);
 
 /// The wait; dropping this ends it.
-pub(crate) struct Wait<'a>(&'a WaitMonitor);
+pub(super) struct Wait<'a>(&'a WaitMonitor);
 
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
@@ -59,17 +59,17 @@ impl WaitMonitor {
     }
 
     /// The end of an epoch begins to wait.
-    pub(crate) fn wait_for(&self, epoch: Epoch) -> Wait<'_> {
+    pub(super) fn wait_for(&self, epoch: Epoch) -> Wait<'_> {
         *self.lock() = Some(Waiting { epoch, since: Instant::now(), patience: PATIENCE });
         Wait(self)
     }
 
-    pub(crate) fn now(&self) -> Option<(Epoch, Duration)> {
+    pub(super) fn now(&self) -> Option<(Epoch, Duration)> {
         self.lock().as_ref().map(|waiting| (waiting.epoch, waiting.since.elapsed()))
     }
 
     /// Writes a warning, if one is due.
-    pub(crate) fn complain(&self, stuck: impl FnOnce() -> Option<Stuck>) {
+    pub(super) fn complain(&self, stuck: impl FnOnce() -> Option<Stuck>) {
         let is_time = self.lock().as_mut().is_some_and(|waiting| {
             let is_time = waiting.since.elapsed() >= waiting.patience;
             waiting.patience *= 1 + u32::from(is_time);

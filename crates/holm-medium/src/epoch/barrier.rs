@@ -10,7 +10,7 @@ use std::sync::atomic::compiler_fence;
 
 /// The kind of barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Barrier {
+pub(super) enum Barrier {
     /// Both sides fence.
     Symmetric,
     /// The rare side makes all threads fence.
@@ -19,13 +19,13 @@ pub(crate) enum Barrier {
 
 impl Barrier {
     /// The best kind that the system offers.
-    pub(crate) fn detect() -> Self {
+    pub(super) fn detect() -> Self {
         if system::promises() && system::everybody_fences() { Self::Asymmetric } else { Self::Symmetric }
     }
 
     /// Stands between the store and the load of the frequent side.
     #[inline(always)]
-    pub(crate) fn light(self) {
+    pub(super) fn light(self) {
         match self {
             Self::Symmetric => fence(Ordering::SeqCst),
             // Each thread passes a fence while `heavy` runs, at some point of its program. If that point is after this
@@ -40,7 +40,7 @@ impl Barrier {
     /// # Panics
     /// If the system now refuses what it granted before, after calling `refused`: an end of an epoch that misses an
     /// operation would lose what is acknowledged.
-    pub(crate) fn heavy(self, refused: impl FnOnce(&'static str)) {
+    pub(super) fn heavy(self, refused: impl FnOnce(&'static str)) {
         fence(Ordering::SeqCst);
         if self == Self::Asymmetric && !system::everybody_fences() {
             let why = "the system refuses what it granted before: to have other threads fence";

@@ -7,18 +7,18 @@
 //! since a shared counter at each put would cost more than the put. The clock decides which operations wait, and for
 //! what.
 
-use crate::epoch::Epoch;
+use super::label::Epoch;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of small operations that a thread may accumulate before it counts them.
-pub(crate) const LOT: u64 = 64 << 10;
+pub(super) const LOT: u64 = 64 << 10;
 
 /// Bytes of leaf lines that an operation counts besides its record. An operation dirties three lines, and rarely one
 /// or two blocks, but shares them with neighbouring operations. In the worst case a record has twice the bytes that
 /// were counted.
-pub(crate) const LEAF_LINES: u64 = 128;
+pub(super) const LEAF_LINES: u64 = 128;
 
-pub(crate) struct Backpressure {
+pub(super) struct Backpressure {
     limit: AtomicU64,
     total: AtomicU64,
     /// The part of `total` that belongs to each of the two open epochs.
@@ -27,7 +27,7 @@ pub(crate) struct Backpressure {
 
 impl Backpressure {
     /// Without a limit: media that flush each line have no records.
-    pub(crate) fn unlimited() -> Self {
+    pub(super) fn unlimited() -> Self {
         Backpressure {
             limit: AtomicU64::new(u64::MAX),
             total: AtomicU64::new(0),
@@ -35,29 +35,29 @@ impl Backpressure {
         }
     }
 
-    pub(crate) fn limit(&self, bytes: u64) {
+    pub(super) fn limit(&self, bytes: u64) {
         self.limit.store(bytes, Relaxed);
     }
 
     /// Counts `bytes`, unless the sum has reached the limit. Below the limit an operation of any size is admitted:
     /// otherwise an operation larger than the limit would wait forever.
-    pub(crate) fn try_reserve(&self, bytes: u64) -> bool {
+    pub(super) fn try_reserve(&self, bytes: u64) -> bool {
         let limit = self.limit.load(Relaxed);
         self.total.fetch_update(Relaxed, Relaxed, |total| (total < limit).then(|| total.saturating_add(bytes))).is_ok()
     }
 
     /// Assigns counted bytes to an epoch, which the caller has pinned or holds.
-    pub(crate) fn assign(&self, epoch: Epoch, bytes: u64) {
+    pub(super) fn assign(&self, epoch: Epoch, bytes: u64) {
         self.of_epoch[(epoch & 1) as usize].fetch_add(bytes, Relaxed);
     }
 
     /// Cancels counted bytes that will not be written.
-    pub(crate) fn cancel(&self, bytes: u64) {
+    pub(super) fn cancel(&self, bytes: u64) {
         let _ = self.total.fetch_update(Relaxed, Relaxed, |total| Some(total.saturating_sub(bytes)));
     }
 
     /// Releases the bytes of an epoch: its lines have been taken, and none of its operations is in progress.
-    pub(crate) fn release(&self, epoch: Epoch) {
+    pub(super) fn release(&self, epoch: Epoch) {
         let of_epoch = self.of_epoch[(epoch & 1) as usize].swap(0, Relaxed);
         // Saturating: after a stop every operation is admitted without being counted, and is refused later.
         let _ = self.total.fetch_update(Relaxed, Relaxed, |total| Some(total.saturating_sub(of_epoch)));

@@ -1,0 +1,279 @@
+//! The clock of a storage, as operations, batches and the thread that ends epochs see it.
+
+#![forbid(unsafe_code)]
+
+use super::admission::Admission;
+use super::backpressure::{LEAF_LINES, LOT};
+use super::dirty::Marks;
+use super::dirty_lines::DirtyLines;
+use super::guard::{Guard, Hold};
+use super::label::{Epoch, LAST_EPOCH};
+use super::labels::{Labels, ThreadSlot};
+use super::requests::Requests;
+use super::stuck::Stuck;
+use crate::error::{MediumError, Result};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+/// The clock of a storage.
+pub struct Clock {
+    labels: Labels,
+    admission: Admission,
+    requests: Requests,
+    dirty: DirtyLines,
+}
+
+/// Before the first operation, and for any thread.
+impl Clock {
+    /// A clock whose active epoch is `active`; every earlier epoch is durable.
+    pub fn new(active: Epoch, reserved: [usize; 2]) -> Self {
+        let clock = Clock {
+            labels: Labels::new(active),
+            admission: Admission::new(),
+            requests: Requests::default(),
+            dirty: DirtyLines::new(reserved),
+        };
+        clock.restart(active);
+        clock
+    }
+
+    /// Restarts the clock at open, before any operation: the active epoch is `active`, every earlier one is durable.
+    pub fn restart(&self, active: Epoch) {
+        if !self.labels.restart(active) {
+            // All epochs have ended: the data can be read only.
+            self.run_out();
+        }
+    }
+
+    /// Prepares for a leaf size at which two leaves share a mask of [`crate::MASK_BYTES`]. Call it before the first
+    /// operation.
+    pub fn share_masks(&self) {
+        self.dirty.share_masks();
+    }
+
+    /// Sets how many bytes the open epochs may be asked to write before writers are throttled. The sum exceeds this by
+    /// one operation at most, and by 64 KiB per thread.
+    pub fn limit(&self, bytes: u64) {
+        self.admission.limit(bytes);
+    }
+
+    /// The epoch in which operations start now.
+    #[inline]
+    pub fn active(&self) -> Epoch {
+        self.labels.active()
+    }
+
+    /// The last durable epoch: everything labelled with it or with an earlier one survives any crash.
+    #[inline]
+    pub fn durable(&self) -> Epoch {
+        self.labels.durable()
+    }
+
+    /// How often an operation was throttled at the limit.
+    pub fn throttled_writes(&self) -> u64 {
+        self.admission.throttled_writes()
+    }
+
+    /// What the end of an epoch waits for at this moment, if it waits.
+    pub fn stuck(&self) -> Option<Stuck> {
+        self.labels.stuck()
+    }
+}
+
+/// For operations.
+impl Clock {
+    /// Pins the active epoch for an operation that writes a leaf and little else. Waits only while the disk cannot
+    /// keep up with writes.
+    ///
+    /// # Errors
+    /// As [`Clock::pin_with_bytes`].
+    #[inline]
+    pub fn pin(&self) -> Result<Guard<'_>> {
+        self.pin_with_bytes(0)
+    }
+
+    /// Pins the active epoch for an operation that writes `bytes` bytes besides a leaf.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`] after a failed write or sync: nothing more may be acknowledged. The error that was
+    /// passed to [`Clock::refuse`], while that lasts.
+    #[inline]
+    pub fn pin_with_bytes(&self, bytes: u64) -> Result<Guard<'_>> {
+        let slot = self.labels.slot();
+        let saved = slot.saved().load(Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
+        let epoch = if saved >= LOT || !self.admission.is_open() {
+            self.announce_counted(slot, saved)?
+        } else {
+            slot.saved().store(saved, Relaxed);
+            self.labels.announce(slot)?
+        };
+        // The guard is made at one place. Two places would each return a copy, and copying waits for the stores just
+        // made.
+        Ok(Guard::new(&self.labels, slot, epoch))
+    }
+
+    #[cold]
+    fn announce_counted(&self, slot: &ThreadSlot, bytes: u64) -> Result<Epoch> {
+        self.admission.pass(bytes, &self.labels, &self.requests)?;
+        slot.saved().store(0, Relaxed);
+        let epoch = self.labels.announce(slot).inspect_err(|_| self.admission.cancel(bytes))?;
+        self.admission.assign(epoch, bytes);
+        Ok(epoch)
+    }
+
+    /// Keeps the epoch from ending while the result lives: a batch belongs to one epoch, and is therefore all or
+    /// nothing. The batch has `operations` operations and writes `bytes` bytes besides leaves. Waits, as
+    /// [`Clock::pin_with_bytes`] does, *before* it holds the clock: only the end of an epoch readmits writers, and that
+    /// end waits for all holds.
+    ///
+    /// # Errors
+    /// As [`Clock::pin_with_bytes`].
+    pub fn hold(&self, bytes: u64, operations: u64) -> Result<Hold<'_>> {
+        let bytes = bytes.saturating_add(operations.saturating_mul(LEAF_LINES));
+        self.admission.pass(bytes, &self.labels, &self.requests)?;
+        let hold = Hold::new(&self.labels);
+        self.admission.assign(self.active(), bytes);
+        Ok(hold)
+    }
+
+    /// Marks lines as written in an epoch, which the caller has pinned.
+    #[inline]
+    pub fn mark(&self, epoch: Epoch, marks: impl IntoIterator<Item = Marks>) {
+        marks.into_iter().for_each(|marks| self.dirty.mark(epoch, marks));
+    }
+
+    /// Waits until an epoch is durable, and requests its end at once.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`] if the medium failed meanwhile. The error that was passed to [`Clock::refuse`], if
+    /// that keeps the epoch from becoming durable: it may still become so.
+    pub fn wait_durable(&self, epoch: Epoch) -> Result<()> {
+        self.requests.wait_durable(&self.labels, epoch, None)
+    }
+
+    /// As [`Clock::wait_durable`], for at most the given time.
+    ///
+    /// # Errors
+    /// As [`Clock::wait_durable`]; [`MediumError::Late`], which names what this has waited for.
+    pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
+        let deadline = Instant::now().checked_add(at_most).map(|until| (until, at_most));
+        self.requests.wait_durable(&self.labels, epoch, deadline)
+    }
+
+    /// Requests the end of the active epoch now, without waiting for it.
+    pub fn request_tick(&self) {
+        self.requests.want(&mut self.requests.lock(), self.active());
+    }
+
+    /// Runs `look` while no operation that writes is in progress: it waits for those that have begun, and others wait
+    /// for it.
+    pub fn paused<T>(&self, look: impl FnOnce() -> T) -> T {
+        let shut = self.admission.is_shut();
+        self.paused_until(|active, goes| (look(), (goes && !shut).then_some(active)))
+    }
+}
+
+/// For the thread that ends epochs, and for those that control it.
+impl Clock {
+    /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
+    /// until the clock is stopped. Returns whether it was stopped.
+    pub fn sleep(&self, deadline: Option<Instant>) -> bool {
+        self.requests.sleep(&self.labels, deadline)
+    }
+
+    /// Ends the active epoch: new operations belong to the next, and this returns when all operations of the ended one
+    /// have unpinned. Only one thread may do so at a time, and only after the previous epoch has been published as
+    /// durable. After the last epoch there is no next one: no operation is admitted, and waiting ones get an error
+    /// when it is published.
+    pub fn advance(&self) -> Epoch {
+        if self.active() >= LAST_EPOCH {
+            return self.advance_stopped(|_| {});
+        }
+        self.labels.advance(|why| self.poison(&MediumError::Poisoned { why: why.into() }))
+    }
+
+    /// Ends the active epoch with the writers stopped: `copy` runs while no operation is pinned. For designs without
+    /// versions.
+    pub fn advance_stopped(&self, copy: impl FnOnce(Epoch)) -> Epoch {
+        self.paused_until(|ended, _| {
+            copy(ended);
+            (ended, Some(ended + 1).filter(|next| *next <= LAST_EPOCH))
+        })
+    }
+
+    /// Ends the active epoch for good: no operation pins any more, and when this returns none is pinned.
+    pub fn shut(&self, why: &str) -> Epoch {
+        self.end(MediumError::Poisoned { why: why.into() });
+        self.requests.pass_lock();
+        self.requests.wake();
+        self.paused_until(|ended, _| (ended, None))
+    }
+
+    /// `work` gets the epoch, and whether the clock advances: it does not beyond its last epoch.
+    fn paused_until<T>(&self, work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>)) -> T {
+        self.labels.paused_until(|why| self.poison(&MediumError::Poisoned { why: why.into() }), work)
+    }
+
+    /// Takes the runs of lines that an ended epoch dirtied.
+    pub fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
+        self.dirty.drain(ended, visit);
+        self.admission.release(ended, &self.requests);
+    }
+
+    /// Publishes an ended epoch as durable and wakes its waiters. The record that makes it durable must be on the
+    /// medium *before*: if it were published first, a crash could undo what a waiter has acknowledged.
+    pub fn publish(&self, ended: Epoch) {
+        let asked = self.requests.lock();
+        self.labels.set_durable(ended);
+        if ended >= LAST_EPOCH {
+            self.run_out();
+        }
+        drop(asked);
+        self.requests.wake();
+    }
+
+    /// Reports that nothing can be written for now, for want of space. A thread that is about to write, or that waits
+    /// for an epoch, gets this error after two reports during its wait. Nothing is lost, and [`Clock::accept`] ends
+    /// the state.
+    pub fn refuse(&self, why: &MediumError) {
+        self.admission.refuse(why, &self.requests);
+    }
+
+    /// Reports that writing is possible again.
+    pub fn accept(&self) {
+        self.admission.accept(&self.requests);
+    }
+
+    /// Whether the thread that ends epochs has been asked to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.requests.lock().stop
+    }
+
+    /// Asks the thread that ends epochs to stop.
+    pub fn stop(&self) {
+        self.requests.stop();
+    }
+
+    /// Records a failed write or sync: nothing is acknowledged afterwards.
+    pub fn poison(&self, why: &MediumError) {
+        self.labels.failure().poison(why);
+        self.admission.shut();
+        self.requests.pass_lock();
+        self.requests.wake();
+    }
+
+    /// The failure that stopped this storage, if any.
+    pub fn poisoned(&self) -> Option<&MediumError> {
+        self.labels.failure().poisoned()
+    }
+
+    /// Sets the error for operations that would write after the last epoch.
+    fn run_out(&self) {
+        self.end(MediumError::OutOfEpochs { last: LAST_EPOCH });
+    }
+
+    fn end(&self, why: MediumError) {
+        self.labels.failure().close(why);
+        self.admission.shut();
+    }
+}

@@ -1,0 +1,225 @@
+//! The clock proper: the active and the durable epoch, and the slots where operations announce themselves.
+
+#![forbid(unsafe_code)]
+
+use super::barrier::Barrier;
+use super::failure::Failure;
+use super::label::{Epoch, LAST_EPOCH};
+use super::stuck::{Stuck, WaitMonitor};
+use crate::error::Result;
+use crate::sync::atomic::{AtomicU64, Ordering, fence};
+use crate::sync::{PerThread, RwLock, RwLockReadGuard, sleep, spin_loop, yield_now};
+use crossbeam_utils::CachePadded;
+use std::sync::atomic::AtomicU64 as Count;
+use std::time::Duration;
+
+const IDLE: u64 = 0;
+
+/// The value of the active epoch while the writers are stopped.
+const CLOSED: Epoch = 0;
+
+/// The slot where a thread announces the epoch of its operation, and where it accumulates the bytes of small
+/// operations.
+#[derive(Default)]
+pub(super) struct ThreadSlot(CachePadded<(AtomicU64, Count)>);
+
+impl ThreadSlot {
+    #[inline]
+    fn epoch(&self) -> &AtomicU64 {
+        &self.0.0
+    }
+
+    /// Written and read by the owner of the slot only.
+    #[inline]
+    pub(super) fn saved(&self) -> &Count {
+        &self.0.1
+    }
+
+    /// Ends the operation that was announced here.
+    #[inline]
+    pub(super) fn clear(&self) {
+        // Release: the thread that ends the epoch sees every store and mark of this operation.
+        self.epoch().store(IDLE, Ordering::Release);
+    }
+}
+
+/// Which epoch the operations of a storage belong to.
+pub(super) struct Labels {
+    active: CachePadded<AtomicU64>,
+    /// The active epoch while `active` reads closed.
+    resume: AtomicU64,
+    durable: CachePadded<AtomicU64>,
+    slots: PerThread<ThreadSlot>,
+    /// Orders an announcement before the look at the clock, and the clock's advance before the look at the slots.
+    barrier: Barrier,
+    /// Batches hold it shared: the epoch must not change from their first operation to their last.
+    hold: RwLock<()>,
+    /// What the end of an epoch waits for.
+    wait_monitor: WaitMonitor,
+    failure: Failure,
+}
+
+impl Labels {
+    /// The active epoch is `active`; every earlier one is durable.
+    pub(super) fn new(active: Epoch) -> Self {
+        Labels {
+            active: CachePadded::new(AtomicU64::new(active)),
+            resume: AtomicU64::new(active),
+            durable: CachePadded::new(AtomicU64::new(active - 1)),
+            slots: PerThread::new(),
+            barrier: Barrier::detect(),
+            hold: RwLock::new(()),
+            wait_monitor: WaitMonitor::default(),
+            failure: Failure::default(),
+        }
+    }
+
+    /// Sets both epochs, before any operation. Returns whether the clock goes: it does not after the last epoch.
+    pub(super) fn restart(&self, active: Epoch) -> bool {
+        self.durable.store(active - 1, Ordering::SeqCst);
+        let goes = active <= LAST_EPOCH;
+        if !goes {
+            self.resume.store(LAST_EPOCH, Ordering::SeqCst);
+        }
+        self.active.store(if goes { active } else { CLOSED }, Ordering::SeqCst);
+        goes
+    }
+
+    /// Why nothing is acknowledged any more.
+    #[inline]
+    pub(super) fn failure(&self) -> &Failure {
+        &self.failure
+    }
+
+    /// The epoch in which operations start now.
+    #[inline]
+    pub(super) fn active(&self) -> Epoch {
+        match self.active.load(Ordering::SeqCst) {
+            CLOSED => self.resume.load(Ordering::SeqCst),
+            active => active,
+        }
+    }
+
+    /// Whether the clock shows this epoch, and is not stopped.
+    #[inline]
+    pub(super) fn shows(&self, epoch: Epoch) -> bool {
+        self.active.load(Ordering::SeqCst) == epoch
+    }
+
+    /// The last durable epoch.
+    #[inline]
+    pub(super) fn durable(&self) -> Epoch {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// Sets the last durable epoch.
+    pub(super) fn set_durable(&self, ended: Epoch) {
+        self.durable.store(ended, Ordering::Release);
+    }
+
+    /// The slot of this thread.
+    #[inline]
+    pub(super) fn slot(&self) -> &ThreadSlot {
+        self.slots.get().unwrap_or_else(|| self.register_thread())
+    }
+
+    /// A slot for a thread that has none yet.
+    #[cold]
+    fn register_thread(&self) -> &ThreadSlot {
+        let slot = self.slots.get_or_default();
+        // Pairs with the fence of `wait_for_slots`: either the thread that advances the clock finds this slot, or this
+        // thread sees that the clock has advanced. The slot's own stores do not order the list that contains it:
+        // without the fence, an epoch's end could miss the first operation of a thread.
+        fence(Ordering::SeqCst);
+        slot
+    }
+
+    /// Announces an operation in a slot, and returns its label.
+    pub(super) fn announce(&self, slot: &ThreadSlot) -> Result<Epoch> {
+        loop {
+            let epoch = self.active.load(Ordering::SeqCst);
+            if epoch == CLOSED {
+                slot.epoch().store(IDLE, Ordering::SeqCst);
+                self.failure.refuse_if_ended()?;
+                yield_now();
+                continue;
+            }
+            // Either the thread that advances the clock sees this slot in use, or this thread sees that the clock has
+            // advanced, and announces again. A weaker order could let an epoch's end miss an operation that writes.
+            // Release, because a repinned guard has stores and marks of the previous epoch, which this store ends.
+            slot.epoch().store(epoch, Ordering::Release);
+            self.barrier.light();
+            if self.active.load(Ordering::SeqCst) == epoch {
+                return Ok(epoch);
+            }
+        }
+    }
+
+    /// Keeps the epoch from ending while the result lives.
+    pub(super) fn hold(&self) -> RwLockReadGuard<'_, ()> {
+        self.hold.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Ends the active epoch, which is not the last one of all, while operations start in the next. `refused` is called
+    /// before a panic, if the system refuses to order the threads.
+    pub(super) fn advance(&self, refused: impl FnOnce(&'static str)) -> Epoch {
+        let ended = self.active();
+        debug_assert!(self.durable() + 1 == ended, "an epoch is ended before the last one is durable");
+        let _waiting = self.wait_monitor.wait_for(ended);
+        let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.active.store(ended + 1, Ordering::SeqCst);
+        drop(hold);
+        self.wait_for_slots(ended, refused);
+        ended
+    }
+
+    /// Runs `work` while no operation is pinned. `work` gets the epoch, and whether the clock goes. The clock then shows
+    /// the epoch that `work` returns, or stays stopped. `refused` as for [`Labels::advance`].
+    pub(super) fn paused_until<T>(
+        &self,
+        refused: impl FnOnce(&'static str),
+        work: impl FnOnce(Epoch, bool) -> (T, Option<Epoch>),
+    ) -> T {
+        let _waiting = self.wait_monitor.wait_for(self.active());
+        let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (active, goes) = (self.active(), self.active.load(Ordering::SeqCst) != CLOSED);
+        self.resume.store(active, Ordering::SeqCst);
+        self.active.store(CLOSED, Ordering::SeqCst);
+        self.wait_for_slots(LAST_EPOCH, refused);
+        let (done, next) = work(active, goes);
+        if let Some(next) = next {
+            self.active.store(next, Ordering::SeqCst);
+        }
+        drop(hold);
+        done
+    }
+
+    fn wait_for_slots(&self, ended: Epoch, refused: impl FnOnce(&'static str)) {
+        // After the clock has advanced and before the slots are listed: see `announce` and `register_thread`.
+        self.barrier.heavy(refused);
+        for slot in self.slots.iter() {
+            let mut turns = 0;
+            loop {
+                let announced = slot.epoch().load(Ordering::SeqCst);
+                if announced == IDLE || announced > ended {
+                    break;
+                }
+                // A writer that the scheduler has suspended needs this core more than this thread does.
+                turns += 1;
+                if turns < 64 {
+                    spin_loop();
+                } else {
+                    sleep(Duration::from_micros(50));
+                    self.wait_monitor.complain(|| self.stuck());
+                }
+            }
+        }
+    }
+
+    /// What the end of an epoch waits for at this moment, if it waits.
+    pub(super) fn stuck(&self) -> Option<Stuck> {
+        let (epoch, waited) = self.wait_monitor.now()?;
+        let inside = |slot: &&ThreadSlot| (IDLE + 1..=epoch).contains(&slot.epoch().load(Ordering::Relaxed));
+        Some(Stuck { epoch, operations: self.slots.iter().filter(inside).count(), waited })
+    }
+}

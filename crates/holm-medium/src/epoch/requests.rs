@@ -1,0 +1,134 @@
+//! Where threads wait for the thread that ends epochs, and it for them.
+
+#![forbid(unsafe_code)]
+
+use super::label::Epoch;
+use super::labels::Labels;
+use crate::error::{MediumError, Result};
+use crate::sync::{Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+/// A refusal is returned after this many failed attempts: the first may have begun before the caller freed space.
+const ATTEMPTS: u64 = 2;
+
+/// What waiters ask of the thread that ends epochs, and what that thread reports to them.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// The greatest epoch that a thread waits for.
+    pub(super) wanted: Epoch,
+    pub(super) stop: bool,
+    /// Why nothing can be written for now, and how often writing was found impossible.
+    pub(super) refusal: Option<MediumError>,
+    pub(super) refusals: u64,
+}
+
+impl Asked {
+    /// The error for a thread that began to wait after `refusals` refusals, once it is due.
+    pub(super) fn refused(&self, refusals: u64) -> Result<()> {
+        match &self.refusal {
+            Some(error) if self.refusals >= refusals + ATTEMPTS => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The requests of a clock, and the threads that wait for them.
+#[derive(Default)]
+pub(super) struct Requests {
+    asked: Mutex<Asked>,
+    requested: Condvar,
+    epoch_ended: Condvar,
+}
+
+impl Requests {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Requests the end of an epoch now, without waiting for it.
+    pub(super) fn want(&self, asked: &mut Asked, epoch: Epoch) {
+        asked.wanted = asked.wanted.max(epoch);
+        self.requested.notify_all();
+    }
+
+    /// Waits for the end of an epoch, or for news about it.
+    pub(super) fn wait<'a>(&'a self, asked: MutexGuard<'a, Asked>) -> MutexGuard<'a, Asked> {
+        self.epoch_ended.wait(asked).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Wakes all threads that wait for the end of an epoch. What they check was changed under the lock, or before
+    /// [`Requests::pass_lock`].
+    pub(super) fn wake(&self) {
+        self.epoch_ended.notify_all();
+    }
+
+    /// Takes the lock for a moment, so that no waiter can check before a change and sleep after it.
+    pub(super) fn pass_lock(&self) {
+        drop(self.lock());
+    }
+
+    /// Asks the thread that ends epochs to stop.
+    pub(super) fn stop(&self) {
+        self.lock().stop = true;
+        self.requested.notify_all();
+        self.wake();
+    }
+
+    /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
+    /// until the clock is stopped. Returns whether it was stopped.
+    pub(super) fn sleep(&self, labels: &Labels, deadline: Option<Instant>) -> bool {
+        let mut asked = self.lock();
+        loop {
+            let active = labels.active();
+            // The last epoch of all stays active when it is durable.
+            if asked.stop || asked.wanted >= active && labels.durable() < active {
+                return asked.stop;
+            }
+            asked = match deadline.map(|at| at.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return false,
+                Some(left) => {
+                    self.requested.wait_timeout(asked, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+                None => self.requested.wait(asked).unwrap_or_else(|poisoned| poisoned.into_inner()),
+            };
+        }
+    }
+
+    /// Waits until an epoch is durable, and requests its end at once. `deadline` has the time itself, and the wait that
+    /// the caller asked for.
+    pub(super) fn wait_durable(
+        &self,
+        labels: &Labels,
+        epoch: Epoch,
+        deadline: Option<(Instant, Duration)>,
+    ) -> Result<()> {
+        if labels.durable() >= epoch {
+            return Ok(());
+        }
+        let mut asked = self.lock();
+        let refusals = asked.refusals;
+        loop {
+            if labels.durable() >= epoch {
+                return Ok(());
+            }
+            labels.failure().refuse_if_ended()?;
+            asked.refused(refusals)?;
+            if asked.stop {
+                return Err(MediumError::Poisoned { why: "the database was closed while waiting for an epoch".into() });
+            }
+            if asked.wanted < epoch {
+                self.want(&mut asked, epoch);
+            }
+            asked = match deadline.map(|(at, at_most)| (at.saturating_duration_since(Instant::now()), at_most)) {
+                Some((Duration::ZERO, waited)) => {
+                    let why = labels.stuck().map_or_else(|| "it is being written".into(), |stuck| stuck.to_string());
+                    return Err(MediumError::Late { epoch, waited, why });
+                }
+                Some((left, _)) => {
+                    self.epoch_ended.wait_timeout(asked, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+                }
+                None => self.wait(asked),
+            };
+        }
+    }
+}
