@@ -7,7 +7,7 @@
 use crate::loc::{Area, LINE, Loc, parts};
 use crate::persistent::Persistent;
 use crate::region::Region;
-use crate::smaps::{self, Mapping};
+use crate::sys::{self, Mapping};
 use crate::word::{Scratch, Word};
 
 /// Leaf blocks and records, whatever makes them durable.
@@ -36,7 +36,7 @@ impl Image {
     /// where the kernel does not report it. Walks the page tables of the process.
     pub fn mapping(&self) -> Option<Mapping> {
         let ranges: Vec<_> = self.areas.iter().filter_map(Region::addresses).collect();
-        if ranges.is_empty() { None } else { smaps::read(&ranges) }
+        if ranges.is_empty() { None } else { sys::mapping_of(&ranges) }
     }
 
     /// The `T` at a location; `None` where none can lie. A reader that raced restarts on `None`, and recovery reports

@@ -27,13 +27,14 @@ mod persistent;
 #[allow(unsafe_code, reason = "a room for it: memory is mapped here")]
 mod region;
 mod retention;
-mod smaps;
 mod space;
 #[allow(unsafe_code, reason = "the macro writes one checked line of it")]
 mod storage;
 mod storage_ops;
 pub mod superblock;
 mod sync;
+#[allow(unsafe_code, reason = "a room for it: the operating system")]
+mod sys;
 pub mod vfs;
 mod word;
 mod writer;
@@ -55,9 +56,9 @@ pub use pace::Pace;
 pub use persistent::Persistent;
 pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, Retained, Retention};
-pub use smaps::Mapping;
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
 pub use storage_ops::{Persistence, ReservedBlocks, StorageOps};
+pub use sys::Mapping;
 pub use word::{Scratch, Word, atomics, scratch_atomics};
 pub use writer::{WriteHandle, Writer};

@@ -27,7 +27,7 @@ use half::{Half, make_half};
 pub use replay::{Replayed, check_halves, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
-use crate::vfs::{How, PAGE, Vfs, read_exact_at, write_all_at, zero_fill};
+use crate::vfs::{FORMAT_PAGE, How, Vfs, read_exact_at, write_all_at, zero_fill};
 use std::io;
 use std::path::Path;
 
@@ -35,7 +35,7 @@ use std::path::Path;
 const HALVES: usize = 2;
 
 /// The largest maximum of a half, in bytes: pages are counted in 31 bits.
-const LARGEST_HALF: u64 = PAGE << 31;
+const LARGEST_HALF: u64 = FORMAT_PAGE << 31;
 
 /// The reach of a pass before any record of it raises it, in bytes.
 pub(crate) const FIRST_REACH: u64 = 16 << 20;
@@ -112,8 +112,8 @@ impl Default for LogOptions {
 
 impl LogOptions {
     fn rounded(self) -> LogOptions {
-        let maximum = (self.maximum.min(LARGEST_HALF) / PAGE * PAGE).max(PAGE);
-        let initial = self.initial.max(1).min(maximum).next_multiple_of(PAGE);
+        let maximum = (self.maximum.min(LARGEST_HALF) / FORMAT_PAGE * FORMAT_PAGE).max(FORMAT_PAGE);
+        let initial = self.initial.max(1).min(maximum).next_multiple_of(FORMAT_PAGE);
         LogOptions { initial, maximum, direct: self.direct }
     }
 }
@@ -204,13 +204,13 @@ impl Log {
     pub fn append(&mut self, epoch_record: &mut EpochRecord) -> Result<()> {
         self.refuse_if_poisoned()?;
         let bytes = epoch_record.padded_len();
-        let limit = u64::from(u32::MAX) / PAGE * PAGE;
+        let limit = u64::from(u32::MAX) / FORMAT_PAGE * FORMAT_PAGE;
         if bytes > limit {
             return Err(MediumError::TooLarge { what: "a log record", found: bytes, limit });
         }
         // The last page is for the record that raises the reach.
-        let is_far = self.at.offset + bytes + PAGE > self.reach;
-        let end = self.at.offset + bytes + if is_far { PAGE } else { 0 };
+        let is_far = self.at.offset + bytes + FORMAT_PAGE > self.reach;
+        let end = self.at.offset + bytes + if is_far { FORMAT_PAGE } else { 0 };
         if end > self.active().capacity {
             // A record larger than the maximum of a half has a half to itself: a value of a gigabyte is one record.
             if end > self.options.maximum && self.at.offset > 0 {
@@ -256,8 +256,8 @@ impl Log {
         let maximum = self.options.maximum.max(needed);
         let half = &mut self.halves[usize::from(self.at.half)];
         let old = half.capacity;
-        let least = needed.next_multiple_of(PAGE);
-        let mut new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(PAGE);
+        let least = needed.next_multiple_of(FORMAT_PAGE);
+        let mut new = old.saturating_mul(2).min(maximum).max(needed).next_multiple_of(FORMAT_PAGE);
         let reserved = half.file.allocate(old, new - old).or_else(|error| {
             // No space to double, perhaps enough for this record. The partial reservation is released; if that fails,
             // the file is longer than needed, and nothing else is wrong.
@@ -279,7 +279,7 @@ impl Log {
     /// it. The record may later go to the other half, and after a crash recovery would find its sequence twice.
     fn blank(&mut self) -> Result<()> {
         let half = &self.halves[usize::from(self.at.half)];
-        if let Err(error) = zero_fill(&*half.file, self.at.offset, self.at.offset + PAGE) {
+        if let Err(error) = zero_fill(&*half.file, self.at.offset, self.at.offset + FORMAT_PAGE) {
             return Err(self.fail_syncing("taking back a log record", error));
         }
         if !half.direct
@@ -300,7 +300,7 @@ impl Log {
         self.refuse_if_poisoned()?;
         // A crash after overwriting a needed half would lose epochs that were acknowledged and not yet checkpointed.
         if self.other_needed {
-            return Err(MediumError::LogFull { path: self.inactive().path.clone(), needed: PAGE, left: 0 });
+            return Err(MediumError::LogFull { path: self.inactive().path.clone(), needed: FORMAT_PAGE, left: 0 });
         }
         self.start = self.at.after_passes(1);
         self.at = self.start.position();
@@ -384,7 +384,7 @@ impl Log {
     /// [`MediumError::Io`], which poisons; [`MediumError::Poisoned`].
     pub fn trim(&mut self, max_bytes: u64) -> Result<()> {
         self.refuse_if_poisoned()?;
-        let keep = (max_bytes / PAGE * PAGE).max(PAGE);
+        let keep = (max_bytes / FORMAT_PAGE * FORMAT_PAGE).max(FORMAT_PAGE);
         for (index, half) in self.halves.iter_mut().enumerate() {
             let needed = if index == usize::from(self.at.half) { self.at.offset > 0 } else { self.other_needed };
             if needed || half.capacity <= keep {

@@ -12,6 +12,7 @@ use crate::medium::Medium;
 use crate::region::{Backing, Region};
 use crate::vfs::VfsFile;
 use crate::word::Word;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -90,8 +91,8 @@ impl Mapped {
             let io = |error| MediumError::io("mapping", path, error);
             let region = Region::reserve(reserve, backing).map_err(io)?;
             let len = file.len().map_err(io)?;
-            region.grow(len as usize, Some(fd)).map_err(|error| match error.raw_os_error() {
-                Some(libc::EOPNOTSUPP) => MediumError::Unsupported { what: "MAP_SYNC: this file system is not DAX" },
+            region.grow(len as usize, Some(fd)).map_err(|error| match error.kind() {
+                ErrorKind::Unsupported => MediumError::Unsupported { what: "MAP_SYNC: this file system is not DAX" },
                 _ => io(error),
             })?;
             areas.push(region);

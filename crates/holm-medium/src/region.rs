@@ -1,12 +1,11 @@
 //! The memory of one area: address space reserved once, never moved, made accessible from its start as the area grows.
 //!
-//! `unsafe` is allowed in this file: it maps memory. A region gives access to words only. Words are atomics, so any
-//! number of threads may read it during writes.
+//! `unsafe` is allowed in this file: it owns memory of the heap by a pointer. A region gives access to words only.
+//! Words are atomics, so any number of threads may read it during writes.
 
+use crate::sys::{Advice, Reservation, Sharing, page_size};
 use crate::word::Word;
 use rustix::fd::BorrowedFd;
-use rustix::mm::{self, Advice, MapFlags, ProtFlags};
-use std::ffi::c_void;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -39,12 +38,18 @@ pub struct Region {
     /// store there.
     mapped: AtomicUsize,
     backing: Backing,
-    /// The whole allocation, owned. Not a box: moving a box claims that no other pointer leads into it.
-    heap: Option<NonNull<[AtomicU64]>>,
+    memory: Memory,
+}
+
+/// What a region owns.
+enum Memory {
+    /// The whole allocation. Not a box: moving a box claims that no other pointer leads into it.
+    Heap(NonNull<[AtomicU64]>),
+    Reserved(Reservation),
 }
 
 // SAFETY: the memory is reached only as atomics, `len` is an atomic, and the callers' allocation locks serialise
-// mapping calls (two overlapping `MAP_FIXED` of the same file range would be idempotent all the same).
+// mapping calls (two overlapping mappings of the same file range would be idempotent all the same).
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -60,7 +65,7 @@ impl Region {
         // requested bytes fit behind it.
         let base = unsafe { first.add(first.align_offset(64)) }.cast();
         let (len, mapped) = (AtomicUsize::new(bytes & !7), AtomicUsize::new(0));
-        Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, heap: Some(heap) }
+        Region { base, reserved: bytes, len, mapped, backing: Backing::Heap, memory: Memory::Heap(heap) }
     }
 
     /// Zeroed heap memory of which nothing is accessible until [`Region::grow`]: it stands for a file that cannot be
@@ -77,29 +82,13 @@ impl Region {
     /// Those of the kernel, if there is not enough address space.
     pub fn reserve(bytes: usize, backing: Backing) -> io::Result<Self> {
         let reserved = bytes.next_multiple_of(LARGE_PAGE);
-        let protection =
-            if backing == Backing::Anonymous { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::empty() };
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches no memory of ours.
-        let start =
-            unsafe { mm::mmap_anonymous(std::ptr::null_mut(), reserved + LARGE_PAGE, protection, flags)? } as usize;
-        let aligned = start.next_multiple_of(LARGE_PAGE);
-        let head = aligned - start;
-        if head > 0 {
-            // SAFETY: these bytes are the front of the mapping just made and nothing refers to them.
-            unsafe { mm::munmap(start as *mut c_void, head)? };
-        }
-        if LARGE_PAGE > head {
-            // SAFETY: as above, the back of it.
-            unsafe { mm::munmap((aligned + reserved) as *mut c_void, LARGE_PAGE - head)? };
-        }
-        let base = NonNull::new(aligned as *mut u64).ok_or(io::ErrorKind::OutOfMemory)?;
-        let (len, mapped) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let region = Region { base, reserved, len, mapped, backing, heap: None };
+        let reservation = Reservation::new(reserved, LARGE_PAGE, backing == Backing::Anonymous)?;
         if backing == Backing::Anonymous {
-            region.advise(0, reserved, Advice::LinuxHugepage);
+            reservation.advise(0, reserved, Advice::LargePages);
         }
-        Ok(region)
+        let (base, memory) = (reservation.base().cast(), Memory::Reserved(reservation));
+        let (len, mapped) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Ok(Region { base, reserved, len, mapped, backing, memory })
     }
 
     /// Reserves `most` bytes of address space, halved until the rest of the process has as much address space left.
@@ -128,24 +117,19 @@ impl Region {
         if len > self.reserved {
             return Err(io::Error::new(io::ErrorKind::OutOfMemory, "the reserved address space is used up"));
         }
-        let mapped = self.mapped.load(Ordering::Acquire);
-        if let (Backing::File | Backing::FileReadOnly | Backing::Dax, Some(file)) = (self.backing, file)
-            && len > mapped
-        {
-            let end = len.next_multiple_of(4096);
-            self.map(mapped, end, file)?;
-            self.mapped.store(end, Ordering::Release);
+        let Memory::Reserved(reservation) = &self.memory else { return Ok(()) };
+        let (from, end) = (self.mapped.load(Ordering::Acquire), len.next_multiple_of(page_size()));
+        if end <= from {
+            return Ok(());
         }
-        if self.backing == Backing::FileReadOnly && file.is_none() {
-            let (from, end) = (self.mapped.load(Ordering::Acquire), len.next_multiple_of(4096));
-            if end > from {
-                let protection = ProtFlags::READ | ProtFlags::WRITE;
-                let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-                // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
-                unsafe { mm::mmap_anonymous(self.address(from), end - from, protection, flags)? };
-                self.mapped.store(end, Ordering::Release);
+        match (self.backing, file) {
+            (Backing::File | Backing::FileReadOnly | Backing::Dax, Some(file)) => {
+                self.map(reservation, from, end, file)?;
             }
+            (Backing::FileReadOnly, None) => reservation.map_memory(from, end)?,
+            _ => return Ok(()),
         }
+        self.mapped.store(end, Ordering::Release);
         Ok(())
     }
 
@@ -160,73 +144,49 @@ impl Region {
         Ok(())
     }
 
-    fn map(&self, from: usize, end: usize, file: BorrowedFd<'_>) -> io::Result<()> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let kind = match self.backing {
-            Backing::FileReadOnly => MapFlags::PRIVATE | MapFlags::NORESERVE,
-            Backing::Dax => MapFlags::SHARED_VALIDATE | MapFlags::SYNC,
-            _ => MapFlags::SHARED,
+    fn map(&self, reservation: &Reservation, from: usize, end: usize, file: BorrowedFd<'_>) -> io::Result<()> {
+        let sharing = match self.backing {
+            Backing::FileReadOnly => Sharing::Private,
+            Backing::Dax => Sharing::Durable,
+            _ => Sharing::Shared,
         };
-        // SAFETY: the range lies in our own reservation, beyond everything that was ever lent out.
-        unsafe { mm::mmap(self.address(from), end - from, protection, kind | MapFlags::FIXED, file, from as u64)? };
+        reservation.map_file(from, end, (file, from as u64), sharing)?;
         // Without this every fault on a file larger than memory reads 8 MiB ahead, which stops almost all progress.
-        self.advise(from, end - from, Advice::Random);
+        reservation.advise(from, end - from, Advice::Random);
         if self.backing == Backing::File {
             // A forked child must not copy the page tables of the image.
-            self.advise(from, end - from, Advice::LinuxDontFork);
+            reservation.advise(from, end - from, Advice::NotInherited);
         }
         Ok(())
     }
 
-    fn address(&self, offset: usize) -> *mut c_void {
-        self.base.as_ptr().cast::<u8>().wrapping_add(offset).cast()
-    }
-
     fn advise(&self, offset: usize, len: usize, advice: Advice) {
-        // SAFETY: the range lies in our own reservation, and none of the advices used here discards contents. An old
-        // kernel may refuse; then pages are small and read-ahead is the kernel's own, which costs time and nothing
-        // else.
-        let _ = unsafe { mm::madvise(self.address(offset), len, advice) };
+        if let Memory::Reserved(reservation) = &self.memory {
+            reservation.advise(offset, len, advice);
+        }
     }
 
     /// Faults the pages in, writable, ahead of the writers. A first touch costs a page table walk, an allocation and
     /// perhaps a wait for the file system, which a put should not pay. Errors are not reported: the fault of a writer
     /// then makes the pages, which is slower and equally correct.
     pub fn populate(&self, offset: usize, len: usize) {
-        if self.backing != Backing::Heap {
-            self.advise(offset, len, Advice::LinuxPopulateWrite);
-        }
+        self.advise(offset, len, Advice::PopulateToWrite);
     }
 
     /// The same for reading: warms the page tables and the page cache.
     pub fn warm(&self, offset: usize, len: usize) {
-        if self.backing != Backing::Heap {
-            self.advise(offset, len, Advice::LinuxPopulateRead);
-        }
+        self.advise(offset, len, Advice::PopulateToRead);
     }
 
     /// Prefaults pages of the file through a second window, aligned to 2 MiB, that requests large pages. This mapping
     /// never gets large pages by itself, since it is advised for random access. A kernel without large folios gives
     /// small pages.
     pub fn prefault_large(&self, offset: usize, len: usize, file: BorrowedFd<'_>) -> io::Result<()> {
-        let window = Region::reserve(len, Backing::File)?;
-        let flags = MapFlags::SHARED | MapFlags::FIXED;
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: into the window's own reservation; nothing refers to it.
-        unsafe { mm::mmap(window.address(0), len, protection, flags, file, offset as u64)? };
-        window.advise(0, len, Advice::LinuxHugepage);
-        window.advise(0, len, Advice::LinuxPopulateWrite);
+        let window = Reservation::new(len.next_multiple_of(LARGE_PAGE), LARGE_PAGE, false)?;
+        window.map_file(0, len, (file, offset as u64), Sharing::Shared)?;
+        window.advise(0, len, Advice::LargePages);
+        window.advise(0, len, Advice::PopulateToWrite);
         Ok(())
-    }
-
-    /// Starts the write-back of part of a file, without waiting for it and without any guarantee; see
-    /// [`Region::grow`].
-    pub fn start_write_back(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
-        use rustix::fd::AsRawFd;
-        let flags = libc::SYNC_FILE_RANGE_WRITE;
-        // SAFETY: a system call on a descriptor that is borrowed for the call; no memory is passed.
-        let done = unsafe { libc::sync_file_range(file.as_raw_fd(), offset as i64, len as i64, flags) };
-        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Bytes accessible now.
@@ -272,12 +232,10 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        match self.heap {
+        if let Memory::Heap(heap) = self.memory {
             // SAFETY: the pointer came from a box, and nothing else frees it; any reference into it borrows from this
             // region.
-            Some(heap) => drop(unsafe { Box::from_raw(heap.as_ptr()) }),
-            // SAFETY: the whole reservation is ours; as for references, as above.
-            None => drop(unsafe { mm::munmap(self.base.as_ptr().cast(), self.reserved) }),
+            drop(unsafe { Box::from_raw(heap.as_ptr()) });
         }
     }
 }

@@ -36,7 +36,7 @@ mod page;
 
 use crate::error::{MediumError, Result};
 use crate::log::LogStart;
-use crate::vfs::{How, Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
+use crate::vfs::{FORMAT_PAGE, How, Identity, Vfs, VfsFile, read_exact_at, write_all_at};
 use page::{Fault, decode, encode, refuse_a_short_file};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ const LINE: u32 = 64;
 const PATIENCE: u32 = 20;
 
 const MAGIC: [u8; 8] = *b"HolmPool";
-const SLOT: usize = PAGE as usize;
+const SLOT: usize = FORMAT_PAGE as usize;
 const SLOTS: u64 = 2;
 
 /// The shape of a database, fixed at its creation.
@@ -260,9 +260,9 @@ impl Superblock {
     pub fn read(file: &dyn VfsFile, path: &Path) -> Result<(Superblock, Option<String>)> {
         let io = |e: io::Error| MediumError::io("reading the superblock", path, e);
         let len = file.len().map_err(io)?;
-        let mut bytes = vec![0; (SLOTS * PAGE).min(len) as usize];
+        let mut bytes = vec![0; (SLOTS * FORMAT_PAGE).min(len) as usize];
         read_exact_at(file, &mut bytes, 0).map_err(io)?;
-        if len < SLOTS * PAGE {
+        if len < SLOTS * FORMAT_PAGE {
             return Err(refuse_a_short_file(path, &bytes));
         }
         let slots = [decode(&bytes[..SLOT], 0), decode(&bytes[SLOT..], 1)];
@@ -310,7 +310,7 @@ impl Superblock {
         for _ in 0..SLOTS {
             let mut next = self.clone();
             next.sequence += 1;
-            write_all_at(file, &encode(&next)?, (next.sequence & 1) * PAGE).map_err(io)?;
+            write_all_at(file, &encode(&next)?, (next.sequence & 1) * FORMAT_PAGE).map_err(io)?;
             // A crash before this sync leaves the other slot untouched, and in force if this one is torn.
             file.sync_data().map_err(io)?;
             self.sequence = next.sequence;

@@ -26,7 +26,7 @@ pub use faults::{Calls, Fault, Kind};
 use attached_image::AttachedImage;
 use content::Content;
 use faults::{Faults, Order};
-use holm_medium::vfs::{How, Identity, PAGE, Vfs, VfsFile};
+use holm_medium::vfs::{FORMAT_PAGE as PAGE, How, Identity, Vfs, VfsFile};
 use holm_medium::{Area, Image};
 use names::{Inode, Names};
 use std::collections::BTreeMap;

@@ -6,7 +6,11 @@
 //! no fence. The rare side, with a few hundred calls a second, pays some microseconds for all.
 
 use crate::sync::atomic::{Ordering, fence};
+use crate::sys;
 use std::sync::atomic::compiler_fence;
+
+/// Whether the system call is what runs: explored schedules and interpreted steps do not model it.
+const IS_REAL: bool = !cfg!(any(shuttle, miri));
 
 /// The kind of barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +24,7 @@ pub(super) enum Barrier {
 impl Barrier {
     /// The best kind that the system offers.
     pub(super) fn detect() -> Self {
-        if system::promises() && system::everybody_fences() { Self::Asymmetric } else { Self::Symmetric }
+        if IS_REAL && sys::register_fences() && sys::fence_all_threads() { Self::Asymmetric } else { Self::Symmetric }
     }
 
     /// Stands between the store and the load of the frequent side.
@@ -42,36 +46,11 @@ impl Barrier {
     /// operation would lose what is acknowledged.
     pub(super) fn heavy(self, refused: impl FnOnce(&'static str)) {
         fence(Ordering::SeqCst);
-        if self == Self::Asymmetric && !system::everybody_fences() {
+        if self == Self::Asymmetric && !sys::fence_all_threads() {
             let why = "the system refuses what it granted before: to have other threads fence";
             refused(why);
             panic!("{why}");
         }
-    }
-}
-
-#[cfg(all(target_os = "linux", not(shuttle), not(miri)))]
-mod system {
-    use rustix::thread::{MembarrierCommand, membarrier};
-
-    pub(super) fn promises() -> bool {
-        membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
-    }
-
-    pub(super) fn everybody_fences() -> bool {
-        membarrier(MembarrierCommand::PrivateExpedited).is_ok()
-    }
-}
-
-/// Explored schedules and interpreted steps do not model the system call.
-#[cfg(any(not(target_os = "linux"), shuttle, miri))]
-mod system {
-    pub(super) fn promises() -> bool {
-        false
-    }
-
-    pub(super) fn everybody_fences() -> bool {
-        false
     }
 }
 

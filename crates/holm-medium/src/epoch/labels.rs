@@ -173,8 +173,8 @@ impl Labels {
         ended
     }
 
-    /// Runs `work` while no operation is pinned. `work` gets the epoch, and whether the clock goes. The clock then shows
-    /// the epoch that `work` returns, or stays stopped. `refused` as for [`Labels::advance`].
+    /// Runs `work` while no operation is pinned. `work` gets the epoch, and whether the clock goes. The clock then
+    /// shows the epoch that `work` returns, or stays stopped. `refused` as for [`Labels::advance`].
     pub(super) fn paused_until<T>(
         &self,
         refused: impl FnOnce(&'static str),

@@ -9,9 +9,10 @@ use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::{Area, LINE};
 use crate::medium::Medium;
-use crate::region::{Backing, LARGE_PAGE, Region};
+use crate::region::{Backing, LARGE_PAGE};
 use crate::superblock::ImageKind;
-use crate::vfs::{Identity, PAGE, Vfs, VfsFile, read_exact_at, write_all_at};
+use crate::sys;
+use crate::vfs::{FORMAT_PAGE, Identity, Vfs, VfsFile, read_exact_at, write_all_at};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -79,7 +80,7 @@ impl Journaled {
             kind,
             counters: Arc::default(),
             growth: Mutex::new(lens),
-            limits: limits.map(|bytes| (bytes as u64).next_multiple_of(PAGE)),
+            limits: limits.map(|bytes| (bytes as u64).next_multiple_of(FORMAT_PAGE)),
             used: [AtomicU64::new(0), AtomicU64::new(0)],
             behind: AtomicU64::new(lens[Area::Records as usize]),
             wakeup: Arc::default(),
@@ -121,7 +122,7 @@ impl Journaled {
     pub(crate) fn grow_to(&self, area: Area, least: u64) -> Result<()> {
         if self.image.area(area).backing() == Backing::FileReadOnly {
             // Opened to read only: what a rebuild adds stays in memory.
-            let grown = self.image.area(area).grow(least.next_multiple_of(4096) as usize, None);
+            let grown = self.image.area(area).grow((least as usize).next_multiple_of(sys::page_size()), None);
             return grown.map_err(|error| MediumError::io("growing", &area_path(&self.dir, area), error));
         }
         let mut lens = self.growth.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -158,7 +159,7 @@ impl Journaled {
             }
             region.open_up(len as usize, Some(fd)).map_err(io)?;
         }
-        region.populate(old as usize / 4096 * 4096, (len - old / 4096 * 4096) as usize);
+        region.populate(old as usize, (len - old) as usize);
         region.grow(len as usize, fd).map_err(io)
     }
 
@@ -183,7 +184,7 @@ impl Journaled {
         let from = self.behind.fetch_max(upto, Relaxed);
         if from < upto {
             let io = |error| MediumError::io("writing back", &area_path(&self.dir, Area::Records), error);
-            Region::start_write_back(fd, from, upto - from).map_err(io)?;
+            sys::start_write_back(fd, from, upto - from).map_err(io)?;
         }
         Ok(())
     }
@@ -267,9 +268,9 @@ impl Journaled {
     /// they would be with a mapping.
     fn write_pages(&self, file: &dyn VfsFile, area: Area) -> std::io::Result<()> {
         let len = file.len()?.min(self.image.area(area).len() as u64);
-        let mut old = vec![0u8; 4096];
-        let mut new = vec![0u8; 4096];
-        for offset in (0..len / 4096 * 4096).step_by(4096) {
+        let mut old = vec![0u8; FORMAT_PAGE as usize];
+        let mut new = vec![0u8; FORMAT_PAGE as usize];
+        for offset in (0..len / FORMAT_PAGE * FORMAT_PAGE).step_by(FORMAT_PAGE as usize) {
             self.copy_lines(area.at(offset) / LINE, &mut new);
             read_exact_at(file, &mut old, offset)?;
             if old != new {

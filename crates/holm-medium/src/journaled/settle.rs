@@ -18,7 +18,7 @@ use crate::error::{MediumError, Result};
 use crate::loc::{Area, LINE, parts};
 use crate::log::{Replayed, half_path, replay};
 use crate::superblock::{ImageKind, State, Superblock, superblock_path};
-use crate::vfs::{PAGE, VfsFile};
+use crate::vfs::{FORMAT_PAGE, VfsFile};
 
 /// Why the image is not kept.
 struct Doubt {
@@ -84,7 +84,7 @@ fn keep(
     logged.seal(replayed.last_epoch.unwrap_or(superblock.epoch));
     let mut pages = Touched::default();
     // The intents of batches lie in the first page, and are never logged.
-    pages.mark(Area::Leaves.at(0), PAGE);
+    pages.mark(Area::Leaves.at(0), FORMAT_PAGE);
     logged.lines().for_each(|line| pages.mark(line * LINE, LINE));
     match medium.rewrite(&pages).and_then(|()| medium.sync_data()) {
         // No data is in doubt: once there is space, the next open continues from here.

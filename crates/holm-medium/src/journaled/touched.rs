@@ -4,7 +4,7 @@
 //! written back, nor the neighbouring pages that it writes along.
 
 use crate::loc::{Area, parts};
-use crate::vfs::PAGE;
+use crate::vfs::FORMAT_PAGE;
 
 #[derive(Default)]
 pub(super) struct Touched {
@@ -17,7 +17,7 @@ impl Touched {
     pub(super) fn mark(&mut self, loc: u64, bytes: u64) {
         let (area, offset) = parts(loc);
         let bits = &mut self.areas[area as usize];
-        for page in offset / PAGE..(offset + bytes).div_ceil(PAGE) {
+        for page in offset / FORMAT_PAGE..(offset + bytes).div_ceil(FORMAT_PAGE) {
             let (word, bit) = ((page / 64) as usize, 1 << (page % 64));
             if bits.len() <= word {
                 bits.resize(word + 1, 0);
@@ -42,14 +42,14 @@ impl Touched {
                 None => ((page / 64 + 1 + empty) * 64..bits.len() as u64 * 64).find(|page| is_marked(*page))?,
             };
             page = (first..).find(|page| !is_marked(*page))?;
-            Some((first * PAGE, (page - first) * PAGE))
+            Some((first * FORMAT_PAGE, (page - first) * FORMAT_PAGE))
         })
     }
 
     /// Returns the bytes of all marked pages, and clears the marks.
     pub(super) fn take(&mut self) -> u64 {
         self.areas.iter_mut().for_each(Vec::clear);
-        std::mem::take(&mut self.pages) * PAGE
+        std::mem::take(&mut self.pages) * FORMAT_PAGE
     }
 }
 
@@ -65,16 +65,16 @@ mod tests {
             (Area::Leaves, 4032, 64),
             (Area::Leaves, 4032, 128),
             (Area::Records, 512, 64),
-            (Area::Records, 1 << 30, 3 * PAGE),
+            (Area::Records, 1 << 30, 3 * FORMAT_PAGE),
         ] {
             touched.mark(area.at(offset), bytes);
         }
         let runs = |area| touched.runs(area).collect::<Vec<_>>();
-        assert_eq!(runs(Area::Leaves), [(0, 2 * PAGE)]);
-        assert_eq!(runs(Area::Records), [(0, PAGE), (1 << 30, 3 * PAGE)]);
-        assert_eq!(touched.take(), 6 * PAGE);
+        assert_eq!(runs(Area::Leaves), [(0, 2 * FORMAT_PAGE)]);
+        assert_eq!(runs(Area::Records), [(0, FORMAT_PAGE), (1 << 30, 3 * FORMAT_PAGE)]);
+        assert_eq!(touched.take(), 6 * FORMAT_PAGE);
         assert_eq!(touched.take(), 0);
         touched.mark(Area::Leaves.at(512), 64);
-        assert_eq!(touched.take(), PAGE);
+        assert_eq!(touched.take(), FORMAT_PAGE);
     }
 }

@@ -21,7 +21,7 @@
 #![forbid(unsafe_code)]
 
 use super::Position;
-use crate::vfs::{AlignedBytes, PAGE};
+use crate::vfs::{AlignedBytes, FORMAT_PAGE};
 
 /// Bytes of a cache line, the unit of locations and lengths in a record.
 pub const LINE: usize = 64;
@@ -56,7 +56,7 @@ impl EpochRecord {
 
     /// Drops all runs and begins the record of an epoch.
     pub fn begin(&mut self, epoch: u64) {
-        self.bytes.grow(PAGE as usize);
+        self.bytes.grow(FORMAT_PAGE as usize);
         self.used = HEADER;
         self.epoch = epoch;
         self.runs = 0;
@@ -138,7 +138,7 @@ impl EpochRecord {
 
     /// Bytes that the record takes in the log: header, body, and padding to a page.
     pub fn padded_len(&self) -> u64 {
-        (self.used as u64).next_multiple_of(PAGE)
+        (self.used as u64).next_multiple_of(FORMAT_PAGE)
     }
 
     /// Seals the record for its place in the log of the database `uuid` and returns its bytes, padded to a page and
@@ -152,7 +152,7 @@ impl EpochRecord {
         bytes[used..].fill(0);
         let mut put = |offset: usize, field: &[u8]| bytes[offset..offset + field.len()].copy_from_slice(field);
         put(0, &MAGIC.to_le_bytes());
-        put(4, &u32::try_from(reach.div_ceil(PAGE)).unwrap_or(u32::MAX).to_le_bytes());
+        put(4, &u32::try_from(reach.div_ceil(FORMAT_PAGE)).unwrap_or(u32::MAX).to_le_bytes());
         put(8, uuid);
         put(24, &at.pass.to_le_bytes());
         put(32, &at.sequence.to_le_bytes());
@@ -185,7 +185,7 @@ impl Header {
     pub(super) fn parse(raw: [u8; HEADER]) -> Header {
         Header {
             raw,
-            reach: u64::from(u32_at(&raw, 4)) * PAGE,
+            reach: u64::from(u32_at(&raw, 4)) * FORMAT_PAGE,
             pass: u64_at(&raw, 24),
             sequence: u64_at(&raw, 32),
             epoch: u64_at(&raw, 40),
@@ -254,7 +254,7 @@ impl<'a> Iterator for Runs<'a> {
 
 /// Half and page in 32 bits; a half of 8 TiB would wrap, and the maximum of the log stays below it.
 fn place(half: u8, offset: u64) -> u32 {
-    (u32::from(half) << 31) | (offset / PAGE) as u32
+    (u32::from(half) << 31) | (offset / FORMAT_PAGE) as u32
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -307,7 +307,7 @@ mod tests {
         let bytes = epoch_record.finish(&UUID, &AT, 5000);
         assert!(bytes.len() < long);
         assert!(bytes[HEADER + RUN_HEADER + 64..].iter().all(|&byte| byte == 0));
-        assert_eq!(bytes.as_ptr().addr() % PAGE as usize, 0);
+        assert_eq!(bytes.as_ptr().addr() % FORMAT_PAGE as usize, 0);
     }
 
     #[test]

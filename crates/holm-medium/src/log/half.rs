@@ -4,7 +4,7 @@
 
 use super::LogOptions;
 use crate::error::{MediumError, Result};
-use crate::vfs::{How, PAGE, Vfs, VfsFile, zero_fill};
+use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, zero_fill};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,10 +23,10 @@ impl Half {
         let (file, direct) = open_for_records(vfs, &path, options.direct)
             .map_err(|e| MediumError::opening_to_write("opening a log half", &path, e))?;
         let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
-        if len < PAGE {
+        if len < FORMAT_PAGE {
             return Err(too_short(&path, len));
         }
-        Ok(Half { path, file, direct, capacity: len / PAGE * PAGE })
+        Ok(Half { path, file, direct, capacity: len / FORMAT_PAGE * FORMAT_PAGE })
     }
 }
 
@@ -63,6 +63,6 @@ pub(super) fn too_short(path: &Path, len: u64) -> MediumError {
         offset: len,
         what: "the length of a log half",
         found: format!("{len} bytes"),
-        expected: format!("{PAGE} bytes at least"),
+        expected: format!("{FORMAT_PAGE} bytes at least"),
     }
 }

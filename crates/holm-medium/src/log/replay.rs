@@ -15,7 +15,7 @@ use super::epoch_record::{HEADER, Header, Runs};
 use super::half::{half_path, too_short};
 use super::{FIRST_REACH, HALVES, LogStart, Position};
 use crate::error::{MediumError, Result};
-use crate::vfs::{How, PAGE, Vfs, VfsFile, read_exact_at};
+use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
 use std::path::{Path, PathBuf};
 
 /// What a replay found.
@@ -107,7 +107,7 @@ fn read_on(
                 seen.last_epoch = Some(header.epoch);
                 seen.records += 1;
             }
-            seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(PAGE);
+            seen.next.offset += (HEADER as u64 + u64::from(header.body)).next_multiple_of(FORMAT_PAGE);
             seen.next.sequence += 1;
         } else if let Some(end) = end {
             return Err(MediumError::Corrupt {
@@ -217,7 +217,7 @@ impl Reader {
             let path = half_path(dir, half);
             let file = vfs.open(&path, How::READ).map_err(|e| MediumError::io("opening a log half", &path, e))?;
             let len = file.len().map_err(|e| MediumError::io("measuring a log half", &path, e))?;
-            if len < PAGE {
+            if len < FORMAT_PAGE {
                 return Err(too_short(&path, len));
             }
             Ok((path, file, len))
@@ -333,7 +333,7 @@ impl Reader {
             let count = (upto - offset).min(READ_AHEAD as u64) as usize;
             let pages = &mut buffer[..count];
             read_exact_at(&**file, pages, offset).map_err(|e| MediumError::io("reading a log record", path, e))?;
-            for (place, page) in (offset..).step_by(PAGE as usize).zip(pages.chunks(PAGE as usize)) {
+            for (place, page) in (offset..).step_by(FORMAT_PAGE as usize).zip(pages.chunks(FORMAT_PAGE as usize)) {
                 let Some(header) = page.first_chunk::<HEADER>().map(|raw| Header::parse(*raw)) else { continue };
                 let is_later = header.pass >= at.pass && header.sequence > at.sequence;
                 if is_later && header.belongs(&self.uuid, half, place) {

@@ -5,7 +5,7 @@
 use super::{Geometry, ImageKind, LINE, MAGIC, NAME_BYTES, SLOT, SLOTS, State, Superblock, VERSION};
 use crate::error::{MediumError, Result};
 use crate::log::LogStart;
-use crate::vfs::{Identity, PAGE};
+use crate::vfs::{FORMAT_PAGE, Identity};
 use std::path::Path;
 
 /// Encodes the page of a slot.
@@ -73,7 +73,7 @@ impl Fault {
     pub(super) fn explain(self, path: &Path, bytes: &[u8]) -> MediumError {
         let corrupt = |slot: u64, what, found, expected| MediumError::Corrupt {
             path: path.to_path_buf(),
-            offset: slot * PAGE,
+            offset: slot * FORMAT_PAGE,
             what,
             found,
             expected,
@@ -129,7 +129,7 @@ pub(super) fn refuse_a_short_file(path: &Path, bytes: &[u8]) -> MediumError {
         offset: bytes.len() as u64,
         what: "the length of the superblock's file",
         found: format!("{} bytes", bytes.len()),
-        expected: format!("{} bytes at least", SLOTS * PAGE),
+        expected: format!("{} bytes at least", SLOTS * FORMAT_PAGE),
     }
 }
 

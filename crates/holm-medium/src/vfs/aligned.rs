@@ -1,14 +1,16 @@
 //! Bytes aligned to a page, as direct transfers need.
 //!
 //! Built without `unsafe`, from a vector with one spare page and the distance to the first page boundary in it.
-//! Growing copies, because a reallocated vector may have another alignment. The buffer is aligned to [`PAGE`], and
-//! bytes that were not written are zero. The user keeps track of lengths.
+//! Growing copies, because a reallocated vector may have another alignment. The buffer is aligned to [`FORMAT_PAGE`],
+//! and bytes that were not written are zero. The user keeps track of lengths.
 
 #![forbid(unsafe_code)]
 
-use super::PAGE;
+/// The unit of the log and of the superblock at rest, in bytes. It is also the alignment of offsets, lengths and memory
+/// that direct transfers need, and no property of the system: mappings have a granularity of their own.
+pub const FORMAT_PAGE: u64 = 4096;
 
-/// A growable buffer aligned to [`PAGE`].
+/// A growable buffer aligned to [`FORMAT_PAGE`].
 #[derive(Debug, Default)]
 pub struct AlignedBytes {
     /// The allocation, a page longer than the promised length. Never reallocated in place.
@@ -22,7 +24,7 @@ pub struct AlignedBytes {
 impl AlignedBytes {
     /// A buffer of `len` zeros.
     pub fn zeroed(len: usize) -> AlignedBytes {
-        let page = PAGE as usize;
+        let page = FORMAT_PAGE as usize;
         let bytes = vec![0; len + page];
         let skip = bytes.as_ptr().addr().next_multiple_of(page) - bytes.as_ptr().addr();
         AlignedBytes { bytes, skip, len }
@@ -41,7 +43,7 @@ impl AlignedBytes {
     /// Makes room for at least `len` bytes, and at least doubles. Existing bytes stay; the rest is zero.
     pub fn grow(&mut self, len: usize) {
         if len > self.len {
-            let mut larger = AlignedBytes::zeroed(len.max(self.len * 2).next_multiple_of(PAGE as usize));
+            let mut larger = AlignedBytes::zeroed(len.max(self.len * 2).next_multiple_of(FORMAT_PAGE as usize));
             larger.as_mut_slice()[..self.len].copy_from_slice(self.as_slice());
             *self = larger;
         }
@@ -68,7 +70,7 @@ mod tests {
         for round in 1..200_usize {
             bytes.grow(round * 1000);
             bytes.as_mut_slice()[round * 1000 - 1] = round as u8;
-            assert_eq!(bytes.as_slice().as_ptr().addr() % PAGE as usize, 0);
+            assert_eq!(bytes.as_slice().as_ptr().addr() % FORMAT_PAGE as usize, 0);
             assert!((1..=round).all(|r| bytes.as_slice()[r * 1000 - 1] == r as u8));
         }
     }

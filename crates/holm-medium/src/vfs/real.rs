@@ -1,16 +1,18 @@
 //! The files of the operating system.
 //!
-//! A thin layer over the standard library, `fallocate`, which the library lacks, and `statfs`. It guarantees what the
-//! kernel guarantees and no more: it retries and caches nothing. It also reads the kernel's boot id. Identity and boot
-//! id together show whether a file, and the page cache before it, are the same as in the previous session.
+//! A thin layer over the standard library, and over what the library lacks (`sys.rs`). It guarantees what the kernel
+//! guarantees and no more: it retries and caches nothing.
 
 #![forbid(unsafe_code)]
 
-use super::{How, Identity, PAGE, Vfs, VfsFile, zero_fill};
+use super::aligned::FORMAT_PAGE;
+use super::file_system::{How, Identity, Vfs, VfsFile};
+use super::transfer::zero_fill;
+use crate::sys;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -49,7 +51,7 @@ impl Vfs for RealFs {
         let mut options = OpenOptions::new();
         options.read(true).write(how.write).create(how.create).truncate(false);
         if how.direct {
-            bypass_the_cache(&mut options)?;
+            options.custom_flags(sys::direct_flags()?);
         }
         Ok(Box::new(RealFile::new(options.open(path)?)))
     }
@@ -65,19 +67,6 @@ impl Vfs for RealFs {
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         File::open(dir)?.sync_all()
     }
-}
-
-#[cfg(target_os = "linux")]
-fn bypass_the_cache(options: &mut OpenOptions) -> io::Result<()> {
-    use rustix::fs::OFlags;
-    use std::os::unix::fs::OpenOptionsExt;
-    options.custom_flags((OFlags::DIRECT | OFlags::DSYNC).bits() as i32);
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-fn bypass_the_cache(_options: &mut OpenOptions) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// A file of the operating system.
@@ -118,14 +107,11 @@ impl VfsFile for RealFile {
     }
 
     fn expect_reading(&self, offset: u64, len: u64) {
-        // If the kernel refuses, reading takes longer. A length of zero would mean the whole file.
-        if let Some(len) = std::num::NonZeroU64::new(len) {
-            let _ = rustix::fs::fadvise(&self.file, offset, Some(len), rustix::fs::Advice::WillNeed);
-        }
+        sys::expect_reading(self.file.as_fd(), offset, len);
     }
 
     fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
-        match reserve(&self.file, offset, len) {
+        match sys::reserve_space(self.file.as_fd(), offset, len) {
             Err(error) if error.kind() == io::ErrorKind::Unsupported => write_zeros_beyond_the_end(self, offset + len),
             other => other,
         }
@@ -157,20 +143,20 @@ impl VfsFile for RealFile {
 
     fn lock_holder(&self) -> Option<u32> {
         let about = self.file.metadata().ok()?;
-        holder_of(&std::fs::read_to_string("/proc/locks").ok()?, about.dev(), about.ino())
+        sys::lock_holder(about.dev(), about.ino())
     }
 
     fn identity(&self) -> io::Result<Identity> {
         let metadata = self.file.metadata()?;
         // A file system that keeps no time of creation is no error: the other numbers still distinguish files.
         let birth = metadata.created().ok().and_then(|birth| birth.duration_since(UNIX_EPOCH).ok());
-        let file_system = file_system(&self.file)?;
+        let file_system = sys::file_system(self.file.as_fd())?;
         Ok(Identity {
             device: metadata.dev(),
             inode: metadata.ino(),
             birth_ns: birth.map_or(0, |since| since.as_nanos() as u64),
             file_system,
-            trusted: TRUSTED.contains(&file_system),
+            trusted: sys::keeps_page_cache(file_system),
         })
     }
 
@@ -188,85 +174,19 @@ impl VfsFile for RealFile {
     }
 }
 
-/// The process that holds a lock of a file, from the text of `/proc/locks`:
-///
-/// ```text
-/// 1: FLOCK  ADVISORY  WRITE 12315 fe:00:10027219 0 EOF
-/// 1: -> FLOCK  ADVISORY  WRITE 12316 fe:00:10027219 0 EOF      waits for it
-/// ```
-///
-/// For some file systems the device number there differs from that of `stat`. The inode then decides, if only one
-/// process holds a lock of that number. A process of another namespace has the number 0, or a negative one.
-fn holder_of(locks: &str, device: u64, inode: u64) -> Option<u32> {
-    let device = format!("{:02x}:{:02x}", rustix::fs::major(device), rustix::fs::minor(device));
-    let mut others = Vec::new();
-    for line in locks.lines() {
-        let fields: Vec<_> = line.split_whitespace().collect();
-        let [_, "FLOCK", _, _, process, place, ..] = fields[..] else { continue };
-        let (Ok(process), Some((on, number))) = (process.parse::<u32>(), place.rsplit_once(':')) else { continue };
-        if process == 0 || number != inode.to_string() {
-            continue;
-        }
-        if on == device {
-            return Some(process);
-        }
-        others.push(process);
-    }
-    others.dedup();
-    others.pop().filter(|_| others.is_empty())
-}
-
-/// Magic numbers of the file systems whose shared mappings are known to outlive a process: ext4, XFS, btrfs, F2FS,
-/// tmpfs. This is a list of what is allowed: for network and user-space file systems nothing is certain.
-const TRUSTED: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0x0102_1994];
-
-#[cfg(target_os = "linux")]
-fn file_system(file: &File) -> io::Result<u64> {
-    // The field is signed and of the platform's width; the magic numbers are 32 bits wide.
-    Ok(rustix::fs::fstatfs(file)?.f_type as u64 & 0xFFFF_FFFF)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn file_system(_file: &File) -> io::Result<u64> {
-    Ok(0)
-}
-
-#[cfg(target_os = "linux")]
-fn reserve(file: &File, offset: u64, len: u64) -> io::Result<()> {
-    Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, len)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn reserve(_file: &File, _offset: u64, _len: u64) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
 /// Leaves existing bytes of the file alone, since other threads may write them through a mapping.
 fn write_zeros_beyond_the_end(file: &RealFile, end: u64) -> io::Result<()> {
     let old = file.len()?;
-    let whole_pages = old.next_multiple_of(PAGE).min(end);
+    let whole_pages = old.next_multiple_of(FORMAT_PAGE).min(end);
     if whole_pages > old {
         FileExt::write_all_at(&file.file, &vec![0; (whole_pages - old) as usize], old)?;
     }
-    let last_page = (end - end % PAGE).max(whole_pages);
+    let last_page = (end - end % FORMAT_PAGE).max(whole_pages);
     zero_fill(file, whole_pages, last_page)?;
     if end > last_page {
         FileExt::write_all_at(&file.file, &vec![0; (end - last_page) as usize], last_page)?;
     }
     Ok(())
-}
-
-/// The kernel's id of the current boot; `None` if it cannot be read, which callers must treat as another boot.
-pub fn boot_id() -> Option<[u8; 16]> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    let digits: String = text.trim().chars().filter(|&c| c != '-').collect();
-    let number = u128::from_str_radix(&digits, 16).ok()?;
-    (digits.len() == 32).then_some(number.to_be_bytes())
-}
-
-/// The kernel's description of this process's mappings; `None` if it cannot be read.
-pub(crate) fn smaps() -> Option<String> {
-    std::fs::read_to_string("/proc/self/smaps").ok()
 }
 
 #[cfg(test)]
@@ -372,12 +292,6 @@ mod tests {
         if std::fs::read_to_string("/proc/locks").is_ok() {
             assert_eq!(other.lock_holder(), Some(process::id()));
         }
-        let locks = "1: FLOCK  ADVISORY  WRITE 11 fe:00:77 0 EOF\n2: POSIX  ADVISORY  READ 12 fe:00:78 0 EOF\n\
-                     2: -> FLOCK  ADVISORY  WRITE 13 fe:00:77 0 EOF\n3: FLOCK  ADVISORY  READ 14 00:1f:78 0 EOF\n";
-        let device = rustix::fs::makedev(0xfe, 0);
-        assert_eq!(holder_of(locks, device, 77), Some(11));
-        assert_eq!(holder_of(locks, device, 78), Some(14), "another device's number, and the only one");
-        assert_eq!(holder_of(locks, device, 7), None);
         Ok(())
     }
 
@@ -394,21 +308,15 @@ mod tests {
     fn direct_writes_are_seen_by_buffered_reads() -> io::Result<()> {
         let dir = Scratch::new("direct");
         let path = dir.0.join("f");
-        zero_fill(&*RealFs.open(&path, How::CREATE)?, 0, 3 * PAGE)?;
+        zero_fill(&*RealFs.open(&path, How::CREATE)?, 0, 3 * FORMAT_PAGE)?;
         // Some file systems refuse; then there is nothing to test.
         let Ok(file) = RealFs.open(&path, How { direct: true, ..How::WRITE }) else { return Ok(()) };
-        let mut page = crate::vfs::AlignedBytes::zeroed(PAGE as usize);
+        let mut page = crate::vfs::AlignedBytes::zeroed(FORMAT_PAGE as usize);
         page.as_mut_slice().fill(9);
-        write_all_at(&*file, page.as_slice(), PAGE)?;
-        let mut back = vec![0; 3 * PAGE as usize];
+        write_all_at(&*file, page.as_slice(), FORMAT_PAGE)?;
+        let mut back = vec![0; 3 * FORMAT_PAGE as usize];
         read_exact_at(&*RealFs.open(&path, How::READ)?, &mut back, 0)?;
-        assert!(back.chunks(PAGE as usize).map(|chunk| chunk[77]).eq([0, 9, 0]));
+        assert!(back.chunks(FORMAT_PAGE as usize).map(|chunk| chunk[77]).eq([0, 9, 0]));
         Ok(())
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn the_boot_has_one_name() {
-        assert_eq!(boot_id(), boot_id());
     }
 }

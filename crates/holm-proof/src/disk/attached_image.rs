@@ -7,7 +7,7 @@
 use super::content::Content;
 use super::names::Inode;
 use super::{SimDisk, State};
-use holm_medium::vfs::PAGE;
+use holm_medium::vfs::FORMAT_PAGE as PAGE;
 use holm_medium::{Area, Image};
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;

@@ -4,7 +4,7 @@
 //! touches. Until a sync, a loss of power may leave any of the versions, or what was durable before, for each sector
 //! separately. The same is true of the length, so there may be length without data and data without length.
 
-use holm_medium::vfs::PAGE;
+use holm_medium::vfs::FORMAT_PAGE as PAGE;
 use std::collections::BTreeMap;
 
 /// The number of bytes that are written as a whole.

@@ -1,29 +1,15 @@
-//! How much of a mapping is resident, and how much of that in large entries of the page tables, according to the
-//! kernel.
+//! The text of `/proc/self/smaps`: how much of a mapping is resident, and how much of that in large entries of the page
+//! tables.
 //!
-//! Reading `/proc/self/smaps` walks the page tables of the whole process: some milliseconds per gigabyte in small
-//! pages. On systems other than Linux nothing is known, and nothing is reported.
+//! Reading it walks the page tables of the whole process: some milliseconds per gigabyte in small pages.
 
 #![forbid(unsafe_code)]
 
-use crate::vfs::real::smaps;
+use crate::sys::Mapping;
 use std::ops::Range;
 
-/// What the kernel reports of an image's address space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mapping {
-    /// Bytes in memory that the page tables map.
-    pub resident: u64,
-    /// Those of the resident bytes that entries of 2 MiB map, whether of a file, of shared memory or anonymous.
-    pub large: u64,
-}
-
-/// Sums over some ranges of addresses; `None` where the kernel does not report it.
-pub(crate) fn read(ranges: &[Range<usize>]) -> Option<Mapping> {
-    smaps().map(|text| sum(&text, ranges))
-}
-
-fn sum(text: &str, ranges: &[Range<usize>]) -> Mapping {
+/// Sums over some ranges of addresses.
+pub(super) fn sum(text: &str, ranges: &[Range<usize>]) -> Mapping {
     let mut mapping = Mapping::default();
     let mut ours = false;
     for line in text.lines() {

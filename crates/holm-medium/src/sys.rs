@@ -1,0 +1,47 @@
+//! What the operating system offers beyond the standard library: address space, prefaulting, preallocation, write-back,
+//! direct transfers, identity and boot id, barriers between threads.
+//!
+//! Each system has a file of functions with the same names: `linux.rs`, `macos.rs`, and `portable.rs` for every other
+//! Unix. Everything else in the workspace compiles for all of them. What a system lacks is `None`, nothing, or the
+//! error `Unsupported`, and the caller has a slower way. Linux is what Holm is tested and measured on. The other files
+//! are checked by the compiler alone.
+//!
+//! | | Linux | macOS | other Unix |
+//! |---|---|---|---|
+//! | sync of a file | `fdatasync` | `F_FULLFSYNC`, by the standard library | `fdatasync` |
+//! | space before it is mapped | `fallocate` | zeros written | zeros written |
+//! | direct transfers | `O_DIRECT`, `O_DSYNC` | the page cache, and a sync | the page cache, and a sync |
+//! | prefaulting, large pages | `madvise` | none: the writer's fault | none: the writer's fault |
+//! | early write-back | `sync_file_range` | the kernel's own | the kernel's own |
+//! | fence in all threads | `membarrier` | fences on both sides | fences on both sides |
+//! | boot id | `/proc` | `sysctl` | unknown: a crash is assumed |
+//! | page cache kept after a death | five file systems | not relied on | not relied on |
+//!
+//! `unsafe` is allowed in this folder: it maps memory, and calls the system where no crate has the call.
+
+mod advice;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
+mod mapping;
+mod page;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+mod reservation;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(target_os = "macos")]
+use macos as system;
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+use portable as system;
+
+pub(crate) use advice::Advice;
+pub use mapping::Mapping;
+pub(crate) use page::page_size;
+pub(crate) use reservation::{Reservation, Sharing};
+pub use system::boot_id;
+pub(crate) use system::{
+    direct_flags, expect_reading, fence_all_threads, file_system, keeps_page_cache, lock_holder, mapping_of,
+    register_fences, reserve_space, start_write_back,
+};
