@@ -37,6 +37,7 @@ pub(crate) struct Area<T> {
     capacity: usize,
     /// Whether the memory is a mapping of its own.
     mapped: bool,
+    #[cfg_attr(any(not(target_os = "linux"), miri), expect(dead_code, reason = "only Linux is asked for pages"))]
     pages: Pages,
     elements: PhantomData<T>,
 }
