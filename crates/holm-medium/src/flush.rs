@@ -2,6 +2,7 @@
 //!
 //! Stable Rust has no intrinsic for `clwb` or `clflushopt`; the folder has a few lines of assembly for each.
 
+mod instruction;
 #[cfg(any(miri, not(target_arch = "x86_64")))]
 mod portable;
 #[cfg(all(not(miri), target_arch = "x86_64"))]
@@ -14,21 +15,7 @@ use x86_64 as machine;
 
 use crate::word::Word;
 
-/// The instruction that starts the write-back of a line. An enum rather than a type parameter: a predicted branch
-/// beside a flush of a hundred nanoseconds costs nothing, and one `Mapped` covers all instructions.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flush {
-    /// Keeps the line in the cache where the CPU can.
-    Clwb,
-    /// Evicts the line.
-    Clflushopt,
-    /// Evicts the line; the oldest instruction.
-    Clflush,
-    /// Cleans the line to the point of persistence (`dc cvap`, ARM).
-    DcCvap,
-    /// Nothing: the caches themselves are persistent (eADR, battery), or nothing needs to be.
-    Nothing,
-}
+pub use instruction::Flush;
 
 impl Flush {
     /// The best instruction of this CPU.

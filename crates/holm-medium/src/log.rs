@@ -19,11 +19,17 @@
 
 pub mod epoch_record;
 mod half;
+mod options;
+mod position;
 pub mod replay;
 
 pub use epoch_record::EpochRecord;
 pub use half::half_path;
 use half::{Half, make_half};
+pub use options::LogOptions;
+pub(crate) use position::FIRST_REACH;
+use position::HALVES;
+pub use position::{LogStart, Position};
 pub use replay::{Replayed, check_halves, replay, replay_until, verify};
 
 use crate::error::{MediumError, Result};
@@ -31,92 +37,9 @@ use crate::vfs::{FORMAT_PAGE, How, Vfs, read_exact_at, write_all_at, zero_fill};
 use std::io;
 use std::path::Path;
 
-/// Number of halves.
-const HALVES: usize = 2;
-
-/// The largest maximum of a half, in bytes: pages are counted in 31 bits.
-const LARGEST_HALF: u64 = FORMAT_PAGE << 31;
-
-/// The reach of a pass before any record of it raises it, in bytes.
-pub(crate) const FIRST_REACH: u64 = 16 << 20;
-
 /// A record that leaves less than this of the reach, in bytes, raises it. Damage can therefore pass for the tail only
 /// if it hits every record that begins within this distance.
 const LEAST_REACH: u64 = 8 << 20;
-
-/// Where a replay begins, as the superblock stores it: the beginning of a half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogStart {
-    /// Which half: 0 or 1.
-    pub half: u8,
-    /// Rises with every switch of halves and with every recovery.
-    pub pass: u64,
-    /// Sequence of the first record.
-    pub sequence: u64,
-}
-
-impl LogStart {
-    /// The start of a new database's log.
-    pub const FIRST: LogStart = LogStart { half: 0, pass: 1, sequence: 1 };
-
-    /// The start as a position.
-    pub fn position(&self) -> Position {
-        Position { half: self.half & 1, pass: self.pass, sequence: self.sequence, offset: 0 }
-    }
-}
-
-/// A place between two records.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Which half: 0 or 1.
-    pub half: u8,
-    /// The pass of the next record.
-    pub pass: u64,
-    /// The sequence of the next record.
-    pub sequence: u64,
-    /// Offset of the next record in the half, in bytes; a multiple of the page.
-    pub offset: u64,
-}
-
-impl Position {
-    /// Where a session continues after a replay that ended here: at the beginning of the other half, two passes on. A
-    /// torn tail is thus never overwritten in its own pass, and what follows it is never mistaken for its
-    /// continuation. It is two passes since the log may have been switched just before: the torn record of the next
-    /// pass then lies where this session begins. Usable once everything replayed is durable in the data files and a
-    /// superblock with this start is durable.
-    pub fn fresh_start(&self) -> LogStart {
-        self.after_passes(2)
-    }
-
-    fn after_passes(&self, passes: u64) -> LogStart {
-        LogStart { half: 1 - (self.half & 1), pass: self.pass.wrapping_add(passes), sequence: self.sequence }
-    }
-}
-
-/// The options of a log.
-#[derive(Clone, Copy, Debug)]
-pub struct LogOptions {
-    /// Bytes of a half at creation; rounded up to pages.
-    pub initial: u64,
-    /// Bytes that a half may grow to; at most 8 TiB. A single record that is larger gets a half to itself.
-    pub maximum: u64,
-    /// Whether to bypass the page cache where the file system allows it.
-    pub direct: bool,
-}
-
-impl Default for LogOptions {
-    fn default() -> LogOptions {
-        LogOptions { initial: 128 << 10, maximum: 128 << 20, direct: true }
-    }
-}
-
-impl LogOptions {
-    fn rounded(self) -> LogOptions {
-        let maximum = (self.maximum.min(LARGEST_HALF) / FORMAT_PAGE * FORMAT_PAGE).max(FORMAT_PAGE);
-        let initial = self.initial.max(1).min(maximum).next_multiple_of(FORMAT_PAGE);
-        LogOptions { initial, maximum, direct: self.direct }
-    }
-}
 
 /// The log, open for appending. Dropping it loses nothing: what was appended is durable.
 pub struct Log {

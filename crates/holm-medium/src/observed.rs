@@ -9,27 +9,15 @@
 //! wrote the word before. With `covered`, such a write counts too: if a crash may lose it, the value below it matters.
 //! Reads by other threads are not seen.
 
+mod watch;
+
+pub use watch::SEES;
+pub(crate) use watch::{read, wrote};
+
 use crate::word::Word;
-use std::cell::{Cell, RefCell};
-use std::sync::atomic::AtomicU64;
-
-/// Whether this build observes reads.
-pub const SEES: bool = cfg!(debug_assertions);
-
-thread_local! {
-    static OBSERVING: Cell<bool> = const { Cell::new(false) };
-    static OBSERVER: RefCell<Option<ReadObserver>> = const { RefCell::new(None) };
-}
 
 /// Observes some words of a run of words, and records which of them were read.
-pub struct ReadObserver {
-    base: usize,
-    /// For each word, whether it is observed and its first access is still to come.
-    fresh: Vec<bool>,
-    /// Whether a word that is written before it is read counts too.
-    covered: bool,
-    reads: Vec<usize>,
-}
+pub struct ReadObserver;
 
 impl ReadObserver {
     /// Starts observing the words with the given indices, on this thread. With `covered`, a word that the thread
@@ -37,48 +25,12 @@ impl ReadObserver {
     pub fn begin(words: &[Word], indices: impl Iterator<Item = usize>, covered: bool) {
         let mut fresh = vec![false; words.len()];
         indices.for_each(|index| fresh[index] = true);
-        let observer = ReadObserver { base: words.as_ptr() as usize, fresh, covered, reads: vec![] };
-        OBSERVER.with(|it| *it.borrow_mut() = Some(observer));
-        OBSERVING.set(SEES);
+        watch::begin(words.as_ptr() as usize, fresh, covered);
     }
 
     /// Stops observing: returns the indices of the words that were read, in the order of their first reads.
     pub fn end() -> Vec<usize> {
-        OBSERVING.set(false);
-        OBSERVER.with(|it| it.take()).map_or(vec![], |observer| observer.reads)
-    }
-
-    fn take(&mut self, address: usize) -> Option<usize> {
-        let index = address.checked_sub(self.base)? / size_of::<Word>();
-        let fresh = self.fresh.get_mut(index)?;
-        std::mem::take(fresh).then_some(index)
-    }
-}
-
-/// A thread that ends may still read: there is then no place to record it.
-fn with(note: impl FnOnce(&mut ReadObserver)) {
-    let _ = OBSERVER.try_with(|it| it.borrow_mut().as_mut().map(note));
-}
-
-#[inline]
-pub(crate) fn read(word: &AtomicU64) {
-    if SEES && OBSERVING.get() {
-        let address = std::ptr::from_ref(word) as usize;
-        with(|observer| {
-            let index = observer.take(address);
-            observer.reads.extend(index);
-        });
-    }
-}
-
-#[inline]
-pub(crate) fn wrote(word: &AtomicU64) {
-    if SEES && OBSERVING.get() {
-        let address = std::ptr::from_ref(word) as usize;
-        with(|observer| {
-            let index = observer.take(address).filter(|_| observer.covered);
-            observer.reads.extend(index);
-        });
+        watch::end()
     }
 }
 
@@ -100,7 +52,7 @@ mod tests {
             let _ = words[index].read();
         }
         words[1].set(7);
-        let _ = (beside[0].read(), crate::word::atomics(&words[5..7]));
+        let _ = (beside[0].read(), crate::persistent::atomics(&words[5..7]));
         std::thread::scope(|scope| scope.spawn(|| words[7].read()).join()).expect("a read");
         assert_eq!(ReadObserver::end(), [3, 1, 5, 6]);
         assert_eq!(ReadObserver::end(), [0; 0]);

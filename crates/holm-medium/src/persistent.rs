@@ -75,16 +75,22 @@ macro_rules! persistent {
     };
 }
 
-/// Scratch words as atomics; see [`as_atomics`].
+/// Words as the atomics that vector kernels read. The kernels cannot write through them: they take shared slices, and
+/// their crate uses atomics for loads only.
 #[inline]
-pub(crate) fn scratch_as_atomics(words: &[Scratch]) -> &[AtomicU64] {
-    // SAFETY: `Scratch` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
-    unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<AtomicU64>(), words.len()) }
+pub fn atomics(words: &[Word]) -> &[AtomicU64] {
+    // SAFETY: `Word` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
+    let atomics = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<AtomicU64>(), words.len()) };
+    // The loads of a kernel are not observed one by one: a caller that asks for the atomics counts as a reader of all
+    // of them.
+    #[cfg(feature = "observed")]
+    atomics.iter().for_each(crate::observed::read);
+    atomics
 }
 
-/// Words as atomics: same size, same alignment, `repr(transparent)`.
+/// Scratch words as the atomics that vector kernels read.
 #[inline]
-pub(crate) fn as_atomics(words: &[Word]) -> &[AtomicU64] {
-    // SAFETY: `Word` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
+pub fn scratch_atomics(words: &[Scratch]) -> &[AtomicU64] {
+    // SAFETY: `Scratch` is `repr(transparent)` over `AtomicU64`; length and lifetime are the slice's own.
     unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<AtomicU64>(), words.len()) }
 }

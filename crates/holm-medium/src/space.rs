@@ -7,42 +7,30 @@
 //! space.
 
 mod blocks;
+mod first_page;
 mod free_map;
 mod heap;
 mod life;
 mod local;
 mod runs;
+mod withheld;
+
+pub use blocks::BLOCK;
 
 use crate::epoch::{Epoch, Guard};
 use crate::error::Result;
 use crate::loc::LINE;
 use crate::medium::Medium;
-use crate::region::LARGE_PAGE;
 use crate::retention::Retention;
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
-use heap::Heap;
-use local::{CLASSES, LONG, Own, ThreadCache};
+use first_page::FIRST;
+use heap::{Heap, LONG};
+use local::{CLASSES, Own, ThreadCache};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use thread_local::ThreadLocal;
-
-/// Bytes of a leaf block, unless the design says otherwise; always the size of the header.
-pub const BLOCK: u64 = 512;
-
-/// The first large page of an area. A small database begins in small pages, and they stay small. Each of them faults
-/// once after every checkpoint, as often as all large pages of a million records together.
-const FIRST: u64 = LARGE_PAGE as u64;
-
-/// From this size of an area on, in bytes, free space in its first large page is reused only when there is no other.
-const LARGE: u64 = 4 * FIRST;
-
-/// While free space is withheld: where the withheld part ends, and where the frontier would be otherwise.
-#[derive(Clone, Copy)]
-struct Withheld {
-    upto: u64,
-    frontier: u64,
-}
+use withheld::Withheld;
 
 /// Retired records that a thread reclaims when it has none of the size that it needs.
 const RECLAIM_SOME: usize = 8;

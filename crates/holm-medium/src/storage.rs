@@ -1,14 +1,13 @@
 //! A medium with its clock and its free space, and the header: block 0 of the leaf area, which belongs neither to the
 //! tree nor to the store.
 
-use crate::epoch::{Clock, Epoch};
+use crate::epoch::Clock;
 use crate::error::{MediumError, Result};
 use crate::image::Image;
 use crate::loc::{Area, Loc};
 use crate::medium::Medium;
-use crate::space::{BLOCK, Space};
+use crate::space::Space;
 use crate::word::Word;
-use crate::writer::Writer;
 use std::sync::Arc;
 
 /// The largest number of batches in progress at once.
@@ -40,28 +39,6 @@ pub struct Storage<M: Medium> {
 }
 
 impl<M: Medium> Storage<M> {
-    /// Opens a storage whose active epoch is `active` and whose earlier epochs are all durable, and returns its only
-    /// writer.
-    ///
-    /// # Errors
-    /// Those of the medium, if it cannot hold block 0.
-    pub fn open(medium: M, active: Epoch) -> Result<Writer<M>> {
-        medium.grow(Area::Leaves, BLOCK)?;
-        let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
-        let clock = Clock::new(active, reserved);
-        Ok(Writer::new(Arc::new(Storage { medium, clock, space: Space::new() })))
-    }
-
-    /// Opens a storage to read only.
-    ///
-    /// # Errors
-    /// None today.
-    pub fn open_read_only(medium: M, active: Epoch) -> Result<Writer<M>> {
-        let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
-        let clock = Clock::new(active, reserved);
-        Ok(Writer::new(Arc::new(Storage { medium, clock, space: Space::new() })))
-    }
-
     /// The cache's view, to share.
     pub fn medium_image(&self) -> Arc<Image> {
         self.medium.image().clone()

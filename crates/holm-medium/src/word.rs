@@ -64,20 +64,3 @@ impl Scratch {
         self.0.store(value, Ordering::Release);
     }
 }
-
-/// Words as the atomics that vector kernels read. The kernels cannot write through them: they take shared slices, and
-/// their crate uses atomics for loads only.
-#[inline]
-pub fn atomics(words: &[Word]) -> &[AtomicU64] {
-    // The loads of a kernel are not observed one by one: a caller that asks for the atomics counts as a reader of all
-    // of them.
-    #[cfg(feature = "observed")]
-    words.iter().for_each(|word| crate::observed::read(&word.0));
-    crate::persistent::as_atomics(words)
-}
-
-/// Scratch words as the atomics that vector kernels read.
-#[inline]
-pub fn scratch_atomics(words: &[Scratch]) -> &[AtomicU64] {
-    crate::persistent::scratch_as_atomics(words)
-}

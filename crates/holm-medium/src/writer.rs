@@ -5,10 +5,12 @@
 //! handle as an argument and cannot keep it beyond the call.
 
 use crate::epoch::{Clock, Epoch, Guard, Marks};
+use crate::error::Result;
 use crate::image::Image;
-use crate::loc::LINE;
+use crate::loc::{Area, LINE};
 use crate::medium::Medium;
 use crate::persistent::Persistent;
+use crate::space::{BLOCK, Space};
 use crate::storage::Storage;
 use crate::word::{Scratch, Word};
 use std::marker::PhantomData;
@@ -20,7 +22,7 @@ pub struct Writer<M: Medium> {
 }
 
 impl<M: Medium> Writer<M> {
-    pub(crate) fn new(storage: Arc<Storage<M>>) -> Self {
+    fn new(storage: Arc<Storage<M>>) -> Self {
         Writer { storage }
     }
 
@@ -47,6 +49,30 @@ impl<M: Medium> Writer<M> {
             marks: Marks::default(),
             own_thread: PhantomData,
         }
+    }
+}
+
+impl<M: Medium> Storage<M> {
+    /// Opens a storage whose active epoch is `active` and whose earlier epochs are all durable, and returns its only
+    /// writer.
+    ///
+    /// # Errors
+    /// Those of the medium, if it cannot hold block 0.
+    pub fn open(medium: M, active: Epoch) -> Result<Writer<M>> {
+        medium.grow(Area::Leaves, BLOCK)?;
+        let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
+        let clock = Clock::new(active, reserved);
+        Ok(Writer::new(Arc::new(Storage { medium, clock, space: Space::new() })))
+    }
+
+    /// Opens a storage to read only.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn open_read_only(medium: M, active: Epoch) -> Result<Writer<M>> {
+        let reserved = Area::ALL.map(|area| medium.image().area(area).reserved());
+        let clock = Clock::new(active, reserved);
+        Ok(Writer::new(Arc::new(Storage { medium, clock, space: Space::new() })))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Machines whose flush instructions are not supported: media that need none work, others are refused.
 
-use super::Flush;
+use super::instruction::Flush;
 use std::sync::atomic::{Ordering, fence as order};
 use std::time::Instant;
 

@@ -3,7 +3,7 @@
 //! `unsafe` is allowed in this file. Each block names an address and nothing else: in Rust's sense no memory is read
 //! or written.
 
-use super::Flush;
+use super::instruction::Flush;
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid_count, _rdtsc};
 use std::sync::OnceLock;

@@ -20,7 +20,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::Position;
+use super::position::Position;
 use crate::vfs::{AlignedBytes, FORMAT_PAGE};
 
 /// Bytes of a cache line, the unit of locations and lengths in a record.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::LogOptions;
+use super::options::LogOptions;
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, zero_fill};
 use std::io;

@@ -13,7 +13,7 @@
 
 use super::epoch_record::{HEADER, Header, Runs};
 use super::half::{half_path, too_short};
-use super::{FIRST_REACH, HALVES, LogStart, Position};
+use super::position::{FIRST_REACH, HALVES, LogStart, Position};
 use crate::error::{MediumError, Result};
 use crate::vfs::{FORMAT_PAGE, How, Vfs, VfsFile, read_exact_at};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! Leaf blocks: of equal size and numbered, allocated from the free ones and then at the frontier.
 
+use super::first_page::{FIRST, LARGE};
 use super::life::Lives;
-use super::{BLOCK, FIRST, LARGE, Withheld};
+use super::withheld::Withheld;
 use crate::epoch::Epoch;
 use crate::error::Result;
 use crate::loc::Area;
@@ -9,6 +10,9 @@ use crate::medium::Medium;
 use crate::retention::Retention;
 use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Bytes of a leaf block, unless the design says otherwise; always the size of the header.
+pub const BLOCK: u64 = 512;
 
 /// The blocks of the leaf area. Number 0 is the header; if blocks are shorter than the header, it takes several.
 pub(super) struct Blocks {

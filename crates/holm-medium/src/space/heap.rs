@@ -1,10 +1,15 @@
 //! Record space: what is free of it outside the caches of threads.
 
+use super::first_page::{FIRST, LARGE};
 use super::free_map::FreeMap;
-use super::{FIRST, LARGE, Withheld};
+use super::withheld::Withheld;
 use crate::error::Result;
 use crate::loc::Area;
 use crate::medium::Medium;
+
+/// A free run with room for this number of records becomes a bump region. Of shorter runs a thread takes several at a
+/// time, cut into records.
+pub(super) const LONG: u64 = 8;
 
 /// Offset 0 stays unused: a null location is no record.
 const BEGIN: u64 = 64;
@@ -85,7 +90,7 @@ impl Heap {
 
     fn claim_at(&mut self, word: u64, least: u64, most: u64) -> (u64, u64) {
         let run = self.free.run_at(word, most / 8) * 8;
-        let bytes = if run >= super::local::LONG * least { run } else { run / least * least };
+        let bytes = if run >= LONG * least { run } else { run / least * least };
         self.free.take(word, bytes / 8);
         (word * 8, bytes)
     }

@@ -22,10 +22,6 @@ pub(super) const CLASSES: usize = 512;
 /// Records that return to the heap at a time: few, since one put pays for all of them.
 const BATCH: usize = 16;
 
-/// A free run with room for this number of records becomes a bump region. Of shorter runs a thread takes several at a
-/// time, cut into records.
-pub(super) const LONG: u64 = 8;
-
 /// A thread keeps freed records of up to this share of the area, within these bounds in bytes.
 const SHARE: u64 = 64;
 const LEAST: u64 = 4 << 10;
@@ -59,7 +55,7 @@ impl Own {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, ThreadCache> {
-        super::lock(&self.cache)
+        self.cache.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// The cache, unless its thread is using it.

@@ -1,5 +1,6 @@
 //! Tests of the whole free space: areas that change, idle threads, floors that retain, and the first large page.
 
+use super::first_page::LARGE;
 use super::*;
 use crate::mapped::{Mapped, MappedOptions};
 use crate::retention::Retained;

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::{Geometry, ImageKind, LINE, MAGIC, NAME_BYTES, SLOT, SLOTS, State, Superblock, VERSION};
+use super::contents::{Geometry, ImageKind, LINE, MAGIC, NAME_BYTES, SLOT, SLOTS, State, Superblock, VERSION};
 use crate::error::{MediumError, Result};
 use crate::log::LogStart;
 use crate::vfs::{FORMAT_PAGE, Identity};
