@@ -157,6 +157,13 @@ impl Log {
         let half = &self.halves[usize::from(self.at.half)];
         let image = epoch_record.finish(&self.uuid, &self.at, reach);
         let bytes = image.len() as u64;
+        let end = self.at.offset + bytes;
+        // Behind the zeros a sync would have to write the length of the file too; behind the reach no search finds it.
+        assert!(
+            end <= half.capacity && end <= reach,
+            "a record ends at {end}, in a half of {} and within a reach of {reach}",
+            half.capacity
+        );
         if let Err(error) = write_all_at(&*half.file, image, self.at.offset) {
             let error = self.fail_writing("writing a log record", error);
             return Err(if error.is_no_space() { self.blank().err().unwrap_or(error) } else { error });

@@ -25,7 +25,7 @@ use crate::retention::Retention;
 use blocks::Blocks;
 use crossbeam_utils::CachePadded;
 use first_page::FIRST;
-use heap::{Heap, LONG};
+use heap::{BEGIN, Heap, LONG};
 use local::{CLASSES, Own, ThreadCache};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -105,6 +105,9 @@ impl Space {
     /// Sets what recovery found: blocks below `frontier`, with the `free` ones among them; record bytes below
     /// `record_frontier`, with the free `runs` (offset, bytes) among them; bytes of live records. No other thread may
     /// use the space meanwhile.
+    ///
+    /// # Panics
+    /// If something free lies beyond its frontier: it would be allocated twice.
     pub fn rebuilt(&self, frontier: u32, free: Vec<u32>, record_frontier: u64, runs: Vec<(u64, u64)>, live: u64) {
         lock(&self.blocks).rebuilt(frontier, free);
         let mut heap = lock(&self.heap);
@@ -126,6 +129,7 @@ impl Space {
     pub fn withhold(&self, blocks: u32, records: u64) {
         let held = |upto: u64, frontier: u64| Some(Withheld { upto: upto.max(frontier), frontier });
         let mut own = lock(&self.blocks);
+        assert!(own.withheld.is_none(), "{blocks} blocks are withheld before what was withheld earlier is released");
         own.withheld = held(blocks.into(), own.frontier.into());
         let mut heap = lock(&self.heap);
         heap.withheld = held(records.next_multiple_of(64), heap.frontier);
@@ -215,12 +219,17 @@ impl Space {
     /// # Errors
     /// Those of the medium, if it cannot grow.
     pub fn take_record<M: Medium>(&self, medium: &M, label: Epoch, words: u32) -> Result<u64> {
+        debug_assert!(words > 0, "a record of {words} words is taken; it has one at least");
         let own = self.own();
         let mut cache = own.lock();
         let taken = match cache.pop(words) {
             Some(offset) => offset,
             None => self.take_other(medium, &mut cache, label, words)?,
         };
+        debug_assert!(
+            taken >= BEGIN && taken.is_multiple_of(8),
+            "a record is taken at byte {taken}: a word from {BEGIN} on is expected"
+        );
         own.count(i64::from(words) * 8);
         Ok(taken)
     }

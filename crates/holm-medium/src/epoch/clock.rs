@@ -100,6 +100,7 @@ impl Clock {
     #[inline]
     pub fn pin_with_bytes(&self, bytes: u64) -> Result<Guard<'_>> {
         let slot = self.labels.slot();
+        slot.expect_no_guard();
         let saved = slot.saved().load(Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
         let epoch = if saved >= LOT || !self.admission.is_open() {
             self.announce_counted(slot, saved)?
@@ -215,13 +216,21 @@ impl Clock {
     }
 
     /// Takes the runs of lines that an ended epoch dirtied.
+    ///
+    /// # Panics
+    /// If operations can still pin the epoch.
     pub fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
+        // A mark that an operation sets behind the drain would belong to no record.
+        assert!(!self.labels.shows(ended), "epoch {ended} is drained before it has ended");
         self.dirty.drain(ended, visit);
         self.admission.release(ended, &self.requests);
     }
 
     /// Publishes an ended epoch as durable and wakes its waiters. The record that makes it durable must be on the
     /// medium *before*: if it were published first, a crash could undo what a waiter has acknowledged.
+    ///
+    /// # Panics
+    /// If the epoch has not begun, or a later one was published.
     pub fn publish(&self, ended: Epoch) {
         let asked = self.requests.lock();
         self.labels.set_durable(ended);
@@ -275,5 +284,50 @@ impl Clock {
     fn end(&self, why: MediumError) {
         self.labels.failure().close(why);
         self.admission.shut();
+    }
+}
+
+#[cfg(all(test, not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::epoch::FIRST_EPOCH;
+
+    fn clock() -> Clock {
+        Clock::new(FIRST_EPOCH, [1 << 14, 1 << 14])
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "a thread pins twice: it has pinned Some(4)")]
+    fn two_guards_of_one_thread_are_refused() {
+        let clock = clock();
+        let _guard = clock.pin();
+        let _ = clock.pin();
+    }
+
+    #[test]
+    #[should_panic(expected = "epoch 5 is ended while 3 is the last durable one")]
+    fn an_end_before_the_last_one_is_durable_is_refused() {
+        let clock = clock();
+        clock.advance();
+        clock.advance();
+    }
+
+    #[test]
+    #[should_panic(expected = "epoch 4 is drained before it has ended")]
+    fn a_drain_of_the_active_epoch_is_refused() {
+        clock().drain(FIRST_EPOCH, |_, _| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "epoch 5 is published while 4 is active")]
+    fn an_epoch_to_come_is_not_published() {
+        clock().publish(FIRST_EPOCH + 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "epoch 2 is published after 3")]
+    fn the_durable_epoch_does_not_go_back() {
+        clock().publish(FIRST_EPOCH - 2);
     }
 }

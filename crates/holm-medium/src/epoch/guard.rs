@@ -25,6 +25,7 @@ impl<'a> Hold<'a> {
     pub fn pin(&self) -> Result<Guard<'a>> {
         self.labels.failure().refuse_if_ended()?;
         let slot = self.labels.slot();
+        slot.expect_no_guard();
         let epoch = self.labels.announce(slot)?;
         Ok(Guard { labels: self.labels, slot, epoch, part: Part::OfBatch })
     }

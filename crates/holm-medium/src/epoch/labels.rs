@@ -35,6 +35,19 @@ impl ThreadSlot {
         &self.0.1
     }
 
+    /// The epoch of the operation that is announced here, if there is one.
+    fn pinned(&self) -> Option<Epoch> {
+        Some(self.epoch().load(Ordering::Relaxed)).filter(|epoch| *epoch != IDLE)
+    }
+
+    /// Checks in debug builds that this thread has no guard: a second one would let the epoch of the first end while
+    /// its operation still writes.
+    #[inline]
+    #[track_caller]
+    pub(super) fn expect_no_guard(&self) {
+        debug_assert!(self.pinned().is_none(), "a thread pins twice: it has pinned {:?}", self.pinned());
+    }
+
     /// Ends the operation that was announced here.
     #[inline]
     pub(super) fn clear(&self) {
@@ -114,6 +127,8 @@ impl Labels {
 
     /// Sets the last durable epoch.
     pub(super) fn set_durable(&self, ended: Epoch) {
+        assert!(self.durable() <= ended, "epoch {ended} is published after {}", self.durable());
+        assert!(ended <= self.active(), "epoch {ended} is published while {} is active", self.active());
         self.durable.store(ended, Ordering::Release);
     }
 
@@ -164,7 +179,8 @@ impl Labels {
     /// before a panic, if the system refuses to order the threads.
     pub(super) fn advance(&self, refused: impl FnOnce(&'static str)) -> Epoch {
         let ended = self.active();
-        debug_assert!(self.durable() + 1 == ended, "an epoch is ended before the last one is durable");
+        // Otherwise operations of three epochs would be open to a crash, and leaves keep versions for two.
+        assert!(self.durable() + 1 == ended, "epoch {ended} is ended while {} is the last durable one", self.durable());
         let _waiting = self.wait_monitor.wait_for(ended);
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         self.active.store(ended + 1, Ordering::SeqCst);

@@ -108,6 +108,9 @@ pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
 pub(super) fn commit(shared: &Shared, durable: Durable) -> Result<MutexGuard<'_, Journal>> {
     let Durable { epoch, state, lengths, leaves_sum } = durable;
     let mut journal = shared.journal();
+    // Recovery would replay what the files hold, or miss what they lack.
+    let last = journal.superblock.epoch;
+    assert!(last <= epoch && epoch <= journal.epoch, "a checkpoint of {epoch} outside of {last}..={}", journal.epoch);
     let start = journal.log.start();
     let path = superblock_path(&shared.storage().medium.dir);
     let mut next = Superblock { epoch, log_start: start, state, lengths, leaves_sum, ..journal.superblock.clone() };

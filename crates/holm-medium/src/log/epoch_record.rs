@@ -79,7 +79,10 @@ impl EpochRecord {
     ///
     /// As [`EpochRecord::push`].
     pub fn push_with(&mut self, location: u64, len: usize, fill: impl FnOnce(&mut [u8])) {
-        assert!(location.is_multiple_of(LINE as u64) && len.is_multiple_of(LINE), "a record holds whole lines");
+        assert!(
+            location.is_multiple_of(LINE as u64) && len.is_multiple_of(LINE),
+            "{len} bytes at {location:#x} in a record: whole lines of {LINE} are expected"
+        );
         if len == 0 {
             return;
         }
@@ -144,10 +147,16 @@ impl EpochRecord {
     /// Seals the record for its place in the log of the database `uuid` and returns its bytes, padded to a page and
     /// aligned to one. `reach` is in bytes and rounded up to pages. May be called again with another position. The
     /// body must be shorter than 4 GiB.
+    ///
+    /// # Panics
+    ///
+    /// If the body is longer, or the place is no page's: a replay would not find the record.
     pub fn finish(&mut self, uuid: &[u8; 16], at: &Position, reach: u64) -> &[u8] {
         let padded = self.padded_len() as usize;
         self.bytes.grow(padded);
         let (used, epoch, runs) = (self.used, self.epoch, self.runs);
+        let body = u32::try_from(used - HEADER).unwrap_or_else(|_| panic!("a record of {used} bytes: below 4 GiB"));
+        assert!(at.offset.is_multiple_of(FORMAT_PAGE), "a record at byte {}: a page's start is expected", at.offset);
         let bytes = &mut self.bytes.as_mut_slice()[..padded];
         bytes[used..].fill(0);
         let mut put = |offset: usize, field: &[u8]| bytes[offset..offset + field.len()].copy_from_slice(field);
@@ -157,7 +166,7 @@ impl EpochRecord {
         put(24, &at.pass.to_le_bytes());
         put(32, &at.sequence.to_le_bytes());
         put(40, &epoch.to_le_bytes());
-        put(48, &((used - HEADER) as u32).to_le_bytes());
+        put(48, &body.to_le_bytes());
         put(52, &place(at.half, at.offset).to_le_bytes());
         put(56, &runs.to_le_bytes());
         put(60, &[0; 4]);
@@ -271,6 +280,18 @@ mod tests {
 
     const AT: Position = Position { half: 1, pass: 7, sequence: 9, offset: 8192 };
     const UUID: [u8; 16] = [3; 16];
+
+    #[test]
+    #[should_panic(expected = "32 bytes at 0x40 in a record: whole lines of 64 are expected")]
+    fn half_a_line_is_refused() {
+        EpochRecord::new().push(64, &[0; 32]);
+    }
+
+    #[test]
+    #[should_panic(expected = "a record at byte 100: a page's start is expected")]
+    fn a_place_within_a_page_is_refused() {
+        EpochRecord::new().finish(&UUID, &Position { offset: 100, ..AT }, 5000);
+    }
 
     fn sealed(epoch_record: &mut EpochRecord) -> (Header, Vec<u8>) {
         let bytes = epoch_record.finish(&UUID, &AT, 5000).to_vec();

@@ -44,6 +44,7 @@ fn open_for_records(vfs: &dyn Vfs, path: &Path, direct: bool) -> io::Result<(Box
 
 /// Creates a half of zeros; all but its name is durable.
 pub(super) fn make_half(vfs: &dyn Vfs, path: &Path, bytes: u64) -> io::Result<()> {
+    assert!(bytes > 0 && bytes.is_multiple_of(FORMAT_PAGE), "a half of {bytes} bytes, not of pages of {FORMAT_PAGE}");
     let file = vfs.open(path, How::CREATE)?;
     file.set_len(0)?;
     file.allocate(0, bytes)?;

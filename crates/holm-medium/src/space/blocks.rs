@@ -59,6 +59,9 @@ impl Blocks {
     }
 
     pub(super) fn rebuilt(&mut self, frontier: u32, free: Vec<u32>) {
+        if let Some(block) = free.iter().find(|block| **block >= frontier || **block < self.first()) {
+            panic!("block {block} is free outside of {}..{frontier}", self.first());
+        }
         self.frontier = frontier.max(self.first());
         if let Some(held) = self.withheld {
             let frontier = u64::from(self.frontier);
@@ -89,6 +92,12 @@ impl Blocks {
     /// A block for an operation labelled `label`; also a reserved one if the caller is entitled to it.
     pub(super) fn take<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
         let block = self.take_any(medium, label, entitled)?;
+        debug_assert!(
+            (self.first()..self.frontier).contains(&block),
+            "block {block} is taken outside of {}..{}",
+            self.first(),
+            self.frontier
+        );
         self.lives.taken(block, label);
         Ok(block)
     }
@@ -126,6 +135,7 @@ impl Blocks {
 
     /// Ends the reservation of `count` blocks.
     pub(super) fn release_reserved(&mut self, count: u64) {
+        assert!(count <= self.reserved, "{count} blocks are released of {} reserved ones", self.reserved);
         self.reserved -= count;
     }
 
@@ -162,13 +172,21 @@ impl Blocks {
     }
 
     pub(super) fn put_back(&mut self, block: u32) {
+        self.expect_allocated(block);
         self.lives.put_back(block);
         self.free.push(block);
     }
 
     pub(super) fn retire(&mut self, epoch: Epoch, block: u32) {
+        self.expect_allocated(block);
         self.lives.retired(block, epoch);
         self.retired.push_back((epoch, block));
+    }
+
+    /// If the header were freed, a leaf would overwrite it; a block beyond the frontier would be allocated twice.
+    fn expect_allocated(&self, block: u32) {
+        let allocated = self.first()..self.frontier;
+        assert!(allocated.contains(&block), "block {block} is freed outside of {allocated:?}");
     }
 
     /// The number of blocks that hold no leaf.

@@ -167,7 +167,7 @@ impl Region {
             let mask = (u64::MAX >> (64 - (end - at))) << (at % 64);
             let word = &mut self.lines[(at / LINE_WORDS) as usize][(at / 64) as usize % LINE];
             // Damaged leaves may refer to one record twice, and free it twice: it becomes free once.
-            debug_assert!(free || *word & mask == mask, "only what is free is taken");
+            debug_assert!(free || *word & mask == mask, "words {mask:#x} are taken of which {word:#x} are free");
             *word = if free { *word | mask } else { *word & !mask };
             at = end;
         }

@@ -12,7 +12,7 @@ use crate::medium::Medium;
 pub(super) const LONG: u64 = 8;
 
 /// Offset 0 stays unused: a null location is no record.
-const BEGIN: u64 = 64;
+pub(super) const BEGIN: u64 = 64;
 
 /// Record space: a frontier, and what is free below it, in bytes.
 pub(super) struct Heap {
@@ -30,6 +30,9 @@ impl Heap {
     }
 
     pub(super) fn rebuilt(&mut self, frontier: u64, runs: Vec<(u64, u64)>) {
+        if let Some((offset, bytes)) = runs.iter().find(|(offset, bytes)| offset + bytes > frontier) {
+            panic!("{bytes} bytes at {offset} are free beyond the frontier of records, {frontier}");
+        }
         self.frontier = frontier.max(BEGIN);
         if let Some(held) = self.withheld {
             let frontier = self.frontier;
@@ -89,18 +92,26 @@ impl Heap {
     }
 
     fn claim_at(&mut self, word: u64, least: u64, most: u64) -> (u64, u64) {
+        debug_assert!(0 < least && least <= most, "a run of {least} to {most} bytes is claimed");
         let run = self.free.run_at(word, most / 8) * 8;
         let bytes = if run >= LONG * least { run } else { run / least * least };
+        debug_assert!(least <= bytes, "{bytes} bytes at word {word} were found for {least}");
         self.free.take(word, bytes / 8);
         (word * 8, bytes)
     }
 
     /// Takes `bytes` bytes at the frontier.
     pub(super) fn extend<M: Medium>(&mut self, medium: &M, bytes: u64) -> Result<u64> {
+        debug_assert!(bytes > 0 && bytes.is_multiple_of(8), "the frontier moves by {bytes} bytes, not by words");
         let end = self.frontier + bytes;
         if end > medium.image().area(Area::Records).len() as u64 {
             medium.grow(Area::Records, end)?;
         }
+        debug_assert!(
+            end <= medium.image().area(Area::Records).len() as u64,
+            "the medium has grown to {} bytes of records: {end} are expected",
+            medium.image().area(Area::Records).len()
+        );
         let offset = std::mem::replace(&mut self.frontier, end);
         medium.reached(Area::Records, end);
         Ok(offset)

@@ -96,6 +96,7 @@ impl ThreadCache {
 
     /// Replaces the bump region; the rest of the old one returns to the heap.
     pub(super) fn go_on(&mut self, heap: &mut Heap, at: u64, end: u64) {
+        debug_assert!(at <= end, "a bump region from {at} to {end}");
         if self.at < self.end {
             heap.free(self.at, self.end - self.at);
         }
@@ -117,6 +118,7 @@ impl ThreadCache {
     /// Keeps a run as records of this size, whatever the limit.
     pub(super) fn keep_run(&mut self, offset: u64, bytes: u64, words: u32) {
         let each = u64::from(words) * 8;
+        debug_assert!(bytes.is_multiple_of(each), "a run of {bytes} bytes is no whole number of records of {each}");
         self.freed[words as usize].extend((offset..offset + bytes).step_by(each as usize));
         self.kept += bytes;
     }

@@ -115,9 +115,15 @@ impl Tree {
 
     /// Sets each span from `first` to `last` to what `runs_of` returns, and joins the nodes above them.
     pub(super) fn set(&mut self, first: usize, last: usize, mut runs_of: impl FnMut(usize) -> Runs) {
+        debug_assert!(first <= last && last < LEAVES, "spans {first}..={last} of {LEAVES}");
         let mut changed = false;
         for span in first..=last {
             let runs = runs_of(span);
+            debug_assert!(
+                runs.first.max(runs.last) <= runs.longest && runs.longest <= self.span,
+                "{runs:?} in a span of {} words",
+                self.span
+            );
             changed |= std::mem::replace(&mut self.nodes[INNER + span], runs) != runs;
         }
         let (mut low, mut high, mut words) = (INNER + first, INNER + last, self.span);
@@ -196,6 +202,13 @@ mod tests {
             }
             assert_eq!(Runs::join(&runs, 512), expected(&bits), "round {round}");
         }
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "Runs { first: 5, longest: 4, last: 0 } in a span of 10 words")]
+    fn a_first_run_longer_than_the_longest_is_refused() {
+        Tree::new(10).set(0, 0, |_| Runs { first: 5, longest: 4, last: 0 });
     }
 
     #[test]

@@ -136,3 +136,39 @@ fn what_a_floor_retains_is_not_used_until_it_goes() {
     assert_eq!(taken, records, "every one is used again");
     assert!(new.iter().all(|block| blocks.contains(block)));
 }
+
+#[test]
+#[should_panic(expected = "3 blocks are released of 2 reserved ones")]
+fn more_blocks_than_were_reserved_are_not_released() {
+    let (medium, space) = (medium(1 << 20), Space::new());
+    space.reserve_blocks(&medium, 9, 2).expect("room");
+    space.release_reserved(3);
+}
+
+#[test]
+#[should_panic(expected = "block 0 is freed outside of 1..2")]
+fn the_header_is_never_freed() {
+    let (medium, space) = (medium(1 << 20), Space::new());
+    space.take_block_at(&medium, 9).expect("room");
+    space.retire_block(9, 0);
+}
+
+#[test]
+#[should_panic(expected = "block 7 is free outside of 1..7")]
+fn a_block_beyond_the_frontier_is_not_free() {
+    Space::new().rebuilt(7, vec![3, 7], 64, vec![], 0);
+}
+
+#[test]
+#[should_panic(expected = "128 bytes at 448 are free beyond the frontier of records, 512")]
+fn a_record_beyond_the_frontier_is_not_free() {
+    Space::new().rebuilt(7, vec![], 512, vec![(448, 128)], 0);
+}
+
+#[test]
+#[should_panic(expected = "4 blocks are withheld before what was withheld earlier is released")]
+fn space_is_not_withheld_twice() {
+    let space = Space::new();
+    space.withhold(3, 512);
+    space.withhold(4, 512);
+}
