@@ -9,6 +9,8 @@
 
 #[path = "tidy/calls.rs"]
 mod calls;
+#[path = "tidy/circles.rs"]
+mod circles;
 #[path = "tidy/house.rs"]
 mod house;
 #[path = "tidy/layout.rs"]
@@ -49,6 +51,7 @@ fn the_tree_is_tidy() {
     let mut offences: Vec<Offence> =
         sources.iter().flat_map(|source| FILE_RULES.iter().flat_map(|rule| rule(source))).collect();
     offences.extend(house::designs_have_pages(&sources));
+    offences.extend(circles::circles(&sources));
     offences.sort();
     let listed: String = offences.iter().map(|offence| format!("\n  {offence}")).collect();
     assert!(offences.is_empty(), "{} offences against STYLE.md:{listed}\n", offences.len());
