@@ -4,7 +4,7 @@
 use holm_medium::{Area, Counts, EpochTimer, FIRST_EPOCH, Flush, Mapped, MappedOptions, Medium, Pace, StorageOps};
 use holm_medium::{Guard, Result, Storage, Word, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{Leaf, RecoveryPoint};
+use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{Design, Index, LeafCursor, Rebuilt, SeekTarget, TreeRoot, TreeSet, Words};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl<D: Design> TreeBench<D> {
         medium.image().area(Area::Leaves).populate(0, bytes as usize);
         let tree_set = TreeSet::new(writer.clone(), Words, Search::detect());
         let root = tree_set.create_tree(&mut writer.clock().pin()?, 1)?;
-        let ticks = <D::Leaf as Leaf>::CAPABILITIES.per_epoch && !setup.count;
+        let ticks = D::CAPABILITIES.per_epoch && !setup.count;
         let start = || EpochTimer::start(writer.clone(), Pace::every(setup.epoch), NonZero::<usize>::MIN);
         let timer = ticks.then(start).transpose()?;
         Ok(TreeBench { tree_set, root, writer, timer })
@@ -90,7 +90,7 @@ impl<D: Design> TreeBench<D> {
         mut work: impl FnMut(&mut Guard<'_>, T) -> Result<()>,
     ) -> Result<()> {
         let clock = self.writer.clock();
-        if <D::Leaf as Leaf>::CAPABILITIES.per_epoch {
+        if D::CAPABILITIES.per_epoch {
             return items.try_for_each(|item| work(&mut clock.pin()?, item));
         }
         let mut items = items.peekable();

@@ -6,7 +6,6 @@ use holm_bench::tree_bench::{TreeBench, TreeSetup, word};
 use holm_designs::{designs, for_each_design, for_each_variant, variants};
 use holm_medium::Counts;
 use holm_tree::Design;
-use holm_tree::leaf::Leaf;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 use serde::Serialize;
@@ -90,7 +89,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 fn add<D: Design>(all: &mut Vec<Entry>, is_variant: bool) {
-    if <D::Leaf as Leaf>::CAPABILITIES.stores_pairs {
+    if D::CAPABILITIES.stores_pairs {
         all.push(Entry { name: D::NAME, is_variant, measure: measure::<D>, count: count::<D> });
     }
 }
