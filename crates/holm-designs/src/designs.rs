@@ -42,106 +42,20 @@ holm_tree::designs! { $ for_each_design after holm_tree::designs {buffered, holm
     blackhole: leaf Blackhole, parent Sorted<8>, upper Sorted<8>;
 }
 
-/// Designs with known bugs that the proof must catch, and one without a bug. They are in no list.
-pub mod canaries {
+/// Designs with known bugs that the proof must catch. They are in no list.
+pub mod faulty {
     use crate::leaf::bd_tree::Forgetful;
     use crate::leaf::canary::Canary;
     use crate::leaf::ss_tree::{HASTY, SsTree};
-    use holm_tree::Design;
     use holm_tree::inner::Sorted;
     use holm_tree::leaf::buffered::{Buffered, NoFingerprints};
 
-    macro_rules! canaries {
-        ($($(#[$doc:meta])* $name:ident: $bug:literal;)*) => {
-            $(
-                $(#[$doc])*
-                #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
-                pub struct $name;
-                impl Design for $name {
-                    const NAME: &'static str = stringify!($name);
-                    type Leaf = Canary<$bug>;
-                    type LeafParent = Sorted<8>;
-                    type Upper = Sorted<8>;
-                }
-            )*
-        };
-    }
-
-    /// Known bug: a subnode of SSTree is released before the link to it is durably gone, as in the published order of
-    /// fences.
-    #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
-    pub struct ss_tree_hasty;
-    impl Design for ss_tree_hasty {
-        const NAME: &'static str = "ss_tree_hasty";
-        type Leaf = SsTree<3, HASTY>;
-        type LeafParent = Sorted<8>;
-        type Upper = Sorted<8>;
-    }
-
-    /// Known bug: a slot of BD+Tree is reused while the state of two epochs before still names it.
-    #[allow(non_camel_case_types, reason = "a design's type is spelled as its name in reports")]
-    pub struct bd_tree_forgetful;
-    impl Design for bd_tree_forgetful {
-        const NAME: &'static str = "bd_tree_forgetful";
-        type Leaf = Buffered<1, (Forgetful, NoFingerprints)>;
-        type LeafParent = Sorted<8>;
-        type Upper = Sorted<8>;
-    }
-
-    canaries! {
-        /// No bug: this canary passes every scenario.
-        canary_0: 0;
-        /// A new pair is not flushed.
-        canary_1: 1;
-        /// The bitmap is published before the pair.
-        canary_2: 2;
-        /// Two words must change together.
-        canary_3: 3;
-        /// A leaf is truncated before the link to its right half is durable.
-        canary_4: 4;
-        /// A removal is not flushed.
-        canary_5: 5;
-        /// The wrong line is flushed.
-        canary_6: 6;
-        /// A leaf is linked before it is filled.
-        canary_7: 7;
-        /// A word of zero means "nothing".
-        canary_8: 8;
-        /// Recovery does not finish splits.
-        canary_9: 9;
-        /// Recovery's changes are not durable.
-        canary_10: 10;
-        /// A count in a word of its own, beside the bitmap.
-        canary_11: 11;
-        /// A moving pair is in both places for a time.
-        canary_12: 12;
-        /// A moving pair is in neither place for a time.
-        canary_13: 13;
-        /// A lock is still set after a crash.
-        canary_14: 14;
-        /// A released leaf comes back.
-        canary_15: 15;
-        /// A block is a leaf before it is durably empty.
-        canary_16: 16;
-        /// The chain leads into blocks that were reused.
-        canary_17: 17;
-        /// A payload of zero means "no pair".
-        canary_18: 18;
-        /// Equal payloads of neighbours mean "in transit".
-        canary_19: 19;
-        /// The greatest key means "no pair".
-        canary_20: 20;
-        /// A link is not flushed.
-        canary_21: 21;
-        /// One fence for two flushes that need an order.
-        canary_22: 22;
-        /// A removal leaves a second copy of the pair.
-        canary_23: 23;
-        /// Each run of recovery removes more.
-        canary_24: 24;
-        /// The leaf uses one slot more than it has.
-        canary_25: 25;
-        /// A leaf that became empty accepts no more pairs.
-        canary_26: 26;
+    holm_tree::designs! { $ for_each_faulty_design:
+        /// Has the bug that the number of a tree's keyspace names: see [`Bug`](crate::leaf::canary::Bug).
+        canary: leaf Canary, parent Sorted<8>, upper Sorted<8>;
+        /// A subnode of SSTree is released before the link to it is durably gone, as in the published order of fences.
+        ss_tree_hasty: leaf SsTree<3, HASTY>, parent Sorted<8>, upper Sorted<8>;
+        /// A slot of BD+Tree is reused while the state of two epochs before still names it.
+        bd_tree_forgetful: leaf Buffered<1, (Forgetful, NoFingerprints)>, parent Sorted<8>, upper Sorted<8>;
     }
 }

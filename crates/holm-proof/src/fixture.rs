@@ -88,7 +88,7 @@ impl TreeFixture {
         let medium = Recorded::new([script.blocks * subject.block, 64]);
         let writer = Arc::new(Storage::open(medium, first)?);
         let tree = subject.tree(writer.clone());
-        let root = Arc::new(tree.create_tree(&mut writer.clock().pin()?, 1)?);
+        let root = Arc::new(tree.create_tree(&mut writer.clock().pin()?, subject.keyspace(1))?);
         let mut fixture = TreeFixture { subject, writer, tree, root, end_epoch: advance };
         let mut past = History::from(&vec![]);
         for step in script.past.iter().chain([&Step::Tick]) {
@@ -161,7 +161,7 @@ impl TreeFixture {
         let root = match rebuilt.roots.pop() {
             Some(root) => root,
             // A tree with only an empty leaf is found as no tree at all.
-            None => tree.create_tree(&mut writer.clock().pin()?, 1)?,
+            None => tree.create_tree(&mut writer.clock().pin()?, subject.keyspace(1))?,
         };
         writer.storage().medium.mark(Mark::Recovered);
         Ok(TreeFixture { subject, writer, tree, root: Arc::new(root), end_epoch })
@@ -227,7 +227,7 @@ impl TreeFixture {
         let mut rebuilt = self.tree.rebuild(recovery_point, self.active(), 1)?;
         self.root = Arc::new(match rebuilt.roots.pop() {
             Some(root) => root,
-            None => self.tree.create_tree(&mut self.writer.clock().pin()?, 1)?,
+            None => self.tree.create_tree(&mut self.writer.clock().pin()?, self.subject.keyspace(1))?,
         });
         Ok(())
     }

@@ -19,7 +19,7 @@ mod judge;
 mod marks;
 
 use crate::subject::Subject;
-use crate::subjects::{self, canaries, chained, locked};
+use crate::subjects::{self, chained, faulty, locked};
 use crowd::{Crowd, Fault, Shape};
 use explore::explore;
 use judge::Tally;
@@ -57,7 +57,7 @@ macro_rules! crashed {
 }
 
 crashed! {
-    canaries: canary_0;
+    faulty: canary;
     subjects: borders buffered circ fast_fair fast_fair_sentinels fp_tree holm_strict isle lb_tree nv_tree ss_tree
         wb_tree;
     locked: isle_lock_array;

@@ -4,6 +4,7 @@
 //! adds only its own trees, once in this crate (`subjects.rs`).
 
 use crate::recorded::Recorded;
+use holm_designs::leaf::canary::Bug;
 use holm_medium::{Area, Image, Loc, Writer};
 use holm_search::Search;
 use holm_tree::inner::Inner;
@@ -56,6 +57,7 @@ pub struct Subject {
     pub block: usize,
     /// The largest number of leaves below one leaf parent.
     pub children: usize,
+    bug: Bug,
     tree: fn(Arc<Writer<Recorded>>) -> Arc<dyn Tree>,
     bare: fn(&Image, u32, u64) -> Option<u64>,
     read_all: fn(&Image, u32, &[u64]),
@@ -65,8 +67,14 @@ pub struct Subject {
 impl Subject {
     /// A design; this call compiles its trees.
     pub const fn of<D: Design<Leaf: Leaf<Recovery: Links<D::Leaf>>>>() -> Subject {
+        Self::with_bug::<D>(D::NAME, Bug::None)
+    }
+
+    /// The canary under the name of one of its bugs. All of them share their trees' code.
+    pub const fn with_bug<D: Design<Leaf: Leaf<Recovery: Links<D::Leaf>>>>(name: &'static str, bug: Bug) -> Subject {
         Subject {
-            name: D::NAME,
+            name,
+            bug,
             capabilities: D::CAPABILITIES,
             capacity: if D::Leaf::CAPACITY < MOST_PAIRS { D::Leaf::CAPACITY } else { MOST_PAIRS },
             block: size_of::<D::Leaf>(),
@@ -76,6 +84,11 @@ impl Subject {
             read_all: read_all::<D::Leaf>,
             merges: merges::<D::Leaf>,
         }
+    }
+
+    /// The number of a keyspace for the design's trees, with its bug if it has one.
+    pub fn keyspace(&self, number: u32) -> u32 {
+        self.bug.keyspace(number)
     }
 
     /// An empty tree over a recorded storage.

@@ -59,15 +59,53 @@ pub mod chained {
 /// The variants with tests of their own, which are in every build.
 pub static APART: &[&[&Subject]] = &[durable::ALL, locked::ALL, subnodes::ALL, mirrored::ALL, chained::ALL];
 
-/// Designs with known bugs, except the first.
-pub mod canaries {
+/// With known bugs. The canary without one is in no list.
+pub mod faulty {
     use super::Subject;
-    use holm_designs::designs::canaries;
-    subjects! { ALL, canaries:
-        canary_0 canary_1 canary_2 canary_3 canary_4 canary_5 canary_6 canary_7 canary_8 canary_9 canary_10 canary_11
-        canary_12 canary_13 canary_14 canary_15 canary_16 canary_17 canary_18 canary_19 canary_20 canary_21 canary_22
-        canary_23 canary_24 canary_25 canary_26 ss_tree_hasty bd_tree_forgetful
+    use holm_designs::designs::faulty;
+    use holm_designs::leaf::canary::Bug;
+
+    macro_rules! canaries {
+        ($($name:ident: $bug:ident;)*) => {
+            /// The canary without a bug.
+            pub static canary: Subject = Subject::of::<faulty::canary>();
+            $(
+                #[doc = concat!("The canary with [`Bug::", stringify!($bug), "`].")]
+                pub static $name: Subject = Subject::with_bug::<faulty::canary>(stringify!($name), Bug::$bug);
+            )*
+            /// All canaries with a bug.
+            pub static CANARIES: &[&Subject] = &[$(&$name),*];
+        };
     }
+    canaries! {
+        canary_unflushed: Unflushed;
+        canary_early: Early;
+        canary_torn: Torn;
+        canary_lost: Lost;
+        canary_unflushed_removal: UnflushedRemoval;
+        canary_misaimed: Misaimed;
+        canary_hollow: Hollow;
+        canary_zero: Zero;
+        canary_unmended: Unmended;
+        canary_fleeting: Fleeting;
+        canary_counted: Counted;
+        canary_twice: Twice;
+        canary_nowhere: Nowhere;
+        canary_stuck: Stuck;
+        canary_undead: Undead;
+        canary_unswept: Unswept;
+        canary_dangling: Dangling;
+        canary_null: Null;
+        canary_equal: Equal;
+        canary_greatest: Greatest;
+        canary_unlinked: Unlinked;
+        canary_unfenced: Unfenced;
+        canary_resurrects: Resurrects;
+        canary_erodes: Erodes;
+        canary_brim: Brim;
+        canary_barren: Barren;
+    }
+    subjects! { OTHERS, faulty: ss_tree_hasty bd_tree_forgetful }
 }
 
 /// All variants, in a program that is built with them.

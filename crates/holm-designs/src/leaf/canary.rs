@@ -1,4 +1,4 @@
-//! A plain leaf with known bugs, each behind a constant. The proof must catch the bugs, and the leaf is the simplest of
+//! A plain leaf with known bugs, one for each tree. The proof must catch the bugs, and the leaf is the simplest of
 //! all.
 //!
 //! Unsorted pairs under a bitmap, leaves linked to the right; durable when an operation returns. The leaf exists only
@@ -8,11 +8,15 @@
 //! ```text
 //! bytes 0-7     bitmap: bit s admits pair s; the commit word
 //!       8-15    the next leaf's number
-//!       16-23   0 for no leaf, else 1 + keyspace; bit 32: the first of its chain
+//!       16-23   0 for no leaf, else 1 + keyspace, which says the bug; bit 32: the first of its chain
 //!       24-31   a second bitmap, of one bug alone
 //!       32-47   a count and a lock, of one bug and of two
 //!       64-511  28 pairs {key, payload}
 //! ```
+
+mod bug;
+
+pub use bug::Bug;
 
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
@@ -26,62 +30,6 @@ const SLOTS: usize = 28;
 const ALL: u64 = (1 << SLOTS) - 1;
 const FIRST: u64 = 1 << 32;
 
-/// A new pair's line is not flushed: as in FAST and FAIR's removal, P-HOT, P-CLHT.
-const UNFLUSHED: usize = 1;
-/// The bitmap is durable before the pair is written: as in Level Hashing.
-const EARLY: usize = 2;
-/// A change counts only if two words changed: as in WOART, CCEH, P-ART.
-const TORN: usize = 3;
-/// The old leaf is truncated before the link to the new one is durable: as in FAST and FAIR's root, P-Masstree.
-const LOST: usize = 4;
-
-/// A removal is not flushed: as in FAST and FAIR, whose condition was copied from the insert.
-const UNFLUSHED_REMOVAL: usize = 5;
-/// The wrong line is flushed: as in P-HOT (a temporary's) and P-CLHT (the wrong pointer's).
-const MISAIMED: usize = 6;
-/// The link is durable before the pairs of the leaf to which it leads: as in P-HOT, Level Hashing.
-const HOLLOW: usize = 7;
-/// A word of zero means "nothing": as in FAST and FAIR, whose values must not be null.
-const ZERO: usize = 8;
-/// Recovery does not finish a split: as in the artifacts of FAST and FAIR, LB+Tree, NBTree.
-const UNMENDED: usize = 9;
-/// Recovery finishes a split, but not durably: the class for which XFDetector looks.
-const FLEETING: usize = 10;
-/// A word of its own counts the next free slot: as in P-ART, which drops an insert after the crash.
-const COUNTED: usize = 11;
-/// A moving pair is in both places for a time: as in Level Hashing.
-const TWICE: usize = 12;
-/// A moving pair is in neither place for a time: as in Level Hashing.
-const NOWHERE: usize = 13;
-/// A lock among the durable words, which nothing releases after a crash: as in CCEH, LB+Tree.
-const STUCK: usize = 14;
-/// A leaf's release is not durable: as in P-Masstree, whose list of deletions is volatile.
-const UNDEAD: usize = 15;
-/// A fresh leaf can be found before it is durably empty: as in the constructor of FAST and FAIR.
-const UNSWEPT: usize = 16;
-/// Recovery reuses blocks before the chain durably passes over them: as in SSTree's reclamation.
-const DANGLING: usize = 17;
-
-/// A payload of zero means "no pair": as in FAST and FAIR, where a null pointer ends the array.
-const NULL: usize = 18;
-/// A pair whose payload equals that of the pair before it counts as in transit: as in FAST and FAIR.
-const EQUAL: usize = 19;
-/// The greatest key means "no more keys": as in programs that end their scans so.
-const GREATEST: usize = 20;
-/// The link to a new leaf is not flushed: as in P-BwTree, whose allocator's tail is not, and P-CLHT's chain.
-const UNLINKED: usize = 21;
-/// Pair and bitmap are flushed with one fence behind both: as in Montage's first advance of an epoch.
-const UNFENCED: usize = 22;
-/// A moving pair may be in two slots after a crash. Readers handle that and removals do not: as in FAST and FAIR, where
-/// a removed key comes back.
-const RESURRECTS: usize = 23;
-/// Each run of recovery undoes an insert that had begun: as in systems that never crash recovery itself.
-const ERODES: usize = 24;
-/// The leaf counts one free slot more than there is: as in CCEH and PACTree, which fail at an untested size.
-const BRIM: usize = 25;
-/// A leaf that lost all its pairs accepts no more: as in uTree, whose removals lock each other out.
-const BARREN: usize = 26;
-
 /// The slots whose bits the torn bitmap keeps in its second word.
 const HIGH: u64 = ALL & !((1 << (SLOTS / 2)) - 1);
 
@@ -94,9 +42,9 @@ persistent! {
 }
 
 persistent! {
-    /// 512 bytes: a header line, and seven lines of pairs. `BUG` is 0 for none.
+    /// 512 bytes: a header line, and seven lines of pairs.
     #[repr(align(64))]
-    pub struct Canary<const BUG: usize> {
+    pub struct Canary {
         bitmap: Word,
         next: Word,
         home: Word,
@@ -108,9 +56,9 @@ persistent! {
     }
 }
 
-impl<const BUG: usize> Canary<BUG> {
+impl Canary {
     fn bits(&self) -> u64 {
-        if BUG == TORN {
+        if self.bug() == Bug::Torn {
             (self.bitmap.read() & !HIGH | self.high.read() & HIGH) & ALL
         } else {
             self.bitmap.read() & ALL
@@ -129,12 +77,12 @@ impl<const BUG: usize> Canary<BUG> {
     /// Whether the bug hides a pair that is present.
     fn overlooked(&self, bits: u64, index: usize) -> bool {
         let slot = self.slot(index);
-        match BUG {
-            ZERO => slot.head == 0,
-            NULL => slot.payload == 0,
-            EQUAL => index > 0 && bits >> (index - 1) & 1 == 1 && self.slot(index - 1).payload == slot.payload,
-            GREATEST => slot.head == u64::MAX,
-            RESURRECTS => (0..index).any(|other| bits >> other & 1 == 1 && self.slot(other).head == slot.head),
+        match self.bug() {
+            Bug::Zero => slot.head == 0,
+            Bug::Null => slot.payload == 0,
+            Bug::Equal => index > 0 && bits >> (index - 1) & 1 == 1 && self.slot(index - 1).payload == slot.payload,
+            Bug::Greatest => slot.head == u64::MAX,
+            Bug::Resurrects => (0..index).any(|other| bits >> other & 1 == 1 && self.slot(other).head == slot.head),
             _ => false,
         }
     }
@@ -146,7 +94,7 @@ impl<const BUG: usize> Canary<BUG> {
     /// Stores the commit word; with the torn bitmap there are two.
     fn commit<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, bits: u64) {
         handle.write(&self.bitmap, bits);
-        if BUG == TORN {
+        if self.bug() == Bug::Torn {
             handle.write(&self.high, bits);
         }
         handle.flush(&self.bitmap);
@@ -156,7 +104,7 @@ impl<const BUG: usize> Canary<BUG> {
 
     /// The next slot according to the count, in the bug that trusts it.
     fn counted(&self) -> Option<usize> {
-        Some(self.count.read() as usize).filter(|count| BUG == COUNTED && *count < SLOTS)
+        Some(self.count.read() as usize).filter(|count| self.bug() == Bug::Counted && *count < SLOTS)
     }
 
     /// Whether the leaf had pairs before. A fresh block is empty, too.
@@ -165,12 +113,13 @@ impl<const BUG: usize> Canary<BUG> {
     }
 
     fn store<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, index: usize, key: u64, payload: u64) {
+        let bug = self.bug();
         handle.write(&self.pairs[index].key, key);
         handle.write(&self.pairs[index].payload, payload);
-        if BUG != UNFLUSHED {
-            handle.flush(&self.pairs[if BUG == MISAIMED { 0 } else { index }]);
+        if bug != Bug::Unflushed {
+            handle.flush(&self.pairs[if bug == Bug::Misaimed { 0 } else { index }]);
         }
-        if BUG != UNFENCED {
+        if bug != Bug::Unfenced {
             // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
             handle.fence();
         }
@@ -185,7 +134,7 @@ impl<const BUG: usize> Canary<BUG> {
 
     fn link<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, next: u32) {
         handle.write(&self.next, next.into());
-        if BUG != UNLINKED {
+        if self.bug() != Bug::Unlinked {
             handle.flush(&self.next);
         }
         // Before the truncation: otherwise a crash loses the link, and the upper half is in neither leaf.
@@ -200,9 +149,13 @@ impl<const BUG: usize> Canary<BUG> {
         let word = self.home.read();
         Home { keyspace: (word as u32).wrapping_sub(1), skip: 0, first: word & FIRST != 0 }
     }
+
+    fn bug(&self) -> Bug {
+        Bug::of(self.home())
+    }
 }
 
-impl<const BUG: usize> Leaf for Canary<BUG> {
+impl Leaf for Canary {
     const SOURCE: &'static str = "none: known bugs";
     const CAPACITY: usize = SLOTS;
     type Volatile = ();
@@ -219,14 +172,15 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
-        if BUG == UNSWEPT {
+        let bug = Bug::of(home);
+        if bug == Bug::Unswept {
             self.set_home(handle, home);
             handle.persist(&self.home);
         }
-        if BUG == COUNTED {
+        if bug == Bug::Counted {
             handle.write(&self.count, 0);
         }
-        if [STUCK, ERODES].contains(&BUG) {
+        if [Bug::Stuck, Bug::Erodes].contains(&bug) {
             handle.write(&self.lock, 0);
         }
         handle.write(&self.bitmap, 0);
@@ -245,8 +199,9 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         payload: u64,
     ) -> std::result::Result<Option<Replaced>, Full> {
         let (context, handle) = context.parts();
+        let bug = self.bug();
         let found = self.find(context, search_key);
-        if let Some(index) = found.filter(|_| ![TORN, TWICE, NOWHERE, RESURRECTS].contains(&BUG)) {
+        if let Some(index) = found.filter(|_| ![Bug::Torn, Bug::Twice, Bug::Nowhere, Bug::Resurrects].contains(&bug)) {
             let old = self.slot(index).payload;
             handle.write(&self.pairs[index].payload, payload);
             handle.flush(&self.pairs[index].payload);
@@ -255,14 +210,15 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
             return Ok(Some(Replaced { payload: old, same_epoch: false }));
         }
         let bits = self.bits();
-        let free = !bits & if BUG == BRIM { ALL << 1 | 1 } else { ALL };
-        if free == 0 || BUG == STUCK && self.lock.read() != 0 || BUG == BARREN && bits == 0 && self.deserted() {
+        let free = !bits & if bug == Bug::Brim { ALL << 1 | 1 } else { ALL };
+        if free == 0 || bug == Bug::Stuck && self.lock.read() != 0 || bug == Bug::Barren && bits == 0 && self.deserted()
+        {
             return Err(Full);
         }
-        if BUG == STUCK {
+        if bug == Bug::Stuck {
             handle.write(&self.lock, 1);
         }
-        if BUG == ERODES {
+        if bug == Bug::Erodes {
             handle.write(&self.lock, 1);
             handle.persist(&self.lock);
         }
@@ -273,26 +229,26 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let old = found.map(|index| Replaced { payload: self.slot(index).payload, same_epoch: false });
         let gone = found.map_or(0, |index| 1 << index);
         let changed = bits & !gone | 1 << index;
-        if BUG == EARLY {
+        if bug == Bug::Early {
             self.commit(handle, changed);
         }
         self.store(handle, index, K::head(search_key, 0), payload);
-        match BUG {
-            TWICE | RESURRECTS => self.commit(handle, bits | 1 << index),
-            NOWHERE => self.commit(handle, bits & !gone),
+        match bug {
+            Bug::Twice | Bug::Resurrects => self.commit(handle, bits | 1 << index),
+            Bug::Nowhere => self.commit(handle, bits & !gone),
             _ => {}
         }
-        if BUG != EARLY {
+        if bug != Bug::Early {
             self.commit(handle, changed);
         }
-        if BUG == COUNTED {
+        if bug == Bug::Counted {
             handle.write(&self.count, self.count.read() + 1);
             handle.persist(&self.count);
         }
-        if BUG == STUCK {
+        if bug == Bug::Stuck {
             handle.write(&self.lock, 0);
         }
-        if BUG == ERODES {
+        if bug == Bug::Erodes {
             handle.write(&self.lock, 0);
             handle.persist(&self.lock);
         }
@@ -308,7 +264,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         let index = self.find(context, search_key)?;
         let payload = self.slot(index).payload;
         let bits = self.bits() & !(1 << index);
-        if BUG == UNFLUSHED_REMOVAL {
+        if self.bug() == Bug::UnflushedRemoval {
             handle.write(&self.bitmap, bits);
         } else {
             self.commit(handle, bits);
@@ -322,6 +278,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         SplitRequest { own, fresh: [right, _], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
+        let bug = self.bug();
         let pairs = self.sorted(context);
         let middle = pairs.len() / 2;
         let (lower, upper) = pairs.split_at(middle);
@@ -335,24 +292,24 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         }
         let filled = (1 << upper.len()) - 1;
         handle.write(&right.leaf.bitmap, filled);
-        if BUG == TORN {
+        if bug == Bug::Torn {
             handle.write(&right.leaf.high, filled);
         }
-        if BUG == COUNTED {
+        if bug == Bug::Counted {
             handle.write(&right.leaf.count, upper.len() as u64);
         }
-        if [STUCK, ERODES].contains(&BUG) {
+        if [Bug::Stuck, Bug::Erodes].contains(&bug) {
             handle.write(&right.leaf.lock, 0);
         }
         handle.write(&right.leaf.next, self.next.read());
         right.leaf.set_home(handle, Home { first: false, ..self.home() });
-        let lines = if BUG == HOLLOW { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
+        let lines = if bug == Bug::Hollow { 0 } else { (upper.len() * size_of::<Pair>()).div_ceil(64) };
         handle.flush(&right.leaf.bitmap);
         right.leaf.pairs.chunks(4).take(lines).for_each(|line| handle.flush(&line[0]));
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         handle.fence();
         let truncated = lower.iter().fold(0, |bits, (index, _)| bits | 1 << index);
-        if BUG == LOST {
+        if bug == Bug::Lost {
             self.commit(handle, truncated);
             self.link(handle, right.number);
         } else {
@@ -363,8 +320,9 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     }
 
     fn release<M: Medium>(&self, handle: &mut WriteHandle<'_, M>) {
+        let bug = self.bug();
         handle.write(&self.home, 0);
-        if BUG != UNDEAD {
+        if bug != Bug::Undead {
             handle.persist(&self.home);
         }
     }
@@ -377,7 +335,7 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
         _: RecoveryPoint,
         _: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
-        if BUG == ERODES && self.lock.read() != 0 && self.bits() != 0 {
+        if self.bug() == Bug::Erodes && self.lock.read() != 0 && self.bits() != 0 {
             self.commit(handle, self.bits() & !(1 << self.bits().ilog2()));
         }
         let Home { keyspace, first, .. } = self.home();
@@ -385,11 +343,11 @@ impl<const BUG: usize> Leaf for Canary<BUG> {
     }
 }
 
-impl<const BUG: usize> Prefetch for Canary<BUG> {}
+impl Prefetch for Canary {}
 
-impl<const BUG: usize> Merge for Canary<BUG> {}
+impl Merge for Canary {}
 
-impl<const BUG: usize> Linked for Canary<BUG> {
+impl Linked for Canary {
     fn next(&self) -> u32 {
         self.next.read() as u32
     }
@@ -400,10 +358,10 @@ impl<const BUG: usize> Linked for Canary<BUG> {
         let Some(low) = right.and_then(|right| right.sorted(context).first().map(|(_, slot)| *slot)) else { return };
         let below = |index: &usize| context.keys.order(self.slot(*index), low) == Ordering::Less;
         let bits = self.used().filter(below).fold(0, |bits, index| bits | 1 << index);
-        match BUG {
+        match self.bug() {
             _ if bits == self.bits() => {}
-            UNMENDED => {}
-            FLEETING => handle.write(&self.bitmap, bits),
+            Bug::Unmended => {}
+            Bug::Fleeting => handle.write(&self.bitmap, bits),
             _ => self.commit(handle, bits),
         }
     }
@@ -411,7 +369,7 @@ impl<const BUG: usize> Linked for Canary<BUG> {
     fn relink<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, (), M, K>, next: u32) {
         let (_, handle) = context.parts();
         handle.write(&self.next, next.into());
-        if BUG != DANGLING {
+        if self.bug() != Bug::Dangling {
             handle.flush(&self.next);
         }
     }

@@ -8,7 +8,7 @@
 
 use clap::Parser;
 use holm_proof::scenarios::owed;
-use holm_proof::subjects::{APART, DESIGNS, VARIANTS, canaries};
+use holm_proof::subjects::{APART, DESIGNS, VARIANTS, faulty};
 use holm_proof::{Bounds, Persistency, Plan, Report, Subject, Violation, explore, script, table};
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -62,7 +62,7 @@ fn explored(subject: &'static Subject, case: &Case) -> Result<Report, Box<Violat
 
 fn named(name: &str) -> Result<&'static Subject, String> {
     let apart = APART.iter().copied().flatten();
-    let mut all = DESIGNS.iter().chain(VARIANTS).chain(apart).chain(canaries::ALL).copied();
+    let mut all = DESIGNS.iter().chain(VARIANTS).chain(apart).chain(faulty::CANARIES).chain(faulty::OTHERS).copied();
     let known = |(it, _): &(&str, _)| *it == name;
     all.find(|subject| subject.name == name).ok_or_else(|| {
         match holm_designs::variants::CAPABILITIES.iter().any(known) {

@@ -22,7 +22,7 @@ pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
     let writer = Storage::open(Recorded::new([4 << 20, 64]), FIRST_EPOCH).map_err(said)?;
     let writer = Arc::new(writer);
     let tree = subject.tree(writer.clone());
-    let root = tree.create_tree(&mut writer.clock().pin().map_err(said)?, 1).map_err(said)?;
+    let root = tree.create_tree(&mut writer.clock().pin().map_err(said)?, subject.keyspace(1)).map_err(said)?;
     let done = AtomicBool::new(false);
     let passes = AtomicU64::new(0);
     // The key is in the upper half of every payload that is stored under it.

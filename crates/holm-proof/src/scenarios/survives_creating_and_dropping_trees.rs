@@ -52,7 +52,8 @@ impl TreesFixture {
         Ok(done)
     }
 
-    fn create(&mut self, keyspace: u32) -> Result<TreeRoot> {
+    fn create(&mut self, number: u32) -> Result<TreeRoot> {
+        let keyspace = self.subject.keyspace(number);
         self.operation(|fixture| fixture.tree.create_tree(&mut fixture.writer.clock().pin()?, keyspace))
     }
 
@@ -62,7 +63,7 @@ impl TreesFixture {
         let most = self.subject.capacity as u64 + 3;
         for key in 1..=most {
             // What a tree leaves behind in its blocks lies at either end of them.
-            let key = if keyspace == GOES { most + 1 - key } else { key };
+            let key = if keyspace == self.subject.keyspace(GOES) { most + 1 - key } else { key };
             self.operation(|fixture| {
                 let mut guard = fixture.writer.clock().pin()?;
                 let payload = u64::from(keyspace) << 32 | key;
@@ -75,9 +76,9 @@ impl TreesFixture {
         Ok(())
     }
 
-    fn drop_tree(&mut self, keyspace: u32, root: &TreeRoot) -> Result<()> {
+    fn drop_tree(&mut self, root: &TreeRoot) -> Result<()> {
         self.operation(|fixture| {
-            fixture.trees.remove(&keyspace);
+            fixture.trees.remove(&root.keyspace());
             fixture.tree.drop_tree(root, &mut fixture.writer.clock().pin()?, &mut |_| {})
         })
     }
@@ -124,7 +125,7 @@ fn record(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<(Snapsh
     let root = fixture.create(GOES)?;
     fixture.grow(&root)?;
     advance(&fixture.writer)?;
-    fixture.drop_tree(GOES, &root)?;
+    fixture.drop_tree(&root)?;
     advance(&fixture.writer)?;
     advance(&fixture.writer)?;
     // Together they take both released blocks, one of which linked to the other.
@@ -133,12 +134,12 @@ fn record(subject: &'static Subject, without: &BTreeSet<Site>) -> Result<(Snapsh
     Ok((base, medium(&fixture), fixture.states))
 }
 
-/// A tree that is being dropped disappears leaf by leaf, while all others stay.
-fn fits(found: &Trees, right: &[&Trees]) -> bool {
-    let going = matches!(right, [before, after] if before.contains_key(&GOES) && !after.contains_key(&GOES));
+/// The tree of the keyspace `goes`, while it is being dropped, disappears leaf by leaf; all others stay.
+fn fits(goes: u32, found: &Trees, right: &[&Trees]) -> bool {
+    let going = matches!(right, [before, after] if before.contains_key(&goes) && !after.contains_key(&goes));
     let others = |trees: &Trees| {
         let mut trees = trees.clone();
-        trees.remove(&GOES);
+        trees.remove(&goes);
         trees
     };
     right.contains(&found) || going && others(found) == *right[1]
@@ -173,7 +174,7 @@ pub(crate) fn explore(
                     true => vec![&states[states.partition_point(|(_, label)| *label <= left.durable()) - 1].0],
                     false => states[returned..=(returned + usize::from(in_flight))].iter().map(|it| &it.0).collect(),
                 };
-                if fits(&found, &right) || !subject.capabilities.stores_pairs {
+                if fits(subject.keyspace(GOES), &found, &right) || !subject.capabilities.stores_pairs {
                     return Ok(());
                 }
                 Err(format!("{crash}: crashed at event {event}, {entry}: found {found:?}, expected one of {right:?}"))

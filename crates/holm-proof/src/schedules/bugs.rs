@@ -4,7 +4,7 @@ use super::crowd::{Crowd, Fault, Run, Shape, random};
 use super::explore::{caught, caught_for_any, explore};
 use super::judge::{Tally, judge};
 use crate::subject::Subject;
-use crate::subjects::canaries::canary_0;
+use crate::subjects::faulty::canary;
 use crate::subjects::{buffered, wb_tree};
 use rand_pcg::Pcg64;
 
@@ -23,8 +23,8 @@ fn without_last_fences(subject: &'static Subject, fault: Fault, work: fn(Crowd, 
 /// Without other threads, nothing reads what is not durable yet.
 #[test]
 fn a_latch_released_before_the_fence_is_caught_by_a_reader() {
-    explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
-    caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work));
+    explore(10, || without_last_fences(&canary, Fault::FencesLate, Crowd::work_alone));
+    caught(ENOUGH, "no order explains", || without_last_fences(&canary, Fault::FencesLate, Crowd::work));
     // Without the fence a crash may also keep half of the change, and then the tree itself is not sound.
     caught(ENOUGH, "crashed at event", || without_last_fences(&wb_tree, Fault::FencesLate, Crowd::work));
 }
@@ -32,8 +32,8 @@ fn a_latch_released_before_the_fence_is_caught_by_a_reader() {
 /// The same fence at the same time, by the writer's own thread, is enough.
 #[test]
 fn a_fence_of_another_thread_is_caught() {
-    explore(10, || without_last_fences(&canary_0, Fault::FencesLate, Crowd::work_alone));
-    caught(ENOUGH, "no order explains", || without_last_fences(&canary_0, Fault::FencesElsewhere, Crowd::work_alone));
+    explore(10, || without_last_fences(&canary, Fault::FencesLate, Crowd::work_alone));
+    caught(ENOUGH, "no order explains", || without_last_fences(&canary, Fault::FencesElsewhere, Crowd::work_alone));
 }
 
 /// A run in which readers do something wrong.
@@ -45,8 +45,8 @@ fn read(subject: &'static Subject, fault: Fault, work: fn(Crowd, &mut Pcg64, Fau
 
 #[test]
 fn a_reader_without_a_latch_is_caught() {
-    explore(10, || read(&canary_0, Fault::Rash, Crowd::work_alone));
-    caught(ENOUGH, "no order", || read(&canary_0, Fault::Rash, Crowd::work));
+    explore(10, || read(&canary, Fault::Rash, Crowd::work_alone));
+    caught(ENOUGH, "no order", || read(&canary, Fault::Rash, Crowd::work));
 }
 
 /// A write under an epoch that has ended, after other writes of the next epoch. Recovery then drops those and keeps

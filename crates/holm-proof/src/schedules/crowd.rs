@@ -121,7 +121,7 @@ impl Crowd {
         let writer = Arc::new(Storage::open(Recorded::new([BLOCKS * subject.block, 64]), FIRST_EPOCH).expect("room"));
         let tree = subject.tree(writer.clone());
         let guard = || writer.clock().pin().expect("sound");
-        let root = tree.create_tree(&mut guard(), 1).expect("room");
+        let root = tree.create_tree(&mut guard(), subject.keyspace(1)).expect("room");
         let (puts, removes) = shape.keys(subject.capacity as u64);
         let mut past: Vec<_> = puts.iter().map(|key| (*key, key + 1)).collect();
         for (key, payload) in &past {

@@ -17,9 +17,9 @@ macro_rules! designs {
 holm_designs::for_each_design!(designs);
 
 #[cfg(not(one_design))]
-mod canary_0 {
+mod canary {
     use super::scenarios;
-    holm_proof::for_each_scenario!(tests, holm_proof::subjects::canaries::canary_0);
+    holm_proof::for_each_scenario!(tests, holm_proof::subjects::faulty::canary);
 }
 
 #[cfg(not(one_design))]

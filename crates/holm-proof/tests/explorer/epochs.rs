@@ -4,7 +4,7 @@
 
 use holm_medium::{Clock, Epoch, FIRST_EPOCH, Guard, Result, Storage, StorageOps, Writer};
 use holm_proof::script::{change, merge, refresh, split};
-use holm_proof::subjects::canaries::bd_tree_forgetful;
+use holm_proof::subjects::faulty::bd_tree_forgetful;
 use holm_proof::subjects::{bd_tree, bd_tree_literal, buffered};
 use holm_proof::{
     Contents, EndEpoch, Mark, Order, Persistency, Plan, Recorded, Script, Site, Snapshot, Step, Tree, TreeFixture,

@@ -2,7 +2,7 @@
 
 use holm_proof::Subject;
 use holm_proof::mutants::{Fate, Hunt};
-use holm_proof::subjects::canaries::canary_0;
+use holm_proof::subjects::faulty::canary;
 use holm_proof::subjects::{
     bd_tree_literal, borders, buffered, circ, fast_fair, fp_tree, holm_strict, isle, lb_tree, nv_tree, ss_tree, wb_tree,
 };
@@ -66,7 +66,7 @@ fn the_literal_versions_need_all_stores() {
 
 #[test]
 fn a_strict_design_needs_all_it_does() {
-    let hunt = hunt(&canary_0);
+    let hunt = hunt(&canary);
     assert_eq!(survivors(&hunt, sites_in(&hunt, &["canary.rs"])), BTreeSet::new());
 }
 

@@ -3,7 +3,7 @@
 
 use holm_proof::Subject;
 use holm_proof::script::{change, inserts, overflow, removals};
-use holm_proof::subjects::canaries::{canary_0, canary_1, canary_2, canary_3, canary_4};
+use holm_proof::subjects::faulty::{canary, canary_early, canary_lost, canary_torn, canary_unflushed};
 use holm_proof::subjects::{buffered, fast_fair};
 use holm_proof::{Bounds, Persistency, Plan, Report, Script, Site, Violation, explore, sites, trace};
 use std::collections::BTreeSet;
@@ -57,9 +57,9 @@ fn compare_mutants(subject: &'static Subject, script: &Script, persistency: Pers
 fn every_mutant_has_the_same_verdict() {
     let line = Persistency::Line;
     let found = [
-        compare_mutants(&canary_0, &change(), line),
-        compare_mutants(&canary_0, &inserts(), Persistency::Word),
-        compare_mutants(&canary_0, &change(), Persistency::Visible),
+        compare_mutants(&canary, &change(), line),
+        compare_mutants(&canary, &inserts(), Persistency::Word),
+        compare_mutants(&canary, &change(), Persistency::Visible),
         compare_mutants(&fast_fair, &inserts(), line),
         compare_mutants(&fast_fair, &removals(), line),
         compare_mutants(&buffered, &inserts(), line),
@@ -73,10 +73,10 @@ fn every_mutant_has_the_same_verdict() {
 fn every_known_bug_is_found_at_the_same_moment() {
     for persistency in Persistency::ALL {
         let plan = Plan::suite(persistency);
-        assert!(compare(&canary_0, &change(), &plan).is_some());
-        assert_eq!(compare(&canary_1, &change(), &plan).is_none(), persistency != Persistency::Visible);
-        assert!(compare(&canary_2, &change(), &plan).is_none());
-        assert!(compare(&canary_3, &change(), &plan).is_none());
+        assert!(compare(&canary, &change(), &plan).is_some());
+        assert_eq!(compare(&canary_unflushed, &change(), &plan).is_none(), persistency != Persistency::Visible);
+        assert!(compare(&canary_early, &change(), &plan).is_none());
+        assert!(compare(&canary_torn, &change(), &plan).is_none());
     }
 }
 
@@ -86,7 +86,7 @@ fn a_split_is_explored_whole() {
     for persistency in Persistency::ALL {
         let bounds = Bounds { exhaustive: 60, pairs: 0, random: 0 };
         let plan = Plan { bounds, ..Plan::suite(persistency) };
-        let report = explore(&canary_0, &overflow(28), &plan).expect("a sound design");
+        let report = explore(&canary, &overflow(28), &plan).expect("a sound design");
         assert_eq!(report.sampled, 0, "{report}");
         let all = match persistency {
             Persistency::Word => 1 << 30,
@@ -94,6 +94,6 @@ fn a_split_is_explored_whole() {
             Persistency::Visible => 60,
         };
         assert!(report.images < 60 && report.stood_for > all, "{report}");
-        assert!(explore(&canary_4, &overflow(28), &plan).is_err());
+        assert!(explore(&canary_lost, &overflow(28), &plan).is_err());
     }
 }

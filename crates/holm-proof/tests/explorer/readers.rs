@@ -2,7 +2,7 @@
 
 use holm_proof::Subject;
 use holm_proof::script::change;
-use holm_proof::subjects::canaries::canary_0;
+use holm_proof::subjects::faulty::canary;
 use holm_proof::subjects::{buffered, fast_fair};
 use holm_proof::{Persistency, Plan, Reader, Violation, explore};
 
@@ -15,7 +15,7 @@ fn contradicted(subject: &'static Subject, reader: Reader, persistency: Persiste
 /// As in an index whose readers take no latch and see a value that is not persistent yet: CCEH's copy-on-write get.
 #[test]
 fn a_reader_without_a_latch_is_contradicted() {
-    let violation = contradicted(&canary_0, Reader::Rash, Persistency::Line).expect("a value that is lost");
+    let violation = contradicted(&canary, Reader::Rash, Persistency::Line).expect("a value that is lost");
     assert_eq!(violation.wrong, "the contents", "{violation}");
     assert!(contradicted(&fast_fair, Reader::Rash, Persistency::Line).is_some());
 }

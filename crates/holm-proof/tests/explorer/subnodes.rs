@@ -3,7 +3,7 @@
 
 use holm_medium::observed::ReadObserver;
 use holm_medium::{Area, FIRST_EPOCH, Storage, StorageOps, Word};
-use holm_proof::subjects::canaries::ss_tree_hasty;
+use holm_proof::subjects::faulty::ss_tree_hasty;
 use holm_proof::subjects::ss_tree;
 use holm_proof::subjects::subnodes::{ss_tree_four, ss_tree_staying, ss_tree_three};
 use holm_proof::{

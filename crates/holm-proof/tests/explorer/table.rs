@@ -28,7 +28,7 @@ mod holes {
     use super::*;
     use holm_proof::Plan;
     use holm_proof::script::{change, split};
-    use holm_proof::subjects::canaries::{canary_0, canary_2};
+    use holm_proof::subjects::faulty::{canary, canary_early};
     use holm_proof::table::{Cell, Change, cell};
 
     #[test]
@@ -48,10 +48,10 @@ mod holes {
     #[test]
     fn a_script_that_does_not_do_what_its_column_says_leaves_a_hole() {
         let line = Plan::suite(Persistency::Line);
-        let found = cell(&canary_0, Change::Split, &[change()], &line).expect("a sound design");
+        let found = cell(&canary, Change::Split, &[change()], &line).expect("a sound design");
         assert!(matches!(found, Cell::Empty(_)), "{found:?}");
-        let found = cell(&canary_0, Change::Split, &[split(28)], &line).expect("a sound design");
+        let found = cell(&canary, Change::Split, &[split(28)], &line).expect("a sound design");
         assert!(matches!(found, Cell::Looked { images: 2.., whole: true, .. }), "{found:?}");
-        cell(&canary_2, Change::Insert, &[holm_proof::script::inserts()], &line).expect_err("a known bug");
+        cell(&canary_early, Change::Insert, &[holm_proof::script::inserts()], &line).expect_err("a known bug");
     }
 }
