@@ -6,6 +6,7 @@ use crate::recorded::Recorded;
 use crate::script::Script;
 use crate::snapshot::Snapshot;
 use crate::subject::{Subject, Tree};
+use crate::threads;
 use crate::trace::{Mark, Site};
 use holm_medium::{
     Area, Clock, Epoch, FIRST_EPOCH, Image, MediumError, Result, Storage, StorageOps, WriteHandle, Writer,
@@ -14,7 +15,6 @@ use holm_tree::leaf::RecoveryPoint;
 use holm_tree::{SeekTarget, TreeRoot};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::thread;
 
 /// Ends an epoch and marks in the trace when the epoch is published as durable.
 pub type EndEpoch = fn(&Writer<Recorded>) -> Result<()>;
@@ -256,9 +256,8 @@ impl TreeFixture {
             }
             Step::Tick => {
                 let ended = self.active();
-                // On a thread of its own, as in a store: its fences complete no flush of the operations' threads.
-                let ticked = thread::scope(|scope| scope.spawn(|| (self.end_epoch)(&self.writer)).join());
-                ticked.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                // As a thread of its own, as in a store: its fences complete no flush of the operations' threads.
+                threads::apart(|| (self.end_epoch)(&self.writer))?;
                 (None, ended)
             }
         })
@@ -272,7 +271,7 @@ impl TreeFixture {
         Ok(())
     }
 
-    /// Executes the steps in order, each between its marks and on a thread of its own: its fences complete no flush of
+    /// Executes the steps in order, each between its marks and as a thread of its own: its fences complete no flush of
     /// the steps before, on whose completion the next step relies.
     ///
     /// # Errors
@@ -280,8 +279,7 @@ impl TreeFixture {
     pub fn run(&self, steps: &[Step], history: &mut History) -> Result<()> {
         for (number, step) in steps.iter().enumerate() {
             self.medium().mark(Mark::Begun(number));
-            let done = thread::scope(|scope| scope.spawn(|| self.step(*step, history)).join());
-            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            threads::apart(|| self.step(*step, history))?;
             self.medium().mark(Mark::Returned(number));
         }
         Ok(())

@@ -6,7 +6,9 @@
 use crate::crashes::{Bounds, Persistency};
 use crate::explore::{Plan, explore};
 use crate::scenarios::{owed, survives_creating_and_dropping_trees, thrice};
-use crate::script::{Script, change, come_along, descent, empty_out, hollow, merge, named, overflow, random};
+use crate::script::{
+    Script, change, come_along, descent, elders, empty, empty_out, hollow, merge, named, overflow, random, regrow,
+};
 use crate::subject::Subject;
 use crate::trace::Site;
 use crate::verdict::Violation;
@@ -33,8 +35,9 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     let capacity = subject.capacity;
     let few = Bounds { exhaustive: 200, pairs: 12, random: 12 };
     let single = owed(subject).map(|persistency| (Plan { bounds: few, ..Plan::suite(persistency) }, scripts(subject)));
-    let twice = [Plan::twice(line), Plan::mixed(line, visible)];
-    let told = twice.map(|plan| (plan, vec![overflow(capacity), merge(capacity)]));
+    let moves = || vec![overflow(capacity), merge(capacity)];
+    let again = vec![empty(capacity), regrow(capacity)];
+    let few_crashes = [(Plan::twice(line), moves()), (Plan::mixed(line, visible), moves()), (Plan::twice(line), again)];
     // The search continues from all images of a split and a merge, for only a few of them lie behind its commit.
     let torn = || owed(subject).filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
     let splits = [Plan::mixed(visible, line), Plan::twice(line)].into_iter().chain(torn());
@@ -43,9 +46,8 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
         (Plan { nested: 64, ..plan }, scripts.into())
     });
     let changes = torn().map(|plan| (Plan { nested: 64, ..plan }, vec![change()]));
-    let told = told.into_iter().chain(splits).chain(changes).chain([(thrice(line), vec![hollow(capacity)])]);
-    let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)];
-    single.chain(told).chain(mixed.into_iter().chain(torn()).map(|plan| (plan, scripts(subject)))).collect()
+    let rest = [(thrice(line), vec![hollow(capacity)]), (Plan::mixed(visible, line), vec![elders(capacity)])];
+    single.chain(few_crashes).chain(splits).chain(changes).chain(rest).collect()
 }
 
 /// A script under a plan, and every site that it reaches: leaving out any other site changes nothing here.

@@ -46,7 +46,7 @@ impl Recorded {
     /// `NoSpace` if not even the storage's own block fits.
     pub fn from_image(left: &Snapshot, active: Epoch) -> Result<Writer<Recorded>> {
         let writer = Storage::open(Recorded::new(left.bytes()), active)?;
-        left.restore(&mut writer.begin_write_at(active), writer.storage().medium.image());
+        left.fill(&mut writer.begin_write_at(active), writer.storage().medium.image());
         Ok(writer)
     }
 
@@ -119,7 +119,10 @@ impl Medium for Recorded {
 
     #[track_caller]
     fn filled(&self, words: &[Word]) {
-        if let [first, ..] = words {
+        // The values are copied only for a trace: whole images are filled before it begins.
+        if let [first, ..] = words
+            && self.open.load(Relaxed)
+        {
             let values = words.iter().map(Word::read).collect();
             self.push(Event::Fill { loc: self.image.locate(first), values }, Location::caller());
         }

@@ -42,6 +42,17 @@ impl Snapshot {
         self.word(Area::Leaves.at(0))
     }
 
+    /// Writes the words into an image of zeros at least as large: all but the last zeros of each area.
+    pub fn fill<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, image: &Image) {
+        for area in Area::ALL {
+            let words = &self.areas[area as usize];
+            let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+            if let Some(place) = image.words(area.at(0), used) {
+                handle.fill(place, words[..used].iter().copied());
+            }
+        }
+    }
+
     /// Writes all words into an image at least as large.
     pub fn restore<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, image: &Image) {
         for area in Area::ALL {

@@ -13,9 +13,8 @@ use crate::verdict::Violation;
 use holm_medium::Epoch;
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::thread;
 
 /// A trace, and its origin.
 pub(super) struct Round {
@@ -108,10 +107,8 @@ impl Round {
         let run = || {
             let fixture = TreeFixture::revive(subject, &branch.left, branch.opening, *end_epoch, without)?;
             let published = [branch.left.durable(), fixture.published()];
-            // On a thread of its own: recovery and writers are different threads, and a writer's fences complete no
-            // flush of the recovery.
-            let worked = thread::scope(|scope| scope.spawn(|| fixture.run(&steps, &mut history)).join());
-            worked.unwrap_or_else(|panic| resume_unwind(panic))?;
+            // Each step is a thread of its own: a writer's fences complete no flush of the recovery.
+            fixture.run(&steps, &mut history)?;
             Ok((fixture.medium().take(), fixture.medium().scratch(), published))
         };
         let (entries, new_scratch, published) =
