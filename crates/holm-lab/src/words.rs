@@ -1,6 +1,6 @@
 //! Trees with keys and payloads of eight bytes, over media that flush.
 
-use holm_designs::designs;
+use holm_designs::{designs, variants};
 use holm_medium::{Mapped, Writer};
 use holm_search::Search;
 use holm_tree::{Index, Words};
@@ -10,4 +10,9 @@ use std::sync::Arc;
 /// from the leaves of its storage.
 pub fn design(name: &str, writer: Arc<Writer<Mapped>>, search: Search) -> Option<Box<dyn Index<Words>>> {
     designs::open(name, writer, Words, search)
+}
+
+/// The same for a design or a variant.
+pub fn design_or_variant(name: &str, writer: Arc<Writer<Mapped>>, search: Search) -> Option<Box<dyn Index<Words>>> {
+    design(name, writer.clone(), search).or_else(|| variants::open(name, writer, Words, search))
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[test]
 fn keys_and_values_of_any_bits_agree_with_a_map() {
     for (name, order) in ORDERS {
-        let mut fixture = TreeFixture::new("borders", Words);
+        let mut fixture = TreeFixture::of_words("borders");
         let mut map = BTreeMap::new();
         for round in 0..4 {
             for i in 0..2_000 {
@@ -48,7 +48,7 @@ fn keys_and_values_of_any_bits_agree_with_a_map() {
 #[test]
 fn the_greatest_key_splits_a_single_leaf() {
     for beside in 0..=Borders::CAPACITY as u64 {
-        let mut fixture = TreeFixture::new("borders", Words);
+        let mut fixture = TreeFixture::of_words("borders");
         (0..beside).for_each(|key| assert_eq!(fixture.put(key, 9), None));
         let leaves = |fixture: &TreeFixture<Words>| fixture.index.audit(&fixture.root).leaves;
         assert_eq!(leaves(&fixture), 1);
@@ -67,7 +67,7 @@ fn the_greatest_key_splits_a_single_leaf() {
 
 #[test]
 fn creating_and_dropping_a_tree_costs_what_the_page_says() {
-    let fixture = TreeFixture::new("borders", Words);
+    let fixture = TreeFixture::of_words("borders");
     let cost = |before: holm_medium::Counts| {
         let spent = fixture.counts() - before;
         (spent.flushes, spent.fences)
@@ -87,7 +87,7 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
 #[test]
 fn equal_keys_are_damage() {
     for key in [500, u64::MAX] {
-        let mut fixture = TreeFixture::new("borders", Words);
+        let mut fixture = TreeFixture::of_words("borders");
         (0..40).for_each(|key| assert_eq!(fixture.put(key, key), None));
         // Block 2 holds the upper half.
         let words = fixture.writer.image().words(Area::Leaves.at(1024), 64).expect("block 2");
@@ -102,7 +102,7 @@ fn equal_keys_are_damage() {
 /// The purpose of the design.
 #[test]
 fn uniform_inserts_cost_little_more_than_a_line_and_a_fence() {
-    let fixture = TreeFixture::new("borders", Words);
+    let fixture = TreeFixture::of_words("borders");
     let before = fixture.counts();
     (0..100_000).for_each(|i| assert_eq!(fixture.put(mixed(i), i), None));
     let spent = fixture.counts() - before;
@@ -115,7 +115,7 @@ fn flushes_and_fences_are_those_of_the_table() {
     let mut all_waited = 0;
     for (name, order) in ORDERS {
         for recycles in [false, true] {
-            let fixture = TreeFixture::new("borders", Words);
+            let fixture = TreeFixture::of_words("borders");
             let mut shadow = Shadow::new();
             let used = RefCell::new(BTreeSet::from([fixture
                 .index

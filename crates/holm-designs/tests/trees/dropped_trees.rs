@@ -37,7 +37,7 @@ fn drop_tree<K: Keys>(writer: &Writer<Mapped>, index: &dyn Index<K>, root: &Tree
 #[test]
 fn readers_of_a_dropped_tree_terminate() {
     for (design, _) in designs::CAPABILITIES.iter().filter(|(_, capabilities)| capabilities.stores_pairs) {
-        let fixture = TreeFixture::new(design, Words);
+        let fixture = TreeFixture::of_words(design);
         fill(&fixture, &fixture.root, PAIRS);
         drop_tree(&fixture.writer, &*fixture.index, &fixture.root);
         for keyspace in 8..12 {

@@ -2,7 +2,6 @@
 //! measure no time.
 
 use crate::fixture::{TreeFixture, mixed};
-use holm_designs::variants;
 use holm_medium::StorageOps;
 use holm_tree::{SeekTarget, Words};
 use std::collections::BTreeSet;
@@ -14,13 +13,8 @@ const MANY: u64 = 8_000;
 fn merging() -> Vec<(&'static str, TreeFixture<Words>)> {
     let of_list = ["buffered", "holm", "bd_tree", "bd_tree_literal", "isle", "borders", "holm_strict"];
     let of_variants = ["bd_tree_chained", "isle_lock_array", "holm_four"];
-    let listed = of_list.into_iter().map(|name| (name, TreeFixture::new(name, Words)));
-    let open = |name| {
-        TreeFixture::over(|writer| {
-            variants::open(name, writer, Words, holm_search::Search::detect()).expect("a variant of that name")
-        })
-    };
-    listed.chain(of_variants.into_iter().map(|name| (name, open(name)))).collect()
+    let listed = of_list.into_iter().map(|name| (name, TreeFixture::of_words(name)));
+    listed.chain(of_variants.into_iter().map(|name| (name, TreeFixture::of_words(name)))).collect()
 }
 
 /// Removes keys, in epochs of a thousand removals each.

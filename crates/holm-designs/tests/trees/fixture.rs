@@ -2,11 +2,13 @@
 
 #![allow(dead_code, reason = "each program of tests uses its part")]
 
+use crate::names::Names;
 use holm_designs::designs;
+use holm_lab::words;
 use holm_medium::{Counts, FIRST_EPOCH, Flush, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
-use holm_tree::{Index, Keys, TreeRoot};
+use holm_tree::{Index, Keys, TreeRoot, Words};
 use std::sync::Arc;
 
 pub struct TreeFixture<K: Keys> {
@@ -15,11 +17,22 @@ pub struct TreeFixture<K: Keys> {
     pub root: TreeRoot,
 }
 
-impl<K: Keys> TreeFixture<K> {
-    pub fn new(design: &str, keys: K) -> Self {
-        let index = |writer| designs::open(design, writer, keys, Search::detect()).expect("a design of that name");
-        Self::over(index)
+impl TreeFixture<Words> {
+    /// A design or a variant, which the laboratory has compiled.
+    pub fn of_words(name: &str) -> Self {
+        let index = |writer| words::design_or_variant(name, writer, Search::detect());
+        Self::over(|writer| index(writer).expect("a design of that name"))
     }
+}
+
+impl TreeFixture<Names> {
+    pub fn of_names(design: &str, names: Names) -> Self {
+        let index = |writer| designs::open(design, writer, names, Search::detect());
+        Self::over(|writer| index(writer).expect("a design of that name"))
+    }
+}
+
+impl<K: Keys> TreeFixture<K> {
     /// A fixture with any index.
     pub fn over(index: impl FnOnce(Arc<Writer<Mapped>>) -> Box<dyn Index<K>>) -> Self {
         let options = MappedOptions { count: true, flush: Flush::Nothing, ..MappedOptions::default() };

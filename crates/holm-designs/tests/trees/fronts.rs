@@ -101,7 +101,7 @@ struct Tally {
 
 /// Checks the cost of each operation of a trace by formula.
 fn follows(shape: &Shape, name: &str, order: Order) -> Tally {
-    let fixture = TreeFixture::new(shape.design, Words);
+    let fixture = TreeFixture::of_words(shape.design);
     let mut tally = Tally::default();
     for i in 0..4_000 {
         let key = order(mixed(i) % 600);
@@ -161,7 +161,7 @@ fn an_insert_flushes_one_line_where_the_header_s_has_room_and_two_elsewhere() {
 #[test]
 fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     for (shape, planted) in SHAPES.iter().zip([(3, 3), (1, 1)]) {
-        let fixture = TreeFixture::new(shape.design, Words);
+        let fixture = TreeFixture::of_words(shape.design);
         let cost = |before: Counts| {
             let spent = fixture.counts() - before;
             (spent.flushes, spent.fences)
@@ -183,7 +183,7 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
 #[test]
 fn uniform_inserts_cost_less_than_two_lines() {
     let spent = SHAPES.map(|shape| {
-        let fixture = TreeFixture::new(shape.design, Words);
+        let fixture = TreeFixture::of_words(shape.design);
         let before = fixture.counts();
         (0..100_000).for_each(|i| assert_eq!(fixture.put(mixed(i), i), None));
         let spent = fixture.counts() - before;

@@ -2,8 +2,6 @@
 //! flushes and fences, including splits of nodes and growth. A rebuild leaves the nodes as they were.
 
 use crate::fixture::{ORDERS, TreeFixture, mixed};
-use holm_designs::variants;
-use holm_search::Search;
 use holm_tree::Words;
 
 /// Flushes and fences.
@@ -204,9 +202,7 @@ fn spent(fixture: &TreeFixture<Words>, operation: impl FnOnce()) -> Cost {
 fn follows<L: Prices, N: Prices>(design: &str, turns: u64, growths: usize) -> usize {
     let mut merged = 0;
     for (name, order) in ORDERS {
-        let create = || {
-            TreeFixture::over(|writer| variants::open(design, writer, Words, Search::detect()).expect("such a variant"))
-        };
+        let create = || TreeFixture::of_words(design);
         let (mut fixture, mut shadow) = (create(), Shadow::new());
         for turn in 0..turns {
             // The tree grows, and then it shrinks.

@@ -3,6 +3,7 @@
 
 use crate::stage::{Staged, Steps};
 use holm_designs::{designs, variants};
+use holm_lab::words;
 use holm_medium::{Area, FIRST_EPOCH, Mapped, MappedOptions, MediumError, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::leaf::{Leaf, RecoveryPoint};
@@ -32,8 +33,7 @@ fn linked() -> impl Iterator<Item = TreeFixture> {
     DESIGNS.iter().filter(|(_, linked)| *linked).map(|(name, _)| *name).chain(["bd_tree_chained"]).map(|name| {
         let medium = Mapped::anonymous(MappedOptions::default()).expect("address space");
         let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
-        let open = designs::open(name, writer.clone(), Words, Search::detect());
-        let index = open.or_else(|| variants::open(name, writer.clone(), Words, Search::detect()));
+        let index = words::design_or_variant(name, writer.clone(), Search::detect());
         TreeFixture { writer, index: index.expect("a design of that name") }
     })
 }

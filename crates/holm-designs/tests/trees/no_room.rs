@@ -1,9 +1,9 @@
 //! A storage without free blocks: a split that gets only some of its blocks gives them back.
 
 use holm_designs::designs;
+use holm_lab::words;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage, StorageOps};
 use holm_search::Search;
-use holm_tree::Words;
 use std::sync::Arc;
 
 /// Even and odd counts: a split takes two.
@@ -17,7 +17,7 @@ fn a_refused_split_takes_no_block() {
             let bytes = u64::from(designs::block_bytes(design).expect("a design of that name"));
             let medium = Mapped::heap((blocks * bytes) as usize, 1 << 16, MappedOptions::default());
             let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
-            let index = designs::open(design, writer.clone(), Words, Search::detect()).expect("a design of that name");
+            let index = words::design(design, writer.clone(), Search::detect()).expect("a design of that name");
             let mut guard = writer.clock().pin().expect("sound");
             let root = index.create_tree(&mut guard, 7).expect("room");
             let space = writer.space();

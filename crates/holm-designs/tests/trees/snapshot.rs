@@ -18,7 +18,7 @@ const KEYS: u64 = 400;
 const ALL: KeyRange<'_, u64> = KeyRange { low: &0, high: None };
 
 fn planted(design: &str) -> TreeFixture<Words> {
-    let fixture = TreeFixture::new(design, Words);
+    let fixture = TreeFixture::of_words(design);
     for key in 0..KEYS {
         fixture.put(key * 10, if key + 1 == KEYS { TOKEN } else { STONE });
     }

@@ -5,9 +5,7 @@ use crate::fixture::{ORDERS, TreeFixture, mixed};
 use crate::names::Names;
 use crate::strict::crashes::every_operation;
 use holm_designs::leaf::ss_tree::{MOVING, STAYING, SsTree};
-use holm_designs::variants;
 use holm_medium::{Area, StorageOps};
-use holm_search::Search;
 use holm_tree::{SeekTarget, Words};
 
 /// Flushes and fences.
@@ -123,12 +121,7 @@ struct Seen {
 
 fn follows(design: &str, most: usize, moves: bool) {
     for (name, order) in ORDERS {
-        let index = |writer| variants::open(design, writer, Words, Search::detect());
-        let index = |writer| match design {
-            "ss_tree" => holm_designs::designs::open(design, writer, Words, Search::detect()),
-            _ => index(writer),
-        };
-        let fixture = TreeFixture::over(|writer| index(writer).expect("a design of that name"));
+        let fixture = TreeFixture::of_words(design);
         let mut seen = Seen::default();
         for i in 0..6_000 {
             let key = order(mixed(i) % 300);

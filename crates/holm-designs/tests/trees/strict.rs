@@ -26,21 +26,21 @@ macro_rules! tests {
                 #[test]
                 fn words_agree_with_a_map_for_any_keys_and_values() {
                     if CAPABILITIES.stores_pairs {
-                        agree::words(|| TreeFixture::new(stringify!($name), Words), 1_500);
+                        agree::words(|| TreeFixture::of_words(stringify!($name)), 1_500);
                     }
                 }
 
                 #[test]
                 fn byte_strings_with_equal_heads_agree_with_a_map() {
                     if CAPABILITIES.stores_pairs && !CAPABILITIES.needs_whole_keys {
-                        agree::names(|names| TreeFixture::new(stringify!($name), names));
+                        agree::names(|names| TreeFixture::of_names(stringify!($name), names));
                     }
                 }
 
                 #[test]
                 fn readers_beside_writers_see_what_is_there() {
                     if STRICT {
-                        readers_beside_writers(&TreeFixture::new(stringify!($name), Words));
+                        readers_beside_writers(&TreeFixture::of_words(stringify!($name)));
                     }
                 }
 

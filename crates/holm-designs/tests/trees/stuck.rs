@@ -2,14 +2,13 @@
 
 use crate::fixture::TreeFixture;
 use holm_medium::{EpochTimer, FIRST_EPOCH, MediumError, Pace, Phase, StorageOps};
-use holm_tree::Words;
 use std::num::NonZero;
 use std::thread;
 use std::time::Duration;
 
 #[test]
 fn others_read_and_write_beside_an_operation_that_is_stuck() {
-    let fixture = TreeFixture::new("buffered", Words);
+    let fixture = TreeFixture::of_words("buffered");
     for key in 0..100 {
         fixture.put(key, key + 1);
     }

@@ -17,9 +17,7 @@ use holm_tree::{Design, TreeSet, Words};
 use std::collections::BTreeMap;
 
 fn create(variant: &str) -> TreeFixture<Words> {
-    TreeFixture::over(|writer| {
-        variants::open(variant, writer, Words, Search::detect()).expect("a variant of that name")
-    })
+    TreeFixture::of_words(variant)
 }
 
 #[test]
@@ -98,7 +96,7 @@ fn no_guide_and_no_volatile_node_adds_a_flush_or_a_fence() {
     for (order_name, order) in ORDERS {
         let mut bases = BTreeMap::new();
         for base in BASES {
-            bases.insert(kin(base), spent(&TreeFixture::new(base, Words), order));
+            bases.insert(kin(base), spent(&TreeFixture::of_words(base), order));
         }
         let several = |name: &str| name.starts_with("ss_tree") || name.starts_with("holm");
         for (name, _) in CAPABILITIES.iter().filter(|(name, _)| !name.contains("_all") && !several(name)) {

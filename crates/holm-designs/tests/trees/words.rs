@@ -1,6 +1,6 @@
 //! A tree set of words over plain memory, against the standard library's map.
 
-use holm_designs::designs;
+use holm_lab::words;
 use holm_medium::{FIRST_EPOCH, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::leaf::RecoveryPoint;
@@ -16,7 +16,7 @@ struct TreeFixture {
 fn fixture() -> TreeFixture {
     let medium = Mapped::anonymous(MappedOptions::default()).expect("address space");
     let writer = Arc::new(Storage::open(medium, FIRST_EPOCH).expect("memory"));
-    let index = designs::open("buffered", writer.clone(), Words, Search::detect()).expect("a design of that name");
+    let index = words::design("buffered", writer.clone(), Search::detect()).expect("a design of that name");
     TreeFixture { writer, index }
 }
 

@@ -4,7 +4,7 @@ use crate::fixture::{ORDERS, TreeFixture, mixed};
 use holm_designs::designs::fast_fair;
 use holm_medium::{Area, StorageOps};
 use holm_tree::leaf::Leaf;
-use holm_tree::{Design, SeekTarget, Words};
+use holm_tree::{Design, SeekTarget};
 use std::collections::BTreeSet;
 
 const CAPACITY: usize = <fast_fair as Design>::Leaf::CAPACITY;
@@ -22,7 +22,7 @@ fn shifted(count: usize, at: usize) -> u64 {
 #[test]
 fn flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let fixture = TreeFixture::new("fast_fair", Words);
+        let fixture = TreeFixture::of_words("fast_fair");
         let (mut splits, mut worst) = (0, 0);
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);
@@ -86,7 +86,7 @@ fn closed(base: usize, count: usize, at: usize) -> u64 {
 #[test]
 fn a_rings_flushes_and_fences_are_those_of_the_formulas() {
     for (name, order) in ORDERS {
-        let fixture = TreeFixture::new("circ", Words);
+        let fixture = TreeFixture::of_words("circ");
         let (mut splits, mut worst, mut bases) = (0, 0, BTreeSet::new());
         for i in 0..4_000 {
             let key = order(mixed(i) % 1_200 + i / 4);

@@ -82,7 +82,7 @@ fn leaves(fixture: &TreeFixture<Words>) -> Vec<(u32, usize)> {
 
 fn follows(row: &Row) {
     for (name, order) in ORDERS {
-        let fixture = TreeFixture::new(row.design, Words);
+        let fixture = TreeFixture::of_words(row.design);
         let mut used: BTreeMap<u32, usize> = leaves(&fixture).into_iter().collect();
         let (mut splits, mut merges) = (0, 0);
         for i in 0..4_000 {
