@@ -46,6 +46,9 @@ mod system {
         work()
     }
 
+    /// Does nothing: the system schedules threads.
+    pub(crate) fn step() {}
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -59,9 +62,6 @@ mod system {
             assert_eq!(number(), own);
         }
     }
-
-    /// Does nothing: the system schedules threads.
-    pub(crate) fn step() {}
 }
 
 #[cfg(shuttle)]

@@ -71,8 +71,8 @@ bugs! {
     Unlinked,
     /// Pair and bitmap are flushed with one fence behind both: as in Montage's first advance of an epoch.
     Unfenced,
-    /// A moving pair may be in two slots after a crash. Readers handle that and removals do not: as in FAST and FAIR, where
-    /// a removed key comes back.
+    /// A moving pair may be in two slots after a crash. Readers handle that and removals do not: as in FAST and FAIR,
+    /// where a removed key comes back.
     Resurrects,
     /// Each run of recovery undoes an insert that had begun: as in systems that never crash recovery itself.
     Erodes,
