@@ -2,7 +2,7 @@
 //! stays. The rebuild reports a chain with a wrong link.
 
 use crate::stage::{Staged, Steps};
-use holm_designs::{designs, variants};
+use holm_designs::designs;
 use holm_lab::words;
 use holm_medium::{Area, FIRST_EPOCH, Mapped, MappedOptions, MediumError, Storage, StorageOps, Writer};
 use holm_search::Search;
