@@ -1,4 +1,4 @@
-//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, miri, fuzz, stores, power-cut, bench,
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, mutants, miri, fuzz, stores, power-cut, bench,
 //! designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
@@ -26,6 +26,8 @@ enum Verb {
     /// Explores schedules of latch, clock, slab and tree, and crashes some; every failure prints the schedule that
     /// repeats it.
     Schedules(proofs::Schedules),
+    /// Leaves each store, flush and fence of the designs out in turn, under every trial; the tests use most of them.
+    Mutants,
     /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
     Miri {
         /// Runs of each test, with different schedules and weak-memory choices.
@@ -115,6 +117,7 @@ fn main() -> Result<()> {
         Verb::Schedules(settings) => proofs::schedules(&settings),
         Verb::Miri { seeds } => proofs::miri(seeds),
         Verb::Fuzz(settings) => proofs::fuzz(&settings),
+        Verb::Mutants => proofs::mutants(),
         Verb::Stores => proofs::stores(),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
@@ -171,8 +174,10 @@ fn check() -> Result<()> {
     cargo(&["doc", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     let packages = PACKAGES.iter().flat_map(|name| ["--package", name]);
     cargo(&["package", "--no-verify", "--allow-dirty"].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
-    // One call, so that no crate is compiled twice.
-    cargo(&[&["test", "--workspace", "--exclude", "holm-fuzz"], &without[..]].concat(), &[])?;
+    cargo(&["test"], &[])?;
+    // All of these run on the same designs, which `holm-lab` compiles once.
+    let measuring = ["holm-lab", "holm-pibench", "holm-figures", "xtask"].iter().flat_map(|name| ["--package", name]);
+    cargo(&std::iter::once("test").chain(measuring).collect::<Vec<_>>(), &[])?;
     proofs::schedules(&proofs::Schedules::default())?;
     proofs::stores()
 }

@@ -77,6 +77,11 @@ pub(crate) fn stores() -> Result<()> {
     cargo(&["test", "--package", "xtask", "--test", "stores", "--", "--include-ignored"], &[])
 }
 
+/// Hunts mutants with every trial.
+pub(crate) fn mutants() -> Result<()> {
+    cargo(&["test", "--package", "holm-proof", "--test", "explorer", "mutants::"], &[("HOLM_EVERY_TRIAL", "1")])
+}
+
 /// Interprets the portable tests, with `seeds` schedules and weak-memory choices each.
 pub(crate) fn miri(seeds: u64) -> Result<()> {
     let target = target("interpreted")?;
