@@ -4,6 +4,7 @@
 //! it once per operation, once per group in `get_many`, and never between a leaf and its slots.
 
 use crate::audit::Audit;
+use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
 use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint, Replaced};
@@ -221,6 +222,30 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>>;
+    /// Puts a payload under a key if what the caller read is still so: the leaf that answered for the key, and the other
+    /// leaves on which the answer depended. Takes effect at one instant.
+    ///
+    /// # Errors
+    /// As for [`Index::put`].
+    fn put_if_unchanged(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        seen: Seen<'_>,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
+    ) -> Result<Conditional>;
+    /// Removes a key under the same condition.
+    ///
+    /// # Errors
+    /// As for [`Index::put`].
+    fn remove_if_unchanged(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        seen: Seen<'_>,
+        search_key: K::SearchKey<'_>,
+    ) -> Result<Conditional>;
     /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
     /// this leaf is copied, the next leaves are prefetched.
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);

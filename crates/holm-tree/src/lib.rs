@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod conditional;
 mod descent;
 mod descriptor;
 mod design;
@@ -40,6 +41,7 @@ pub mod sync;
 mod tree_set;
 
 pub use audit::Audit;
+pub use conditional::{Conditional, Seen};
 pub use design::{Design, Entry};
 pub use index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 pub use keys::{Keys, Role, Slot, Words};

@@ -6,8 +6,9 @@
 //! could still take back.
 
 use crate::audit::Audit;
+use crate::conditional::{Conditional, Seen};
 use crate::descent::Reached;
-use crate::design::{DescriptorOf, Design, LocksOf};
+use crate::design::{DescriptorOf, Design};
 use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
@@ -235,6 +236,19 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     #[inline]
     fn try_put(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>, put: Put) -> Result<Tried> {
         let latched = self.take(root, guard, search_key)?;
+        Ok(self.put_latched(root, guard, latched, search_key, put))
+    }
+
+    /// Puts a payload into a leaf that is latched under a valid label, unless the leaf is full. Releases the latch.
+    #[inline(always)]
+    pub(crate) fn put_latched(
+        &self,
+        root: &TreeRoot,
+        guard: &Guard<'_>,
+        latched: LatchedLeaf<'_, D>,
+        search_key: K::SearchKey<'_>,
+        put: Put,
+    ) -> Tried {
         let old = {
             // The write handle goes before the latch: its dirty marks must be set while this is the block's only
             // writer.
@@ -248,13 +262,43 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         let Ok(old) = old else {
             latched.held.unlock_unchanged();
-            return Ok(Err(Full));
+            return Err(Full);
         };
         self.unlock(guard, latched);
         if old.is_none() {
             root.pairs.add(1);
         }
-        Ok(Ok(old))
+        Ok(old)
+    }
+
+    /// Removes a key from a leaf that is latched under a valid label and has room for it. Releases the latch, and merges
+    /// the leaf if it is sparse then.
+    pub(crate) fn remove_latched(
+        &self,
+        root: &TreeRoot,
+        guard: &Guard<'_>,
+        latched: LatchedLeaf<'_, D>,
+        search_key: K::SearchKey<'_>,
+        progress: Option<BatchProgress>,
+    ) -> Option<Replaced> {
+        let old = {
+            // The write handle goes before the latch, as in a put.
+            let mut handle = self.writer.begin_write(guard);
+            let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
+            let old = latched.leaf.remove(&mut context, search_key);
+            self.write_progress(&mut handle, progress);
+            old
+        };
+        let sparse = old.is_some() && latched.leaf.sparse(self.context(&latched.descriptor.volatile));
+        self.unlock(guard, latched);
+        if old.is_some() {
+            root.pairs.add(-1);
+        }
+        if sparse {
+            // The merge is an operation of its own: the neighbour may already belong to the next epoch.
+            self.merge(root, guard, search_key);
+        }
+        old
     }
 
     /// Puts a payload into a full leaf: makes room first.
@@ -497,13 +541,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     #[inline]
     fn validate(&self, leaf_version: LeafVersion) -> bool {
-        let Some(descriptor) = self.descriptors.get(leaf_version.leaf) else { return false };
-        let array = || {
-            Some(
-                self.inner.leaf_parents.get(leaf_version.leaf_parent)?.locks().of(&descriptor.latch, leaf_version.leaf),
-            )
-        };
-        LocksOf::<D>::own(&descriptor.latch).or_else(array).is_some_and(|latch| latch.validate(leaf_version.version))
+        self.validates(leaf_version)
     }
 
     fn put(
@@ -529,24 +567,28 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>> {
         let latched = self.take_uncrowded(root, guard, search_key)?;
-        let old = {
-            // The write handle goes before the latch, as in a put.
-            let mut handle = self.writer.begin_write(guard);
-            let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
-            let old = latched.leaf.remove(&mut context, search_key);
-            self.write_progress(&mut handle, progress);
-            old
-        };
-        let sparse = old.is_some() && latched.leaf.sparse(self.context(&latched.descriptor.volatile));
-        self.unlock(guard, latched);
-        if old.is_some() {
-            root.pairs.add(-1);
-        }
-        if sparse {
-            // The merge is an operation of its own: the neighbour may already belong to the next epoch.
-            self.merge(root, guard, search_key);
-        }
-        Ok(old)
+        Ok(self.remove_latched(root, guard, latched, search_key, progress))
+    }
+
+    fn put_if_unchanged(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        seen: Seen<'_>,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
+    ) -> Result<Conditional> {
+        self.put_seen(root, guard, seen, search_key, Put { payload, progress: None })
+    }
+
+    fn remove_if_unchanged(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        seen: Seen<'_>,
+        search_key: K::SearchKey<'_>,
+    ) -> Result<Conditional> {
+        self.remove_seen(root, guard, seen, search_key)
     }
 
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {

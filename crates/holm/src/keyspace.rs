@@ -56,6 +56,19 @@ pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// Writes a record that no leaf leads to yet, and returns its payload.
+#[inline]
+pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: &[u8]) -> Result<u64> {
+    BUFFER.with_borrow_mut(|buffer| {
+        let payload = operation.write_record(key, value, buffer);
+        if buffer.capacity() > 1 << 17 {
+            // One large value must not leave every thread with a large buffer for ever.
+            *buffer = Vec::new();
+        }
+        payload
+    })
+}
+
 impl Keyspace {
     pub(crate) fn new(engine: Arc<Engine>, tree: Arc<KeyspaceTree>) -> Self {
         Keyspace { engine, tree }
@@ -102,14 +115,7 @@ impl Keyspace {
         limit(key, value)?;
         let mut operation = Operation::begin_to_write(&self.engine.store, key, value)?;
         self.tree.check_not_dropped()?;
-        let payload = BUFFER.with_borrow_mut(|buffer| {
-            let payload = operation.write_record(key, value, buffer);
-            if buffer.capacity() > 1 << 17 {
-                // One large value must not leave every thread with a large buffer for ever.
-                *buffer = Vec::new();
-            }
-            payload
-        })?;
+        let payload = write_record(&operation, key, value)?;
         operation.put(&self.tree, key, payload, None)?;
         operation.finish()
     }

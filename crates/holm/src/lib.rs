@@ -122,6 +122,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod atomic;
 mod batch;
 mod catalog;
 mod check;
@@ -145,7 +146,9 @@ mod recovery;
 mod slice;
 mod stats;
 mod store;
+mod update;
 
+pub use atomic::CompareAndSwapError;
 pub use batch::Batch;
 pub use check::Report;
 pub use database::Database;

@@ -11,7 +11,7 @@ use crate::record;
 use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold};
 use holm_tree::leaf::Replaced;
-use holm_tree::{BatchProgress, TreeRoot};
+use holm_tree::{BatchProgress, Conditional, Seen, TreeRoot};
 
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
 #[must_use = "only `finish` waits for what the mode promises"]
@@ -107,6 +107,34 @@ impl<H> Operation<'_, H> {
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())
+    }
+
+    /// Puts a record under its key if the leaf is as it was seen. Returns whether it was; if not, the record is freed.
+    pub(crate) fn put_seen(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64, seen: Seen<'_>) -> Result<bool> {
+        let search_key = SearchKey::new(key);
+        let done = self.store.index.put_if_unchanged(&tree.root, &mut self.guard, seen, search_key, payload);
+        let done = done.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
+        if done == Conditional::Moved {
+            self.free_record(payload);
+        }
+        Ok(self.free_if_done(done))
+    }
+
+    /// Removes a key and retires its record, if the leaf is as it was seen. Returns whether it was.
+    pub(crate) fn remove_seen(&mut self, tree: &KeyspaceTree, key: &[u8], seen: Seen<'_>) -> Result<bool> {
+        let done = self.store.index.remove_if_unchanged(&tree.root, &mut self.guard, seen, SearchKey::new(key));
+        let done = done.map_err(|error| tree.explain(error))?;
+        Ok(self.free_if_done(done))
+    }
+
+    fn free_if_done(&self, done: Conditional) -> bool {
+        match done {
+            Conditional::Done(old) => {
+                old.into_iter().for_each(|old| self.free_old(old));
+                true
+            }
+            Conditional::Moved => false,
+        }
     }
 
     /// Creates an empty tree.

@@ -116,6 +116,14 @@ pub(crate) fn copy_value(image: &Image, payload: u64) -> Option<Slice> {
     Some(Slice::shared(copy, start, header.value))
 }
 
+/// Copies a record's key and value.
+pub(crate) fn copy_pair(image: &Image, payload: u64) -> Option<(Slice, Slice)> {
+    let words = words(image, payload)?;
+    let header = Header::read(words)?;
+    let copy: Vec<u64> = words.iter().map(Word::read).collect();
+    Some((Slice::copied(&copy, 8, header.key), Slice::copied(&copy, 8 + header.key, header.value)))
+}
+
 /// Copies a record's value into the caller's buffer.
 #[inline]
 pub(crate) fn copy_value_into(image: &Image, payload: u64, into: &mut Vec<u8>) -> Option<()> {

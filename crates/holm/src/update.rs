@@ -1,0 +1,184 @@
+//! Read-modify-write of one key: read, decide, and change the key if its leaf is still as it was read.
+//!
+//! Nothing is pinned and no latch is held while the caller decides, so its code may take long, panic, or use the
+//! database. A change that misses its leaf is decided again from what is there now. A leaf holds several keys, so a
+//! neighbour's change can cause a repetition, but never a wrong answer.
+
+use crate::error::Result;
+use crate::keys::SearchKey;
+use crate::keyspace::{limit, write_record};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::operation::Operation;
+use crate::record;
+use crate::slice::Slice;
+use crate::store::{Store, WritableStore};
+use holm_medium::Epoch;
+use holm_tree::{Conditional, LeafCursor, LeafVersion, Seen, SeekTarget};
+
+/// What an update does with its key.
+pub(crate) enum Change<V> {
+    /// Nothing.
+    Keep,
+    /// Puts a value.
+    Put(V),
+    /// Removes the key.
+    Remove,
+}
+
+/// The end of a keyspace from which pairs are popped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    First,
+    Last,
+}
+
+/// A key's value, and the leaf that answered for it.
+struct Before {
+    value: Option<Slice>,
+    leaf: LeafVersion,
+    stamp: Epoch,
+}
+
+/// The outermost pair of a keyspace; `pair` is `None` if the keyspace is empty.
+struct Outermost {
+    pair: Option<(Slice, Slice)>,
+    leaf: LeafVersion,
+    /// Empty leaves between the end and that leaf.
+    passed: Vec<LeafVersion>,
+    stamp: Epoch,
+}
+
+/// Waits a little longer each time.
+fn back_off(attempt: &mut u32) {
+    *attempt += 1;
+    if *attempt < 8 { std::hint::spin_loop() } else { std::thread::yield_now() }
+}
+
+impl Store {
+    /// Reads a key's value for an update. Waits for no durability: the update itself does.
+    fn before(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Before> {
+        loop {
+            let lookup = self.index.get(&tree.root, SearchKey::new(key));
+            let value = lookup.payload.map(|payload| record::copy_value(self.storage.image(), payload));
+            tree.check_not_dropped()?;
+            if !self.index.validate(lookup.leaf_version) {
+                continue;
+            }
+            let value = match (value, lookup.payload) {
+                (Some(None), Some(payload)) => return Err(self.no_record(payload)),
+                (value, _) => value.flatten(),
+            };
+            return Ok(Before { value, leaf: lookup.leaf_version, stamp: lookup.stamp });
+        }
+    }
+
+    /// Reads the first or the last pair. `None` if a leaf has changed meanwhile.
+    fn outermost(&self, tree: &KeyspaceTree, end: End) -> Result<Option<Outermost>> {
+        let (mut cursor, mut passed, mut stamp) = (LeafCursor::default(), Vec::new(), 0);
+        let mut edge: Option<Vec<u8>> = None;
+        loop {
+            let target = match (end, &edge) {
+                (End::First, None) => SeekTarget::Holding(SearchKey::new(b"")),
+                (End::First, Some(edge)) => SeekTarget::Holding(SearchKey::new(edge)),
+                (End::Last, None) => SeekTarget::Last,
+                (End::Last, Some(edge)) => SeekTarget::Below(SearchKey::new(edge)),
+            };
+            self.index.copy_leaf(&tree.root, target, 0, &mut cursor);
+            let slot = match end {
+                End::First => cursor.pairs.first(),
+                End::Last => cursor.pairs.last(),
+            };
+            let pair = slot.map(|slot| (slot.payload, record::copy_pair(self.storage.image(), slot.payload)));
+            tree.check_not_dropped()?;
+            let leaf = cursor.leaf_version;
+            if !self.index.validate(leaf) {
+                return Ok(None);
+            }
+            stamp = cursor.stamp.max(stamp);
+            if let Some((payload, pair)) = pair {
+                let pair = pair.ok_or_else(|| self.no_record(payload))?;
+                return Ok(Some(Outermost { pair: Some(pair), leaf, passed, stamp }));
+            }
+            passed.push(leaf);
+            match cursor.edge.take() {
+                Some(next) => edge = Some(next),
+                None => return Ok(Some(Outermost { pair: None, leaf, passed, stamp })),
+            }
+        }
+    }
+}
+
+impl WritableStore {
+    /// Changes a key as `decide` says, which gets the key's value and may be called again with another one. Returns
+    /// that value, and what `decide` has returned beside the change.
+    pub(crate) fn update<V: AsRef<[u8]>, T>(
+        &self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        mut decide: impl FnMut(Option<&Slice>) -> Result<(Change<V>, T)>,
+    ) -> Result<(Option<Slice>, T)> {
+        limit(key, &[])?;
+        let mut attempt = 0;
+        loop {
+            let before = self.before(tree, key)?;
+            let (change, answer) = decide(before.value.as_ref())?;
+            let seen = Seen { leaf: before.leaf, others: &[] };
+            let done = match change {
+                Change::Remove if before.value.is_some() => {
+                    let mut operation = Operation::begin(self)?;
+                    tree.check_not_dropped()?;
+                    let done = operation.remove_seen(tree, key, seen)?;
+                    if done {
+                        operation.finish()?;
+                    }
+                    done
+                }
+                Change::Keep | Change::Remove => {
+                    self.wait_stable(before.stamp)?;
+                    true
+                }
+                Change::Put(value) => {
+                    let value = value.as_ref();
+                    limit(key, value)?;
+                    let mut operation = Operation::begin_to_write(self, key, value)?;
+                    tree.check_not_dropped()?;
+                    let payload = write_record(&operation, key, value)?;
+                    let done = operation.put_seen(tree, key, payload, seen)?;
+                    if done {
+                        operation.finish()?;
+                    }
+                    done
+                }
+            };
+            if done {
+                return Ok((before.value, answer));
+            }
+            back_off(&mut attempt);
+        }
+    }
+
+    /// Removes the first or the last pair, and returns it; `None` if the keyspace is empty.
+    pub(crate) fn pop(&self, tree: &KeyspaceTree, end: End) -> Result<Option<(Slice, Slice)>> {
+        let mut attempt = 0;
+        loop {
+            if let Some(Outermost { pair, leaf, passed, stamp }) = self.outermost(tree, end)? {
+                let Some((key, value)) = pair else {
+                    // Each leaf was empty when it was read and is so now. So all were empty at once, in between.
+                    if passed.iter().all(|leaf| self.index.validate(*leaf)) {
+                        self.wait_stable(stamp)?;
+                        return Ok(None);
+                    }
+                    back_off(&mut attempt);
+                    continue;
+                };
+                let mut operation = Operation::begin(self)?;
+                tree.check_not_dropped()?;
+                if operation.remove_seen(tree, &key, Seen { leaf, others: &passed })? {
+                    operation.finish()?;
+                    return Ok(Some((key, value)));
+                }
+            }
+            back_off(&mut attempt);
+        }
+    }
+}
