@@ -29,7 +29,7 @@ impl std::error::Error for CompareAndSwapError {}
 /// durable as [`Keyspace::insert`], and O(log n).
 ///
 /// Closures run without any lock. They may use the database, and a panic in one changes nothing. A closure runs again
-/// if another thread has changed the key, or a neighbouring one, meanwhile.
+/// if another thread has given the key another value meanwhile.
 impl Keyspace {
     /// Replaces a key's value if it is the expected one; `None` stands for an absent key, on either side.
     ///

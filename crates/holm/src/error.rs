@@ -20,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// | what to do | variants |
 /// |---|---|
-/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Unsupported`, `Geometry`, `Dropped`, `ReadOnly` |
+/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped`, `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
 /// | close another handle | `Locked` |
 /// | open the database anew | `Poisoned`, `NotClean`, `Io` |
@@ -177,6 +177,14 @@ pub enum Error {
         /// What was found and what was expected.
         what: String,
     },
+    /// A sum does not fit into a number: [`Keyspace::increment`](crate::Keyspace::increment). Nothing has changed.
+    #[non_exhaustive]
+    Overflow {
+        /// The number that the key has.
+        found: i64,
+        /// What was to be added.
+        by: i64,
+    },
     /// The keyspace of this handle has been dropped.
     Dropped {
         /// Its name.
@@ -274,6 +282,7 @@ impl fmt::Display for Error {
             Error::Unsupported { what } => write!(f, "not supported: {what}"),
             Error::TooLarge { what, found, limit } => write!(f, "{what} of {found} bytes exceeds the limit of {limit}"),
             Error::Invalid { what } => f.write_str(what),
+            Error::Overflow { found, by } => write!(f, "{found} + {by} does not fit into 64 bits"),
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
         }
     }

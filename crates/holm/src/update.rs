@@ -1,8 +1,8 @@
 //! Read-modify-write of one key: read, decide, and change the key if its leaf is still as it was read.
 //!
 //! Nothing is pinned and no latch is held while the caller decides, so its code may take long, panic, or use the
-//! database. A change that misses its leaf is decided again from what is there now. A leaf holds several keys, so a
-//! neighbour's change can cause a repetition, but never a wrong answer.
+//! database. A change that misses its leaf is tried again, and decided again if the key has another value by then. A leaf
+//! holds several keys, so a neighbour's change causes another attempt, but never another answer.
 
 use crate::error::Result;
 use crate::keys::SearchKey;
@@ -13,7 +13,7 @@ use crate::record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
-use holm_tree::{Conditional, LeafCursor, LeafVersion, Seen, SeekTarget};
+use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen};
 
 /// What an update does with its key.
 pub(crate) enum Change<V> {
@@ -109,8 +109,8 @@ impl Store {
 }
 
 impl WritableStore {
-    /// Changes a key as `decide` says, which gets the key's value and may be called again with another one. Returns
-    /// that value, and what `decide` has returned beside the change.
+    /// Changes a key as `decide` says, which gets the key's value, and is called again if the key has another one by
+    /// then. Returns that value, and what `decide` has returned beside the change.
     pub(crate) fn update<V: AsRef<[u8]>, T>(
         &self,
         tree: &KeyspaceTree,
@@ -119,42 +119,55 @@ impl WritableStore {
     ) -> Result<(Option<Slice>, T)> {
         limit(key, &[])?;
         let mut attempt = 0;
-        loop {
-            let before = self.before(tree, key)?;
-            let (change, answer) = decide(before.value.as_ref())?;
-            let seen = Seen { leaf: before.leaf, others: &[] };
-            let done = match change {
-                Change::Remove if before.value.is_some() => {
-                    let mut operation = Operation::begin(self)?;
-                    tree.check_not_dropped()?;
-                    let done = operation.remove_seen(tree, key, seen)?;
-                    if done {
-                        operation.finish()?;
-                    }
-                    done
-                }
-                Change::Keep | Change::Remove => {
-                    self.wait_stable(before.stamp)?;
-                    true
-                }
-                Change::Put(value) => {
-                    let value = value.as_ref();
-                    limit(key, value)?;
-                    let mut operation = Operation::begin_to_write(self, key, value)?;
-                    tree.check_not_dropped()?;
-                    let payload = write_record(&operation, key, value)?;
-                    let done = operation.put_seen(tree, key, payload, seen)?;
-                    if done {
-                        operation.finish()?;
-                    }
-                    done
-                }
-            };
-            if done {
-                return Ok((before.value, answer));
-            }
+        let mut before = self.before(tree, key)?;
+        let (mut change, mut answer) = decide(before.value.as_ref())?;
+        while !self.change(tree, key, &change, &before)? {
             back_off(&mut attempt);
+            let now = self.before(tree, key)?;
+            // Decide again only about another value. A closure that writes to a neighbouring key would otherwise
+            // disturb its own update each time.
+            if now.value != before.value {
+                (change, answer) = decide(now.value.as_ref())?;
+            }
+            before = now;
         }
+        Ok((before.value, answer))
+    }
+
+    /// Applies a change if the leaf is as it was. Returns whether it was.
+    fn change<V: AsRef<[u8]>>(
+        &self,
+        tree: &KeyspaceTree,
+        key: &[u8],
+        change: &Change<V>,
+        before: &Before,
+    ) -> Result<bool> {
+        let seen = Seen { leaf: before.leaf, others: &[] };
+        let (operation, done) = match change {
+            Change::Remove if before.value.is_some() => {
+                let mut operation = Operation::begin(self)?;
+                tree.check_not_dropped()?;
+                let done = operation.remove_seen(tree, key, seen)?;
+                (operation, done)
+            }
+            Change::Keep | Change::Remove => {
+                self.wait_stable(before.stamp)?;
+                return Ok(true);
+            }
+            Change::Put(value) => {
+                let value = value.as_ref();
+                limit(key, value)?;
+                let mut operation = Operation::begin_to_write(self, key, value)?;
+                tree.check_not_dropped()?;
+                let payload = write_record(&operation, key, value)?;
+                let done = operation.put_seen(tree, key, payload, seen)?;
+                (operation, done)
+            }
+        };
+        if done {
+            operation.finish()?;
+        }
+        Ok(done)
     }
 
     /// Removes the first or the last pair, and returns it; `None` if the keyspace is empty.

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod atomic;
 mod back_in_time;
 mod batches;
 mod children;
