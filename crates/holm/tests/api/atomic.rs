@@ -54,7 +54,7 @@ fn each_operation_is_what_its_name_says() {
                         (step % 5 > 0).then(|| value.clone())
                     };
                     let after = (step % 5 > 0).then(|| value.clone());
-                    if step % 2 == 0 {
+                    if step.is_multiple_of(2) {
                         assert_eq!(slice(space.fetch_update(&key, update).expect("room")), now);
                     } else {
                         assert_eq!(slice(space.update_fetch(&key, update).expect("room")), after);
@@ -115,7 +115,11 @@ fn no_increment_is_lost() {
                 while !done.load(SeqCst) {
                     for key in 0..60 {
                         let key = format!("k{}{}", key % 6, key / 6 * 7 + 6);
-                        if turn % 2 == 0 { space.insert(&key, "x").expect("room") } else { _ = space.remove(&key) }
+                        if turn.is_multiple_of(2) {
+                            space.insert(&key, "x").expect("room");
+                        } else {
+                            space.remove(&key).expect("sound");
+                        }
                     }
                     turn += 1;
                 }
