@@ -52,7 +52,7 @@ fn the_end_of_an_epoch_needs_each_of_its_four_sites() {
 
 #[test]
 fn buffered_needs_all_it_does() {
-    assert_eq!(survivors(&OF_BUFFERED, sites_in(&OF_BUFFERED, &["leaf/buffered", "rebuild.rs"])), BTreeSet::new());
+    assert_eq!(survivors(&OF_BUFFERED, sites_in(&OF_BUFFERED, &["leaf/buffered", "rebuild/"])), BTreeSet::new());
 }
 
 /// Both stores of a rollover, the store within an epoch, which is one of them, and recovery's.
@@ -75,8 +75,8 @@ fn fast_fair_needs_all_it_does() {
     let leaf = sites_in(&OF_FAST_FAIR, &["fast_fair.rs"]);
     assert!(leaf.len() > 30, "{leaf:?}");
     // The fence after every block's own recovery is for designs that write there; this design writes in its chains.
-    let every = sites_in(&OF_BUFFERED, &["rebuild.rs"]);
-    let chains = &sites_in(&OF_FAST_FAIR, &["rebuild.rs"]) - &every;
+    let every = sites_in(&OF_BUFFERED, &["rebuild/"]);
+    let chains = &sites_in(&OF_FAST_FAIR, &["rebuild/"]) - &every;
     assert_eq!((every.len(), chains.len()), (1, 1), "one fence each: {every:?} {chains:?}");
     assert_eq!(survivors(&OF_FAST_FAIR, leaf.into_iter().chain(chains)), BTreeSet::new());
 }
@@ -117,8 +117,8 @@ fn borders_needs_all_it_does() {
     let hunt = hunt(&borders);
     let leaf = sites_in(&hunt, &["borders.rs"]);
     assert!(leaf.len() > 20, "{} {leaf:?}", leaf.len());
-    let left = needless(&hunt, &["borders.rs", "rebuild.rs"]);
-    let rebuild = &sites_in(&OF_BUFFERED, &["rebuild.rs"]);
+    let left = needless(&hunt, &["borders.rs", "rebuild/"]);
+    let rebuild = &sites_in(&OF_BUFFERED, &["rebuild/"]);
     let orders: Vec<_> = left.iter().filter(|site| !rebuild.contains(site)).map(|site| site.order).collect();
     assert_eq!(orders, [Order::Flush, Order::Fence], "{left:#?}");
     assert_eq!(left.len(), 3, "{left:#?}");
@@ -145,7 +145,7 @@ fn circ_needs_all_it_does() {
 /// them.
 #[test]
 fn isle_needs_all_it_does() {
-    let left = needless(&hunt(&isle), &["isle.rs", "lineage.rs", "rebuild.rs"]);
+    let left = needless(&hunt(&isle), &["isle.rs", "lineage.rs", "rebuild/"]);
     assert_eq!(orders(&left), [Order::Fence, Order::Fence], "{left:#?}");
 }
 
@@ -171,7 +171,7 @@ fn fp_tree_needs_all_but_some_small_steps() {
 /// For a created leaf, the first put flushes the header's line and fences.
 #[test]
 fn nv_tree_needs_all_it_does() {
-    let left = needless(&hunt(&nv_tree), &["nv_tree.rs", "lineage.rs", "rebuild.rs"]);
+    let left = needless(&hunt(&nv_tree), &["nv_tree.rs", "lineage.rs", "rebuild/"]);
     assert_eq!(orders(&left), [Order::Flush, Order::Fence], "{left:#?}");
 }
 
@@ -199,7 +199,7 @@ fn holm_strict_needs_all_it_does() {
 /// is for designs that write there. A separate script, in `subnodes`, needs the fence behind all lists.
 #[test]
 fn ss_tree_needs_all_it_does() {
-    let files = ["ss_tree.rs", "compact.rs", "growth.rs", "ss_tree/recovery.rs", "subnode.rs", "rebuild.rs"];
+    let files = ["ss_tree.rs", "compact.rs", "growth.rs", "ss_tree/recovery.rs", "subnode.rs", "rebuild/"];
     let left = needless(&hunt(&ss_tree), &files);
     assert_eq!(orders(&left), [Order::Flush, Order::Fence, Order::Fence, Order::Fence], "{left:#?}");
 }

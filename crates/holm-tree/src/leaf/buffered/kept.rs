@@ -33,7 +33,7 @@ fn ended<V: Versions>(line: &[u64; 8], epoch: Epoch) -> Option<State> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
-    /// See [`crate::leaf::Leaf::agrees`]; `fingerprint_policy` says whether the words hold fingerprints.
+    /// See [`crate::leaf::Versioned::agrees`]; `fingerprint_policy` says whether the words hold fingerprints.
     pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, fingerprints: bool) -> bool {
         // If more than two epochs have brought changes, the log has lost its end, and nothing can be compared.
         let Some(state) = ended::<F::Versions>(&found[0], epoch) else { return true };
@@ -62,14 +62,14 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.versions.words().each_ref().map(Word::read)
     }
 
-    /// See [`crate::leaf::Leaf::live_at`].
+    /// See [`crate::leaf::Versioned::live_at`].
     pub fn was_live(&self, epoch: Epoch, out: &mut Pairs) -> bool {
         let state = F::Versions::ended(&self.version_words(), epoch);
         slots(state.map_or(0, |state| state.bits)).for_each(|index| out.push(self.slot(index)));
         state.is_some()
     }
 
-    /// See [`crate::leaf::Leaf::changes_after`].
+    /// See [`crate::leaf::Versioned::changes_after`].
     pub fn changed_after(&self, epoch: Epoch) -> Option<(Epoch, Epoch)> {
         F::Versions::after(&self.version_words(), epoch)
     }
