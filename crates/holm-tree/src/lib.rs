@@ -8,11 +8,13 @@
 
 mod audit;
 mod conditional;
+mod copy_leaf;
 mod descent;
 mod descriptor;
 mod design;
 pub mod designs;
 mod drop_tree;
+mod get_group;
 pub mod head;
 mod index;
 pub mod inner;

@@ -7,18 +7,17 @@
 
 use crate::audit::Audit;
 use crate::conditional::{Conditional, Seen};
-use crate::descent::Reached;
 use crate::design::{DescriptorOf, Design};
+use crate::get_group::GROUP;
 use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
-use crate::latch::{Latch, LatchGuard, Version};
+use crate::latch::{Latch, LatchGuard};
 use crate::leaf::{
     Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
     RecoveryPoint, Replaced, WriteContext, damaged,
 };
-use crate::locks::Locks;
 use crate::pairs::Pairs;
 use crate::rebuild::Request;
 use crate::slab::Slab;
@@ -29,14 +28,11 @@ use crate::sync::{spin_loop, yield_now};
 use holm_medium::{
     Area, Epoch, Guard, Image, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
 };
-use holm_search::{Search, prefetch_lines};
+use holm_search::Search;
 use std::sync::Arc;
 
 /// A leaf that is full after this many splits is damaged; the bound keeps the writer from spinning for ever.
 const MOST_SPLITS: usize = 64;
-
-/// Search keys that travel together in `get_many`: as many lines as a core can wait for at once.
-const GROUP: usize = 16;
 
 /// The trees of one design over one medium.
 pub struct TreeSet<M: Medium, D: Design, K: Keys> {
@@ -406,114 +402,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         // For leaves of one block, nothing is read.
         std::iter::once(leaf).chain((1..OverflowOf::<D>::BLOCKS).map_while(overflow_block))
-    }
-
-    /// Looks search keys up together, stage by stage, so that their misses overlap. The stages are the descent, each
-    /// leaf's first line, the one line of pairs that the fingerprints name, and the record.
-    fn get_group(&self, root: &TreeRoot, search_keys: &[K::SearchKey<'_>], out: &mut Vec<Lookup>) {
-        let mut reached = [const { None }; GROUP];
-        for (search_key, place) in search_keys.iter().zip(&mut reached) {
-            let Some(at) = self.inner.seek::<K>(root, *search_key) else { continue };
-            let Some((leaf, descriptor)) = self.leaf(at.leaf).zip(self.descriptors.get(at.leaf)) else { continue };
-            leaf.prefetch_header();
-            holm_search::prefetch(at.latch(at.leaf, descriptor));
-            *place = Some((at, leaf, descriptor));
-        }
-        let mut seen = [None; GROUP];
-        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&mut seen) {
-            let Some((at, leaf, descriptor)) = place else { continue };
-            *seen = at.latch(at.leaf, descriptor).read().filter(|_| at.leaf_parent.latch().validate(at.version));
-            if seen.is_some() {
-                leaf.prefetch_pairs(self.context(&descriptor.volatile), *search_key);
-            }
-        }
-        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
-            let (Some((_, leaf, descriptor)), Some(_)) = (place, seen) else { continue };
-            if let Some(payload) = leaf.candidate_payload(self.context(&descriptor.volatile), *search_key) {
-                self.keys.prefetch(payload);
-            }
-        }
-        for ((search_key, place), seen) in search_keys.iter().zip(&reached).zip(&seen) {
-            let lookup = place.as_ref().zip(*seen).and_then(|((at, leaf, descriptor), version)| {
-                let payload = leaf.get(self.context(&descriptor.volatile), *search_key);
-                let stamp = self.stamp(leaf, &descriptor.volatile);
-                let leaf_version = at.leaf_version(at.leaf, version);
-                at.latch(at.leaf, descriptor).validate(version).then_some(Lookup { payload, leaf_version, stamp })
-            });
-            // A lookup that a writer disturbed is repeated alone.
-            out.push(lookup.unwrap_or_else(|| self.get(root, *search_key)));
-        }
-    }
-
-    fn try_copy_leaf(
-        &self,
-        root: &TreeRoot,
-        target: &SeekTarget<'_, K>,
-        wanted: usize,
-        cursor: &mut LeafCursor<K>,
-    ) -> Option<()> {
-        let (at, edge) = self.inner.descend::<K>(root, target)?;
-        let leaf = self.leaf(at.leaf)?;
-        prefetch_lines(leaf);
-        let descriptor = self.descriptors.get(at.leaf)?;
-        let version = at.latch(at.leaf, descriptor).read()?;
-        if !at.leaf_parent.latch().validate(at.version) {
-            return None;
-        }
-        let step = if matches!(target, SeekTarget::Holding(_)) { 1 } else { -1 };
-        let next =
-            at.sibling(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.prefetch_leaf(&at, number)?)));
-        cursor.edge = edge;
-        cursor.was_ahead = cursor.ahead.leaf_version == at.leaf_version(at.leaf, version);
-        if cursor.was_ahead {
-            std::mem::swap(&mut cursor.current, &mut cursor.ahead);
-        } else {
-            self.copy_pairs(&at, (at.leaf, version), (leaf, descriptor), &mut cursor.current)?;
-        }
-        cursor.ahead.leaf_version = LeafVersion::default();
-        cursor.ahead.pairs.clear();
-        // A scan starts in the middle of its first leaf on average.
-        let enough = cursor.current.pairs.len() / 2;
-        if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
-            && let Some(version) = at.latch(number, descriptor).read()
-            // The parent is validated after the leaf's version is known. A leaf that was freed meanwhile is a block
-            // that another writer may be filling, and with a lock array nobody holds the latch that it had.
-            && at.leaf_parent.latch().validate(at.version)
-            && self.copy_pairs(&at, (number, version), (leaf, descriptor), &mut cursor.ahead).is_some()
-            && wanted > enough + cursor.ahead.pairs.len()
-        {
-            at.sibling(2 * step).map(|number| self.prefetch_leaf(&at, number));
-        }
-        Some(())
-    }
-
-    /// Copies the pairs of a leaf below a leaf parent, in order; `None` if the leaf changes meanwhile.
-    fn copy_pairs(
-        &self,
-        at: &Reached<'_, D>,
-        (number, version): (u32, Version),
-        (leaf, descriptor): (&D::Leaf, &DescriptorOf<D>),
-        into: &mut LeafCopy,
-    ) -> Option<()> {
-        let still = || at.leaf_parent.locks().of(&descriptor.latch, number).validate(version);
-        into.leaf_version = LeafVersion::default();
-        into.pairs.begin(D::Leaf::CAPACITY);
-        self.leaf_pairs(leaf, &descriptor.volatile, &mut into.pairs);
-        (into.skip, into.stamp) = (leaf.skip(), self.stamp(leaf, &descriptor.volatile));
-        if !still() {
-            return None;
-        }
-        into.pairs.sort(&self.keys, self.inner.search, into.skip);
-        // Records have decided ties of heads; the order counts only if the leaf has not changed since.
-        still().then(|| into.leaf_version = at.leaf_version(number, version))
-    }
-
-    /// Prefetches the lines of a leaf that a scan will read soon.
-    fn prefetch_leaf<'a>(&'a self, at: &Reached<'a, D>, number: u32) -> Option<(&'a D::Leaf, &'a DescriptorOf<D>)> {
-        let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
-        prefetch_lines(leaf);
-        holm_search::prefetch(at.latch(number, descriptor));
-        Some((leaf, descriptor))
     }
 }
 

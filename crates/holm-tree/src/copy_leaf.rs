@@ -1,0 +1,87 @@
+//! Copies of leaves for scans: one leaf at a time, and the next one ahead.
+
+use crate::descent::Reached;
+use crate::design::{DescriptorOf, Design};
+use crate::index::{LeafCopy, LeafCursor, LeafVersion, SeekTarget, TreeRoot};
+use crate::inner::Inner as _;
+use crate::keys::Keys;
+use crate::latch::Version;
+use crate::leaf::Leaf as _;
+use crate::locks::Locks as _;
+use crate::tree_set::TreeSet;
+use holm_medium::Medium;
+use holm_search::prefetch_lines;
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Attempts [`Index::copy_leaf`](crate::Index::copy_leaf) once; `None` if a writer is changing the leaf.
+    pub(crate) fn try_copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: &SeekTarget<'_, K>,
+        wanted: usize,
+        cursor: &mut LeafCursor<K>,
+    ) -> Option<()> {
+        let (at, edge) = self.inner.descend::<K>(root, target)?;
+        let leaf = self.leaf(at.leaf)?;
+        prefetch_lines(leaf);
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let version = at.latch(at.leaf, descriptor).read()?;
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        let step = if matches!(target, SeekTarget::Holding(_)) { 1 } else { -1 };
+        let next =
+            at.sibling(step).filter(|_| wanted > 0).and_then(|number| Some((number, self.prefetch_leaf(&at, number)?)));
+        cursor.edge = edge;
+        cursor.was_ahead = cursor.ahead.leaf_version == at.leaf_version(at.leaf, version);
+        if cursor.was_ahead {
+            std::mem::swap(&mut cursor.current, &mut cursor.ahead);
+        } else {
+            self.copy_pairs(&at, (at.leaf, version), (leaf, descriptor), &mut cursor.current)?;
+        }
+        cursor.ahead.leaf_version = LeafVersion::default();
+        cursor.ahead.pairs.clear();
+        // A scan starts in the middle of its first leaf on average.
+        let enough = cursor.current.pairs.len() / 2;
+        if let Some((number, (leaf, descriptor))) = next.filter(|_| wanted > enough)
+            && let Some(version) = at.latch(number, descriptor).read()
+            // The parent is validated after the leaf's version is known. A leaf that was freed meanwhile is a block
+            // that another writer may be filling, and with a lock array nobody holds the latch that it had.
+            && at.leaf_parent.latch().validate(at.version)
+            && self.copy_pairs(&at, (number, version), (leaf, descriptor), &mut cursor.ahead).is_some()
+            && wanted > enough + cursor.ahead.pairs.len()
+        {
+            at.sibling(2 * step).map(|number| self.prefetch_leaf(&at, number));
+        }
+        Some(())
+    }
+
+    /// Copies the pairs of a leaf below a leaf parent, in order; `None` if the leaf changes meanwhile.
+    fn copy_pairs(
+        &self,
+        at: &Reached<'_, D>,
+        (number, version): (u32, Version),
+        (leaf, descriptor): (&D::Leaf, &DescriptorOf<D>),
+        into: &mut LeafCopy,
+    ) -> Option<()> {
+        let still = || at.leaf_parent.locks().of(&descriptor.latch, number).validate(version);
+        into.leaf_version = LeafVersion::default();
+        into.pairs.begin(D::Leaf::CAPACITY);
+        self.leaf_pairs(leaf, &descriptor.volatile, &mut into.pairs);
+        (into.skip, into.stamp) = (leaf.skip(), self.stamp(leaf, &descriptor.volatile));
+        if !still() {
+            return None;
+        }
+        into.pairs.sort(&self.keys, self.inner.search, into.skip);
+        // Records have decided ties of heads; the order counts only if the leaf has not changed since.
+        still().then(|| into.leaf_version = at.leaf_version(number, version))
+    }
+
+    /// Prefetches the lines of a leaf that a scan will read soon.
+    fn prefetch_leaf<'a>(&'a self, at: &Reached<'a, D>, number: u32) -> Option<(&'a D::Leaf, &'a DescriptorOf<D>)> {
+        let (leaf, descriptor) = self.leaf(number).zip(self.descriptors.get(number))?;
+        prefetch_lines(leaf);
+        holm_search::prefetch(at.latch(number, descriptor));
+        Some((leaf, descriptor))
+    }
+}
