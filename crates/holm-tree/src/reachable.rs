@@ -2,6 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+/// The first word that a record may have. The first line of the area stays unused: location zero means none.
+const FIRST_WORD: u64 = 8;
+
 /// One bit for each word of the record area.
 pub(crate) struct ReachableRecords {
     bits: Box<[AtomicU64]>,
@@ -19,10 +22,11 @@ impl ReachableRecords {
         }
     }
 
-    /// Marks a record; returns whether it lies in the area.
+    /// Marks a record; returns whether it lies where records may.
     pub(crate) fn mark(&self, offset: u64, words: u32) -> bool {
         let (start, end) = (offset / 8, offset / 8 + u64::from(words));
-        if end > self.words || !offset.is_multiple_of(8) {
+        // If a record in the unused line counted, its space would be free once it is removed, and be given out.
+        if start < FIRST_WORD || end > self.words || !offset.is_multiple_of(8) {
             return false;
         }
         let mut at = start;
@@ -44,8 +48,7 @@ impl ReachableRecords {
     /// Returns the end of the last record, and the free runs below it (offset, bytes).
     pub(crate) fn free_runs(&self) -> (u64, Vec<(u64, u64)>) {
         let mut runs = Vec::new();
-        // The first line stays unused: location zero means none.
-        let mut free_from = 8u64;
+        let mut free_from = FIRST_WORD;
         for (index, bits) in self.bits.iter().enumerate() {
             let bits = bits.load(Relaxed);
             let base = index as u64 * 64;
@@ -83,7 +86,8 @@ mod tests {
         assert!(reachable.mark(64 + 16 * 8 + 640, 100));
         assert!(reachable.mark(64 + 16 * 8 + 640 + 800 + 8, 1));
         assert!(!reachable.mark(8 << 10, 1), "outside");
-        assert!(!reachable.mark(4, 1), "no word's place");
+        assert!(!reachable.mark(68, 1), "no word's place");
+        assert!(!reachable.mark(56, 1), "in the unused line");
         let (frontier, runs) = reachable.free_runs();
         assert_eq!(frontier, 64 + 128 + 640 + 800 + 16);
         assert_eq!(
