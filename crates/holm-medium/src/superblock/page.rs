@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use super::contents::{Geometry, ImageKind, LINE, MAGIC, NAME_BYTES, SLOT, SLOTS, State, Superblock, VERSION};
+use crate::epoch::LAST_EPOCH;
 use crate::error::{MediumError, Result};
 use crate::log::LogStart;
 use crate::vfs::{FORMAT_PAGE, Identity};
@@ -237,6 +238,13 @@ impl Fields {
         let [half, pass, sequence] = self.log;
         if half > 1 {
             return Err(strange("the half where the log begins", half, "0 or 1"));
+        }
+        if self.epoch > LAST_EPOCH {
+            return Err(strange("the last epoch in the files", self.epoch, "2^36 - 1 at most"));
+        }
+        // Each of them is raised; no program ever counted that far.
+        if let Some(found) = [self.sequence, self.generation, pass, sequence].iter().find(|count| *count >> 63 != 0) {
+            return Err(strange("a count", *found, "less than 2^63"));
         }
         let identity = |[device, inode, birth_ns, file_system, trusted]: [u64; 5]| Identity {
             device,
