@@ -16,6 +16,8 @@ mod faults;
 mod full;
 #[path = "store/history.rs"]
 mod history;
+#[path = "store/hostile.rs"]
+mod hostile;
 #[path = "store/loss.rs"]
 mod loss;
 #[path = "store/power.rs"]
