@@ -58,21 +58,25 @@ impl Background {
         medium.reached(Area::Records, space.record_frontier());
         storage.clock.limit((journal.log.maximum() / 2).min(MOST_DIRTY));
         let shared = Arc::new(Shared::new(storage, journal, pace, per_epoch));
-        let spawn = |name: &'static str, work: fn(&Shared)| {
-            let shared = shared.clone();
-            let thread = thread::Builder::new().name(name.into()).spawn(move || {
-                // No thread joins this one before the database is closed; threads that wait for it must get the error
-                // before that.
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&shared))) {
-                    shared.fail(&MediumError::died(name, &*panic));
-                }
-            });
-            thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
-        };
-        let group_commit = Some(spawn("holm-commit", group_commit::run)?);
-        let others = vec![spawn("holm-prealloc", preallocate::run)?, spawn("holm-check", due::run)?];
-        let process = std::process::id();
-        Ok(Background { shared, group_commit, others, closed: false, process })
+        let (others, process) = (Vec::new(), std::process::id());
+        let mut background = Background { shared, group_commit: None, others, closed: false, process };
+        // If a thread cannot be started, dropping this stops the others: they would keep the database locked.
+        background.group_commit = Some(background.spawn("holm-commit", group_commit::run)?);
+        background.others.push(background.spawn("holm-prealloc", preallocate::run)?);
+        background.others.push(background.spawn("holm-check", due::run)?);
+        Ok(background)
+    }
+
+    fn spawn(&self, name: &'static str, work: fn(&Shared)) -> Result<JoinHandle<()>> {
+        let shared = self.shared.clone();
+        let thread = thread::Builder::new().name(name.into()).spawn(move || {
+            // No thread joins this one before the database is closed; threads that wait for it must get the error
+            // before that.
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| work(&shared))) {
+                shared.fail(&MediumError::died(name, &*panic));
+            }
+        });
+        thread.map_err(|error| MediumError::io("starting a thread for", Path::new("the database"), error))
     }
 
     /// The counters since open.
