@@ -126,6 +126,9 @@ impl Space {
     /// Runs before recovery, when only the process died. Until what recovery finds is durable, a loss of power may
     /// still cut history earlier, and what looks free may be in use at that cut. Allocation therefore takes only what
     /// lies beyond `blocks` blocks and `records` record bytes, which is all that the files have.
+    ///
+    /// # Panics
+    /// If space is withheld already.
     pub fn withhold(&self, blocks: u32, records: u64) {
         let held = |upto: u64, frontier: u64| Some(Withheld { upto: upto.max(frontier), frontier });
         let mut own = lock(&self.blocks);
@@ -169,16 +172,25 @@ impl Space {
     }
 
     /// Releases what [`Space::reserve_blocks`] has reserved.
+    ///
+    /// # Panics
+    /// If that was less.
     pub fn release_reserved(&self, blocks: u64) {
         lock(&self.blocks).release_reserved(blocks);
     }
 
     /// Returns a block that was taken and not used.
+    ///
+    /// # Panics
+    /// If no block of that number was taken.
     pub fn return_block(&self, block: u32) {
         lock(&self.blocks).put_back(block);
     }
 
     /// Frees a block from epoch `epoch` on.
+    ///
+    /// # Panics
+    /// As [`Space::return_block`].
     pub fn retire_block(&self, epoch: Epoch, block: u32) {
         lock(&self.blocks).retire(epoch, block);
     }
