@@ -49,8 +49,12 @@ fn word_first(writer: &Writer<Recorded>) -> Result<()> {
 
 /// Drains the lines of the epoch and does not write them back.
 fn forgetful(writer: &Writer<Recorded>) -> Result<()> {
-    writer.clock().drain(writer.clock().active(), |_, _| {});
-    advance(writer)
+    let storage = writer.storage();
+    let ended = storage.clock.advance();
+    storage.clock.drain(ended, |_, _| {});
+    writer.publish_epoch(ended)?;
+    storage.medium.mark(Mark::Published(ended));
+    Ok(())
 }
 
 fn caught(end_epoch: EndEpoch) -> Violation {
