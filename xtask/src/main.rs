@@ -1,5 +1,5 @@
-//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, mutants, miri, fuzz, stores, power-cut, bench,
-//! designs, figures, report, install-c, new-leaf.
+//! The project's commands, as `cargo xtask COMMAND`: check, crash, schedules, mutants, miri, fuzz, stores, power-cut,
+//! bench, designs, figures, report, install-c, new-leaf.
 //!
 //! Each command is a few calls of cargo in the root of the workspace. The code that it runs is in the crates, so this
 //! file is not needed for work on them. `tidy` is not a command: it is one of the tests.

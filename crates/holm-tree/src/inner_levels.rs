@@ -1,5 +1,5 @@
-//! The inner levels, 1 and up, of all trees of a tree set. The descent through them is in `descent`, their splits are in
-//! `split_node`, and their merges in `shrink`.
+//! The inner levels, 1 and up, of all trees of a tree set. The descent through them is in `descent`, their splits are
+//! in `split_node`, and their merges in `shrink`.
 
 use crate::design::Design;
 use crate::index::TreeRoot;

@@ -7,9 +7,9 @@
 //!
 //! The rebuild is compiled once for each kind of keys, not for each design. A design takes part through three trait
 //! objects: its blocks by number (`leaves`), the steps that depend on how its leaves are found (`plan`), and its inner
-//! levels ([`LevelPlan`]). `found_leaves` orders the leaves and finds their ranges; `chains` follows the links of linked
-//! designs; `overflow` attaches blocks to leaves of several; `kept` compares what the death of a process left with the
-//! log; `parallel` runs a pass on all cores.
+//! levels ([`LevelPlan`]). `found_leaves` orders the leaves and finds their ranges; `chains` follows the links of
+//! linked designs; `overflow` attaches blocks to leaves of several; `kept` compares what the death of a process left
+//! with the log; `parallel` runs a pass on all cores.
 
 mod chains;
 pub(crate) mod found_leaves;

@@ -1,5 +1,5 @@
-//! The split of a full inner node. A descent splits the first full node that it meets, so that the split of a leaf finds
-//! room and never climbs.
+//! The split of a full inner node. A descent splits the first full node that it meets, so that the split of a leaf
+//! finds room and never climbs.
 
 use crate::descent::{Path, Step};
 use crate::design::Design;

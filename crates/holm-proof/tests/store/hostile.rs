@@ -1,5 +1,5 @@
-//! Damage by seed to every file of a database that was closed, killed or cut off: each use of it afterwards ends, with a
-//! typed error or an answer, and no thread of it panics.
+//! Damage by seed to every file of a database that was closed, killed or cut off: each use of it afterwards ends, with
+//! a typed error or an answer, and no thread of it panics.
 
 use crate::history::Mode;
 use holm::{Database, Durability, Error, ImageMode, Result};

@@ -1,4 +1,5 @@
-//! The steps of recovery that depend on how a design's leaves are found: see [`crate::leaf::AlongLinks`] and the others.
+//! The steps of recovery that depend on how a design's leaves are found: see [`crate::leaf::AlongLinks`] and the
+//! others.
 
 use super::chains::{Links, follow};
 use super::found_leaves::{FoundLeaf, overlapping};
