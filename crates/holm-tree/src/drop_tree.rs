@@ -8,7 +8,8 @@ use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
 use crate::leaf::{Leaf, Pairs};
 use crate::slab::Slab;
-use crate::tree_set::{TreeSet, back_off};
+use crate::tree_set::TreeSet;
+use crate::wait::back_off;
 use holm_medium::{Guard, Medium, Result, WriteHandle};
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {

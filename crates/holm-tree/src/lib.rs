@@ -41,6 +41,7 @@ mod split;
 mod split_node;
 pub mod sync;
 mod tree_set;
+mod wait;
 
 pub use audit::Audit;
 pub use conditional::{Conditional, Seen};

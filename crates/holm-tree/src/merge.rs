@@ -21,7 +21,8 @@ use crate::leaf::{KeyRange, Merge, MergeRequest, Merged};
 use crate::levels::Levels as _;
 use crate::shrink::{NodeMerge, is_sparse};
 use crate::split::{Child, FreshBlock};
-use crate::tree_set::{LatchedLeaf, TreeSet, back_off};
+use crate::tree_set::{LatchedLeaf, TreeSet};
+use crate::wait::back_off;
 use holm_medium::{Guard, Medium, WriteHandle};
 
 /// How often a merge that misses a latch is retried.

@@ -13,7 +13,7 @@ use crate::leaf::KeyRange;
 use crate::load::LoadedChild;
 use crate::locks::Locks;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::tree_set::wait;
+use crate::wait::wait;
 use holm_medium::{Medium, WriteHandle};
 
 impl<D: Design> InnerLevels<D> {

@@ -14,7 +14,8 @@ use crate::inner::Inner;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version};
 use crate::leaf::{KeyRange, Leaf};
-use crate::tree_set::{TreeSet, back_off};
+use crate::tree_set::TreeSet;
+use crate::wait::back_off;
 
 use holm_medium::Medium;
 

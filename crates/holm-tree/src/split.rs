@@ -11,7 +11,8 @@ use crate::latch::{Latch, LatchGuard};
 use crate::leaf::{KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, SplitRequest};
 use crate::locks::Locks;
 use crate::split_node::NodeSplit;
-use crate::tree_set::{LatchedLeaf, OverflowOf, Put, TreeSet, back_off, wait};
+use crate::tree_set::{LatchedLeaf, OverflowOf, Put, TreeSet};
+use crate::wait::{back_off, wait};
 use holm_medium::{Guard, Medium, Result};
 use previous::Previous;
 

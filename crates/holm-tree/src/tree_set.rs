@@ -13,7 +13,7 @@ use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Look
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
-use crate::latch::{Latch, LatchGuard};
+use crate::latch::LatchGuard;
 use crate::leaf::{
     Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
     RecoveryPoint, Replaced, WriteContext, damaged,
@@ -24,7 +24,7 @@ use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::split_node::fresh;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::sync::{spin_loop, yield_now};
+use crate::wait::back_off;
 use holm_medium::{
     Area, Epoch, Guard, Image, Loc, Logged, MASK_BYTES, Medium, MediumError, Result, WriteHandle, Writer,
 };
@@ -66,23 +66,6 @@ pub struct LatchedLeaf<'a, D: Design> {
     pub(crate) leaf: &'a D::Leaf,
     pub(crate) descriptor: &'a DescriptorOf<D>,
     pub(crate) held: LatchGuard<'a>,
-}
-
-/// Waits a little longer each time.
-pub(crate) fn back_off(turn: &mut u32) {
-    *turn += 1;
-    if *turn < 32 { spin_loop() } else { yield_now() }
-}
-
-/// Waits for a latch however long it takes. The caller must hold no latch that the latch's holder may want.
-pub(crate) fn wait(latch: &Latch) -> LatchGuard<'_> {
-    let mut turn = 0;
-    loop {
-        match latch.read().and_then(|version| latch.try_lock(version)) {
-            Some(held) => return held,
-            None => back_off(&mut turn),
-        }
-    }
 }
 
 fn stays_full<L>() -> MediumError {

@@ -6,7 +6,7 @@
 use super::{FreshNode, Inner, NodeHeader, Route};
 use crate::long_separators::LongSeparators;
 use crate::slab::Slab;
-use crate::tree_set::wait;
+use crate::wait::wait;
 use holm_medium::{Image, Medium, MediumError, Result, Storage, WriteHandle};
 use std::sync::Arc;
 
