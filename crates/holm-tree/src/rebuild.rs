@@ -122,15 +122,15 @@ impl<K: Keys> Rebuild<'_, K> {
         let numbers: Vec<u32> = self.numbers.clone().collect();
         let blocks = parallel(self.request.threads, &numbers, &|part| {
             let mut changes = Changes::default();
-            let mut look = kept.look();
+            let mut comparison = kept.comparison();
             let mut blocks = part.iter().copied().filter(|number| !levels.is_node(*number));
             let mut before = |number, changed: ChangedAfter| {
                 changes.join(changed);
                 // The comparison runs before anything of the block changes.
-                look.at(number, changed.is_some())
+                comparison.check_block(number, changed.is_some())
             };
             let recovered = self.leaves.recover(&mut blocks, self.request.recovery_point, &mut before)?;
-            kept.gather(look);
+            kept.gather(comparison);
             let mut totals = totals.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             totals.0 = recovered.latest.max(totals.0);
             totals.1.join(changes.0);

@@ -43,15 +43,15 @@ impl<'a, D: Design> Child<'a, D> {
 }
 
 /// The leaf before a full one, if there is one and the design needs it. Its latch, unless the full leaf shares it.
-pub struct Before<'a, D: Design> {
+pub struct PreviousLeaf<'a, D: Design> {
     leaf: Option<&'a D::Leaf>,
     held: Option<LatchGuard<'a>>,
 }
 
-impl<D: Design> Before<'_, D> {
+impl<D: Design> PreviousLeaf<'_, D> {
     /// No leaf.
     fn none() -> Self {
-        Before { leaf: None, held: None }
+        PreviousLeaf { leaf: None, held: None }
     }
 }
 

@@ -13,7 +13,7 @@ const ATTEMPTS: u64 = 2;
 
 /// What waiters ask of the thread that ends epochs, and what that thread reports to them.
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct EpochRequests {
     /// The greatest epoch that a thread waits for.
     pub(super) wanted: Epoch,
     pub(super) stop: bool,
@@ -22,7 +22,7 @@ pub(super) struct Asked {
     pub(super) refusals: u64,
 }
 
-impl Asked {
+impl EpochRequests {
     /// The error for a thread that began to wait after `refusals` refusals, once it is due.
     pub(super) fn refused(&self, refusals: u64) -> Result<()> {
         match &self.refusal {
@@ -35,24 +35,24 @@ impl Asked {
 /// The requests of a clock, and the threads that wait for them.
 #[derive(Default)]
 pub(super) struct Requests {
-    asked: Mutex<Asked>,
+    asked: Mutex<EpochRequests>,
     requested: Condvar,
     epoch_ended: Condvar,
 }
 
 impl Requests {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Asked> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, EpochRequests> {
         self.asked.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Requests the end of an epoch now, without waiting for it.
-    pub(super) fn want(&self, asked: &mut Asked, epoch: Epoch) {
+    pub(super) fn want(&self, asked: &mut EpochRequests, epoch: Epoch) {
         asked.wanted = asked.wanted.max(epoch);
         self.requested.notify_all();
     }
 
     /// Waits for the end of an epoch, or for news about it.
-    pub(super) fn wait<'a>(&'a self, asked: MutexGuard<'a, Asked>) -> MutexGuard<'a, Asked> {
+    pub(super) fn wait<'a>(&'a self, asked: MutexGuard<'a, EpochRequests>) -> MutexGuard<'a, EpochRequests> {
         self.epoch_ended.wait(asked).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

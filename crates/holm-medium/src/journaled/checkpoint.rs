@@ -54,7 +54,7 @@ pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
     // Measured before the sync: later growth is not yet durable.
     let lengths = medium.lengths()?;
     medium.sync_data()?;
-    let mut journal = commit(shared, Durable { epoch, state: State::Dirty, lengths, leaves_sum: 0 })?;
+    let mut journal = commit(shared, CheckpointMark { epoch, state: State::Dirty, lengths, leaves_sum: 0 })?;
     // The half may be far larger than what it held: a burst is over, although writers are still active.
     let keep = (2 * journal.given_up).max(log_size::kept(shared, &journal));
     if journal.log.spare_capacity() > 4 * keep {
@@ -65,7 +65,7 @@ pub(super) fn release_half(shared: &Shared, epoch: Epoch) -> Result<()> {
 }
 
 /// What the data files hold durably.
-pub(super) struct Durable {
+pub(super) struct CheckpointMark {
     /// Everything up to this epoch.
     pub(super) epoch: Epoch,
     /// The state of the database from now on.
@@ -105,8 +105,8 @@ pub(super) fn apply_log(shared: &Shared, medium: &Journaled) -> Result<()> {
 }
 
 /// Writes the superblock, and releases the half that was left.
-pub(super) fn commit(shared: &Shared, durable: Durable) -> Result<MutexGuard<'_, Journal>> {
-    let Durable { epoch, state, lengths, leaves_sum } = durable;
+pub(super) fn commit(shared: &Shared, mark: CheckpointMark) -> Result<MutexGuard<'_, Journal>> {
+    let CheckpointMark { epoch, state, lengths, leaves_sum } = mark;
     let mut journal = shared.journal();
     // Recovery would replay what the files hold, or miss what they lack.
     let last = journal.superblock.epoch;

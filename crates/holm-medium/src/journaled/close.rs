@@ -3,7 +3,7 @@
 //! The steps are those of a checkpoint. Closing differs in three ways. It waits for no floor and for no space. It notes
 //! the length in use and the checksum of the leaves, which the next open compares. It leaves no record in either half.
 
-use super::checkpoint::{Durable, apply_log, commit, finish, leave_half, release_half};
+use super::checkpoint::{CheckpointMark, apply_log, commit, finish, leave_half, release_half};
 use super::checksum::sum_leaves;
 use super::data_files::SMALL_EXTENT;
 use super::state::Shared;
@@ -27,7 +27,7 @@ pub(super) fn close(shared: &Shared) -> Result<()> {
     let lengths = in_use(shared, medium.lengths()?);
     medium.sync_data()?;
     let leaves_sum = sum_leaves(&medium.dir, &medium.files, lengths[0])?;
-    let mut journal = commit(shared, Durable { epoch, state: State::Clean, lengths, leaves_sum })?;
+    let mut journal = commit(shared, CheckpointMark { epoch, state: State::Clean, lengths, leaves_sum })?;
     // The data files are cut when the background threads are dropped: until then readers may load any byte of the
     // mapping.
     let initial = journal.log.initial();

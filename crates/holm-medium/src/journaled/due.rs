@@ -38,7 +38,7 @@ pub(super) fn run(shared: &Shared) {
         if shared.refuse_if_failed().is_err() {
             continue;
         }
-        if let Err(error) = policy.act(shared) {
+        if let Err(error) = policy.checkpoint_if_due(shared) {
             shared.fail(&error);
         }
     }
@@ -46,14 +46,14 @@ pub(super) fn run(shared: &Shared) {
 
 impl CheckpointPolicy {
     /// Takes a checkpoint if one is due, and then cuts the log if no thread is writing.
-    fn act(&mut self, shared: &Shared) -> Result<()> {
+    fn checkpoint_if_due(&mut self, shared: &Shared) -> Result<()> {
         let records = shared.counters().log_records.load(Relaxed);
-        let excess = self.excess(shared, records);
-        if excess.is_some() || self.is_due(shared, records) {
+        let trim_target = self.trim_target(shared, records);
+        if trim_target.is_some() || self.is_due(shared, records) {
             checkpoint(shared)?;
             self.checkpoint = (Instant::now(), records);
         }
-        if let Some(keep) = excess {
+        if let Some(keep) = trim_target {
             // This does not cut a half that has received a record meanwhile; then writers are active again.
             shared.journal().log.trim(keep)?;
         }
@@ -69,7 +69,7 @@ impl CheckpointPolicy {
 
     /// The size, in bytes, to which the halves are cut: given once no thread has written for a while and they are far
     /// larger.
-    fn excess(&mut self, shared: &Shared, records: u64) -> Option<u64> {
+    fn trim_target(&mut self, shared: &Shared, records: u64) -> Option<u64> {
         if records != self.record.1 {
             self.record = (Instant::now(), records);
         }

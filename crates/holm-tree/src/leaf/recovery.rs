@@ -14,7 +14,7 @@
 use super::{Leaf, PerEpoch, ReadContext, WriteContext};
 use crate::design::Design;
 use crate::keys::Keys;
-use crate::rebuild::plan::{Blocks, Chains, Plan, Versions};
+use crate::rebuild::plan::{BlockPlan, LinkPlan, Plan, VersionPlan};
 use crate::split::previous::{Previous, Unlatched};
 use crate::tree_set::TreeSet;
 use holm_medium::{Epoch, Medium, MediumError, Result};
@@ -163,7 +163,7 @@ impl<L: Linked, P: Previous> Recovery<L> for AlongLinks<P> {
         tree_set: &'a TreeSet<M, D, K>,
         epoch: Epoch,
     ) -> Box<dyn Plan<K> + 'a> {
-        Box::new(Chains { tree_set, epoch })
+        Box::new(LinkPlan { tree_set, epoch })
     }
 }
 
@@ -174,7 +174,7 @@ impl<L: Scrubbed> Recovery<L> for ByBlock {
         tree_set: &'a TreeSet<M, D, K>,
         epoch: Epoch,
     ) -> Box<dyn Plan<K> + 'a> {
-        Box::new(Blocks { tree_set, epoch })
+        Box::new(BlockPlan { tree_set, epoch })
     }
 }
 
@@ -185,6 +185,6 @@ impl<L: Leaf<Durability = PerEpoch>> Recovery<L> for ByVersions {
         tree_set: &'a TreeSet<M, D, K>,
         epoch: Epoch,
     ) -> Box<dyn Plan<K> + 'a> {
-        Box::new(Versions { tree_set, epoch })
+        Box::new(VersionPlan { tree_set, epoch })
     }
 }

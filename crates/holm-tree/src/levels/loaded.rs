@@ -5,7 +5,7 @@ use crate::design::Design;
 use crate::index::TreeRoot;
 use crate::keys::Keys;
 use crate::load::LoadedChild;
-use crate::rebuild::found_leaves::{FoundLeaf, Place};
+use crate::rebuild::found_leaves::{FoundLeaf, RangeStart};
 use crate::tree_set::TreeSet;
 use holm_medium::{Epoch, Medium, Result};
 
@@ -37,12 +37,12 @@ impl<M: Medium, D: Design, K: Keys> LevelPlan<K> for Loaded<'_, M, D, K> {
         Vec::new()
     }
 
-    fn build(&mut self, tree: &[FoundLeaf<K>], places: Vec<(K::Separator, Place)>) -> Result<TreeRoot> {
+    fn build(&mut self, tree: &[FoundLeaf<K>], places: Vec<(K::Separator, RangeStart)>) -> Result<TreeRoot> {
         let tree_set = self.tree_set;
         let (keyspace, pairs) = (tree[0].live.keyspace, tree.iter().map(|leaf| leaf.pairs as u64).sum());
         let fill = |(low, place)| match place {
-            Place::Leaf(number) => Ok(LoadedChild { low, number }),
-            Place::Gap(home) => tree_set.fresh_leaf(self.epoch, home).map(|number| LoadedChild { low, number }),
+            RangeStart::Leaf(number) => Ok(LoadedChild { low, number }),
+            RangeStart::Gap(home) => tree_set.fresh_leaf(self.epoch, home).map(|number| LoadedChild { low, number }),
         };
         let leaves = places.into_iter().map(fill).collect::<Result<Vec<_>>>()?;
         let mut handle = tree_set.writer.begin_write_at(self.epoch);

@@ -23,7 +23,7 @@ pub struct FoundLeaf<K: Keys> {
 }
 
 /// What starts at the lower end of a range.
-pub enum Place {
+pub enum RangeStart {
     /// A leaf.
     Leaf(u32),
     /// An empty leaf, yet to be made.
@@ -61,21 +61,21 @@ pub(super) fn free(first: u32, in_use: &[u32]) -> (u32, Vec<u32>) {
 }
 
 /// Gives every leaf a range whose keys share what the leaf's heads leave out, with empty leaves in the gaps.
-pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, Place)>> {
+pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<(K::Separator, RangeStart)>> {
     let keyspace = tree[0].live.keyspace;
     let gap = |low: &K::Separator, high: Option<&K::Separator>| {
-        (low.clone(), Place::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
+        (low.clone(), RangeStart::Gap(Home { keyspace, skip: K::common(low, high) as u8, first: false }))
     };
-    let mut placed: Vec<(K::Separator, Place)> = Vec::with_capacity(tree.len());
+    let mut placed: Vec<(K::Separator, RangeStart)> = Vec::with_capacity(tree.len());
     let mut last: Option<(&FoundLeaf<K>, &K::Separator)> = None;
     for leaf in tree {
         let Some((low, high)) = &leaf.ends else { continue };
         match last {
-            None if leaf.skip == 0 => placed.push((K::Separator::default(), Place::Leaf(leaf.live.number))),
+            None if leaf.skip == 0 => placed.push((K::Separator::default(), RangeStart::Leaf(leaf.live.number))),
             None => {
                 let start = K::truncate(low, leaf.skip);
                 placed.push(gap(&K::Separator::default(), Some(&start)));
-                placed.push((start, Place::Leaf(leaf.live.number)));
+                placed.push((start, RangeStart::Leaf(leaf.live.number)));
             }
             Some((before, end)) => {
                 if end >= low {
@@ -91,7 +91,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
                 if let Some(limit) = limit {
                     placed.push(gap(&limit, Some(&start)));
                 }
-                placed.push((start, Place::Leaf(leaf.live.number)));
+                placed.push((start, RangeStart::Leaf(leaf.live.number)));
             }
         }
         last = Some((leaf, high));
@@ -100,7 +100,7 @@ pub(super) fn place<K: Keys>(block: usize, tree: &[FoundLeaf<K>]) -> Result<Vec<
         // There are only empty leaves: the first of them is the tree.
         None => {
             let number = tree.iter().find(|leaf| leaf.live.first).unwrap_or(&tree[0]).live.number;
-            placed.push((K::Separator::default(), Place::Leaf(number)));
+            placed.push((K::Separator::default(), RangeStart::Leaf(number)));
         }
         Some((leaf, high)) if leaf.skip > 0 => {
             if let Some(limit) = K::beyond(high, leaf.skip) {

@@ -41,7 +41,7 @@ pub(super) struct Kept<'a, K: Keys> {
 }
 
 /// The findings of one thread.
-pub(super) struct Look<'a, K: Keys> {
+pub(super) struct LogComparison<'a, K: Keys> {
     kept: &'a Kept<'a, K>,
     seen: Seen,
     before: Pairs,
@@ -57,14 +57,14 @@ impl<'a, K: Keys> Kept<'a, K> {
         self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    pub(super) fn look(&self) -> Look<'_, K> {
-        Look { kept: self, seen: Seen::default(), before: Pairs::default(), now: Pairs::default() }
+    pub(super) fn comparison(&self) -> LogComparison<'_, K> {
+        LogComparison { kept: self, seen: Seen::default(), before: Pairs::default(), now: Pairs::default() }
     }
 
-    pub(super) fn gather(&self, look: Look<'_, K>) {
+    pub(super) fn gather(&self, comparison: LogComparison<'_, K>) {
         let mut seen = self.seen();
-        seen.unlogged.extend(look.seen.unlogged);
-        seen.suspect = seen.suspect.take().or(look.seen.suspect);
+        seen.unlogged.extend(comparison.seen.unlogged);
+        seen.suspect = seen.suspect.take().or(comparison.seen.suspect);
     }
 
     /// Runs once all blocks are recovered: writes what is in no log to the files again, and verifies it.
@@ -101,10 +101,10 @@ impl<'a, K: Keys> Kept<'a, K> {
     }
 }
 
-impl<K: Keys> Look<'_, K> {
+impl<K: Keys> LogComparison<'_, K> {
     /// Compares the records of a block, which recovery has not changed yet, with the log. `changed` says whether the
     /// block changed after the log's last epoch.
-    pub(super) fn at(&mut self, number: u32, changed: bool) -> Result<()> {
+    pub(super) fn check_block(&mut self, number: u32, changed: bool) -> Result<()> {
         let Some(logged) = self.kept.logged else { return Ok(()) };
         let leaves = self.kept.leaves;
         leaves.live_at(number, logged.epoch(), &mut self.before);

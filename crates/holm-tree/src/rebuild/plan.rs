@@ -58,19 +58,19 @@ pub trait Plan<K: Keys>: Sync {
 }
 
 /// The plan of designs whose leaves are found along links.
-pub struct Chains<'a, M: Medium, D: Design, K: Keys> {
+pub struct LinkPlan<'a, M: Medium, D: Design, K: Keys> {
     pub(crate) tree_set: &'a TreeSet<M, D, K>,
     pub(crate) epoch: Epoch,
 }
 
 /// The plan of designs in which each block says whether it is a leaf.
-pub struct Blocks<'a, M: Medium, D: Design, K: Keys> {
+pub struct BlockPlan<'a, M: Medium, D: Design, K: Keys> {
     pub(crate) tree_set: &'a TreeSet<M, D, K>,
     pub(crate) epoch: Epoch,
 }
 
 /// The plan of designs in which the versions of each block say whether it is a leaf.
-pub struct Versions<'a, M: Medium, D: Design, K: Keys> {
+pub struct VersionPlan<'a, M: Medium, D: Design, K: Keys> {
     pub(crate) tree_set: &'a TreeSet<M, D, K>,
     pub(crate) epoch: Epoch,
 }
@@ -117,7 +117,7 @@ impl<M: Medium, D: Design<Leaf: Linked>, K: Keys> Links<K> for LinksOf<'_, M, D,
     }
 }
 
-impl<M: Medium, D: Design<Leaf: Linked>, K: Keys> Plan<K> for Chains<'_, M, D, K> {
+impl<M: Medium, D: Design<Leaf: Linked>, K: Keys> Plan<K> for LinkPlan<'_, M, D, K> {
     fn makes_tree(&self, leaf: &LiveLeaf) -> bool {
         leaf.first
     }
@@ -142,7 +142,7 @@ impl<M: Medium, D: Design<Leaf: Linked>, K: Keys> Plan<K> for Chains<'_, M, D, K
     }
 }
 
-impl<M: Medium, D: Design<Leaf: Scrubbed>, K: Keys> Plan<K> for Blocks<'_, M, D, K> {
+impl<M: Medium, D: Design<Leaf: Scrubbed>, K: Keys> Plan<K> for BlockPlan<'_, M, D, K> {
     /// Uncommitted data can no longer come back by then.
     fn leaves(&self, live: Vec<LiveLeaf>, levels: &dyn LevelPlan<K>, threads: usize) -> Result<Vec<LiveLeaf>> {
         parallel(threads, &live, &|part| {
@@ -182,7 +182,7 @@ impl<M: Medium, D: Design<Leaf: Scrubbed>, K: Keys> Plan<K> for Blocks<'_, M, D,
     }
 }
 
-impl<M: Medium, D: Design, K: Keys> Plan<K> for Versions<'_, M, D, K> {
+impl<M: Medium, D: Design, K: Keys> Plan<K> for VersionPlan<'_, M, D, K> {
     /// Leaves of one block need nothing more.
     fn leaves(&self, live: Vec<LiveLeaf>, _: &dyn LevelPlan<K>, threads: usize) -> Result<Vec<LiveLeaf>> {
         if OverflowOf::<D>::BLOCKS == 1 {

@@ -1,6 +1,6 @@
 //! What a split latches besides its own leaf.
 
-use super::Before;
+use super::PreviousLeaf;
 use crate::descent::Path;
 use crate::design::Design;
 use crate::index::{SeekTarget, TreeRoot};
@@ -19,7 +19,7 @@ pub trait Previous: 'static {
         root: &TreeRoot,
         path: &Path<'a, D, K>,
         latched: &LatchedLeaf<'a, D>,
-    ) -> Option<Before<'a, D>>;
+    ) -> Option<PreviousLeaf<'a, D>>;
 }
 
 /// A split changes its own leaf alone.
@@ -34,8 +34,8 @@ impl Previous for Unlatched {
         _: &TreeRoot,
         _: &Path<'a, D, K>,
         _: &LatchedLeaf<'a, D>,
-    ) -> Option<Before<'a, D>> {
-        Some(Before::none())
+    ) -> Option<PreviousLeaf<'a, D>> {
+        Some(PreviousLeaf::none())
     }
 }
 
@@ -45,15 +45,15 @@ impl Previous for Latched {
         root: &TreeRoot,
         path: &Path<'a, D, K>,
         latched: &LatchedLeaf<'a, D>,
-    ) -> Option<Before<'a, D>> {
+    ) -> Option<PreviousLeaf<'a, D>> {
         // The first leaf of a tree has none before it.
-        let Some(low) = path.leaf.low.as_ref() else { return Some(Before::none()) };
+        let Some(low) = path.leaf.low.as_ref() else { return Some(PreviousLeaf::none()) };
         if let Some(position) = path.leaf_parent.position.checked_sub(1) {
             // It is below the same leaf parent, whose latch is held.
             let child = tree_set.child(path, position)?;
             let shared = latched.held.holds(child.latch);
             let held = if shared { None } else { Some(child.latch.try_lock(child.latch.read()?)?) };
-            return Some(Before { leaf: Some(child.leaf), held });
+            return Some(PreviousLeaf { leaf: Some(child.leaf), held });
         }
         let before = tree_set.inner.walk::<K>(root, &SeekTarget::Below(K::search_key(low)))?;
         let child = tree_set.child(&before, before.leaf_parent.position)?;
@@ -63,6 +63,6 @@ impl Previous for Latched {
         let still = before.leaf.high.as_ref() == Some(low)
             && before.leaf_parent.node.latch().validate(before.leaf_parent.version);
         let held = child.latch.try_lock(version).filter(|_| still)?;
-        Some(Before { leaf: Some(child.leaf), held: Some(held) })
+        Some(PreviousLeaf { leaf: Some(child.leaf), held: Some(held) })
     }
 }
