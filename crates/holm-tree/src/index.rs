@@ -222,8 +222,8 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         progress: Option<BatchProgress>,
     ) -> Result<Option<Replaced>>;
-    /// Puts a payload under a key if what the caller read is still so: the leaf that answered for the key, and the other
-    /// leaves on which the answer depended. Takes effect at one instant.
+    /// Puts a payload under a key if what the caller read is still so: the leaf that answered for the key, and the
+    /// other leaves on which the answer depended. Takes effect at one instant.
     ///
     /// # Errors
     /// As for [`Index::put`].

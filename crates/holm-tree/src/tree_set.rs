@@ -250,8 +250,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Ok(old)
     }
 
-    /// Removes a key from a leaf that is latched under a valid label and has room for it. Releases the latch, and merges
-    /// the leaf if it is sparse then.
+    /// Removes a key from a leaf that is latched under a valid label and has room for it. Releases the latch, and
+    /// merges the leaf if it is sparse then.
     pub(crate) fn remove_latched(
         &self,
         root: &TreeRoot,

@@ -202,8 +202,8 @@ impl Keyspace {
         Ok(self.engine().store.update(self.tree(), key.as_ref(), decide)?.0)
     }
 
-    /// Adds to a number and returns the sum. The value is an `i64` in eight little-endian bytes; an absent key counts as
-    /// zero.
+    /// Adds to a number and returns the sum. The value is an `i64` in eight little-endian bytes; an absent key counts
+    /// as zero.
     ///
     /// # Errors
     /// As [`Keyspace::insert`]; [`Invalid`](Error::Invalid) if the value has another length, and
@@ -230,8 +230,8 @@ impl Keyspace {
         Ok(self.engine().store.update(self.tree(), key.as_ref(), sum)?.1)
     }
 
-    /// Removes the pair with the least key and returns it; `None` if the keyspace is empty. Several threads may pop from
-    /// one keyspace: each pair is returned once. O(log n), and O(1) more for each empty leaf before the pair.
+    /// Removes the pair with the least key and returns it; `None` if the keyspace is empty. Several threads may pop
+    /// from one keyspace: each pair is returned once. O(log n), and O(1) more for each empty leaf before the pair.
     ///
     /// # Errors
     /// As [`Keyspace::remove`].

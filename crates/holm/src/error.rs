@@ -20,7 +20,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// | what to do | variants |
 /// |---|---|
-/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped`, `ReadOnly` |
+/// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
+/// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
 /// | close another handle | `Locked` |
 /// | open the database anew | `Poisoned`, `NotClean`, `Io` |

@@ -1,8 +1,8 @@
 //! Read-modify-write of one key: read, decide, and change the key if its leaf is still as it was read.
 //!
 //! Nothing is pinned and no latch is held while the caller decides, so its code may take long, panic, or use the
-//! database. A change that misses its leaf is tried again, and decided again if the key has another value by then. A leaf
-//! holds several keys, so a neighbour's change causes another attempt, but never another answer.
+//! database. A change that misses its leaf is tried again, and decided again if the key has another value by then. A
+//! leaf holds several keys, so a neighbour's change causes another attempt, but never another answer.
 
 use crate::error::Result;
 use crate::keys::SearchKey;

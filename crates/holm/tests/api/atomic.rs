@@ -171,8 +171,8 @@ fn each_pair_is_popped_once() {
     assert_sound(&db);
 }
 
-/// A pop passes over an empty leaf and finds a pair in the next one. Meanwhile a pair arrives in the empty leaf, and only
-/// then the one that the pop has found. The pop must not return the later and greater of the two first.
+/// A pop passes over an empty leaf and finds a pair in the next one. Meanwhile a pair arrives in the empty leaf, and
+/// only then the one that the pop has found. The pop must not return the later and greater of the two first.
 #[test]
 fn a_pop_sees_what_arrives_behind_it() {
     let folder = folder();
