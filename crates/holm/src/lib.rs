@@ -5,7 +5,7 @@
 //! database opens with a consistent prefix of the writes. [`Durability`] states how many of the last writes may be
 //! missing.
 //!
-//! Holm is not a server and has no query language. It has no transactions that read and write in isolation: see
+//! Holm is not a server and has no query language. It has no transactions over several keys: see
 //! [isolation](#isolation).
 //!
 //! # Example
@@ -76,7 +76,8 @@
 //! - A [`Batch`] is atomic in a crash but not isolated: a reader may see some of its writes before the others.
 //! - An [`Iter`] is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair that is in the
 //!   range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be returned or not.
-//! - There is no compare-and-swap. Threads that read and then write the same key need a lock of their own.
+//! - Operations that read one key and write it are atomic too: [`Keyspace::compare_and_swap`],
+//!   [`Keyspace::fetch_update`], [`Keyspace::increment`], [`Keyspace::pop_first`] and others beside them.
 //!
 //! # Limits
 //!
