@@ -11,6 +11,8 @@
 mod calls;
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/history.rs"]
+mod history;
 #[path = "tidy/house.rs"]
 mod house;
 #[path = "tidy/layout.rs"]
