@@ -53,3 +53,4 @@ pub use long_separators::LongSeparators;
 pub use slab::Slab;
 pub use snapshot::Snapshot;
 pub use tree_set::TreeSet;
+pub use wait::back_off;

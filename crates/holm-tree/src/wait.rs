@@ -3,8 +3,8 @@
 use crate::latch::{Latch, LatchGuard};
 use crate::sync::{spin_loop, yield_now};
 
-/// Waits a little longer each time.
-pub(crate) fn back_off(turn: &mut u32) {
+/// Waits a little longer each time: a loop that ends by another thread's progress calls this in each turn.
+pub fn back_off(turn: &mut u32) {
     *turn += 1;
     if *turn < 32 { spin_loop() } else { yield_now() }
 }

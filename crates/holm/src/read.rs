@@ -15,10 +15,7 @@ impl Store {
     /// worthless. `leaf_version` is the version at which the leaf was read, or `None` where the tree has already
     /// validated all that the copy holds. `stamp` is the epoch of the leaf's last change.
     ///
-    /// The order matters. First *copy*, then check that the keyspace is not dropped: leaves of a dropped keyspace may
-    /// belong to another keyspace and keep changing, so the read fails before it retries. Then *validate*: a record is
-    /// freed only by a change of its leaf, so an unchanged leaf vouches for the copy. Last *wait* until the copy is
-    /// durable: only a valid copy is worth waiting for.
+    /// Last, it *waits* until the copy is durable: only a valid copy is worth waiting for.
     #[inline]
     pub(crate) fn validated<T>(
         &self,
@@ -26,13 +23,27 @@ impl Store {
         (leaf_version, stamp): (Option<LeafVersion>, Epoch),
         copy: impl FnOnce() -> T,
     ) -> Result<Option<T>> {
-        let copied = copy();
-        tree.check_not_dropped()?;
-        if leaf_version.is_some_and(|leaf_version| !self.index.validate(leaf_version)) {
-            return Ok(None);
-        }
+        let Some(copied) = self.copied(tree, leaf_version, copy)? else { return Ok(None) };
         self.wait_stable(stamp)?;
         Ok(Some(copied))
+    }
+
+    /// The same without the wait, for a read that an update follows: the update itself waits.
+    ///
+    /// The order matters. First *copy*, then check that the keyspace is not dropped: leaves of a dropped keyspace may
+    /// belong to another keyspace and keep changing, so the read fails before it retries. Then *validate*: a record is
+    /// freed only by a change of its leaf, so an unchanged leaf vouches for the copy.
+    #[inline]
+    pub(crate) fn copied<T>(
+        &self,
+        tree: &KeyspaceTree,
+        leaf_version: Option<LeafVersion>,
+        copy: impl FnOnce() -> T,
+    ) -> Result<Option<T>> {
+        let copied = copy();
+        tree.check_not_dropped()?;
+        let still = leaf_version.is_none_or(|leaf_version| self.index.validate(leaf_version));
+        Ok(still.then_some(copied))
     }
 
     /// Looks a key up and has `copy` copy its record. A retry calls `copy` again; the earlier copy is then worthless.

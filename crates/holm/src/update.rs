@@ -13,7 +13,7 @@ use crate::record;
 use crate::slice::Slice;
 use crate::store::{Store, WritableStore};
 use holm_medium::Epoch;
-use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen};
+use holm_tree::{LeafCursor, LeafVersion, SeekTarget, Seen, back_off};
 
 /// What an update does with its key.
 pub(crate) enum Change<V> {
@@ -48,26 +48,15 @@ struct Outermost {
     stamp: Epoch,
 }
 
-/// Waits a little longer each time.
-fn back_off(attempt: &mut u32) {
-    *attempt += 1;
-    if *attempt < 8 { std::hint::spin_loop() } else { std::thread::yield_now() }
-}
-
 impl Store {
     /// Reads a key's value for an update. Waits for no durability: the update itself does.
     fn before(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Before> {
         loop {
             let lookup = self.index.get(&tree.root, SearchKey::new(key));
-            let value = lookup.payload.map(|payload| record::copy_value(self.storage.image(), payload));
-            tree.check_not_dropped()?;
-            if !self.index.validate(lookup.leaf_version) {
-                continue;
-            }
-            let value = match (value, lookup.payload) {
-                (Some(None), Some(payload)) => return Err(self.no_record(payload)),
-                (value, _) => value.flatten(),
-            };
+            let copy = |payload| record::copy_value(self.storage.image(), payload).ok_or(payload);
+            let copied = self.copied(tree, Some(lookup.leaf_version), || lookup.payload.map(copy).transpose())?;
+            let Some(value) = copied else { continue };
+            let value = value.map_err(|payload| self.no_record(payload))?;
             return Ok(Before { value, leaf: lookup.leaf_version, stamp: lookup.stamp });
         }
     }
@@ -88,15 +77,12 @@ impl Store {
                 End::First => cursor.pairs.first(),
                 End::Last => cursor.pairs.last(),
             };
-            let pair = slot.map(|slot| (slot.payload, record::copy_pair(self.storage.image(), slot.payload)));
-            tree.check_not_dropped()?;
+            let copy = |payload| record::copy_pair(self.storage.image(), payload).ok_or(payload);
             let leaf = cursor.leaf_version;
-            if !self.index.validate(leaf) {
-                return Ok(None);
-            }
+            let copied = self.copied(tree, Some(leaf), || slot.map(|slot| copy(slot.payload)).transpose())?;
+            let Some(pair) = copied else { return Ok(None) };
             stamp = cursor.stamp.max(stamp);
-            if let Some((payload, pair)) = pair {
-                let pair = pair.ok_or_else(|| self.no_record(payload))?;
+            if let Some(pair) = pair.map_err(|payload| self.no_record(payload))? {
                 return Ok(Some(Outermost { pair: Some(pair), leaf, passed, stamp }));
             }
             passed.push(leaf);
