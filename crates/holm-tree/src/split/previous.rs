@@ -11,15 +11,19 @@ use holm_medium::Medium;
 
 /// What a split latches besides its own leaf: [`Unlatched`] or [`Latched`].
 pub trait Previous: 'static {
-    /// Latches the leaf before the path's latched leaf, if the design needs it. `None`: another thread holds it, or a
-    /// leaf has come between the two. The latch is tried and not awaited: its holder may wait for the latched leaf.
+    /// Latches the leaf before the path's latched leaf, if the design needs it; the default latches none. `None`:
+    /// another thread holds it, or a leaf has come between the two. The latch is tried and not awaited: its holder may
+    /// wait for the latched leaf.
     #[doc(hidden)]
     fn take<'a, M: Medium, D: Design, K: Keys>(
         tree_set: &'a TreeSet<M, D, K>,
         root: &TreeRoot,
         path: &Path<'a, D, K>,
         latched: &LatchedLeaf<'a, D>,
-    ) -> Option<PreviousLeaf<'a, D>>;
+    ) -> Option<PreviousLeaf<'a, D>> {
+        let _ = (tree_set, root, path, latched);
+        Some(PreviousLeaf::none())
+    }
 }
 
 /// A split changes its own leaf alone.
@@ -28,16 +32,7 @@ pub struct Unlatched;
 /// A split may change the previous leaf, so it latches that one as well.
 pub struct Latched;
 
-impl Previous for Unlatched {
-    fn take<'a, M: Medium, D: Design, K: Keys>(
-        _: &'a TreeSet<M, D, K>,
-        _: &TreeRoot,
-        _: &Path<'a, D, K>,
-        _: &LatchedLeaf<'a, D>,
-    ) -> Option<PreviousLeaf<'a, D>> {
-        Some(PreviousLeaf::none())
-    }
-}
+impl Previous for Unlatched {}
 
 impl Previous for Latched {
     fn take<'a, M: Medium, D: Design, K: Keys>(
