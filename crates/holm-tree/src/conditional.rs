@@ -10,7 +10,7 @@ use crate::design::{Design, LocksOf};
 use crate::index::{LeafVersion, TreeRoot};
 use crate::inner::Inner as _;
 use crate::keys::Keys;
-use crate::latch::Latch;
+use crate::latch::{Latch, order_after_label};
 use crate::leaf::{Full, Leaf as _, Replaced};
 use crate::locks::Locks;
 use crate::tree_set::{LatchedLeaf, Put, TreeSet};
@@ -56,6 +56,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let Some(held) = latch.try_lock(seen.leaf.version) else { return Ok(None) };
             if guard.valid() {
                 // After the label: what replaces one of these leaves from now on has this label or a later one.
+                order_after_label();
                 let still = |other: &LeafVersion| match self.latch_of(*other) {
                     // The same leaf, or one that shares its latch.
                     Some(latch) if held.holds(latch) => other.version == seen.leaf.version,

@@ -32,6 +32,7 @@ pub trait Design: Sized + Send + Sync + 'static {
             needs_line_order: Self::Leaf::NEEDS_LINE_ORDER,
             needs_whole_keys: Self::Leaf::NEEDS_WHOLE_KEYS || LevelsOf::<Self>::NEEDS_WHOLE_KEYS,
             stores_pairs: Self::Leaf::STORES_PAIRS,
+            commits_leaves: DurabilityOf::<Self>::COMMIT_ROOM > 0 && !LocksOf::<Self>::IN_NODE,
         }
     };
 }

@@ -4,6 +4,7 @@
 //! it once per operation, once per group in `get_many`, and never between a leaf and its slots.
 
 use crate::audit::Audit;
+use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
@@ -246,6 +247,16 @@ pub trait Index<K: Keys>: Send + Sync {
         seen: Seen<'_>,
         search_key: K::SearchKey<'_>,
     ) -> Result<Conditional>;
+    /// Applies several writes at one instant, if every leaf that the caller names is as it was read: visible to all or to
+    /// nobody, and under one label. O(n log m) for n writes and m pairs; readers of the written leaves wait meanwhile.
+    ///
+    /// # Errors
+    /// As for [`Index::put`], and `Unsupported` if a tree is dropped, or if the design commits single leaves only
+    /// ([`Capabilities::commits_leaves`]): nothing has changed. An error after [`CommitObserver::before_stores`] is
+    /// damage, and leaves part of the writes.
+    ///
+    /// [`CommitObserver::before_stores`]: crate::CommitObserver::before_stores
+    fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed>;
     /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
     /// this leaf is copied, the next leaves are prefetched.
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);

@@ -3,6 +3,11 @@
 //! A version is even while no thread writes. A reader notes the version, works, and validates it; a writer makes it
 //! odd, and two higher when it is done. A writer holds the latch beyond the last fence of what it covers. So no reader
 //! validates data that a crash could still take back.
+//!
+//! A writer takes a latch and then reads the clock; a commit reads the clock and then the latches of what it has read.
+//! At least one of the two has to see the other's store: if a commit finds a leaf unlatched, then its writer takes a
+//! label that is no older than the commit's. So taking a latch is sequentially consistent, and
+//! [`order_after_label`] stands between a label and the latches that are read after it.
 
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -40,7 +45,8 @@ impl Latch {
     #[inline]
     pub fn try_lock(&self, version: Version) -> Option<LatchGuard<'_>> {
         debug_assert!(version.0 & 1 == 0, "a version that a reader noted is even, found {}", version.0);
-        let taken = self.0.compare_exchange(version.0, version.0 | 1, Ordering::Acquire, Ordering::Relaxed);
+        // On x86, the same instruction as in any weaker order.
+        let taken = self.0.compare_exchange(version.0, version.0 | 1, Ordering::SeqCst, Ordering::Relaxed);
         taken.ok()?;
         // The stores that follow must not become visible before the version is odd.
         fence(Ordering::Release);
@@ -62,6 +68,16 @@ impl LatchGuard<'_> {
         self.after -= 2;
     }
 
+    /// Returns the version at which the latch was taken.
+    pub fn version(&self) -> Version {
+        Version(self.after - 2)
+    }
+
+    /// Returns the version that the latch has once it is dropped.
+    pub fn version_after(&self) -> Version {
+        Version(self.after)
+    }
+
     /// Returns whether this is the latch that is held.
     pub fn holds(&self, latch: &Latch) -> bool {
         std::ptr::eq(self.latch, latch)
@@ -78,6 +94,17 @@ impl Drop for LatchGuard<'_> {
             self.after
         );
         self.latch.0.store(self.after, Ordering::Release);
+    }
+}
+
+/// Stands between a commit's look at the clock and its look at the latches of what it has read.
+#[inline]
+pub fn order_after_label() {
+    if cfg!(all(target_arch = "x86_64", not(any(shuttle, miri)))) {
+        // The processor satisfies loads in order; the compiler must not exchange them.
+        std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    } else {
+        fence(Ordering::SeqCst);
     }
 }
 

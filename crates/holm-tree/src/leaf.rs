@@ -54,6 +54,8 @@ pub struct Capabilities {
     pub needs_whole_keys: bool,
     /// As [`Leaf::STORES_PAIRS`].
     pub stores_pairs: bool,
+    /// Whether writes to several leaves can take effect at one instant: see [`Versioned::COMMIT_ROOM`].
+    pub commits_leaves: bool,
 }
 
 impl Capabilities {

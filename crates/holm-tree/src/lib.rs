@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod commit;
 mod conditional;
 mod copy_leaf;
 mod descent;
@@ -44,6 +45,7 @@ mod tree_set;
 mod wait;
 
 pub use audit::Audit;
+pub use commit::{CommitObserver, CommitRequest, Committed, TreeWrite};
 pub use conditional::{Conditional, Seen};
 pub use design::{Design, Entry};
 pub use index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};

@@ -4,14 +4,14 @@ pub mod previous;
 
 use crate::descent::Path;
 use crate::design::{DescriptorOf, Design, LocksOf};
-use crate::index::{SeekTarget, TreeRoot};
+use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::{Inner, NewChild};
 use crate::keys::Keys;
 use crate::latch::{Latch, LatchGuard};
-use crate::leaf::{KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, SplitRequest};
+use crate::leaf::{Durability as _, KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, SplitRequest};
 use crate::locks::Locks;
 use crate::split_node::NodeSplit;
-use crate::tree_set::{LatchedLeaf, OverflowOf, Put, TreeSet};
+use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, Put, TreeSet};
 use crate::wait::{back_off, wait};
 use holm_medium::{Guard, Medium, Result};
 use previous::Previous;
@@ -61,6 +61,38 @@ impl<D: Design> FreshBlock<'_, D> {
     }
 }
 
+/// What a split has done.
+#[derive(Debug)]
+pub(crate) struct SplitOutcome {
+    /// Whether the pair that found no room has been put.
+    pub(crate) put: bool,
+    /// The leaf as it was, and the leaves that have its pairs and its range now, if the leaf has been changed.
+    pub(crate) leaves: Option<(LeafVersion, Vec<LeafVersion>)>,
+}
+
+/// Where a leaf is split.
+pub(crate) enum SplitPoint<'a, K: Keys> {
+    /// Where the design divides its pairs best, for a pair that found no room, if there is one.
+    Middle(Option<Put>),
+    /// At a separator within the leaf's range.
+    At(&'a K::Separator),
+}
+
+impl<K: Keys> SplitPoint<'_, K> {
+    /// The pair that found no room.
+    fn pending(&self) -> Option<Put> {
+        match self {
+            SplitPoint::Middle(pending) => *pending,
+            SplitPoint::At(_) => None,
+        }
+    }
+
+    /// Whether a leaf of this range is split already: the separator is its low end.
+    fn is_passed(&self, path: &Path<'_, impl Design, K>) -> bool {
+        matches!(self, SplitPoint::At(separator) if path.leaf.low.as_ref().is_some_and(|low| low >= *separator))
+    }
+}
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Makes room in the search key's leaf, unless it has room by now. Returns whether the pair has been put.
     pub(crate) fn make_room(
@@ -70,13 +102,24 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         pending: Option<Put>,
     ) -> Result<bool> {
+        Ok(self.split_at_point(root, guard, search_key, &SplitPoint::Middle(pending))?.put)
+    }
+
+    /// Splits the search key's leaf.
+    pub(crate) fn split_at_point(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        point: &SplitPoint<'_, K>,
+    ) -> Result<SplitOutcome> {
         let mut turn = 0;
         loop {
             // Allocate before the label is validated: an epoch end in between could release a block that is too young
             // for this label.
             let fresh_blocks = self.fresh_blocks(guard)?;
-            if let Some(put) = self.try_split(root, guard, search_key, pending, fresh_blocks)? {
-                return Ok(put);
+            if let Some(outcome) = self.try_split(root, guard, search_key, point, fresh_blocks)? {
+                return Ok(outcome);
             }
             if !guard.valid() {
                 root.repin(guard)?;
@@ -132,16 +175,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
     }
 
-    /// Returns whether the pair that found no room has been put. On `None`, all leaves are unchanged and the blocks are
-    /// free again.
+    /// Attempts a split once. On `None`, all leaves are unchanged and the blocks are free again.
     fn try_split(
         &self,
         root: &TreeRoot,
         guard: &Guard<'_>,
         search_key: K::SearchKey<'_>,
-        pending: Option<Put>,
+        point: &SplitPoint<'_, K>,
         fresh_blocks: Vec<FreshBlock<'_, D>>,
-    ) -> Result<Option<bool>> {
+    ) -> Result<Option<SplitOutcome>> {
         let all_unused =
             |fresh_blocks: Vec<_>| fresh_blocks.into_iter().for_each(|fresh_block| self.unused(fresh_block));
         let path = self.inner.walk::<K>(root, &SeekTarget::Holding(search_key));
@@ -154,6 +196,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             all_unused(fresh_blocks);
             return full.map(|_| None);
         };
+        if point.is_passed(&path) {
+            all_unused(fresh_blocks);
+            return Ok(Some(SplitOutcome { put: false, leaves: None }));
+        }
         let held = path.leaf_parent.node.latch().try_lock(path.leaf_parent.version);
         let latched = held.is_some().then(|| self.take_at(&path, path.leaf_parent.position)).flatten();
         let (Some(leaf_parent_guard), Some(latched)) = (held, latched) else {
@@ -172,6 +218,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         };
         let low = path.leaf.low.clone().unwrap_or_default();
         let spare: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::leaf_ref).collect();
+        let pending = point.pending();
         let mut handle = self.writer.begin_write(guard);
         let request = SplitRequest {
             own: latched.number,
@@ -182,7 +229,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             pending: pending.map(|put| PendingPair { search_key, payload: put.payload }),
         };
         let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
-        let split = latched.leaf.split(&mut context, request);
+        let split = match point {
+            SplitPoint::Middle(_) => latched.leaf.split(&mut context, request),
+            SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
+        };
         if let Some(put) = pending.filter(|_| split.put) {
             self.write_progress(&mut handle, put.progress);
         }
@@ -199,6 +249,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
             leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
         };
+        let version_after = |number: u32| {
+            let fresh = fresh_blocks.iter().find(|fresh_block| fresh_block.number == number);
+            let held = fresh.map_or(Some(&latched.held), |fresh_block| fresh_block.held.as_ref())?;
+            Some(LeafVersion { leaf: number, leaf_parent: 0, version: held.version_after() })
+        };
+        let before = LeafVersion { leaf: latched.number, leaf_parent: 0, version: latched.held.version() };
+        let after = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
+        // With a lock array, leaves have no version of their own.
+        let leaves = after.map(version_after).collect::<Option<Vec<_>>>().map(|after| (before, after));
         // Dirty marks of stores to a block that turned out to be unused are set while the block is still reserved.
         drop(handle);
         fresh_blocks
@@ -207,6 +266,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             .for_each(|fresh_block| self.unused(fresh_block));
         let given_up = self.blocks_of(latched.number).filter(|number| !is_used(*number));
         given_up.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
-        Ok(Some(split.put))
+        Ok(Some(SplitOutcome { put: split.put, leaves }))
     }
 }

@@ -6,6 +6,7 @@
 //! could still take back.
 
 use crate::audit::Audit;
+use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::design::{DescriptorOf, Design};
 use crate::get_group::GROUP;
@@ -460,6 +461,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
     ) -> Result<Conditional> {
         self.remove_seen(root, guard, seen, search_key)
+    }
+
+    fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
+        self.commit_writes(guard, request)
     }
 
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {

@@ -135,6 +135,10 @@ impl Keys for Records {
         search_key.bytes.to_vec()
     }
     #[inline]
+    fn is_below(search_key: SearchKey<'_>, separator: &Vec<u8>) -> bool {
+        search_key.bytes < &separator[..]
+    }
+    #[inline]
     fn head(search_key: SearchKey<'_>, skip: usize) -> u64 {
         head_of(search_key.bytes, skip)
     }

@@ -299,6 +299,25 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
 }
 
 impl<const SEGMENTS: usize, F: Form> Versioned for Buffered<SEGMENTS, F> {
+    /// What [`Buffered::SPLIT_FROM`] leaves free in the first block: a leaf with fewer pairs is refreshed, and one with
+    /// more is halved.
+    const COMMIT_ROOM: usize = SLOTS - Self::SPLIT_FROM;
+
+    /// The first block alone: of the others, a removal may detach one with all its free slots.
+    fn room<K: Keys>(&self, _: ReadContext<'_, Self::Volatile, K>, epoch: Epoch) -> usize {
+        // A put takes one slot at most. A slot that an update or a removal vacates stays pinned by the state before.
+        (!(self.now().bits | self.older(epoch)) & ALL).count_ones() as usize
+    }
+
+    fn split_at<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+        separator: &K::Separator,
+    ) -> Split<K::Separator> {
+        self.make_room_at(context, request, separator)
+    }
+
     #[inline]
     fn stamp<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Epoch {
         let tag =

@@ -1,13 +1,16 @@
 //! When a leaf's change is durable.
 
-use super::{Leaf, Pairs, ReadContext};
+use super::{Leaf, Pairs, ReadContext, Split, SplitRequest, WriteContext};
 use crate::keys::Keys;
-use holm_medium::Epoch;
+use holm_medium::{Epoch, Medium};
 
 /// When a change is durable: [`PerOperation`] or [`PerEpoch`].
 pub trait Durability<L: Leaf>: 'static {
     /// Whether a change is durable at the end of its epoch, and not when the operation returns.
     const PER_EPOCH: bool;
+    /// As [`Versioned::COMMIT_ROOM`]; zero where an operation is durable by itself, because nothing then binds the
+    /// changes of several leaves together.
+    const COMMIT_ROOM: usize;
 
     /// As [`Versioned::stamp`].
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch;
@@ -17,6 +20,15 @@ pub trait Durability<L: Leaf>: 'static {
     fn live_at(leaf: &L, epoch: Epoch, out: &mut Pairs) -> bool;
     /// As [`Versioned::changes_after`].
     fn changes_after(leaf: &L, epoch: Epoch) -> Option<(Epoch, Epoch)>;
+    /// As [`Versioned::room`].
+    fn room<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, epoch: Epoch) -> usize;
+    /// As [`Versioned::split_at`].
+    fn split_at<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
+        separator: &K::Separator,
+    ) -> Split<K::Separator>;
 }
 
 /// Durable when the operation returns. Such a leaf has no history: reads in strict mode wait for the active epoch, and
@@ -25,6 +37,7 @@ pub struct PerOperation;
 
 impl<L: Leaf> Durability<L> for PerOperation {
     const PER_EPOCH: bool = false;
+    const COMMIT_ROOM: usize = 0;
 
     #[inline]
     fn stamp<K: Keys>(_: &L, _: ReadContext<'_, L::Volatile, K>) -> Epoch {
@@ -42,6 +55,19 @@ impl<L: Leaf> Durability<L> for PerOperation {
     fn changes_after(_: &L, _: Epoch) -> Option<(Epoch, Epoch)> {
         None
     }
+
+    fn room<K: Keys>(_: &L, _: ReadContext<'_, L::Volatile, K>, _: Epoch) -> usize {
+        0
+    }
+
+    fn split_at<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
+        _: &K::Separator,
+    ) -> Split<K::Separator> {
+        leaf.split(context, request)
+    }
 }
 
 /// Durable at the end of the epoch.
@@ -49,6 +75,30 @@ pub struct PerEpoch;
 
 /// A leaf that is durable per epoch, and keeps the states at the ends of the last epochs.
 pub trait Versioned: Leaf {
+    /// The number of puts of one epoch that a leaf takes at least, once splits have made room in it. Zero means that
+    /// the design does not take part in commits of several leaves, and has neither [`Versioned::room`] nor
+    /// [`Versioned::split_at`].
+    const COMMIT_ROOM: usize = 0;
+
+    /// Returns how many puts of this epoch the leaf takes without a split, whatever their keys are and in whatever
+    /// order removals come between them. The writer holds the latch.
+    fn room<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, epoch: Epoch) -> usize {
+        let _ = (context, epoch);
+        0
+    }
+
+    /// Splits the leaf at a given separator, which lies within its range and above its low end. Otherwise as
+    /// [`Leaf::split`], without a pending pair. A leaf that cannot be split there stays as it is.
+    fn split_at<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+        separator: &K::Separator,
+    ) -> Split<K::Separator> {
+        let _ = separator;
+        self.split(context, request)
+    }
+
     /// Returns the epoch of the leaf's last change.
     fn stamp<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Epoch;
 
@@ -68,6 +118,7 @@ pub trait Versioned: Leaf {
 
 impl<L: Versioned> Durability<L> for PerEpoch {
     const PER_EPOCH: bool = true;
+    const COMMIT_ROOM: usize = L::COMMIT_ROOM;
 
     #[inline]
     fn stamp<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>) -> Epoch {
@@ -84,5 +135,18 @@ impl<L: Versioned> Durability<L> for PerEpoch {
 
     fn changes_after(leaf: &L, epoch: Epoch) -> Option<(Epoch, Epoch)> {
         leaf.changes_after(epoch)
+    }
+
+    fn room<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, epoch: Epoch) -> usize {
+        leaf.room(context, epoch)
+    }
+
+    fn split_at<M: Medium, K: Keys>(
+        leaf: &L,
+        context: &mut WriteContext<'_, '_, L::Volatile, M, K>,
+        request: SplitRequest<'_, '_, L, K>,
+        separator: &K::Separator,
+    ) -> Split<K::Separator> {
+        leaf.split_at(context, request, separator)
     }
 }

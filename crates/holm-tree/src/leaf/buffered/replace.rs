@@ -15,6 +15,7 @@ use crate::keys::Keys;
 use crate::leaf::{
     Home, KeyRange, Leaf, LeafRef, MergeRequest, Merged, PendingPair, ReadContext, Split, SplitRequest, WriteContext,
 };
+use crate::pairs::arrange;
 use holm_medium::{Medium, WriteHandle};
 
 /// Two neighbours become one leaf if they have at most this many pairs together; half of the leaf stays free for
@@ -161,17 +162,17 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         Some(K::shortest_separator(&last, &first))
     }
 
-    /// The same, and what the ranges of the halves share.
+    /// Returns what the ranges on both sides of a separator share. `None` if a record is not the slot's own.
     fn parted<K: Keys>(
         &self,
         keys: &K,
         (lower, upper): (&[MovingPair], &[MovingPair]),
         range: KeyRange<'_, K::Separator>,
-    ) -> Option<(K::Separator, [Home; 2])> {
-        let separator = Self::divided(keys, lower, upper)?;
-        let homes = [self.home_of::<K>(range.low, Some(&separator)), self.home_of::<K>(&separator, range.high)];
+        separator: &K::Separator,
+    ) -> Option<[Home; 2]> {
+        let homes = [self.home_of::<K>(range.low, Some(separator)), self.home_of::<K>(separator, range.high)];
         let fit = rehead_own(keys, lower, homes[0]) && rehead_own(keys, upper, homes[1]);
-        fit.then_some((separator, homes))
+        fit.then_some(homes)
     }
 
     /// Returns the home of a leaf of this keyspace with another range.
@@ -186,46 +187,100 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let SplitRequest { own, fresh: [left, right], spare, range, pending, .. } = request;
-        let (context, handle) = context.parts();
-        let keys = context.keys;
-        if self.extend(own, context.volatile, handle, left) {
+        let (read, handle) = context.parts();
+        let keys = read.keys;
+        if self.extend(own, read.volatile, handle, left) {
             return Split::new(own, None);
         }
-        let pairs = self.ordered(context, Self::SPLIT_FROM);
+        let pairs = self.ordered(read, Self::SPLIT_FROM);
         let many = pairs.len() >= Self::SPLIT_FROM;
         let last = pairs.last().filter(|_| many);
         if let Some(separator) = last.and_then(|last| Self::separator_after(keys, last, pending)) {
-            // There is no commit, because nothing changed: without its first pair, the fresh leaf is free after a
-            // crash.
-            right.leaf.format(right.volatile, handle, self.home_of::<K>(&separator, range.high));
-            return Split::new(own, Some((separator, right.number)));
+            return self.begin_after::<M, K>(handle, own, right, range, separator);
         }
         if pairs.len() > (2 + spare.len()) * SLOTS {
             // The caller gave no spare blocks.
             return Split::new(own, None);
         }
-        let outgoing = self.filled(own, context);
-        let origin = Self::origin(&outgoing, own);
-        let (below, above) = spare.split_at(spare.len() / 2);
-        let lower = [&[left], below].concat();
-        let upper = [&[right], above].concat();
         let halves = pairs.split_at(pairs.len() / 2);
-        let parted = if many { self.parted(keys, halves, range) } else { None };
-        let Some((separator, homes)) = parted else {
-            // Old versions fill the leaf.
-            let all = [lower, upper].concat();
-            let contents = Contents { pairs: &pairs, home: self.home(), origin };
-            let used = Self::settle_in(&all, keys, handle, contents);
-            Self::supersede(handle, &outgoing, used);
-            return Split::new(left.number, None);
-        };
+        let separator = if many { Self::divided(keys, halves.0, halves.1) } else { None };
+        if let Some(separator) = separator
+            && let Some(split) = self.replace_by_two(context, &request, halves, separator)
+        {
+            return split;
+        }
+        // Old versions fill the leaf.
+        let (read, handle) = context.parts();
+        let outgoing = self.filled(own, read);
+        let all = [&[left, right], spare].concat();
+        let contents = Contents { pairs: &pairs, home: self.home(), origin: Self::origin(&outgoing, own) };
+        let used = Self::settle_in(&all, keys, handle, contents);
+        Self::supersede(handle, &outgoing, used);
+        Split::new(left.number, None)
+    }
+
+    /// See [`Versioned::split_at`](crate::leaf::Versioned::split_at).
+    pub(super) fn make_room_at<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        request: SplitRequest<'_, '_, Self, K>,
+        separator: &K::Separator,
+    ) -> Split<K::Separator> {
+        let SplitRequest { own, fresh: [_, right], range, .. } = request;
+        let (read, handle) = context.parts();
+        let keys = read.keys;
+        let mut pairs = self.ordered(read, usize::MAX);
+        // Not every order of fresh blocks sorts.
+        arrange(&mut pairs, |a, b| keys.order(a.slot, b.slot));
+        let below = |pair: &MovingPair| keys.compare(pair.slot, pair.skip, K::search_key(separator)).is_lt();
+        let halves = pairs.split_at(pairs.partition_point(below));
+        if halves.1.is_empty() {
+            return self.begin_after::<M, K>(handle, own, right, range, separator.clone());
+        }
+        self.replace_by_two(context, &request, halves, separator.clone()).unwrap_or(Split::new(own, None))
+    }
+
+    /// Begins an empty leaf after this one, which keeps all its pairs. There is no commit, because nothing changed:
+    /// without its first pair, the fresh leaf is free after a crash.
+    fn begin_after<M: Medium, K: Keys>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        own: u32,
+        right: LeafRef<'_, Self>,
+        range: KeyRange<'_, K::Separator>,
+        separator: K::Separator,
+    ) -> Split<K::Separator> {
+        right.leaf.format(right.volatile, handle, self.home_of::<K>(&separator, range.high));
+        Split::new(own, Some((separator, right.number)))
+    }
+
+    /// Moves the pairs below a separator into one fresh leaf, and the others into another. `None` if they do not fit,
+    /// or if a record is not the slot's own: nothing has changed.
+    fn replace_by_two<M: Medium, K: Keys>(
+        &self,
+        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        request: &SplitRequest<'_, '_, Self, K>,
+        halves: (&[MovingPair], &[MovingPair]),
+        separator: K::Separator,
+    ) -> Option<Split<K::Separator>> {
+        let SplitRequest { own, fresh: [left, right], spare, range, .. } = *request;
+        let (read, handle) = context.parts();
+        let keys = read.keys;
+        let homes = self.parted(keys, halves, range, &separator)?;
+        let (below, above) = spare.split_at(spare.len() / 2);
+        let (lower, upper) = ([&[left], below].concat(), [&[right], above].concat());
+        if blocks_for(halves.0) > lower.len() || blocks_for(halves.1) > upper.len() {
+            return None;
+        }
+        let outgoing = self.filled(own, read);
+        let origin = Self::origin(&outgoing, own);
         let contents = |pairs, home| Contents { pairs, home, origin };
         let used = [
             Self::settle_in(&lower, keys, handle, contents(halves.0, homes[0])),
             Self::settle_in(&upper, keys, handle, contents(halves.1, homes[1])),
         ];
         Self::supersede(handle, &outgoing, &used.concat());
-        Split::new(left.number, Some((separator, right.number)))
+        Some(Split::new(left.number, Some((separator, right.number))))
     }
 
     /// Moves the pairs of both leaves into the fresh block, if they fit: see

@@ -1,0 +1,282 @@
+//! Commits: writes to any number of leaves of any trees of the set that take effect at one instant, if what the caller
+//! has read is still so.
+//!
+//! This is Silo's protocol (Tu and others, SOSP 2013) with the leaf as the granule: latch every leaf that is written,
+//! take the label, validate what was read, and only then store. A leaf's version changes with every insert, update and
+//! removal, and whenever its range changes. So an unchanged version vouches for the gaps between keys, too, and a scan
+//! whose leaves are unchanged has met no phantom.
+//!
+//! **All or nothing, to every reader**: all written leaves are latched from the first store to the last.
+//!
+//! **No circle of waiting**: a commit takes its latches in the order of trees and keys. That is one order for all
+//! commits, and snapshots of ranges follow it too. Every other thread that holds a latch tries a second one and does
+//! not wait for it.
+//!
+//! **The label before the reads**: suppose a commit finds a leaf that it has read unchanged, and another one then
+//! overwrites it. The other one latches the leaf later and takes its label later still. So labels rise along every
+//! dependency between commits, and each recovery point is closed under them.
+//!
+//! **Nothing fails half-way**: a commit asks for the room in each leaf under its label. If there is too little, it lets
+//! go of everything, splits, and starts over. Stores begin only when all writes are sure to fit. A leaf that was read
+//! and that the commit itself splits counts as unchanged, so a commit that is alone always succeeds.
+
+use crate::design::Design;
+use crate::index::{LeafVersion, SeekTarget, TreeRoot};
+use crate::inner::Inner as _;
+use crate::keys::Keys;
+use crate::latch::{LatchGuard, Version, order_after_label};
+use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, Prefetch as _, Replaced, damaged};
+use crate::split::SplitPoint;
+use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
+use crate::wait::back_off;
+use holm_medium::{Guard, Medium, MediumError, Result};
+use std::ops::Range;
+
+/// How often a commit makes room before it takes the tree for damaged; each time, every leaf that lacked room is split.
+const MOST_ATTEMPTS: usize = 1 << 10;
+
+/// The share of a leaf that one part of a long run of new keys fills: six sevenths, so that updates still find slots.
+const FILL: (usize, usize) = (6, 7);
+
+/// One write of a commit.
+pub struct TreeWrite<'a, K: Keys> {
+    /// The tree to write to.
+    pub root: &'a TreeRoot,
+    /// The key.
+    pub search_key: K::SearchKey<'a>,
+    /// The payload to put; `None` removes the key.
+    pub payload: Option<u64>,
+}
+
+/// What a commit asks of its caller while all latches are held.
+pub trait CommitObserver {
+    /// The commit is decided: everything holds, and its first store is next.
+    fn before_stores(&mut self, guard: &Guard<'_>);
+    /// The last store is done. No latch has been released, so nobody has seen any of the stores.
+    fn after_stores(&mut self, guard: &Guard<'_>);
+}
+
+/// A set of writes to commit, and what must still be so when they take effect.
+pub struct CommitRequest<'r, 'w, K: Keys> {
+    /// The leaves on which the writes depend.
+    pub reads: &'r [LeafVersion],
+    /// The writes, in strictly ascending order of tree and key. Each tree has one root in them.
+    pub writes: &'r [TreeWrite<'w, K>],
+    /// What happens around the stores.
+    pub observer: &'r mut dyn CommitObserver,
+}
+
+/// What became of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// All writes took effect. The payloads that they replaced.
+    Done(Vec<Replaced>),
+    /// Nothing has changed: a leaf is not as it was read.
+    Moved,
+}
+
+/// A latched leaf, and the writes that belong to it.
+struct Group<'a, D: Design> {
+    latched: LatchedLeaf<'a, D>,
+    writes: Range<usize>,
+}
+
+/// Releases the latches of leaves in which nothing was written.
+fn undo<D: Design>(groups: Vec<Group<'_, D>>) {
+    groups.into_iter().for_each(|group| group.latched.held.unlock_unchanged());
+}
+
+/// A commit cannot go on, because one of its trees is dropped.
+fn dropped() -> MediumError {
+    MediumError::Unsupported { what: "writing to a tree that is given up" }
+}
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Whether trees of this design can commit writes to several leaves. With a lock array they cannot: the order of its
+    /// latches is not that of the keys.
+    const COMMITS: bool = D::CAPABILITIES.commits_leaves;
+
+    /// See [`crate::Index::commit`].
+    pub(crate) fn commit_writes(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
+        let CommitRequest { reads, writes, observer } = request;
+        let mut reads = reads.to_vec();
+        if !Self::COMMITS {
+            return Err(MediumError::Unsupported { what: "a commit of several leaves by this leaf design" });
+        }
+        for _ in 0..MOST_ATTEMPTS {
+            let groups = loop {
+                let groups = self.latch_groups(writes)?;
+                if guard.valid() {
+                    break groups;
+                }
+                undo(groups);
+                guard.repin()?;
+                if writes.iter().any(|write| write.root.is_dropped()) {
+                    return Err(dropped());
+                }
+            };
+            // Not before the label: see the head of this file.
+            order_after_label();
+            if !self.all_unchanged(&reads, &groups) {
+                undo(groups);
+                return Ok(Committed::Moved);
+            }
+            let is_short = |group: &&Group<'_, D>| self.is_short(guard, group, writes);
+            let short: Vec<_> = groups.iter().filter(is_short).map(|group| group.writes.clone()).collect();
+            if !short.is_empty() {
+                undo(groups);
+                for group in short {
+                    self.make_room_for(guard, &writes[group], &mut reads)?;
+                }
+                continue;
+            }
+            // The commit takes effect here. What follows does not fail.
+            return self.apply(guard, groups, writes, observer).map(Committed::Done);
+        }
+        Err(damaged::<D::Leaf>((0, 0), "a leaf", "too full however often it is split", "room for a commit"))
+    }
+
+    /// Latches the leaves of all writes, in their order.
+    fn latch_groups(&self, writes: &[TreeWrite<'_, K>]) -> Result<Vec<Group<'_, D>>> {
+        let mut groups: Vec<Group<'_, D>> = Vec::with_capacity(writes.len().min(16));
+        let mut next = 0;
+        while let Some(first) = writes.get(next) {
+            let mut turn = 0;
+            let (latched, edge) = loop {
+                if let Some(latched) = self.try_take_range(first.root, first.search_key) {
+                    break latched;
+                }
+                if first.root.is_dropped() {
+                    undo(groups);
+                    return Err(dropped());
+                }
+                back_off(&mut turn);
+            };
+            let in_leaf = |write: &&TreeWrite<'_, K>| {
+                std::ptr::eq(write.root, first.root)
+                    && edge.as_ref().is_none_or(|edge| K::is_below(write.search_key, edge))
+            };
+            let end = next + 1 + writes[next + 1..].iter().take_while(in_leaf).count();
+            groups.push(Group { latched, writes: next..end });
+            next = end;
+        }
+        Ok(groups)
+    }
+
+    /// Latches the search key's leaf, unless another writer has it. Returns the end of the leaf's range, too.
+    fn try_take_range(
+        &self,
+        root: &TreeRoot,
+        search_key: K::SearchKey<'_>,
+    ) -> Option<(LatchedLeaf<'_, D>, Option<K::Separator>)> {
+        let (at, edge) = self.inner.descend::<K>(root, &SeekTarget::Holding(search_key))?;
+        let leaf = self.leaf(at.leaf)?;
+        leaf.prefetch_block();
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let latch = at.latch(at.leaf, descriptor);
+        let version = latch.read()?;
+        // As in every descent. The leaf's range cannot change from here on without a change of this version.
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        Some((LatchedLeaf { number: at.leaf, leaf, descriptor, held: latch.try_lock(version)? }, edge))
+    }
+
+    /// Returns whether a leaf may lack room for its writes under this label.
+    fn is_short(&self, guard: &Guard<'_>, group: &Group<'_, D>, writes: &[TreeWrite<'_, K>]) -> bool {
+        let LatchedLeaf { leaf, descriptor, .. } = &group.latched;
+        let puts = writes[group.writes.clone()].iter().filter(|write| write.payload.is_some()).count();
+        puts > 0 && puts > DurabilityOf::<D>::room(leaf, self.context(&descriptor.volatile), guard.epoch())
+    }
+
+    /// Makes room for the writes of one leaf, which hold no latch: one split where that is enough, and otherwise a
+    /// split at every so many of the new keys. Splits are operations of their own, and change nothing that a reader
+    /// can see. Replaces the leaves that it splits in `reads`.
+    fn make_room_for(
+        &self,
+        guard: &mut Guard<'_>,
+        writes: &[TreeWrite<'_, K>],
+        reads: &mut Vec<LeafVersion>,
+    ) -> Result<()> {
+        let Some(first) = writes.first() else { return Ok(()) };
+        let mut split = |write: &TreeWrite<'_, K>, point: &SplitPoint<'_, K>| {
+            let outcome = self.split_at_point(write.root, guard, write.search_key, point)?;
+            if let Some((before, after)) = outcome.leaves
+                && reads.contains(&before)
+            {
+                reads.retain(|read| *read != before);
+                reads.extend(after);
+            }
+            Ok(())
+        };
+        if writes.len() <= DurabilityOf::<D>::COMMIT_ROOM {
+            return split(first, &SplitPoint::Middle(None));
+        }
+        let part = (D::Leaf::CAPACITY * FILL.0 / FILL.1).min(writes.len().div_ceil(2)).max(1);
+        for at in (part..writes.len()).step_by(part) {
+            let [below, above] = [at - 1, at].map(|at| K::to_separator(writes[at].search_key));
+            let separator = K::shortest_separator(&below, &above);
+            split(&writes[at], &SplitPoint::At(&separator))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether all leaves that the caller has read are as they were.
+    fn all_unchanged(&self, reads: &[LeafVersion], groups: &[Group<'_, D>]) -> bool {
+        let mut own: Vec<(u32, Version)> = Vec::new();
+        if !reads.is_empty() {
+            own.extend(groups.iter().map(|group| (group.latched.number, group.latched.held.version())));
+            own.sort_unstable_by_key(|(number, _)| *number);
+        }
+        reads.iter().all(|read| match own.binary_search_by_key(&read.leaf, |(number, _)| *number) {
+            Ok(at) => own[at].1 == read.version,
+            // Number 0 is no leaf: a lookup in a dropped tree names it.
+            Err(_) => read.leaf != 0 && self.validates(*read),
+        })
+    }
+
+    /// Stores all writes, and releases the latches.
+    fn apply(
+        &self,
+        guard: &Guard<'_>,
+        groups: Vec<Group<'_, D>>,
+        writes: &[TreeWrite<'_, K>],
+        observer: &mut dyn CommitObserver,
+    ) -> Result<Vec<Replaced>> {
+        let mut replaced = Vec::with_capacity(writes.len());
+        let (mut detached, mut sparse) = (Vec::new(), Vec::new());
+        observer.before_stores(guard);
+        for Group { latched: LatchedLeaf { leaf, descriptor, .. }, writes: range } in &groups {
+            let mut removed = false;
+            // The write handle goes before the latch, as in a put.
+            let mut handle = self.writer.begin_write(guard);
+            for write in &writes[range.clone()] {
+                let mut context = self.writing(&descriptor.volatile, &mut handle);
+                let old = match write.payload {
+                    Some(payload) => leaf.insert(&mut context, write.search_key, payload).map_err(|_| {
+                        damaged::<D::Leaf>((0, 0), "a leaf", "full in the middle of a commit", "the room that it had")
+                    })?,
+                    None => leaf.remove(&mut context, write.search_key),
+                };
+                let change = i64::from(write.payload.is_some()) - i64::from(old.is_some());
+                if change != 0 {
+                    write.root.pairs.add(change);
+                }
+                removed |= change < 0;
+                replaced.extend(old);
+                detached.push(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile));
+            }
+            if removed && leaf.sparse(self.context(&descriptor.volatile)) {
+                sparse.push(range.start);
+            }
+        }
+        observer.after_stores(guard);
+        groups.into_iter().for_each(|group| drop::<LatchGuard<'_>>(group.latched.held));
+        for block in detached.into_iter().filter(|block| *block != 0) {
+            self.writer.storage().space.retire_block(guard.epoch(), block);
+        }
+        // Merges are operations of their own: a neighbour may already belong to the next epoch.
+        sparse.into_iter().for_each(|at| self.merge(writes[at].root, guard, writes[at].search_key));
+        Ok(replaced)
+    }
+}
