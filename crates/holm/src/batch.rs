@@ -1,40 +1,11 @@
-//! Batches: atomic in a crash, not isolated. After any crash, either all operations of a batch are present or none is.
-//! The engine applies one batch at a time; a reader may see some operations of a batch before the others.
-//!
-//! Against power loss, atomicity costs nothing: the batch holds the clock, so all its operations carry one epoch. The
-//! death of the process alone keeps every store, a half-applied batch included. Against that, the batch first writes an
-//! intent: its operations, and a progress word that counts the operations that are done.
-//!
-//! Each operation advances the progress word under the latch of its own leaf. The next open does the operations that
-//! the word does not count. If the word were advanced after the latch is released, another writer could overwrite the
-//! key and acknowledge its write in between. The next open would then apply the batch's operation a second time, over
-//! that write.
+//! Batches: writes that take effect together. A batch is a commit that depends on nothing it has read.
 
-mod codec;
-mod intent;
-
-pub(crate) use intent::{Pending, forget, is_pending, pending, redo};
-
+use crate::commit::{self, MAX_COMMIT, Unconditional, WRITE_BYTES, Write};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::keyspace::{Keyspace, limit};
 use crate::keyspace_tree::KeyspaceTree;
-use crate::operation::Operation;
-use crate::store::Store;
-use codec::Write;
-use holm_medium::{Hold, MediumError};
-use holm_tree::BatchProgress;
-use intent::Intent;
-use std::sync::{Arc, Mutex};
-
-/// The most bytes of one batch. A batch must fit one epoch record, together with all other writes of that epoch.
-const MAX_BATCH: u64 = 64 << 20;
-
-/// The bytes that an operation counts beside its key and value: a million removals may dirty a million leaves.
-const OPERATION: u64 = 64;
-
-/// A leaf of any design takes more pairs than this between two splits.
-const LEAST_FILL: u64 = 4;
+use std::sync::Arc;
 
 /// One operation of a batch.
 struct Entry {
@@ -45,17 +16,26 @@ struct Entry {
 }
 
 impl Entry {
-    fn as_write(&self) -> Write<&[u8], &[u8]> {
-        Write { keyspace: self.tree.root.keyspace(), key: &self.key, value: self.value.as_deref() }
+    fn as_write(&self) -> Write<'_> {
+        Write { tree: &self.tree, key: &self.key, value: self.value.as_deref() }
+    }
+
+    /// The order in which commits write.
+    fn place(&self) -> (u32, &[u8]) {
+        (self.tree.root.keyspace(), &self.key)
     }
 }
 
-/// A set of writes to keyspaces of one database. A crash leaves all of them done or none: [`Database::batch`].
+/// A set of writes to keyspaces of one database that take effect at one instant: [`Database::batch`].
 ///
-/// The database applies one batch at a time. Of two batches that write the same keys, the later one overwrites the
-/// earlier. A batch is not isolated from readers and single writes: they may see some of its writes before the others.
-/// A batch has at most 64 MiB of keys and values; each write counts 64 bytes more. The batch keeps copies of keys and
-/// values until it is committed.
+/// Every reader sees all of a batch or nothing of it, and a crash leaves all or nothing. Batches of several threads
+/// are applied one after the other where they write to the same leaves, and at the same time elsewhere. Of two writes
+/// to the same key in one batch, the later one counts. To make writes depend on what was read, use
+/// [`Database::transact`](crate::Database::transact).
+///
+/// A batch has at most 64 MiB of keys and values; each write counts 64 bytes more. It keeps copies of keys and values
+/// until it is committed. While a batch is applied, readers and writers of the same leaves wait: less than a
+/// microsecond for a few writes, and about a millisecond for some thousand.
 ///
 /// [`Batch::insert`] and [`Batch::remove`] take the batch and return it, for chains. In a loop, assign what they
 /// return:
@@ -101,7 +81,7 @@ impl Batch {
             let what = format!("the keyspace {:?} belongs to another database than the batch", keyspace.name());
             self.refused.get_or_insert(Error::Invalid { what });
         }
-        self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64 + OPERATION;
+        self.bytes += (key.len() + value.map_or(0, <[u8]>::len)) as u64 + WRITE_BYTES;
         self.operations.push(Entry { tree: keyspace.tree().clone(), key: key.into(), value: value.map(Vec::from) });
         self
     }
@@ -157,8 +137,8 @@ impl Batch {
         self.operations.is_empty()
     }
 
-    /// Applies all writes, in order. Returns when they are as durable as the database's
-    /// [`Durability`](crate::Durability) promises. Other writers wait meanwhile. O(n log m) for n writes and m pairs.
+    /// Applies all writes at one instant. Returns when they are as durable as the database's
+    /// [`Durability`](crate::Durability) promises. O(n log (n + m)) for n writes and m pairs.
     ///
     /// # Errors
     /// Every error except `Poisoned` means that nothing was applied. One exception: in
@@ -185,113 +165,30 @@ impl Batch {
         if let Some(error) = self.refused {
             return Err(error);
         }
-        if self.bytes > MAX_BATCH {
-            return Err(Error::TooLarge { what: "a batch", found: self.bytes, limit: MAX_BATCH });
+        if self.bytes > MAX_COMMIT {
+            return Err(Error::TooLarge { what: "a batch", found: self.bytes, limit: MAX_COMMIT });
         }
         if self.operations.is_empty() {
             return Ok(());
         }
+        // Stable, so of several writes to one key the last added comes last; it is the one that counts.
+        let mut operations: Vec<_> = self.operations.iter().collect();
+        operations.sort_by(|one, other| one.place().cmp(&other.place()));
+        let next = operations.iter().skip(1).map(Some).chain([None]);
+        let counts = |(entry, next): &(&&Entry, Option<&&Entry>)| next.is_none_or(|next| next.place() != entry.place());
+        let writes: Vec<_> = operations.iter().zip(next).filter(counts).map(|(entry, _)| entry.as_write()).collect();
         let engine = &*self.engine;
-        let store = &engine.store;
-        let mut operation = Operation::begin_batch(store, self.bytes, self.operations.len() as u64)?;
-        self.operations.iter().try_for_each(|entry| entry.tree.check_not_dropped())?;
-        // Writes all records and reserves room for all splits first, so that lack of space shows before anything is
-        // applied.
-        let payloads = write_records(&operation, &self.operations)?;
-        let blocks = most_blocks(store, self.operations.len() as u64);
-        let ready = store.storage.reserve_blocks(operation.guard(), blocks).map_err(Error::from);
-        let writes = self.operations.iter().map(Entry::as_write);
-        let ready = ready.and_then(|reserved| Ok((reserved, Intent::write(store, operation.guard(), writes)?)));
-        let (reserved, intent) = match ready {
-            Ok(ready) => ready,
-            Err(error) => {
-                payloads.into_iter().flatten().for_each(|payload| operation.free_record(payload));
-                return Err(error);
-            }
-        };
-        apply(engine, &mut operation, intent, self.operations.iter().zip(payloads))?;
-        drop(reserved);
-        operation.finish()
+        commit::commit(&engine.store, &engine.intents, &writes, &mut Unconditional)?;
+        Ok(())
     }
-}
-
-/// Applies the operations of a batch whose records are written. Waits for the batches before it.
-fn apply<'a>(
-    engine: &Engine,
-    operation: &mut Operation<'_, Hold<'_>>,
-    intent: Intent,
-    entries: impl Iterator<Item = (&'a Entry, Option<u64>)>,
-) -> Result<()> {
-    // A batch takes its turn after the hold, never before. A batch that waits for the hold, behind the end of an epoch,
-    // must not own a turn that another batch waits for. Single writes take no turn.
-    let _turn = engine.batches.lock().map_err(|_| cut_short(engine, "a thread that applied one has panicked"))?;
-    if let Some(error) = engine.store.clock().poisoned() {
-        // The intent of the batch that failed midway must stay in place.
-        return Err(error.clone().into());
-    }
-    intent.set(&engine.store, operation.guard());
-    for (done, (entry, payload)) in entries.enumerate() {
-        let progress = Some(BatchProgress { word: intent.progress(), value: done as u64 + 1 });
-        let result = match payload {
-            Some(payload) => operation.put(&entry.tree, &entry.key, payload, progress),
-            None => operation.remove(&entry.tree, &entry.key, progress).map(drop),
-        };
-        // The batch is half applied and cannot be rolled back. The database must neither acknowledge a write on top of
-        // it nor log its epoch. The intent stays, and the next open applies the rest.
-        result.map_err(|error| cut_short(engine, &error.to_string()))?;
-    }
-    intent.clear(&engine.store, operation.guard());
-    Ok(())
-}
-
-/// Poisons the database, whose last batch is half applied.
-fn cut_short(engine: &Engine, why: &str) -> Error {
-    let why = format!("a batch was cut short: {why}");
-    engine.store.clock().poison(&MediumError::Poisoned { why: why.clone() });
-    Error::Poisoned { reason: why }
-}
-
-/// The most leaf blocks that `operations` operations may need. Each split takes two blocks and frees none in the same
-/// epoch. Only a leaf that existed before, or that filled up after the split that made it, is split.
-fn most_blocks(store: &Store, operations: u64) -> u64 {
-    let space = store.storage.space();
-    let leaves = u64::from(space.block_frontier()).saturating_sub(space.free_blocks());
-    2 * operations.min(leaves + operations / LEAST_FILL) + 2
-}
-
-fn write_records(operation: &Operation<'_, Hold<'_>>, entries: &[Entry]) -> Result<Vec<Option<u64>>> {
-    let mut payloads = Vec::with_capacity(entries.len());
-    let mut buffer = Vec::new();
-    for entry in entries {
-        let written = entry.value.as_ref().map(|value| operation.write_record(&entry.key, value, &mut buffer));
-        match written.transpose() {
-            Ok(payload) => payloads.push(payload),
-            Err(error) => {
-                payloads.into_iter().flatten().for_each(|payload| operation.free_record(payload));
-                return Err(error);
-            }
-        }
-    }
-    Ok(payloads)
-}
-
-/// The right to apply a batch and to use its intent word. At most one batch of a database has it.
-pub(crate) type Turn = Mutex<()>;
-
-/// Leaves a batch as the death of the process leaves it: its intent is set, and no operation is done.
-#[cfg(test)]
-pub(crate) fn write_down_for_a_test(batch: &Batch) {
-    let store = &batch.engine.store;
-    let operation = Operation::begin(store).unwrap();
-    let intent = Intent::write(store, operation.guard(), batch.operations.iter().map(Entry::as_write)).unwrap();
-    intent.set(store, operation.guard());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::intent::slot_loc;
+    use crate::intent::slot_loc;
     use crate::{Database, Durability, RecoveredFrom};
+    use holm_medium::MediumError;
     use std::fs;
     use std::path::Path;
     use std::time::Duration;
@@ -333,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_only_looks_is_refused_while_a_batch_is_pending() {
+    fn a_read_only_open_is_refused_while_a_commit_is_pending() {
         let folder = tempfile::tempdir().unwrap();
         open(folder.path()).unwrap().close().unwrap();
         drop(Database::open_read_only(folder.path()).unwrap());

@@ -215,7 +215,7 @@ impl Catalog {
         let tree = KeyspaceTree::new(name, create_tree(store, number)?);
         let mut operation = Operation::begin(store)?;
         let payload = operation.write_record(name.as_bytes(), &number.to_le_bytes(), &mut Vec::new())?;
-        operation.put(&self.names, name.as_bytes(), payload, None)?;
+        operation.put(&self.names, name.as_bytes(), payload)?;
         *numbers = number;
         self.add(tree.clone(), operation.epoch());
         drop(numbers);
@@ -230,7 +230,7 @@ impl Catalog {
         let (found, changed) = self.find(name);
         if let Some(tree) = &found {
             let mut operation = Operation::begin(store)?;
-            operation.remove(&self.names, name.as_bytes(), None)?;
+            operation.remove(&self.names, name.as_bytes())?;
             tree.root.mark_dropped();
             drop(operation);
             // The code reads the active epoch after the mark is set, and does not use the removal's own label. The

@@ -51,7 +51,8 @@ pub(crate) enum Remainder {
 }
 
 impl CopiedPairs {
-    /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless.
+    /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless. The
+    /// caller waits for the cursor's stamp, if its mode demands that.
     pub(crate) fn refill(
         &mut self,
         store: &Store,
@@ -73,8 +74,7 @@ impl CopiedPairs {
         };
         let slots = &cursor.pairs[part];
         let ahead = ahead_of(cursor, &rest, slots.len(), bounds);
-        let copied = store
-            .validated(tree, (Some(cursor.leaf_version), cursor.stamp), || self.copy(keys, slots, ahead, total))?;
+        let copied = store.copied(tree, Some(cursor.leaf_version), || self.copy(keys, slots, ahead, total))?;
         let Some(copied) = copied else { return Ok(None) };
         copied.map_err(|payload| store.no_record(payload))?;
         Ok(Some(rest.map_or(Remainder::Nothing, Remainder::From)))

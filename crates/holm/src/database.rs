@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::check::{self, Report};
 use crate::durability::Durability;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keys::Records;
 use crate::keyspace::Keyspace;
 use crate::opening;
@@ -13,6 +13,7 @@ use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::recovery::Recovery;
 use crate::stats::Stats;
+use crate::transaction::{self, ReadTransaction, Transaction};
 use holm_medium::{Medium, Writer};
 use holm_tree::Entry;
 use std::path::Path;
@@ -195,6 +196,77 @@ impl Database {
     /// ```
     pub fn batch(&self) -> Batch {
         Batch::new(self.engine.clone())
+    }
+
+    /// Runs a transaction until it commits, and returns what the closure returned. The closure runs again after each
+    /// conflict, with pauses; after some conflicts the transaction goes alone, and only plain writes can still disturb
+    /// it. So the closure should have no effect elsewhere that may not be repeated. An error of the closure ends the
+    /// transaction, and nothing has happened; so does a panic.
+    ///
+    /// # Errors
+    /// What the closure returns. [`Conflict`](crate::Error::Conflict) after a thousand attempts.
+    /// [`Invalid`](crate::Error::Invalid) within another transaction of this database on the same thread. Otherwise as
+    /// [`Transaction::commit`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let accounts = db.keyspace("accounts")?;
+    /// accounts.increment("ann", 100)?;
+    /// accounts.increment("bob", 0)?;
+    /// let amount = |value: Option<holm::Slice>| value.map_or(0, |value| i64::from_le_bytes(value[..].try_into().unwrap()));
+    ///
+    /// let moved = db.transact(|transaction| {
+    ///     let ann = amount(transaction.get(&accounts, "ann")?);
+    ///     let bob = amount(transaction.get(&accounts, "bob")?);
+    ///     if ann < 30 {
+    ///         return Ok::<_, holm::Error>(false);
+    ///     }
+    ///     transaction.insert(&accounts, "ann", (ann - 30).to_le_bytes())?;
+    ///     transaction.insert(&accounts, "bob", (bob + 30).to_le_bytes())?;
+    ///     Ok(true)
+    /// })?;
+    /// assert!(moved);
+    /// assert_eq!(amount(accounts.get("bob")?), 30);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn transact<T, E: From<Error>>(&self, run: impl FnMut(&Transaction) -> Result<T, E>) -> Result<T, E> {
+        transaction::transact(&self.engine, run)
+    }
+
+    /// Runs a transaction that only reads: everything that the closure reads is of one instant. The closure runs again
+    /// after each conflict, as in [`Database::transact`].
+    ///
+    /// # Errors
+    /// As [`Database::transact`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let count = db.read(|at| Ok::<_, holm::Error>(at.iter(&reefs)?.count()))?;
+    /// assert_eq!(count, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read<T, E: From<Error>>(&self, run: impl FnMut(&ReadTransaction) -> Result<T, E>) -> Result<T, E> {
+        transaction::read(&self.engine, run)
+    }
+
+    /// Begins a transaction that the caller commits and, after a conflict, begins anew. [`Database::transact`] does both.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let transaction = db.begin();
+    /// transaction.insert(&reefs, "north", "coral")?;
+    /// drop(transaction); // never mind
+    /// assert!(reefs.is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin(&self) -> Transaction {
+        Transaction::new(self.engine.clone())
     }
 
     /// Returns when every operation that completed before the call survives a power cut, whatever the [`Durability`].

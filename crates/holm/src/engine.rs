@@ -1,10 +1,11 @@
 //! An open database, as its handles share it: for reading and writing, or for reading only.
 
-use crate::batch;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::intent::IntentSlots;
 use crate::recovery::Recovery;
 use crate::store::{Store, WritableStore};
+use crate::transaction::Turnstile;
 use holm_medium::vfs::{How, Vfs};
 use holm_medium::{Background, ReadOnlyLock};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +15,8 @@ pub(crate) struct Engine {
     pub(crate) store: WritableStore,
     pub(crate) catalog: Catalog,
     pub(crate) recovery: Recovery,
-    pub(crate) batches: batch::Turn,
+    pub(crate) intents: IntentSlots,
+    pub(crate) turnstile: Turnstile,
     /// Dropped last: its drop shrinks and unlocks the files.
     pub(crate) session: Session,
 }

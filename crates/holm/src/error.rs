@@ -20,6 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// | what to do | variants |
 /// |---|---|
+/// | begin the transaction anew | `Conflict` |
 /// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
 /// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
@@ -186,6 +187,9 @@ pub enum Error {
         /// What was to be added.
         by: i64,
     },
+    /// Another thread changed what a transaction had read. Nothing has been written, and the same transaction can be
+    /// begun anew: [`Database::transact`](crate::Database::transact) does so.
+    Conflict,
     /// The keyspace of this handle has been dropped.
     Dropped {
         /// Its name.
@@ -284,6 +288,7 @@ impl fmt::Display for Error {
             Error::TooLarge { what, found, limit } => write!(f, "{what} of {found} bytes exceeds the limit of {limit}"),
             Error::Invalid { what } => f.write_str(what),
             Error::Overflow { found, by } => write!(f, "{found} + {by} does not fit into 64 bits"),
+            Error::Conflict => f.write_str("another thread changed what the transaction had read"),
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
         }
     }

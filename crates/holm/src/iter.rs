@@ -117,17 +117,17 @@ enum Next {
 }
 
 /// The immediate successor of a key: no other key lies between the two.
-fn successor(key: &[u8]) -> Vec<u8> {
+pub(crate) fn successor(key: &[u8]) -> Vec<u8> {
     [key, &[0]].concat()
 }
 
 /// Returns whether a scan between these bounds makes progress. With a damaged key it might not, and would never end.
-fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
+pub(crate) fn goes_on(key: &[u8], low: &[u8], high: Option<&[u8]>, forward: bool) -> bool {
     if forward { key > low } else { high.is_none_or(|high| key < high) }
 }
 
 #[cold]
-fn circle(store: &Store, key: &[u8]) -> Error {
+pub(crate) fn circle(store: &Store, key: &[u8]) -> Error {
     Error::Corrupt {
         path: store.path.join("records"),
         offset: 0,
@@ -137,18 +137,29 @@ fn circle(store: &Store, key: &[u8]) -> Error {
     }
 }
 
+/// Returns the bounds of a range as a first key, and a first key beyond it.
+pub(crate) fn half_open<K: AsRef<[u8]>>(range: &impl RangeBounds<K>) -> (Vec<u8>, Option<Vec<u8>>) {
+    let low = match range.start_bound() {
+        Bound::Included(low) => low.as_ref().to_vec(),
+        Bound::Excluded(low) => successor(low.as_ref()),
+        Bound::Unbounded => Vec::new(),
+    };
+    let high = match range.end_bound() {
+        Bound::Included(high) => Some(successor(high.as_ref())),
+        Bound::Excluded(high) => Some(high.as_ref().to_vec()),
+        Bound::Unbounded => None,
+    };
+    (low, high)
+}
+
+/// Returns the range of the keys with a prefix.
+pub(crate) fn of_prefix(prefix: &[u8]) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+    (Bound::Included(prefix.to_vec()), beyond(prefix).map_or(Bound::Unbounded, Bound::Excluded))
+}
+
 impl Iter {
     pub(crate) fn new<K: AsRef<[u8]>>(reader: Reader, tree: Arc<KeyspaceTree>, range: impl RangeBounds<K>) -> Self {
-        let low = match range.start_bound() {
-            Bound::Included(low) => low.as_ref().to_vec(),
-            Bound::Excluded(low) => successor(low.as_ref()),
-            Bound::Unbounded => Vec::new(),
-        };
-        let high = match range.end_bound() {
-            Bound::Included(high) => Some(successor(high.as_ref())),
-            Bound::Excluded(high) => Some(high.as_ref().to_vec()),
-            Bound::Unbounded => None,
-        };
+        let (low, high) = half_open(&range);
         let empty = high.as_ref().is_some_and(|high| low >= *high);
         let end = || ScanEnd { next: if empty { Next::Nowhere } else { Next::Here }, ..ScanEnd::default() };
         let (front, back, buffers) = (end(), end(), ScanBuffers::take());
@@ -157,8 +168,7 @@ impl Iter {
 
     /// Iterates over the keys with a prefix.
     pub(crate) fn with_prefix(reader: Reader, tree: Arc<KeyspaceTree>, prefix: &[u8]) -> Self {
-        let end = beyond(prefix).map_or(Bound::Unbounded, Bound::Excluded);
-        Iter::new(reader, tree, (Bound::Included(prefix.to_vec()), end))
+        Iter::new(reader, tree, of_prefix(prefix))
     }
 
     /// Limits the iterator to `count` pairs, from both ends together, and stops it from reading further ahead. The
@@ -239,7 +249,10 @@ impl Iter {
             // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
-            let remainder = take(self.reader.store(), &self.tree, bounds, ahead, cursor, copied)?;
+            let store = self.reader.store();
+            let remainder = take(store, &self.tree, bounds, ahead, cursor, copied)?;
+            // Only a valid copy is worth waiting for.
+            store.wait_stable(cursor.stamp)?;
             end.left = 0..copied.len();
             end.begun = true;
             let next = match remainder {
@@ -305,8 +318,8 @@ impl Drop for Iter {
     }
 }
 
-/// Copies pairs of the leaf at the near bound, and returns what remains of that leaf.
-fn take(
+/// Copies pairs of the leaf at the near bound, and returns what remains of that leaf. Waits for no durability.
+pub(crate) fn take(
     store: &Store,
     tree: &KeyspaceTree,
     bounds: ScanBounds<'_>,

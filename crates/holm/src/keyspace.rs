@@ -116,7 +116,7 @@ impl Keyspace {
         let mut operation = Operation::begin_to_write(&self.engine.store, key, value)?;
         self.tree.check_not_dropped()?;
         let payload = write_record(&operation, key, value)?;
-        operation.put(&self.tree, key, payload, None)?;
+        operation.put(&self.tree, key, payload)?;
         operation.finish()
     }
 
@@ -219,7 +219,7 @@ impl Keyspace {
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let mut operation = Operation::begin(&self.engine.store)?;
         self.tree.check_not_dropped()?;
-        let removed = operation.remove(&self.tree, key.as_ref(), None)?;
+        let removed = operation.remove(&self.tree, key.as_ref())?;
         operation.finish()?;
         Ok(removed)
     }

@@ -127,12 +127,14 @@ mod atomic;
 mod batch;
 mod catalog;
 mod check;
+mod commit;
 mod copied_pairs;
 mod database;
 mod designs;
 mod durability;
 mod engine;
 mod error;
+mod intent;
 mod iter;
 mod keys;
 mod keyspace;
@@ -147,6 +149,7 @@ mod recovery;
 mod slice;
 mod stats;
 mod store;
+mod transaction;
 mod update;
 
 pub use atomic::CompareAndSwapError;
@@ -162,6 +165,7 @@ pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
 pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use slice::Slice;
 pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
+pub use transaction::{ReadTransaction, Receipt, Transaction, TransactionRange};
 
 /// For programs that measure designs: the types of a table of designs. Exempt from the promises of version numbers.
 #[doc(hidden)]

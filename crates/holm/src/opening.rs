@@ -12,7 +12,7 @@
 //!            Unnamed { trees without names } <-------+------------------------+
 //!                      | read_catalog
 //!            Named { trees with names, orphans }
-//!                      | complete_batches            | finish                 | run_over_medium
+//!                      | complete_commits            | finish                 | run_over_medium
 //!            Completed { contents as they were }     |                        |
 //!                      | start_threads               |                        |
 //!            Running { epochs end }                  |                        |
@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path, builder: Builder) -> Result<Arc<Engine>> {
         // between may it find the same again.
         Err(lost) => request.open()?.explained_by(&lost).rebuild()?.map_err(|lost| lost.into_error())?,
     };
-    let running = rebuilt.resume_clock()?.read_catalog()?.complete_batches()?.start_threads()?;
+    let running = rebuilt.resume_clock()?.read_catalog()?.complete_commits()?.start_threads()?;
     let engine = running.tidy_catalog()?;
     engine.recovery.damaged.iter().for_each(|damage| log::warn!("holm: {}: {damage}", path.display()));
     log::info!("holm: {}: opened, {:?}", path.display(), engine.recovery);

@@ -5,13 +5,13 @@
 
 use crate::durability::Durability;
 use crate::error::Result;
-use crate::keys::SearchKey;
+use crate::keys::{Records, SearchKey};
 use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::store::WritableStore;
-use holm_medium::{Epoch, Guard, Hold};
+use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence};
 use holm_tree::leaf::Replaced;
-use holm_tree::{BatchProgress, Conditional, Seen, TreeRoot};
+use holm_tree::{CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, Seen, TreeRoot, TreeWrite};
 
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
 #[must_use = "only `finish` waits for what the mode promises"]
@@ -38,17 +38,25 @@ impl<'a> Operation<'a> {
     /// As [`Operation::begin`].
     #[inline]
     pub(crate) fn begin_to_write(store: &'a WritableStore, key: &[u8], value: &[u8]) -> Result<Self> {
-        let guard = store.clock().pin_with_bytes((key.len() + value.len()) as u64)?;
-        Ok(Operation { store, guard, hold: () })
+        Self::begin_with_bytes(store, (key.len() + value.len()) as u64)
+    }
+
+    /// Begins an operation that writes this many bytes besides a leaf.
+    ///
+    /// # Errors
+    /// As [`Operation::begin`].
+    #[inline]
+    pub(crate) fn begin_with_bytes(store: &'a WritableStore, bytes: u64) -> Result<Self> {
+        Ok(Operation { store, guard: store.clock().pin_with_bytes(bytes)?, hold: () })
     }
 }
 
 impl<'a> Operation<'a, Hold<'a>> {
-    /// Begins several operations of one epoch, which cannot end before they do.
+    /// Begins an operation whose epoch cannot end before it does.
     ///
     /// # Errors
     /// As [`Operation::begin`].
-    pub(crate) fn begin_batch(store: &'a WritableStore, bytes: u64, operations: u64) -> Result<Self> {
+    pub(crate) fn begin_held(store: &'a WritableStore, bytes: u64, operations: u64) -> Result<Self> {
         let hold = store.clock().hold(bytes, operations)?;
         Ok(Operation { store, guard: hold.pin()?, hold })
     }
@@ -72,6 +80,32 @@ impl<H> Operation<'_, H> {
         Ok(record::payload(offset, buffer.len()))
     }
 
+    /// Writes a record that has a key only, and that no leaf will lead to. It survives the death of the process, and no
+    /// more.
+    pub(crate) fn write_key(&self, key: &[u8], buffer: &mut Vec<u64>) -> Result<u64> {
+        record::encode(key, &[], buffer);
+        let offset = self.store.storage.write_record(&self.guard, buffer, Persistence::ProcessOnly)?;
+        Ok(record::payload(offset, buffer.len()))
+    }
+
+    /// Applies several writes at one instant, if what they depend on is unchanged, and retires the records that they
+    /// replace. Returns whether it was.
+    pub(crate) fn commit(
+        &mut self,
+        reads: &[LeafVersion],
+        writes: &[TreeWrite<'_, Records>],
+        observer: &mut dyn CommitObserver,
+    ) -> Result<bool, MediumError> {
+        let request = CommitRequest { reads, writes, observer };
+        match self.store.index.commit(&mut self.guard, request)? {
+            Committed::Done(replaced) => {
+                replaced.into_iter().for_each(|old| self.free_old(old));
+                Ok(true)
+            }
+            Committed::Moved => Ok(false),
+        }
+    }
+
     /// Frees a record that no leaf has ever led to.
     pub(crate) fn free_record(&self, payload: u64) {
         let (offset, words) = record::extent(payload);
@@ -88,22 +122,16 @@ impl<H> Operation<'_, H> {
     }
 
     /// Puts a record under its key and retires the record that it replaces.
-    pub(crate) fn put(
-        &mut self,
-        tree: &KeyspaceTree,
-        key: &[u8],
-        payload: u64,
-        progress: Option<BatchProgress>,
-    ) -> Result<()> {
-        let old = self.store.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, progress);
+    pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64) -> Result<()> {
+        let old = self.store.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, None);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
     }
 
     /// Removes a key and retires its record. Returns whether the key was present.
-    pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8], progress: Option<BatchProgress>) -> Result<bool> {
-        let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), progress);
+    pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
+        let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), None);
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())

@@ -33,10 +33,10 @@ pub(crate) enum End {
 }
 
 /// A key's value, and the leaf that answered for it.
-struct Before {
-    value: Option<Slice>,
-    leaf: LeafVersion,
-    stamp: Epoch,
+pub(crate) struct Before {
+    pub(crate) value: Option<Slice>,
+    pub(crate) leaf: LeafVersion,
+    pub(crate) stamp: Epoch,
 }
 
 /// The outermost pair of a keyspace; `pair` is `None` if the keyspace is empty.
@@ -49,8 +49,8 @@ struct Outermost {
 }
 
 impl Store {
-    /// Reads a key's value for an update. Waits for no durability: the update itself does.
-    fn before(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Before> {
+    /// Reads a key's value for an update or a transaction. Waits for no durability: these wait themselves.
+    pub(crate) fn before(&self, tree: &KeyspaceTree, key: &[u8]) -> Result<Before> {
         loop {
             let lookup = self.index.get(&tree.root, SearchKey::new(key));
             let copy = |payload| record::copy_value(self.storage.image(), payload).ok_or(payload);

@@ -1,13 +1,14 @@
-//! The last steps of opening for writing: complete batches, threads, and a tidy catalog.
+//! The last steps of opening for writing: complete commits, threads, and a tidy catalog.
 
 use super::rebuilt::{Files, OverMedium, ToWrite};
-use crate::batch;
 use crate::catalog::Catalog;
 use crate::engine::{Engine, Session};
 use crate::error::{Error, Result};
+use crate::intent::{self, IntentSlots};
 use crate::options::Builder;
 use crate::recovery::Recovery;
 use crate::store::WritableStore;
+use crate::transaction::Turnstile;
 use holm_medium::{Background, Epoch, Persistence};
 use holm_tree::TreeRoot;
 use std::path::Path;
@@ -46,10 +47,10 @@ pub(super) struct Running {
 }
 
 impl<'a> Named<ToWrite<'a>> {
-    /// Completes the batches in which the process died, and ends their epoch.
-    pub(super) fn complete_batches(self) -> Result<Completed<'a>> {
+    /// Completes the commits in which the process died, and ends their epoch.
+    pub(super) fn complete_commits(self) -> Result<Completed<'a>> {
         let Named { store, catalog, orphans, recovery, side: ToWrite { path, builder, files, pending, epoch } } = self;
-        pending.iter().try_for_each(|pending| batch::redo(&store, &catalog, pending))?;
+        pending.iter().try_for_each(|pending| intent::redo(&store, &catalog, pending))?;
         let latest = if pending.is_empty() { epoch - 1 } else { epoch };
         store.clock().restart(latest + 1);
         Ok(Completed { path, builder, store, catalog, orphans, recovery, files, latest })
@@ -84,6 +85,13 @@ impl Running {
     pub(super) fn tidy_catalog(self) -> Result<Engine> {
         let Running { store, catalog, orphans, recovery, session } = self;
         catalog.tidy(&store, &orphans)?;
-        Ok(Engine { store, catalog, recovery, batches: batch::Turn::default(), session })
+        Ok(Engine {
+            store,
+            catalog,
+            recovery,
+            intents: IntentSlots::default(),
+            turnstile: Turnstile::default(),
+            session,
+        })
     }
 }

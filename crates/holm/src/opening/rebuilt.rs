@@ -1,10 +1,10 @@
 //! The middle steps of opening: a clock for the changes that opening itself makes, and the names of the trees.
 
 use super::named::Named;
-use crate::batch;
 use crate::catalog::{Catalog, DamagedName};
 use crate::designs;
 use crate::error::Result;
+use crate::intent;
 use crate::keys::Records;
 use crate::options::Builder;
 use crate::recovery::Recovery;
@@ -49,7 +49,7 @@ pub(super) struct ToWrite<'a> {
     pub(super) path: &'a Path,
     pub(super) builder: &'a Builder,
     pub(super) files: Files,
-    pub(super) pending: Vec<batch::Pending>,
+    pub(super) pending: Vec<intent::Pending>,
     /// The epoch of the changes that opening makes.
     pub(super) epoch: Epoch,
 }
@@ -58,23 +58,23 @@ pub(super) struct ToWrite<'a> {
 pub(super) struct OverMedium;
 
 impl<'a> Rebuilt<'a> {
-    /// Reads the intents of the batches in which the process died, and starts the clock in the epoch of the changes
+    /// Reads the intents of the commits in which the process died, and starts the clock in the epoch of the changes
     /// that opening makes.
     pub(super) fn resume_clock(self) -> Result<Unnamed<ToWrite<'a>>> {
         let Rebuilt { path, builder, store, files, roots, active, latest, recovery_point, recovery } = self;
         let visible = recovery_point == RecoveryPoint::Visible;
-        let pending = if visible { batch::pending(store.storage.image())? } else { Vec::new() };
+        let pending = if visible { intent::pending(store.storage.image())? } else { Vec::new() };
         let epoch = if pending.is_empty() {
             latest + 1
         } else {
-            // Recovery applies the rest of the batch in the epoch in which the process died, as the process itself
+            // Recovery completes a commit in the epoch in which the process died, as the process itself
             // would have. It does so before that epoch becomes durable. Otherwise a power cut between the two would
-            // leave half a batch that no later open completes.
+            // leave half a commit that no later open completes.
             latest.max(active)
         };
         store.clock().restart(epoch);
         if !visible {
-            batch::forget(&store)?;
+            intent::forget(&store)?;
         }
         Ok(Unnamed { store, roots, recovery, side: ToWrite { path, builder, files, pending, epoch } })
     }

@@ -2,10 +2,10 @@
 
 use super::opened::Opened;
 use super::read_only::ClosedFiles;
-use crate::batch;
 use crate::designs;
 use crate::durability::ImageMode;
 use crate::error::{Error, Result};
+use crate::intent;
 use crate::keys::Records;
 use crate::options::Builder;
 use crate::store::{Damage, WritableStore};
@@ -77,7 +77,7 @@ pub(super) fn open_read_only(path: &Path, builder: &Builder) -> Result<ClosedFil
     let (medium, opened_state) = opened.into_parts();
     let active = recovery.epoch + 1;
     let writer = Arc::new(Storage::open_read_only(medium, active)?);
-    if batch::is_pending(&writer.storage().medium_image()) {
+    if intent::is_pending(&writer.storage().medium_image()) {
         // Only an open for writing applies the rest of the batch; until then a reader would see a part of it.
         return Err(MediumError::NotClean { path: path.into() }.into());
     }

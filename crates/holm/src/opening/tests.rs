@@ -1,6 +1,6 @@
-//! Each step of an open after the death of the process and after a power cut, with a batch half applied.
+//! Each step of an open after the death of the process and after a power cut, with a commit under way.
 
-use crate::batch::write_down_for_a_test;
+use crate::commit::{Write, leave_undone};
 use crate::{Database, Durability, RecoveredFrom};
 use holm_medium::MediumError;
 use std::fs;
@@ -28,14 +28,15 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_batch_is_completed_after_a_death_and_forgotten_after_a_power_cut() {
+fn a_commit_is_completed_after_a_death_and_forgotten_after_a_power_cut() {
     let folder = tempfile::tempdir().unwrap();
     let (dead, cut) = (folder.path().join("dead"), folder.path().join("cut"));
     let db = open(&dead);
     let reefs = db.keyspace("reefs").unwrap();
     reefs.insert("north", "coral").unwrap();
     db.sync().unwrap();
-    write_down_for_a_test(&db.batch().insert(&reefs, "south", "sand").remove(&reefs, "north"));
+    let write = |key, value| Write { tree: reefs.tree(), key, value };
+    leave_undone(&db.engine, &[write(b"north", None), write(b"south", Some(b"sand"))]);
     drop(reefs);
     die(db);
     copy(&dead, &cut);

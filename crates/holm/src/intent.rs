@@ -1,0 +1,289 @@
+//! The intent of a commit: what the next open needs to complete it after the death of the process.
+//!
+//! A commit of one write has one commit word. A commit of several has several, and the death of the process can fall
+//! between them. So the commit first writes a list of what it is going to do, and a word in the header of the storage
+//! leads to the list from before its first store until after its last. No latch is released in between: nobody else
+//! has written to these leaves, and nobody has seen a part. To do everything once more is therefore to do it once.
+//!
+//! ```text
+//! word 0    the number of writes 32 | checksum of the other words 32
+//! then      two words for each write:  keyspace 24 | remove 1 | zeros,  and the payload of a record
+//! ```
+//!
+//! The record of a put is the one that its leaf gets. The record of a removal has the key and an empty value, and no
+//! leaf ever leads to it. Power loss needs no intent: the recovery point includes all of a commit or none of it.
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::operation::Operation;
+use crate::record;
+use crate::store::{Store, WritableStore};
+use holm_medium::{Area, Guard, INTENTS, Image, Persistence};
+use holm_tree::back_off;
+use std::sync::atomic::{AtomicU32, Ordering};
+use xxhash_rust::xxh3::xxh3_64;
+
+const _: () = assert!(INTENTS == 32, "a bit for each slot");
+
+/// This bit of an intent word says that it leads to a list as above. Places are multiples of eight.
+const LIST: u64 = 1;
+
+/// This bit of an entry says that the key is removed.
+const REMOVE: u64 = 1 << 24;
+
+/// The place of an intent word in the storage's header block.
+pub(crate) fn slot_loc(slot: usize) -> u64 {
+    Area::Leaves.at(64 + slot as u64 * 8)
+}
+
+/// The intent words of a database; each is used by one commit at a time.
+#[derive(Default)]
+pub(crate) struct IntentSlots {
+    /// A bit for each word in use.
+    taken: AtomicU32,
+}
+
+impl IntentSlots {
+    /// Takes a word, and waits while all are in use. The caller holds no latch.
+    fn take(&self) -> Slot<'_> {
+        let mut turn = 0;
+        loop {
+            let taken = self.taken.load(Ordering::Relaxed);
+            let number = taken.trailing_ones();
+            // Acquire: the word is clear before another commit uses it.
+            if number < u32::BITS
+                && self.taken.compare_exchange(taken, taken | 1 << number, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return Slot { slots: self, number };
+            }
+            back_off(&mut turn);
+        }
+    }
+}
+
+/// An intent word in use.
+struct Slot<'a> {
+    slots: &'a IntentSlots,
+    number: u32,
+}
+
+impl Drop for Slot<'_> {
+    fn drop(&mut self) {
+        self.slots.taken.fetch_and(!(1 << self.number), Ordering::Release);
+    }
+}
+
+/// One write, as an intent has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IntendedWrite {
+    /// The keyspace's number.
+    pub(crate) keyspace: u32,
+    pub(crate) removes: bool,
+    /// The record that has the key, and the value if it is a put.
+    pub(crate) payload: u64,
+}
+
+/// The intent of a commit in the storage.
+pub(crate) struct Intent<'a> {
+    store: &'a Store,
+    slot: Slot<'a>,
+    loc: u64,
+    words: u32,
+}
+
+impl<'a> Intent<'a> {
+    /// Writes a list down. No word leads to it yet.
+    pub(crate) fn write(
+        store: &'a Store,
+        slots: &'a IntentSlots,
+        guard: &Guard<'_>,
+        writes: impl Iterator<Item = IntendedWrite>,
+    ) -> Result<Self> {
+        let words = encode(writes);
+        let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
+        Ok(Intent { store, slot: slots.take(), loc: Area::Records.at(offset), words: words.len() as u32 })
+    }
+
+    /// The commit word under the visible model: from this store on, the next open completes the commit.
+    pub(crate) fn set(&self, guard: &Guard<'_>) {
+        self.store.storage.write_word(guard, slot_loc(self.slot.number as usize), self.loc | LIST);
+    }
+
+    /// Ends the commit, all of whose stores are done.
+    pub(crate) fn clear(&self, guard: &Guard<'_>) {
+        self.store.storage.write_word(guard, slot_loc(self.slot.number as usize), 0);
+    }
+
+    /// Gives up the list, to which no word leads.
+    pub(crate) fn free(self) {
+        self.store.storage.space().free_record(holm_medium::parts(self.loc).1, self.words);
+    }
+
+    /// Keeps the list and its word for the next open.
+    pub(crate) fn keep(self) {
+        std::mem::forget(self.slot);
+    }
+}
+
+fn checksum(words: &[u64]) -> u64 {
+    xxh3_64(bytemuck::cast_slice(words)) >> 32
+}
+
+fn encode(writes: impl Iterator<Item = IntendedWrite>) -> Vec<u64> {
+    let mut words = vec![0];
+    for IntendedWrite { keyspace, removes, payload } in writes {
+        words.extend([u64::from(keyspace) | if removes { REMOVE } else { 0 }, payload]);
+    }
+    words[0] = (words.len() as u64 / 2) | checksum(&words[1..]) << 32;
+    words
+}
+
+/// Reads the list that an intent word leads to. `None`: there is none.
+fn decode(image: &Image, word: u64) -> Option<Vec<IntendedWrite>> {
+    let loc = Some(word & !LIST).filter(|_| word & LIST != 0)?;
+    let header = image.words(loc, 1)?[0].read();
+    let count = header as u32 as usize;
+    let words: Vec<u64> = image.words(loc, 1 + 2 * count)?[1..].iter().map(|word| word.read()).collect();
+    let write = |[entry, payload]: &[u64; 2]| IntendedWrite {
+        keyspace: (*entry & (REMOVE - 1)) as u32,
+        removes: entry & REMOVE != 0,
+        payload: *payload,
+    };
+    (checksum(&words) == header >> 32).then(|| words.as_chunks().0.iter().map(write).collect())
+}
+
+/// The slots whose words lead to an intent, and the words.
+fn set_slots(image: &Image) -> impl Iterator<Item = (usize, u64)> {
+    let word = |slot| image.words(slot_loc(slot), 1).map(|words| (slot, words[0].read()));
+    (0..INTENTS).filter_map(word).filter(|(_, word)| *word != 0)
+}
+
+/// Returns whether a commit is in progress, or was in progress when its process died.
+pub(crate) fn is_pending(image: &Image) -> bool {
+    set_slots(image).next().is_some()
+}
+
+/// A write of a commit during which the process died, copied out of its record.
+struct PendingWrite {
+    keyspace: u32,
+    key: Vec<u8>,
+    /// `None` means remove.
+    value: Option<Vec<u8>>,
+}
+
+/// A commit during which the process died.
+pub(crate) struct Pending {
+    slot: usize,
+    writes: Vec<PendingWrite>,
+}
+
+/// Copies out what the intent words lead to. No leaf may lead to these records yet, so the first record that recovery
+/// writes may reuse their space.
+///
+/// # Errors
+/// `Corrupt`: a word leads to no intent, or an intent to no record.
+pub(crate) fn pending(image: &Image) -> Result<Vec<Pending>> {
+    let corrupt = |slot, found| Error::Corrupt {
+        path: "leaves".into(),
+        offset: slot_loc(slot),
+        what: "the intent of a commit",
+        found,
+        expected: "a list of writes, and their records".into(),
+    };
+    let read = |(slot, word)| {
+        let list = decode(image, word).ok_or_else(|| corrupt(slot, format!("{word:#x}, which leads to none")))?;
+        let copied = |write: IntendedWrite| {
+            let (key, value) = record::read(image, write.payload).map_err(|fault| corrupt(slot, fault))?;
+            Ok(PendingWrite { keyspace: write.keyspace, key, value: (!write.removes).then_some(value) })
+        };
+        Ok(Pending { slot, writes: list.into_iter().map(copied).collect::<Result<_>>()? })
+    };
+    set_slots(image).map(read).collect()
+}
+
+/// Clears the intent words that a power cut has left. The recovery point includes all of a commit or none of it, and
+/// the words lead to stale bytes.
+pub(crate) fn forget(store: &WritableStore) -> Result<()> {
+    for (slot, _) in set_slots(store.storage.image()) {
+        store.storage.write_word(Operation::begin(store)?.guard(), slot_loc(slot), 0);
+    }
+    Ok(())
+}
+
+/// Does all writes of a commit once more.
+pub(crate) fn redo(store: &WritableStore, catalog: &Catalog, pending: &Pending) -> Result<()> {
+    let mut operation = Operation::begin(store)?;
+    let mut buffer = Vec::new();
+    for PendingWrite { keyspace, key, value } in &pending.writes {
+        // The keyspace has been dropped since; the commit's writes to it go with it.
+        let Some(tree) = catalog.numbered(*keyspace) else { continue };
+        match value {
+            Some(value) => {
+                let payload = operation.write_record(key, value, &mut buffer)?;
+                operation.put(&tree, key, payload)?;
+            }
+            None => {
+                operation.remove(&tree, key)?;
+            }
+        }
+    }
+    store.storage.write_word(operation.guard(), slot_loc(pending.slot), 0);
+    operation.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Database;
+
+    #[test]
+    fn a_list_has_the_documented_words() {
+        let writes = [
+            IntendedWrite { keyspace: 7, removes: false, payload: 0x1234 },
+            IntendedWrite { keyspace: 9, removes: true, payload: 0x5678 },
+        ];
+        let words = encode(writes.into_iter());
+        assert_eq!(words[1..], [7, 0x1234, 9 | 1 << 24, 0x5678]);
+        assert_eq!(words[0] as u32, 2);
+        assert_eq!(words[0] >> 32, xxh3_64(bytemuck::cast_slice(&words[1..])) >> 32);
+    }
+
+    #[test]
+    fn a_slot_is_used_by_one_commit_at_a_time() {
+        let slots = IntentSlots::default();
+        let mut taken: Vec<_> = (0..32).map(|_| slots.take()).collect();
+        let mut numbers: Vec<_> = taken.iter().map(|slot| slot.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..32).collect::<Vec<_>>());
+        taken.swap_remove(13);
+        assert_eq!(slots.take().number, numbers[13]);
+    }
+
+    /// A word of another form, a damaged list, and a record that is none.
+    #[test]
+    fn what_is_no_intent_is_reported() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Database::open(folder.path()).unwrap();
+        let store = &db.engine.store;
+        let slots = IntentSlots::default();
+        let operation = Operation::begin(store).unwrap();
+        let payload = operation.write_record(b"key", b"value", &mut Vec::new()).unwrap();
+        let write = |payload| {
+            let write = IntendedWrite { keyspace: 2, removes: false, payload };
+            Intent::write(store, &slots, operation.guard(), std::iter::once(write)).unwrap().loc
+        };
+        let (sound, astray) = (write(payload), write(payload + 1));
+        let image = store.storage.image();
+        let found = |word: u64| {
+            store.storage.write_word(operation.guard(), slot_loc(3), word);
+            let result = pending(image).map(|pending| pending.len());
+            store.storage.write_word(operation.guard(), slot_loc(3), 0);
+            result
+        };
+        assert_eq!(found(sound | LIST).unwrap(), 1);
+        assert!(matches!(found(sound), Err(Error::Corrupt { what: "the intent of a commit", .. })));
+        assert!(matches!(found(astray | LIST), Err(Error::Corrupt { found, .. }) if found.contains("record at")));
+        store.storage.write_word(operation.guard(), sound + 16, 77);
+        assert!(matches!(found(sound | LIST), Err(Error::Corrupt { .. })));
+    }
+}

@@ -1,0 +1,346 @@
+//! Transactions: reads and writes of any number of keys that take effect at one instant.
+//!
+//! Optimistic, as in Silo (Tu and others, SOSP 2013), with the leaf as the granule. Nothing is latched or pinned between
+//! two calls, so a transaction that is never finished holds nobody up. `reads` has what was read, `writes` what is to be
+//! written, `range` merges both for scans. `retry` begins a transaction anew after a conflict, and `turnstile` lets one
+//! that has conflicted often go alone. The commit is that of batches: [`crate::commit`].
+
+mod range;
+mod reads;
+mod retry;
+mod turnstile;
+mod writes;
+
+pub use range::TransactionRange;
+pub use retry::ReadTransaction;
+pub(crate) use retry::{read, transact};
+pub(crate) use turnstile::Turnstile;
+
+use crate::commit;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::iter::of_prefix;
+use crate::keyspace::{Keyspace, limit};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::slice::Slice;
+use crate::store::Store;
+use holm_medium::Epoch;
+use reads::{CommittedReads, Reads};
+use std::cell::RefCell;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use writes::Writes;
+
+/// A serializable transaction: [`Database::transact`](crate::Database::transact) runs one, and
+/// [`Database::begin`](crate::Database::begin) hands one out.
+///
+/// It sees the database as it is at one instant, and its own writes. Nobody else sees these before
+/// [`Transaction::commit`]; then everybody sees all of them. If another thread changes what the transaction has read, a
+/// later call returns [`Error::Conflict`], and the transaction cannot be continued: drop it and begin anew. A
+/// transaction that is dropped has done nothing. It holds no lock and keeps no other thread waiting.
+///
+/// - A get conflicts with a change of the value that it returned. A scan conflicts with any change among the pairs that
+///   it has read and their neighbours in the same leaf, about seventeen pairs.
+/// - Writes alone never conflict.
+/// - Keys, values and 64 bytes for each write come to 64 MiB at most.
+///
+/// A transaction may move to another thread, but is used by one at a time.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// # let reefs = db.keyspace("reefs")?;
+/// use holm::Error;
+///
+/// reefs.insert("north", "coral")?;
+/// let transaction = db.begin();
+/// let north = transaction.get(&reefs, "north")?.expect("it was inserted");
+/// transaction.insert(&reefs, "south", &north)?;
+/// assert_eq!(reefs.get("south")?, None); // nobody sees it yet
+/// reefs.insert("north", "sand")?; // somebody else changes what was read
+/// assert!(matches!(transaction.commit(), Err(Error::Conflict)));
+/// assert_eq!(reefs.get("south")?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a transaction does nothing until it is committed"]
+pub struct Transaction {
+    engine: Arc<Engine>,
+    state: RefCell<State>,
+}
+
+/// What a transaction has read and is going to write.
+#[derive(Default)]
+struct State {
+    reads: Reads,
+    writes: Writes,
+    /// It has conflicted, so nothing more that it reads would belong together.
+    conflicted: bool,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction").field("database", &self.engine.store.path).finish_non_exhaustive()
+    }
+}
+
+impl Transaction {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        Transaction { engine, state: RefCell::default() }
+    }
+
+    fn store(&self) -> &Store {
+        &self.engine.store
+    }
+
+    /// Runs a step, unless the transaction has conflicted; remembers if the step conflicts.
+    fn with_state<T>(&self, step: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
+        let state = &mut *self.state.borrow_mut();
+        if state.conflicted {
+            return Err(Error::Conflict);
+        }
+        let done = step(state);
+        state.conflicted = matches!(done, Err(Error::Conflict));
+        done
+    }
+
+    /// Returns whether the transaction has conflicted.
+    fn has_conflicted(&self) -> bool {
+        self.state.borrow().conflicted
+    }
+
+    /// Returns the tree of a keyspace of this database.
+    fn tree<'k>(&self, keyspace: &'k Keyspace) -> Result<&'k Arc<KeyspaceTree>> {
+        if !Arc::ptr_eq(keyspace.engine(), &self.engine) {
+            let what = format!("the keyspace {:?} belongs to another database than the transaction", keyspace.name());
+            return Err(Error::Invalid { what });
+        }
+        Ok(keyspace.tree())
+    }
+
+    /// Returns the value of a key, or `None` if the key is absent. O(log n), and O(1) more for each leaf that the
+    /// transaction has read before.
+    ///
+    /// # Errors
+    /// [`Conflict`](Error::Conflict); [`Invalid`](Error::Invalid) for a keyspace of another database; otherwise as
+    /// [`Keyspace::get`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let transaction = db.begin();
+    /// assert_eq!(transaction.get(&reefs, "north")?, None);
+    /// transaction.insert(&reefs, "north", "coral")?;
+    /// assert_eq!(transaction.get(&reefs, "north")?.as_deref(), Some(&b"coral"[..])); // its own write
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn get(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let (tree, key) = (self.tree(from)?, key.as_ref());
+        self.with_state(|state| {
+            if let Some(own) = state.writes.get(tree, key) {
+                tree.check_not_dropped()?;
+                return Ok(own.as_deref().map(Slice::from));
+            }
+            let before = self.store().before(tree, key)?;
+            let found = (tree, key, before.value.clone());
+            state.reads.note_point(self.store(), found, (before.leaf, before.stamp))?;
+            Ok(before.value)
+        })
+    }
+
+    /// Returns whether a key is present.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn contains_key(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(from, key)?.is_some())
+    }
+
+    /// Stores a value under a key, when the transaction commits.
+    ///
+    /// # Errors
+    /// [`TooLarge`](Error::TooLarge): the key, the value or the transaction exceeds its limit, and the write is left
+    /// out. [`Invalid`](Error::Invalid) for a keyspace of another database. [`Conflict`](Error::Conflict) if an earlier
+    /// call has conflicted.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let transaction = db.begin();
+    /// transaction.insert(&reefs, "north", "coral")?;
+    /// transaction.insert(&reefs, "south", "sand")?;
+    /// transaction.commit()?;
+    /// assert_eq!(reefs.len()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert(&self, into: &Keyspace, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key, value) = (self.tree(into)?, key.as_ref(), value.as_ref());
+        limit(key, value)?;
+        self.with_state(|state| state.writes.set(tree, key, Some(value)))
+    }
+
+    /// Removes a key if it is present, when the transaction commits. Reads nothing, so it does not conflict.
+    ///
+    /// # Errors
+    /// As [`Transaction::insert`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let transaction = db.begin();
+    /// transaction.remove(&reefs, "north")?;
+    /// assert!(!transaction.contains_key(&reefs, "north")?);
+    /// transaction.commit()?;
+    /// assert!(reefs.is_empty()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remove(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<()> {
+        let (tree, key) = (self.tree(from)?, key.as_ref());
+        limit(key, &[])?;
+        self.with_state(|state| state.writes.set(tree, key, None))
+    }
+
+    /// Removes a key when the transaction commits, and returns its value now.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`] and [`Transaction::insert`].
+    pub fn take(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let value = self.get(from, key.as_ref())?;
+        if value.is_some() {
+            self.remove(from, key)?;
+        }
+        Ok(value)
+    }
+
+    /// Iterates over the pairs of a range, from either end. What the transaction has written is among them.
+    ///
+    /// # Errors
+    /// [`Invalid`](Error::Invalid) for a keyspace of another database.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let depths = db.keyspace("depths")?;
+    /// for depth in [10u32, 20, 30] {
+    ///     depths.insert(depth.to_be_bytes(), "")?;
+    /// }
+    /// let transaction = db.begin();
+    /// transaction.insert(&depths, 25u32.to_be_bytes(), "")?;
+    /// transaction.remove(&depths, 20u32.to_be_bytes())?;
+    /// let deep: Vec<_> = transaction.range(&depths, 15u32.to_be_bytes()..)?.collect::<Result<_, _>>()?;
+    /// assert_eq!(deep.iter().map(|(key, _)| key[3]).collect::<Vec<_>>(), [25, 30]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn range<K: AsRef<[u8]>>(&self, of: &Keyspace, range: impl RangeBounds<K>) -> Result<TransactionRange<'_>> {
+        Ok(TransactionRange::new(self, self.tree(of)?.clone(), &range))
+    }
+
+    /// Iterates over all pairs of a keyspace.
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn iter(&self, of: &Keyspace) -> Result<TransactionRange<'_>> {
+        self.range::<&[u8]>(of, ..)
+    }
+
+    /// Iterates over the pairs whose keys begin with a prefix.
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn prefix(&self, of: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionRange<'_>> {
+        self.range(of, of_prefix(prefix.as_ref()))
+    }
+
+    /// Returns the pair with the least key; `None` if the keyspace is empty.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn first(&self, of: &Keyspace) -> Result<Option<(Slice, Slice)>> {
+        self.iter(of)?.next().transpose()
+    }
+
+    /// Returns the pair with the greatest key; `None` if the keyspace is empty.
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn last(&self, of: &Keyspace) -> Result<Option<(Slice, Slice)>> {
+        self.iter(of)?.next_back().transpose()
+    }
+
+    /// Makes all writes visible at one instant, at which all that was read is still so. Returns when they are as durable
+    /// as the database's [`Durability`](crate::Durability) promises.
+    ///
+    /// # Errors
+    /// Every error except `Poisoned` means that nothing was written. One exception: in
+    /// [`Strict`](crate::Durability::Strict), `NoSpace` may also follow a commit that took effect; it becomes durable
+    /// once the disk has space.
+    /// - [`Conflict`](Error::Conflict): another thread changed what was read.
+    /// - [`Dropped`](Error::Dropped): a keyspace that is written was dropped.
+    /// - [`Capacity`](Error::Capacity), [`NoSpace`](Error::NoSpace): the writes do not fit.
+    /// - [`Poisoned`](Error::Poisoned): the next open finds all of the writes or none.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// # let reefs = db.keyspace("reefs")?;
+    /// let transaction = db.begin();
+    /// transaction.insert(&reefs, "north", "coral")?;
+    /// let receipt = transaction.commit()?; // as durable as a plain insert
+    /// receipt.wait_durable()?; // survives a power cut
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit(self) -> Result<Receipt> {
+        self.engine.turnstile.pass();
+        self.commit_now()
+    }
+
+    /// The same without a look at the turnstile.
+    fn commit_now(self) -> Result<Receipt> {
+        let Transaction { engine, state } = self;
+        let State { mut reads, writes, conflicted } = state.into_inner();
+        if conflicted {
+            return Err(Error::Conflict);
+        }
+        let epoch = if writes.is_empty() {
+            // It took effect when all that was read last stood together.
+            engine.store.wait_stable(reads.stamp())?;
+            reads.stamp()
+        } else {
+            let on = &mut CommittedReads { reads: &mut reads, store: &engine.store };
+            commit::commit(&engine.store, &engine.intents, &writes.in_order(), on)?.ok_or(Error::Conflict)?
+        };
+        Ok(Receipt { engine, epoch })
+    }
+}
+
+/// Proof of a commit, by which its durability can be awaited.
+#[derive(Clone)]
+pub struct Receipt {
+    engine: Arc<Engine>,
+    epoch: Epoch,
+}
+
+impl Receipt {
+    /// Returns the epoch that the commit belongs to; of a transaction that only read, the latest epoch of what it read.
+    /// Epochs rise along every dependency between commits.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Waits until the commit survives a power cut, in every mode.
+    ///
+    /// # Errors
+    /// As [`Database::sync`](crate::Database::sync).
+    pub fn wait_durable(&self) -> Result<()> {
+        Ok(self.engine.store.clock().wait_durable(self.epoch)?)
+    }
+}
+
+impl std::fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Receipt").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}

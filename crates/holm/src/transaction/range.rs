@@ -1,0 +1,192 @@
+//! Scans within a transaction: what is stored, leaf by leaf, merged with the transaction's own writes.
+
+use super::{State, Transaction};
+use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
+use crate::error::{Error, Result};
+use crate::iter::{circle, goes_on, half_open, successor, take};
+use crate::keys::Records;
+use crate::keyspace_tree::KeyspaceTree;
+use crate::slice::Slice;
+use holm_tree::LeafCursor;
+use std::collections::VecDeque;
+use std::iter::FusedIterator;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// A double-ended iterator over the pairs of a range, as a transaction sees them: [`Transaction::range`].
+///
+/// The iterator shows what the transaction has written, also what it writes while the iterator is in use. It notes
+/// each leaf before it returns the leaf's pairs, so no key can appear in a range that the transaction has scanned.
+///
+/// # Errors
+/// An item is an error if its pair cannot be read, as for [`Transaction::get`]. The iterator ends after the first error.
+pub struct TransactionRange<'t> {
+    transaction: &'t Transaction,
+    tree: Arc<KeyspaceTree>,
+    /// Pairs still to come lie at or above `low` and below `high`.
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+    front: ScanEnd,
+    back: ScanEnd,
+    cursor: LeafCursor<Records>,
+    copied: CopiedPairs,
+}
+
+/// What one end has copied of the stored pairs, its next pair first.
+#[derive(Default)]
+struct ScanEnd {
+    pairs: VecDeque<(Slice, Slice)>,
+    next: Next,
+}
+
+/// Where an end copies its next leaf.
+#[derive(Default)]
+enum Next {
+    /// At the bound that the iterator has.
+    #[default]
+    Here,
+    /// Beyond this key.
+    Beyond(Vec<u8>),
+    Nowhere,
+}
+
+impl<'t> TransactionRange<'t> {
+    pub(super) fn new<K: AsRef<[u8]>>(
+        transaction: &'t Transaction,
+        tree: Arc<KeyspaceTree>,
+        range: &impl RangeBounds<K>,
+    ) -> Self {
+        let (low, high) = half_open(range);
+        let (front, back) = (ScanEnd::default(), ScanEnd::default());
+        let (cursor, copied) = (LeafCursor::default(), CopiedPairs::default());
+        TransactionRange { transaction, tree, low, high, front, back, cursor, copied }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.high.as_ref().is_some_and(|high| *high <= self.low)
+    }
+
+    /// Ends the iterator.
+    fn stop(&mut self) {
+        self.high = Some(Vec::new());
+    }
+
+    /// Copies the next leaf at an end, and notes it.
+    fn load(&mut self, state: &mut State, forward: bool) -> Result<()> {
+        let end = if forward { &mut self.front } else { &mut self.back };
+        let (low, high) = match (std::mem::take(&mut end.next), forward) {
+            (Next::Here, _) => (self.low.clone(), self.high.clone()),
+            (Next::Beyond(key), true) => (key, self.high.clone()),
+            (Next::Beyond(key), false) => (self.low.clone(), Some(key)),
+            (Next::Nowhere, _) => unreachable!("an end that is done loads nothing"),
+        };
+        let store = self.transaction.store();
+        let bounds = ScanBounds { low: &low, high: high.as_deref(), forward, most: usize::MAX };
+        let remainder = take(store, &self.tree, bounds, 0, &mut self.cursor, &mut self.copied)?;
+        state.reads.note_scan(store, self.cursor.leaf_version, self.cursor.stamp)?;
+        let pairs = (0..self.copied.len()).map(|index| self.copied.give(index));
+        if forward {
+            end.pairs.extend(pairs);
+        } else {
+            end.pairs.extend(pairs.rev());
+        }
+        let next = match remainder {
+            Remainder::From(key) => Some(key),
+            Remainder::Nothing => self.cursor.edge.take(),
+        };
+        if let Some(key) = next.as_ref().filter(|key| !goes_on(key, &low, high.as_deref(), forward)) {
+            return Err(circle(store, key));
+        }
+        let is_beyond = |key: &Vec<u8>| match forward {
+            true => self.high.as_ref().is_some_and(|high| key >= high),
+            false => *key <= self.low,
+        };
+        end.next = next.filter(|key| !is_beyond(key)).map_or(Next::Nowhere, Next::Beyond);
+        Ok(())
+    }
+
+    /// Makes sure that an end has its next stored pair, if there is one left in the range.
+    fn fill(&mut self, state: &mut State, forward: bool) -> Result<()> {
+        loop {
+            let end = if forward { &mut self.front } else { &mut self.back };
+            // The other end has taken what lies beyond the bounds.
+            let in_range = |key: &[u8]| key >= &self.low[..] && self.high.as_ref().is_none_or(|high| key < &high[..]);
+            while end.pairs.front().is_some_and(|(key, _)| !in_range(key)) {
+                end.pairs.pop_front();
+            }
+            if !end.pairs.is_empty() || matches!(end.next, Next::Nowhere) {
+                return Ok(());
+            }
+            self.load(state, forward)?;
+        }
+    }
+
+    /// Returns the next pair of an end, and moves that end's bound over it.
+    fn step(&mut self, forward: bool) -> Result<Option<(Slice, Slice)>> {
+        let transaction = self.transaction;
+        transaction.with_state(|state| {
+            while !self.is_empty() {
+                self.fill(state, forward)?;
+                let end = if forward { &mut self.front } else { &mut self.back };
+                let stored = end.pairs.front().map(|(key, _)| &**key);
+                let bounds =
+                    (Bound::Included(&self.low[..]), self.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded));
+                let own = state.writes.outermost(&self.tree, bounds, forward);
+                let is_first =
+                    |own: &[u8]| stored.is_none_or(|stored| if forward { own <= stored } else { own >= stored });
+                let pair = match own.filter(|(key, _)| is_first(key)) {
+                    Some((key, value)) => {
+                        let (key, value) = (Slice::from(key), value.as_deref().map(Slice::from));
+                        if stored.is_some_and(|stored| *stored == *key) {
+                            end.pairs.pop_front();
+                        }
+                        (key, value)
+                    }
+                    None => match end.pairs.pop_front() {
+                        Some((key, value)) => (key, Some(value)),
+                        None => break,
+                    },
+                };
+                if forward {
+                    self.low = successor(&pair.0);
+                } else {
+                    self.high = Some(pair.0.to_vec());
+                }
+                if let (key, Some(value)) = pair {
+                    return Ok(Some((key, value)));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    fn step_or_stop(&mut self, forward: bool) -> Option<Result<(Slice, Slice)>> {
+        let stepped = self.step(forward);
+        if !matches!(stepped, Ok(Some(_))) {
+            self.stop();
+        }
+        stepped.transpose()
+    }
+}
+
+impl Iterator for TransactionRange<'_> {
+    type Item = Result<(Slice, Slice), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step_or_stop(true)
+    }
+}
+
+impl DoubleEndedIterator for TransactionRange<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.step_or_stop(false)
+    }
+}
+
+impl FusedIterator for TransactionRange<'_> {}
+
+impl std::fmt::Debug for TransactionRange<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransactionRange").field("keyspace", &self.tree.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,182 @@
+//! Transactions that begin anew after a conflict.
+
+use super::{Transaction, TransactionRange};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::keyspace::Keyspace;
+use crate::slice::Slice;
+use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
+use std::ops::RangeBounds;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// After so many conflicts a transaction goes alone.
+const PATIENCE: u32 = 8;
+
+/// After so many attempts it gives up: something conflicts with it that does not end.
+const MOST_ATTEMPTS: u32 = 1_000;
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// The databases in whose transactions this thread is.
+    static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While this lives, the thread is in a transaction of a database.
+struct Inside;
+
+impl Inside {
+    fn enter(engine: &Arc<Engine>) -> Result<Self> {
+        let address = Arc::as_ptr(engine) as usize;
+        INSIDE.with_borrow_mut(|inside| {
+            if inside.contains(&address) {
+                let what = "a transaction within a transaction of the same database: it would commit by itself".into();
+                return Err(Error::Invalid { what });
+            }
+            inside.push(address);
+            Ok(Inside)
+        })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        let _left = INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// Waits before another attempt: longer each time, and not as long as other threads do.
+fn pause(attempt: u32) {
+    if attempt < 2 {
+        return std::thread::yield_now();
+    }
+    let most = Duration::from_micros(1 << attempt.min(10)).min(LONGEST_PAUSE);
+    // Each `RandomState` has other keys.
+    let share = RandomState::new().hash_one(attempt) as u32;
+    std::thread::sleep(most.mul_f64(f64::from(share) / f64::from(u32::MAX)));
+}
+
+/// Runs a transaction until it commits.
+pub(crate) fn transact<T, E: From<Error>>(
+    engine: &Arc<Engine>,
+    mut run: impl FnMut(&Transaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let _inside = Inside::enter(engine)?;
+    for attempt in 0..MOST_ATTEMPTS {
+        let alone = (attempt >= PATIENCE).then(|| engine.turnstile.go_alone());
+        let transaction = Transaction::new(engine.clone());
+        let answer = run(&transaction);
+        // Whatever the closure has made of the conflict.
+        if !transaction.has_conflicted() {
+            let answer = answer?;
+            let committed = if alone.is_some() { transaction.commit_now() } else { transaction.commit() };
+            match committed {
+                Ok(_) => return Ok(answer),
+                Err(Error::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        drop(alone);
+        pause(attempt);
+    }
+    Err(Error::Conflict.into())
+}
+
+/// Runs a transaction that only reads.
+pub(crate) fn read<T, E: From<Error>>(
+    engine: &Arc<Engine>,
+    mut run: impl FnMut(&ReadTransaction) -> Result<T, E>,
+) -> Result<T, E> {
+    let _inside = Inside::enter(engine)?;
+    for attempt in 0..MOST_ATTEMPTS {
+        let alone = (attempt >= PATIENCE).then(|| engine.turnstile.go_alone());
+        let transaction = ReadTransaction(Transaction::new(engine.clone()));
+        let answer = run(&transaction);
+        if !transaction.0.has_conflicted() {
+            let answer = answer?;
+            transaction.0.commit_now()?;
+            return Ok(answer);
+        }
+        drop(alone);
+        pause(attempt);
+    }
+    Err(Error::Conflict.into())
+}
+
+/// A transaction that only reads, and sees the database as it is at one instant:
+/// [`Database::read`](crate::Database::read).
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// # let reefs = db.keyspace("reefs")?;
+/// reefs.insert("north", "coral")?;
+/// reefs.insert("south", "sand")?;
+/// let both = db.read(|at| Ok::<_, holm::Error>((at.get(&reefs, "north")?, at.get(&reefs, "south")?)))?;
+/// assert!(both.0.is_some() && both.1.is_some()); // at the same instant
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ReadTransaction(Transaction);
+
+/// Each method is that of [`Transaction`] with the same name.
+impl ReadTransaction {
+    /// As [`Transaction::get`].
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn get(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        self.0.get(from, key)
+    }
+
+    /// As [`Transaction::contains_key`].
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn contains_key(&self, from: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.0.contains_key(from, key)
+    }
+
+    /// As [`Transaction::range`].
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn range<K: AsRef<[u8]>>(&self, of: &Keyspace, range: impl RangeBounds<K>) -> Result<TransactionRange<'_>> {
+        self.0.range(of, range)
+    }
+
+    /// As [`Transaction::iter`].
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn iter(&self, of: &Keyspace) -> Result<TransactionRange<'_>> {
+        self.0.iter(of)
+    }
+
+    /// As [`Transaction::prefix`].
+    ///
+    /// # Errors
+    /// As [`Transaction::range`].
+    pub fn prefix(&self, of: &Keyspace, prefix: impl AsRef<[u8]>) -> Result<TransactionRange<'_>> {
+        self.0.prefix(of, prefix)
+    }
+
+    /// As [`Transaction::first`].
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn first(&self, of: &Keyspace) -> Result<Option<(Slice, Slice)>> {
+        self.0.first(of)
+    }
+
+    /// As [`Transaction::last`].
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn last(&self, of: &Keyspace) -> Result<Option<(Slice, Slice)>> {
+        self.0.last(of)
+    }
+}

@@ -1,0 +1,80 @@
+//! What a transaction is going to write: the last write of each key, in the order of commits.
+
+use crate::commit::{MAX_COMMIT, WRITE_BYTES, Write};
+use crate::error::{Error, Result};
+use crate::keyspace_tree::KeyspaceTree;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A key's own write: a value, or `None` for a removal.
+pub(super) type OwnWrite = Option<Box<[u8]>>;
+
+/// The writes to one keyspace.
+struct KeyspaceWrites {
+    tree: Arc<KeyspaceTree>,
+    by_key: BTreeMap<Box<[u8]>, OwnWrite>,
+}
+
+/// The writes of a transaction.
+#[derive(Default)]
+pub(super) struct Writes {
+    /// By the keyspace's number.
+    keyspaces: BTreeMap<u32, KeyspaceWrites>,
+    bytes: u64,
+}
+
+fn bytes_of(key: &[u8], value: Option<&[u8]>) -> u64 {
+    (key.len() + value.map_or(0, <[u8]>::len)) as u64 + WRITE_BYTES
+}
+
+impl Writes {
+    pub(super) fn is_empty(&self) -> bool {
+        self.keyspaces.is_empty()
+    }
+
+    /// Notes a write; it replaces an earlier one of the same key.
+    ///
+    /// # Errors
+    /// `TooLarge`: the transaction stays as it is.
+    pub(super) fn set(&mut self, tree: &Arc<KeyspaceTree>, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let replaced = self.get(tree, key).map_or(0, |own| bytes_of(key, own.as_deref()));
+        let bytes = self.bytes - replaced + bytes_of(key, value);
+        if bytes > MAX_COMMIT {
+            return Err(Error::TooLarge { what: "a transaction", found: bytes, limit: MAX_COMMIT });
+        }
+        self.bytes = bytes;
+        let number = tree.root.keyspace();
+        let new = || KeyspaceWrites { tree: tree.clone(), by_key: BTreeMap::new() };
+        self.keyspaces.entry(number).or_insert_with(new).by_key.insert(key.into(), value.map(Into::into));
+        Ok(())
+    }
+
+    /// Returns the transaction's own write of a key, if there is one.
+    pub(super) fn get(&self, tree: &KeyspaceTree, key: &[u8]) -> Option<&OwnWrite> {
+        self.keyspaces.get(&tree.root.keyspace())?.by_key.get(key)
+    }
+
+    /// Returns the first or the last own write within bounds.
+    pub(super) fn outermost(
+        &self,
+        tree: &KeyspaceTree,
+        (low, high): (Bound<&[u8]>, Bound<&[u8]>),
+        forward: bool,
+    ) -> Option<(&[u8], &OwnWrite)> {
+        let by_key = &self.keyspaces.get(&tree.root.keyspace())?.by_key;
+        let mut range = by_key.range::<[u8], _>((low, high));
+        let (key, own) = if forward { range.next() } else { range.next_back() }?;
+        Some((key, own))
+    }
+
+    /// Returns all writes in the order in which a commit takes them.
+    pub(super) fn in_order(&self) -> Vec<Write<'_>> {
+        let of_one = |writes: &'_ KeyspaceWrites| -> Vec<Write<'_>> { Vec::with_capacity(writes.by_key.len()) };
+        let mut all = self.keyspaces.values().next().map_or_else(Vec::new, of_one);
+        for KeyspaceWrites { tree, by_key } in self.keyspaces.values() {
+            all.extend(by_key.iter().map(|(key, value)| Write { tree, key, value: value.as_deref() }));
+        }
+        all
+    }
+}
