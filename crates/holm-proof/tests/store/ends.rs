@@ -5,6 +5,7 @@ use holm::{Batch, Durability, Error, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Epochs end only when a caller waits for it.
 const RARELY: Mode = Mode { private: false, durability: Durability::Buffered { interval: Duration::from_secs(3_600) } };
@@ -108,7 +109,7 @@ fn power_lost_at_every_call_of_closing() {
 }
 
 /// What a process leaves that dies after this many operations of a batch: all stores are visible, and the intent
-/// describes the whole batch. Epochs end only when a caller waits for it.
+/// leads to the whole batch. Epochs end only when a caller waits for it.
 fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
     let disk = SimDisk::new();
     let mut session = begin(&disk, RARELY);
@@ -126,22 +127,33 @@ fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
     }
     session.steps.push(batch.to_vec());
     let (killed, history) = (disk.kill(), session.history());
-    let mut intent = Vec::new();
-    for (_, key, value) in batch {
-        // The catalog is number 0, "default" 1, "north" 2.
-        let value_len = value.as_ref().map_or(u32::MAX, |value| value.len() as u32);
-        [2, key.len() as u32, value_len].iter().for_each(|number| intent.extend(number.to_le_bytes()));
-        intent.extend(key);
-        intent.extend(value.iter().flatten());
-    }
-    let mut words = [done as u64, intent.len() as u64].map(u64::to_le_bytes).concat();
-    words.extend(intent);
-    words.resize(words.len() / 8 * 8 + 8, 0);
     let records = killed.contents(&file("records")).expect("it is there");
-    let at = records.len() - words.len().next_multiple_of(64);
+    // The records of all writes, and behind them the list that leads to them: docs/format.md.
+    let record_words = |key: &[u8], value: &[u8]| (8 + key.len() + value.len()).div_ceil(8);
+    let value_of = |change: &Change| change.2.clone().unwrap_or_default();
+    let of_records: usize = batch.iter().map(|change| record_words(&change.1, &value_of(change))).sum();
+    let words = of_records + 1 + 2 * batch.len();
+    let at = records.len() - (words * 8).next_multiple_of(64);
     assert!(records[at..].iter().all(|byte| matches!(byte, 0 | 0x98)), "the intent would lie over something");
-    assert!(killed.overwrite(&file("records"), at, &words));
-    assert!(killed.overwrite(&file("leaves"), 64, &(at as u64 | 1 << 46).to_le_bytes()));
+    let (mut bytes, mut entries) = (Vec::new(), Vec::new());
+    for change @ (_, key, value) in batch {
+        let (offset, bytes_of_value) = (at + bytes.len(), value_of(change));
+        let checksum = xxh3_64_with_seed(key, xxh3_64_with_seed(&bytes_of_value, key.len() as u64)) as u16;
+        let header = key.len() as u64 | (bytes_of_value.len() as u64) << 17 | u64::from(checksum) << 48;
+        bytes.extend(header.to_le_bytes());
+        bytes.extend(key);
+        bytes.extend(&bytes_of_value);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        // The catalog is number 0, "default" 1, "north" 2.
+        entries.extend((2 | u64::from(value.is_none()) << 24).to_le_bytes());
+        let payload = offset as u64 / 8 | (record_words(key, &bytes_of_value) as u64) << 40;
+        entries.extend(payload.to_le_bytes());
+    }
+    let list = at + bytes.len();
+    bytes.extend((batch.len() as u64 | xxh3_64(&entries) >> 32 << 32).to_le_bytes());
+    bytes.extend(entries);
+    assert!(killed.overwrite(&file("records"), at, &bytes));
+    assert!(killed.overwrite(&file("leaves"), 64, &(list as u64 | 1 << 46 | 1).to_le_bytes()));
     (killed, history)
 }
 
@@ -197,7 +209,10 @@ fn a_batch_on_a_full_disk_is_done_or_refused() {
         let north = session.db.keyspace("north").expect("it is there");
         disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate) + growths, Fault::NoSpace);
         for round in 0..9 {
-            let changes: Vec<Change> = (0..200).map(|key| put(round * 200 + key, 8).remove(0)).collect();
+            // Long values make the records grow, and keys that are far apart the leaves.
+            let changes: Vec<Change> = (0..200)
+                .map(|key| put((round * 200 + key) * 7, if key % 8 == 0 { 9_000 } else { 8 }).remove(0))
+                .collect();
             let insert =
                 |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
             match changes.iter().fold(session.db.batch(), insert).commit() {

@@ -28,4 +28,5 @@ mod sizes;
 mod threads;
 mod tools;
 mod traits;
+mod transactions;
 mod twin;
