@@ -30,6 +30,7 @@ use crate::split::SplitPoint;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
 use crate::wait::back_off;
 use holm_medium::{Guard, Medium, MediumError, Result};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// How often a commit makes room before it takes the tree for damaged; each time, every leaf that lacked room is split.
@@ -99,7 +100,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// See [`crate::Index::commit`].
     pub(crate) fn commit_writes(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
         let CommitRequest { reads, writes, observer } = request;
-        let mut reads = reads.to_vec();
+        let mut reads = Cow::Borrowed(reads);
         if !Self::COMMITS {
             return Err(MediumError::Unsupported { what: "a commit of several leaves by this leaf design" });
         }
@@ -126,7 +127,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             if !short.is_empty() {
                 undo(groups);
                 for group in short {
-                    self.make_room_for(guard, &writes[group], &mut reads)?;
+                    self.make_room_for(guard, &writes[group], reads.to_mut())?;
                 }
                 continue;
             }
@@ -142,9 +143,16 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let mut next = 0;
         while let Some(first) = writes.get(next) {
             let mut turn = 0;
+            // Where the leaf ends matters only if another write to the same tree follows.
+            let is_last = writes.get(next + 1).is_none_or(|write| !std::ptr::eq(write.root, first.root));
             let (latched, edge) = loop {
-                if let Some(latched) = self.try_take_range(first.root, first.search_key) {
-                    break latched;
+                let taken = if is_last {
+                    self.try_take(first.root, first.search_key).map(|latched| (latched, None))
+                } else {
+                    self.try_take_range(first.root, first.search_key)
+                };
+                if let Some(taken) = taken {
+                    break taken;
                 }
                 if first.root.is_dropped() {
                     undo(groups);
@@ -264,7 +272,9 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                 }
                 removed |= change < 0;
                 replaced.extend(old);
-                detached.push(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile));
+                detached.extend(
+                    Some(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile)).filter(|block| *block != 0),
+                );
             }
             if removed && leaf.sparse(self.context(&descriptor.volatile)) {
                 sparse.push(range.start);
@@ -272,7 +282,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         }
         observer.after_stores(guard);
         groups.into_iter().for_each(|group| drop::<LatchGuard<'_>>(group.latched.held));
-        for block in detached.into_iter().filter(|block| *block != 0) {
+        for block in detached {
             self.writer.storage().space.retire_block(guard.epoch(), block);
         }
         // Merges are operations of their own: a neighbour may already belong to the next epoch.

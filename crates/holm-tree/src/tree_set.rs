@@ -166,7 +166,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Latches the search key's leaf, unless another writer has it.
     #[inline(always)]
-    fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
+    pub(crate) fn try_take(&self, root: &TreeRoot, search_key: K::SearchKey<'_>) -> Option<LatchedLeaf<'_, D>> {
         let at = self.inner.seek::<K>(root, search_key)?;
         let leaf = self.leaf(at.leaf)?;
         leaf.prefetch_block();

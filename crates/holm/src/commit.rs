@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::intent::{IntendedWrite, Intent, IntentSlots};
 use crate::keys::{Records, SearchKey};
+use crate::keyspace::with_buffer;
 use crate::keyspace_tree::KeyspaceTree;
 use crate::operation::Operation;
 use crate::store::WritableStore;
@@ -50,7 +51,7 @@ impl<'a> Write<'a> {
 /// What a commit depends on.
 pub(crate) trait Dependencies {
     /// The leaves that must be unchanged.
-    fn leaves(&self) -> Vec<LeafVersion>;
+    fn leaves(&self) -> &[LeafVersion];
     /// Looks again after a leaf has changed. Returns whether all that was read still holds.
     fn look_again(&mut self) -> Result<bool>;
 }
@@ -59,8 +60,8 @@ pub(crate) trait Dependencies {
 pub(crate) struct Unconditional;
 
 impl Dependencies for Unconditional {
-    fn leaves(&self) -> Vec<LeafVersion> {
-        Vec::new()
+    fn leaves(&self) -> &[LeafVersion] {
+        &[]
     }
 
     fn look_again(&mut self) -> Result<bool> {
@@ -161,17 +162,18 @@ const NO_RECORD: u64 = 0;
 /// Writes the records that the writes and their intent lead to.
 fn write_records<H>(operation: &Operation<'_, H>, writes: &[Write<'_>]) -> Result<Vec<u64>> {
     let mut payloads = Vec::with_capacity(writes.len());
-    let mut buffer = Vec::new();
-    for write in writes {
-        let payload = match write.value {
-            Some(value) => operation.write_record(write.key, value, &mut buffer),
-            None if writes.len() == 1 => Ok(NO_RECORD),
-            None => operation.write_key(write.key, &mut buffer),
-        };
-        let free = |_: &Error| payloads.iter().for_each(|payload| operation.free_record(*payload));
-        payloads.push(payload.inspect_err(free)?);
-    }
-    Ok(payloads)
+    with_buffer(|buffer| {
+        for write in writes {
+            let payload = match write.value {
+                Some(value) => operation.write_record(write.key, value, buffer),
+                None if writes.len() == 1 => Ok(NO_RECORD),
+                None => operation.write_key(write.key, buffer),
+            };
+            let free = |_: &Error| payloads.iter().for_each(|payload| operation.free_record(*payload));
+            payloads.push(payload.inspect_err(free)?);
+        }
+        Ok(payloads)
+    })
 }
 
 /// Attempts the commit until it is done or refused. Returns whether it is done, and how far its stores are.
@@ -192,7 +194,7 @@ fn attempt<H>(
     let mut stores = Stores { store, intent, stage: Stage::Before };
     let mut looks = 0;
     let done = loop {
-        match operation.commit(&on.leaves(), &tree_writes, &mut stores) {
+        match operation.commit(on.leaves(), &tree_writes, &mut stores) {
             Ok(true) => break Ok(true),
             Ok(false) if looks == MOST_LOOKS => break Ok(false),
             Ok(false) => match on.look_again() {

@@ -97,7 +97,7 @@ impl<'a> Intent<'a> {
         store: &'a Store,
         slots: &'a IntentSlots,
         guard: &Guard<'_>,
-        writes: impl Iterator<Item = IntendedWrite>,
+        writes: impl ExactSizeIterator<Item = IntendedWrite>,
     ) -> Result<Self> {
         let words = encode(writes);
         let offset = store.storage.write_record(guard, &words, Persistence::ProcessOnly)?;
@@ -129,8 +129,9 @@ fn checksum(words: &[u64]) -> u64 {
     xxh3_64(bytemuck::cast_slice(words)) >> 32
 }
 
-fn encode(writes: impl Iterator<Item = IntendedWrite>) -> Vec<u64> {
-    let mut words = vec![0];
+fn encode(writes: impl ExactSizeIterator<Item = IntendedWrite>) -> Vec<u64> {
+    let mut words = Vec::with_capacity(1 + 2 * writes.len());
+    words.push(0);
     for IntendedWrite { keyspace, removes, payload } in writes {
         words.extend([u64::from(keyspace) | if removes { REMOVE } else { 0 }, payload]);
     }

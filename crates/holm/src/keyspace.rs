@@ -59,13 +59,19 @@ pub(crate) fn limit(key: &[u8], value: &[u8]) -> Result<()> {
 /// Writes a record that no leaf leads to yet, and returns its payload.
 #[inline]
 pub(crate) fn write_record(operation: &Operation<'_>, key: &[u8], value: &[u8]) -> Result<u64> {
+    with_buffer(|buffer| operation.write_record(key, value, buffer))
+}
+
+/// Lends the thread's buffer for encoded records.
+#[inline]
+pub(crate) fn with_buffer<T>(encode: impl FnOnce(&mut Vec<u64>) -> T) -> T {
     BUFFER.with_borrow_mut(|buffer| {
-        let payload = operation.write_record(key, value, buffer);
+        let done = encode(buffer);
         if buffer.capacity() > 1 << 17 {
             // One large value must not leave every thread with a large buffer for ever.
             *buffer = Vec::new();
         }
-        payload
+        done
     })
 }
 

@@ -26,7 +26,7 @@ use crate::slice::Slice;
 use crate::store::Store;
 use holm_medium::Epoch;
 use reads::{CommittedReads, Reads};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::RangeBounds;
 use std::sync::Arc;
 use writes::Writes;
@@ -77,6 +77,20 @@ struct State {
     conflicted: bool,
 }
 
+thread_local! {
+    /// The buffers of the last transaction.
+    static SPARE: Cell<Reads> = Cell::default();
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let mut reads = std::mem::take(&mut self.state.get_mut().reads);
+        if reads.clear() {
+            let _ = SPARE.try_with(|spare| spare.set(reads));
+        }
+    }
+}
+
 impl std::fmt::Debug for Transaction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transaction").field("database", &self.engine.store.path).finish_non_exhaustive()
@@ -85,7 +99,9 @@ impl std::fmt::Debug for Transaction {
 
 impl Transaction {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        Transaction { engine, state: RefCell::default() }
+        // The thread local is gone while the thread exits.
+        let reads = SPARE.try_with(Cell::take).unwrap_or_default();
+        Transaction { engine, state: RefCell::new(State { reads, ..State::default() }) }
     }
 
     fn store(&self) -> &Store {
@@ -299,9 +315,9 @@ impl Transaction {
 
     /// The same without a look at the turnstile.
     fn commit_now(self) -> Result<Receipt> {
-        let Transaction { engine, state } = self;
-        let State { mut reads, writes, conflicted } = state.into_inner();
-        if conflicted {
+        let engine = self.engine.clone();
+        let State { reads, writes, conflicted } = &mut *self.state.borrow_mut();
+        if *conflicted {
             return Err(Error::Conflict);
         }
         let epoch = if writes.is_empty() {
@@ -309,7 +325,7 @@ impl Transaction {
             engine.store.wait_stable(reads.stamp())?;
             reads.stamp()
         } else {
-            let on = &mut CommittedReads { reads: &mut reads, store: &engine.store };
+            let on = &mut CommittedReads { reads, store: &engine.store };
             commit::commit(&engine.store, &engine.intents, &writes.in_order(), on)?.ok_or(Error::Conflict)?
         };
         Ok(Receipt { engine, epoch })

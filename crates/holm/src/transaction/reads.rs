@@ -12,6 +12,7 @@ use crate::store::Store;
 use holm_medium::Epoch;
 use holm_tree::LeafVersion;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How often all that was read is read again before the transaction counts as conflicting.
@@ -20,10 +21,12 @@ const MOST_ROUNDS: usize = 8;
 /// From this many leaves on, they are found by a map.
 const FEW_LEAVES: usize = 16;
 
-/// A leaf that was read.
-#[derive(Clone, Copy)]
-struct LeafRead {
-    version: LeafVersion,
+/// Buffers of more bytes are not kept for another transaction.
+const MOST_KEPT: usize = 64 << 10;
+
+/// What is known of a leaf that was read.
+#[derive(Clone, Copy, Default)]
+struct LeafState {
     /// Whether a scan has read it: then any change of it conflicts.
     scanned: bool,
     /// Whether it has changed; what it answered is then read again.
@@ -32,8 +35,10 @@ struct LeafRead {
 
 /// A value that a get returned.
 struct Point {
-    tree: Arc<KeyspaceTree>,
-    key: Box<[u8]>,
+    /// The index of its tree.
+    tree: usize,
+    /// Where its key lies among the keys.
+    key: Range<usize>,
     found: Option<Slice>,
     /// The index of its leaf.
     leaf: usize,
@@ -42,8 +47,11 @@ struct Point {
 /// The reads of a transaction.
 #[derive(Default)]
 pub(super) struct Reads {
-    leaves: Vec<LeafRead>,
+    versions: Vec<LeafVersion>,
+    states: Vec<LeafState>,
     points: Vec<Point>,
+    keys: Vec<u8>,
+    trees: Vec<Arc<KeyspaceTree>>,
     /// The index of each leaf by its number, once there are many.
     by_number: HashMap<u32, usize>,
     /// The latest epoch of anything that was read.
@@ -51,6 +59,18 @@ pub(super) struct Reads {
 }
 
 impl Reads {
+    /// Forgets everything and keeps the buffers. Returns whether they are worth keeping.
+    pub(super) fn clear(&mut self) -> bool {
+        self.versions.clear();
+        self.states.clear();
+        self.points.clear();
+        self.keys.clear();
+        self.trees.clear();
+        self.by_number.clear();
+        self.stamp = 0;
+        self.keys.capacity() + self.points.capacity() * size_of::<Point>() + self.by_number.capacity() * 16 < MOST_KEPT
+    }
+
     /// The epoch that must be durable for what was read to be.
     pub(super) fn stamp(&self) -> Epoch {
         self.stamp
@@ -64,47 +84,60 @@ impl Reads {
         (version, stamp): (LeafVersion, Epoch),
     ) -> Result<()> {
         let leaf = self.enter(version, stamp)?;
-        self.points.push(Point { tree: tree.clone(), key: key.into(), found, leaf });
+        let tree = self.trees.iter().position(|known| Arc::ptr_eq(known, tree)).unwrap_or_else(|| {
+            self.trees.push(tree.clone());
+            self.trees.len() - 1
+        });
+        let start = self.keys.len();
+        self.keys.extend_from_slice(key);
+        self.points.push(Point { tree, key: start..self.keys.len(), found, leaf });
         self.stand_together(store)
     }
 
     /// Notes a leaf that a scan has copied, as [`Reads::note_point`] does.
     pub(super) fn note_scan(&mut self, store: &Store, version: LeafVersion, stamp: Epoch) -> Result<()> {
         let leaf = self.enter(version, stamp)?;
-        self.leaves[leaf].scanned = true;
+        self.states[leaf].scanned = true;
         self.stand_together(store)
     }
 
     fn find(&self, number: u32) -> Option<usize> {
-        if self.leaves.len() > FEW_LEAVES {
+        if self.versions.len() > FEW_LEAVES {
             return self.by_number.get(&number).copied();
         }
-        self.leaves.iter().rposition(|read| read.version.leaf() == number)
+        self.versions.iter().rposition(|version| version.leaf() == number)
     }
 
     /// Returns the index of a leaf at a version. If it was noted at another version, that one becomes stale.
     fn enter(&mut self, version: LeafVersion, stamp: Epoch) -> Result<usize> {
         self.stamp = self.stamp.max(stamp);
         if let Some(at) = self.find(version.leaf()) {
-            if self.leaves[at].version == version && !self.leaves[at].stale {
+            if self.versions[at] == version && !self.states[at].stale {
                 return Ok(at);
             }
             self.outdate(at)?;
         }
-        self.leaves.push(LeafRead { version, scanned: false, stale: false });
-        if self.leaves.len() == FEW_LEAVES + 1 {
-            self.by_number.extend(self.leaves.iter().enumerate().map(|(at, read)| (read.version.leaf(), at)));
-        } else if self.leaves.len() > FEW_LEAVES {
-            self.by_number.insert(version.leaf(), self.leaves.len() - 1);
+        self.versions.push(version);
+        self.states.push(LeafState::default());
+        let at = self.versions.len() - 1;
+        if at == FEW_LEAVES {
+            self.index_leaves();
+        } else if at > FEW_LEAVES {
+            self.by_number.insert(version.leaf(), at);
         }
-        Ok(self.leaves.len() - 1)
+        Ok(at)
+    }
+
+    fn index_leaves(&mut self) {
+        self.by_number.clear();
+        self.by_number.extend(self.versions.iter().enumerate().map(|(at, version)| (version.leaf(), at)));
     }
 
     fn outdate(&mut self, at: usize) -> Result<()> {
-        if self.leaves[at].scanned {
+        if self.states[at].scanned {
             return Err(Error::Conflict);
         }
-        self.leaves[at].stale = true;
+        self.states[at].stale = true;
         Ok(())
     }
 
@@ -112,16 +145,23 @@ impl Reads {
     ///
     /// # Errors
     /// `Conflict`; those of a get.
+    #[inline]
     fn stand_together(&mut self, store: &Store) -> Result<()> {
-        // One leaf stands by itself. It was validated when it was read.
-        if self.leaves.len() == 1 {
-            return Ok(());
-        }
+        // The last leaf was validated when it was read. If the others are unchanged after that, all stood together then.
+        let others = self.versions.len() - 1;
+        let stands = |at: usize| !self.states[at].stale && store.index.validate(self.versions[at]);
+        if (0..others).all(stands) && !self.states[others].stale { Ok(()) } else { self.stand_again(store) }
+    }
+
+    #[cold]
+    fn stand_again(&mut self, store: &Store) -> Result<()> {
         for _ in 0..MOST_ROUNDS {
-            let changed = |read: &LeafRead| !read.stale && !store.index.validate(read.version);
-            let changed: Vec<_> = (0..self.leaves.len()).filter(|at| changed(&self.leaves[*at])).collect();
-            changed.into_iter().try_for_each(|at| self.outdate(at))?;
-            if self.leaves.iter().all(|read| !read.stale) {
+            for at in 0..self.versions.len() {
+                if !self.states[at].stale && !store.index.validate(self.versions[at]) {
+                    self.outdate(at)?;
+                }
+            }
+            if self.states.iter().all(|state| !state.stale) {
                 return Ok(());
             }
             self.read_again(store)?;
@@ -131,36 +171,34 @@ impl Reads {
 
     /// Reads once more what stale leaves answered, and forgets these leaves.
     fn read_again(&mut self, store: &Store) -> Result<()> {
-        // Reading one point may make another leaf stale, so this takes several turns.
+        // To read one point may make another leaf stale, so this takes several turns.
         for _ in 0..=self.points.len() {
-            let Some(at) = self.points.iter().position(|point| self.leaves[point.leaf].stale) else { break };
+            let Some(at) = self.points.iter().position(|point| self.states[point.leaf].stale) else { break };
             let Point { tree, key, found, .. } = &self.points[at];
-            let before = store.before(tree, key)?;
+            let before = store.before(&self.trees[*tree], &self.keys[key.clone()])?;
             if before.value != *found {
                 return Err(Error::Conflict);
             }
             self.points[at].leaf = self.enter(before.leaf, before.stamp)?;
         }
-        self.compact();
+        self.forget_stale();
         Ok(())
     }
 
     /// Forgets the stale leaves to which no point belongs any more.
-    fn compact(&mut self) {
-        let mut moved = Vec::with_capacity(self.leaves.len());
-        let mut kept = Vec::with_capacity(self.leaves.len());
-        let in_use: std::collections::HashSet<_> = self.points.iter().map(|point| point.leaf).collect();
-        for (at, read) in self.leaves.iter().enumerate() {
-            moved.push(kept.len());
-            if !read.stale || in_use.contains(&at) {
-                kept.push(*read);
-            }
-        }
+    fn forget_stale(&mut self) {
+        let mut kept = vec![false; self.versions.len()];
+        kept.iter_mut().zip(&self.states).for_each(|(kept, state)| *kept = !state.stale);
+        self.points.iter().for_each(|point| kept[point.leaf] = true);
+        let places = kept.iter().scan(0, |count, kept| Some(std::mem::replace(count, *count + usize::from(*kept))));
+        let moved: Vec<_> = places.collect();
         self.points.iter_mut().for_each(|point| point.leaf = moved[point.leaf]);
-        self.leaves = kept;
-        self.by_number.clear();
-        if self.leaves.len() > FEW_LEAVES {
-            self.by_number.extend(self.leaves.iter().enumerate().map(|(at, read)| (read.version.leaf(), at)));
+        let mut at = 0..;
+        self.versions.retain(|_| kept[at.next().unwrap_or_default()]);
+        let mut at = 0..;
+        self.states.retain(|_| kept[at.next().unwrap_or_default()]);
+        if self.versions.len() > FEW_LEAVES {
+            self.index_leaves();
         }
     }
 }
@@ -172,20 +210,12 @@ pub(super) struct CommittedReads<'a> {
 }
 
 impl Dependencies for CommittedReads<'_> {
-    fn leaves(&self) -> Vec<LeafVersion> {
-        self.reads.leaves.iter().map(|read| read.version).collect()
+    fn leaves(&self) -> &[LeafVersion] {
+        &self.reads.versions
     }
 
     fn look_again(&mut self) -> Result<bool> {
-        // With one leaf, too: the commit has found that it changed.
-        let changed = |read: &LeafRead| !read.stale && !self.store.index.validate(read.version);
-        let changed: Vec<_> = (0..self.reads.leaves.len()).filter(|at| changed(&self.reads.leaves[*at])).collect();
-        let together = changed
-            .into_iter()
-            .try_for_each(|at| self.reads.outdate(at))
-            .and_then(|()| self.reads.read_again(self.store))
-            .and_then(|()| self.reads.stand_together(self.store));
-        match together {
+        match self.reads.stand_again(self.store) {
             Ok(()) => Ok(true),
             Err(Error::Conflict) => Ok(false),
             Err(error) => Err(error),
