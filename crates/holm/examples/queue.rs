@@ -1,6 +1,6 @@
 //! A durable queue of jobs, each done at least once.
 //!
-//! A worker moves a job from `waiting` to `running` in one batch, and removes it when it is done. Jobs that a crash has
+//! A worker moves a job from `waiting` to `running` in one transaction, and removes it when it is done. Jobs that a crash has
 //! left in `running` wait again after the next open. `Durability::Strict`: a job that was accepted is never lost.
 //!
 //! `cargo run --example queue [FOLDER]`
@@ -9,14 +9,14 @@ use holm::{Database, Durability, Keyspace, Result, Slice};
 use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 struct Queue {
     db: Database,
     waiting: Keyspace,
     running: Keyspace,
-    /// The number of the next job. Threads that push or take hold it: each does so alone.
-    next: Mutex<u64>,
+    /// The number of the next job.
+    next: AtomicU64,
 }
 
 struct Job {
@@ -36,21 +36,20 @@ impl Queue {
         batch.commit()?;
         // Numbers are stored with their highest byte first, so that keys are in the order of numbers.
         let last = waiting.last()?.and_then(|(number, _)| Some(u64::from_be_bytes(*number.first_chunk()?)));
-        Ok(Queue { db, waiting, running, next: Mutex::new(last.map_or(0, |last| last + 1)) })
+        Ok(Queue { db, waiting, running, next: AtomicU64::new(last.map_or(0, |last| last + 1)) })
     }
 
     fn push(&self, text: &str) -> Result<()> {
-        let mut next = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.waiting.insert(next.to_be_bytes(), text)?;
-        *next += 1;
-        Ok(())
+        self.waiting.insert(self.next.fetch_add(1, Relaxed).to_be_bytes(), text)
     }
 
     fn take(&self) -> Result<Option<Job>> {
-        let _alone = self.next.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Some((number, text)) = self.waiting.first()? else { return Ok(None) };
-        self.db.batch().insert(&self.running, &number, &text).remove(&self.waiting, &number).commit()?;
-        Ok(Some(Job { number, text }))
+        self.db.transact(|transaction| {
+            let Some((number, text)) = transaction.first(&self.waiting)? else { return Ok(None) };
+            transaction.remove(&self.waiting, &number)?;
+            transaction.insert(&self.running, &number, &text)?;
+            Ok(Some(Job { number, text }))
+        })
     }
 
     fn done(&self, job: Job) -> Result<()> {
@@ -74,20 +73,17 @@ pub(crate) fn run(path: &Path, out: &mut dyn Write) -> std::result::Result<(), B
     let queue = Queue::open(path)?;
     std::thread::scope(|scope| {
         let worker = || -> Result<Vec<Slice>> {
-            let mut long_separators = Vec::new();
+            let mut texts = Vec::new();
             while let Some(job) = queue.take()? {
-                long_separators.push(job.text.clone());
+                texts.push(job.text.clone());
                 queue.done(job)?;
             }
-            Ok(long_separators)
+            Ok(texts)
         };
         let workers = [scope.spawn(worker), scope.spawn(worker)];
-        let mut long_separators: Vec<_> =
-            workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).flatten().collect();
-        long_separators.sort();
-        long_separators
-            .iter()
-            .try_for_each(|text| writeln!(out, "done by one of two workers: {}", String::from_utf8_lossy(text)))
+        let mut texts: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok()?.ok()).flatten().collect();
+        texts.sort();
+        texts.iter().try_for_each(|text| writeln!(out, "done by one of two workers: {}", String::from_utf8_lossy(text)))
     })?;
     Ok(())
 }

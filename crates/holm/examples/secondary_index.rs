@@ -1,7 +1,7 @@
 //! A secondary index: people by id, and their ids by city.
 //!
-//! One batch changes a record and its index entries, so after any crash both agree. A batch is not isolated: a reader
-//! may meet an index entry whose record has just changed, and checks the record.
+//! One transaction changes a record and its index entries, so both agree to every reader and after any crash. A city is
+//! scanned at one instant.
 //!
 //! `cargo run --example secondary_index [FOLDER]`
 
@@ -9,7 +9,6 @@ use holm::{Database, Keyspace, Result};
 use std::error::Error;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 struct People {
     db: Database,
@@ -17,8 +16,6 @@ struct People {
     records: Keyspace,
     /// city, 0, id -> nothing
     by_city: Keyspace,
-    /// A change reads the record before it writes: one at a time.
-    changes: Mutex<()>,
 }
 
 /// The key of an index entry. The zero ends the city, so that "Ham" is no prefix of "Hamburg".
@@ -30,35 +27,29 @@ impl People {
     fn open(path: &Path) -> Result<Self> {
         let db = Database::open(path)?;
         let (records, by_city) = (db.keyspace("people")?, db.keyspace("people by city")?);
-        Ok(People { db, records, by_city, changes: Mutex::default() })
+        Ok(People { db, records, by_city })
     }
 
     /// Sets a person's city; `None` removes the person.
     fn set(&self, id: &str, city: Option<&str>) -> Result<()> {
-        let _one_at_a_time = self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut batch = self.db.batch();
-        if let Some(old) = self.records.get(id)? {
-            batch = batch.remove(&self.by_city, entry(&old, id.as_bytes())).remove(&self.records, id);
-        }
-        if let Some(city) = city {
-            batch = batch.insert(&self.records, id, city);
-            batch = batch.insert(&self.by_city, entry(city.as_bytes(), id.as_bytes()), "");
-        }
-        batch.commit()
+        self.db.transact(|transaction| {
+            if let Some(old) = transaction.take(&self.records, id)? {
+                transaction.remove(&self.by_city, entry(&old, id.as_bytes()))?;
+            }
+            if let Some(city) = city {
+                transaction.insert(&self.records, id, city)?;
+                transaction.insert(&self.by_city, entry(city.as_bytes(), id.as_bytes()), "")?;
+            }
+            Ok(())
+        })
     }
 
     /// The ids of those who live in a city, in order.
     fn in_city(&self, city: &str) -> Result<Vec<String>> {
-        let mut ids = Vec::new();
-        for found in self.by_city.prefix(entry(city.as_bytes(), b"")) {
-            let (key, _) = found?;
-            let id = &key[city.len() + 1..];
-            // A batch may have moved the person since: the record decides.
-            if self.records.get(id)?.as_deref() == Some(city.as_bytes()) {
-                ids.push(String::from_utf8_lossy(id).into_owned());
-            }
-        }
-        Ok(ids)
+        self.db.read(|at| {
+            let id = |key: &[u8]| String::from_utf8_lossy(&key[city.len() + 1..]).into_owned();
+            at.prefix(&self.by_city, entry(city.as_bytes(), b""))?.map(|found| Ok(id(&found?.0))).collect()
+        })
     }
 }
 

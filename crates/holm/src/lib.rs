@@ -5,8 +5,7 @@
 //! database opens with a consistent prefix of the writes. [`Durability`] states how many of the last writes may be
 //! missing.
 //!
-//! Holm is not a server and has no query language. It has no transactions over several keys: see
-//! [isolation](#isolation).
+//! Holm is not a server and has no query language.
 //!
 //! # Example
 //!
@@ -21,12 +20,20 @@
 //! assert_eq!(reefs.get("north")?.as_deref(), Some(&b"coral"[..]));
 //! assert_eq!(reefs.get("south")?, None); // absence is no error
 //!
-//! // All or nothing, after any crash.
+//! // All at once to every reader, and all or nothing after any crash.
 //! db.batch().insert(&reefs, "east", "sand").insert(&reefs, "west", "kelp").remove(&reefs, "north").commit()?;
 //!
-//! for pair in reefs.range("a".."f").rev() {
+//! // Reads and writes of any number of keys, as if nobody else were there; begun anew if somebody was.
+//! db.transact(|transaction| {
+//!     if let Some(east) = transaction.take(&reefs, "east")? {
+//!         transaction.insert(&reefs, "far east", east)?;
+//!     }
+//!     Ok::<_, holm::Error>(())
+//! })?;
+//!
+//! for pair in reefs.range("a".."g").rev() {
 //!     let (key, value) = pair?;
-//!     println!("{key:?} is {value:?}"); // b"east" is b"sand"
+//!     println!("{key:?} is {value:?}"); // b"far east" is b"sand"
 //! }
 //!
 //! db.sync()?; // all of the above now survives a power cut
@@ -61,20 +68,24 @@
 //! | [`Keyspace`] | a named, ordered map of a database; `default` is always there |
 //! | [`Slice`] | a key or value that a read returned: a copy, cheap to clone |
 //! | [`Iter`] | a range of pairs, from both ends |
-//! | [`Batch`] | writes to any keyspaces; a crash leaves all of them done or none |
+//! | [`Batch`] | writes to any keyspaces that take effect at one instant |
+//! | [`Transaction`] | reads and writes of any keyspaces that take effect at one instant |
 //! | epoch | the unit of durability: the writes of one interval become durable together |
 //! | checkpoint | the moment at which the data files hold everything in the log, and the log shrinks |
 //!
-//! [`Database`] and [`Keyspace`] are owned handles: cheap to clone, `Send + Sync`, without lifetimes. [`Iter`] and
-//! [`Batch`] are owned as well, but not `Clone`. The database stays locked until the last handle of any kind is
+//! [`Database`] and [`Keyspace`] are owned handles: cheap to clone, `Send + Sync`, without lifetimes. [`Iter`],
+//! [`Batch`] and [`Transaction`] are owned as well, but not `Clone`. The database stays locked until the last handle of any kind is
 //! dropped.
 //!
 //! # Isolation
 //!
 //! - Each `get`, `insert` and `remove` is atomic: it takes effect at one instant between its call and its return. Reads
 //!   take no lock and never wait for writers. In [`Strict`], a read waits until its result is durable.
-//! - A [`Batch`] is atomic in a crash but not isolated: a reader may see some of its writes before the others.
-//! - An [`Iter`] is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair that is in the
+//! - A [`Batch`] takes effect at one instant: every reader sees all of its writes or none.
+//! - Transactions are strictly serializable, ranges without phantoms included. [`Database::transact`] runs one until it
+//!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads belongs
+//!   together even if it conflicts later.
+//! - An [`Iter`] of a keyspace is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair that is in the
 //!   range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be returned or not.
 //! - Operations that read one key and write it are atomic too: [`Keyspace::compare_and_swap`],
 //!   [`Keyspace::fetch_update`], [`Keyspace::increment`], [`Keyspace::pop_first`] and others beside them.
@@ -85,7 +96,7 @@
 //! |---|---|
 //! | key | 64 KiB ([`MAX_KEY`]), empty allowed |
 //! | value | 1 GiB ([`MAX_VALUE`]), empty allowed |
-//! | batch | 64 MiB of keys and values; each write counts 64 bytes more |
+//! | batch, writes of a transaction | 64 MiB of keys and values; each write counts 64 bytes more |
 //! | keyspaces | 16 million, with names of 1 to 255 bytes |
 //! | database | [`Builder::capacity`]; data may exceed memory, inner nodes may not |
 //! | open | reads every leaf: about 0.3 s for a million small records |

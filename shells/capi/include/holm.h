@@ -65,7 +65,7 @@ extern "C" {
 typedef struct holm_database holm_database; /* an open database */
 typedef struct holm_keyspace holm_keyspace; /* a named, ordered map in a database */
 typedef struct holm_iter holm_iter;         /* the pairs of a range, from both ends */
-typedef struct holm_batch holm_batch;       /* operations that are atomic in any crash */
+typedef struct holm_batch holm_batch;       /* operations that take effect at one instant */
 
 /* How many of the latest writes a power failure may lose. */
 #define HOLM_BUFFERED 0 /* at most those of two intervals and one sync; writes return at once */
@@ -238,9 +238,8 @@ int holm_next_back(holm_iter *iter, const void **key, size_t *key_size, const vo
 void holm_close_iter(holm_iter *iter);
 
 /*
- * Creates an empty batch: after any crash, either all of its operations are applied or none. Concurrent readers may see
- * some operations before the others. The caller owns the handle in `batch` and ends it with holm_commit() or
- * holm_discard(). Any thread. Errors: INVALID.
+ * Creates an empty batch: its operations take effect at one instant, for every reader and in every crash. The caller
+ * owns the handle in `batch` and ends it with holm_commit() or holm_discard(). Any thread. Errors: INVALID.
  */
 int holm_begin(const holm_database *database, holm_batch **batch);
 
@@ -255,7 +254,7 @@ int holm_batch_insert(holm_batch *batch, const holm_keyspace *keyspace, const vo
 int holm_batch_remove(holm_batch *batch, const holm_keyspace *keyspace, const void *key, size_t key_size);
 
 /*
- * Applies all operations in order and frees the handle, whatever it returns. One thread at a time.
+ * Applies all operations at one instant and frees the handle, whatever it returns. One thread at a time.
  * Errors: TOO_LARGE (64 MiB, each operation counting 64 bytes more), INVALID for a keyspace of another database,
  * DROPPED, CAPACITY, NO_SPACE: nothing has been applied. POISONED: reopening applies all operations or none.
  */

@@ -1,4 +1,4 @@
-//! Batches: operations of which a crash leaves all or none.
+//! Batches: operations that take effect at one instant.
 
 use crate::code::{HOLM_OK, Refusal};
 use crate::database::Database;
