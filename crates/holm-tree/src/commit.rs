@@ -25,8 +25,9 @@ use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::latch::{LatchGuard, Version, order_after_label};
-use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, Prefetch as _, Replaced, damaged};
+use crate::leaf::{Durability as _, Leaf, Merge as _, Overflow as _, Prefetch as _, damaged};
 use crate::split::SplitPoint;
+use crate::superseded::Superseded;
 use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
 use crate::wait::back_off;
 use holm_medium::{Guard, Medium, MediumError, Result};
@@ -71,7 +72,7 @@ pub struct CommitRequest<'r, 'w, K: Keys> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// All writes took effect. The payloads that they replaced.
-    Done(Vec<Replaced>),
+    Done(Vec<Superseded>),
     /// Nothing has changed: a leaf is not as it was read.
     Moved,
 }
@@ -250,11 +251,12 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         groups: Vec<Group<'_, D>>,
         writes: &[TreeWrite<'_, K>],
         observer: &mut dyn CommitObserver,
-    ) -> Result<Vec<Replaced>> {
+    ) -> Result<Vec<Superseded>> {
         let mut replaced = Vec::with_capacity(writes.len());
         let (mut detached, mut sparse) = (Vec::new(), Vec::new());
+        groups.iter().for_each(|group| self.preserve(guard, &group.latched));
         observer.before_stores(guard);
-        for Group { latched: LatchedLeaf { leaf, descriptor, .. }, writes: range } in &groups {
+        for Group { latched: LatchedLeaf { number, leaf, descriptor, .. }, writes: range } in &groups {
             let mut removed = false;
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
@@ -271,7 +273,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
                     write.root.pairs.add(change);
                 }
                 removed |= change < 0;
-                replaced.extend(old);
+                replaced.extend(old.map(|old| self.superseded(guard, *number, old)));
                 detached.extend(
                     Some(OverflowOf::<D>::take_detached(leaf, &descriptor.volatile)).filter(|block| *block != 0),
                 );

@@ -11,8 +11,9 @@ use crate::index::{LeafVersion, TreeRoot};
 use crate::inner::Inner as _;
 use crate::keys::Keys;
 use crate::latch::{Latch, order_after_label};
-use crate::leaf::{Full, Leaf as _, Replaced};
+use crate::leaf::{Full, Leaf as _};
 use crate::locks::Locks;
+use crate::superseded::Superseded;
 use crate::tree_set::{LatchedLeaf, Put, TreeSet};
 use holm_medium::{Guard, Medium, Result};
 
@@ -29,7 +30,7 @@ pub struct Seen<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conditional {
     /// The change took effect. The payload that it replaced.
-    Done(Option<Replaced>),
+    Done(Option<Superseded>),
     /// Nothing has changed: a leaf is not as it was seen. The caller reads again.
     Moved,
 }

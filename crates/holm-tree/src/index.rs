@@ -8,9 +8,10 @@ use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::keys::Keys;
 use crate::latch::{Latch, Version};
-use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint, Replaced};
+use crate::leaf::{Capabilities, KeyRange, Pairs, RecoveryPoint};
 use crate::sharded_counter::ShardedCounter;
 use crate::snapshot::Snapshot;
+use crate::superseded::Superseded;
 use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use holm_medium::{Epoch, Guard, Logged, MediumError, Result};
 
@@ -154,6 +155,13 @@ impl<K: Keys> LeafCursor<K> {
     }
 }
 
+impl<K: Keys> LeafCursor<K> {
+    /// Forgets the epoch of the leaf's last change, for a reader that does not wait for it.
+    pub fn forget_stamp(&mut self) {
+        self.current.stamp = 0;
+    }
+}
+
 impl<K: Keys> std::ops::Deref for LeafCursor<K> {
     type Target = LeafCopy;
     fn deref(&self) -> &LeafCopy {
@@ -211,7 +219,7 @@ pub trait Index<K: Keys>: Send + Sync {
         search_key: K::SearchKey<'_>,
         payload: u64,
         progress: Option<BatchProgress>,
-    ) -> Result<Option<Replaced>>;
+    ) -> Result<Option<Superseded>>;
     /// Removes a key and returns its payload.
     ///
     /// # Errors
@@ -222,7 +230,7 @@ pub trait Index<K: Keys>: Send + Sync {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         progress: Option<BatchProgress>,
-    ) -> Result<Option<Replaced>>;
+    ) -> Result<Option<Superseded>>;
     /// Puts a payload under a key if what the caller read is still so: the leaf that answered for the key, and the
     /// other leaves on which the answer depended. Takes effect at one instant.
     ///
@@ -257,6 +265,22 @@ pub trait Index<K: Keys>: Send + Sync {
     ///
     /// [`CommitObserver::before_stores`]: crate::CommitObserver::before_stores
     fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed>;
+    /// Begins a snapshot of all trees, and returns its generation and the active epoch. The snapshot has every operation
+    /// that took effect before, and no later one. O(1).
+    ///
+    /// # Errors
+    /// `Poisoned`.
+    fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
+    /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records. Does
+    /// nothing the second time. O(leaves changed and payloads retained while snapshots are open).
+    fn close_snapshot(&self, generation: u64) -> Vec<u64>;
+    /// Returns the bytes of memory that open snapshots use, and the bytes of records that they retain.
+    fn snapshot_bytes(&self) -> (u64, u64);
+    /// Looks a key up in an open snapshot. The record of a payload that the leaf no longer has is kept while the snapshot
+    /// is open; the reader validates as after [`Index::get`] all the same.
+    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup;
+    /// Copies a leaf as it was for an open snapshot. Otherwise as [`Index::copy_leaf`].
+    fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>);
     /// Copies a leaf into `cursor`, whose buffers are reused. `wanted` is the number of pairs that a scan wants: while
     /// this leaf is copied, the next leaves are prefetched.
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>);

@@ -219,6 +219,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let low = path.leaf.low.clone().unwrap_or_default();
         let spare: Vec<_> = fresh_blocks[2..].iter().map(FreshBlock::leaf_ref).collect();
         let pending = point.pending();
+        if pending.is_some() {
+            // The split may put that pair; a split alone changes nothing that a snapshot could see.
+            self.preserve(guard, &latched);
+        }
         let mut handle = self.writer.begin_write(guard);
         let request = SplitRequest {
             own: latched.number,
@@ -258,6 +262,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let after = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
         // With a lock array, leaves have no version of their own.
         let leaves = after.map(version_after).collect::<Option<Vec<_>>>().map(|after| (before, after));
+        let leaves_after = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
+        self.pasts.divide(latched.number, leaves_after);
         // Dirty marks of stores to a block that turned out to be unused are set while the block is still reserved.
         drop(handle);
         fresh_blocks

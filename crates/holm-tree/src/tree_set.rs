@@ -17,13 +17,15 @@ use crate::keys::Keys;
 use crate::latch::LatchGuard;
 use crate::leaf::{
     Capabilities, Durability as _, Full, Home, KeyRange, Leaf, Merge, Overflow as _, Prefetch, ReadContext,
-    RecoveryPoint, Replaced, WriteContext, damaged,
+    RecoveryPoint, WriteContext, damaged,
 };
 use crate::pairs::Pairs;
+use crate::pasts::Pasts;
 use crate::rebuild::Request;
 use crate::slab::Slab;
 use crate::snapshot::Snapshot;
 use crate::split_node::fresh;
+use crate::superseded::Superseded;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::wait::back_off;
 use holm_medium::{
@@ -43,6 +45,8 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) keys: K,
     pub(crate) inner: InnerLevels<D>,
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
+    /// What leaves held when snapshots began.
+    pub(crate) pasts: Pasts,
 }
 
 /// What a put writes.
@@ -59,7 +63,7 @@ pub(crate) type OverflowOf<D> = <<D as Design>::Leaf as Leaf>::Overflow;
 pub(crate) type VolatileOf<D> = <<D as Design>::Leaf as Leaf>::Volatile;
 
 /// The payload that a put replaced, or `Full`.
-type Tried = std::result::Result<Option<Replaced>, Full>;
+type Tried = std::result::Result<Option<Superseded>, Full>;
 
 /// A leaf whose latch a writer holds.
 pub struct LatchedLeaf<'a, D: Design> {
@@ -85,7 +89,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             writer.storage().clock.share_masks();
         }
         let image = writer.storage().medium.image().clone();
-        TreeSet { writer, image, keys, inner: InnerLevels::new(search), descriptors: Slab::default() }
+        TreeSet {
+            writer,
+            image,
+            keys,
+            inner: InnerLevels::new(search),
+            descriptors: Slab::default(),
+            pasts: Pasts::default(),
+        }
     }
 
     /// Returns the bytes of the volatile nodes above the leaves, and of the leaf descriptors. Free nodes count, because
@@ -229,6 +240,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         put: Put,
     ) -> Tried {
+        self.preserve(guard, &latched);
         let old = {
             // The write handle goes before the latch: its dirty marks must be set while this is the block's only
             // writer.
@@ -244,6 +256,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             latched.held.unlock_unchanged();
             return Err(Full);
         };
+        let old = old.map(|old| self.superseded(guard, latched.number, old));
         self.unlock(guard, latched);
         if old.is_none() {
             root.pairs.add(1);
@@ -260,7 +273,8 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         latched: LatchedLeaf<'_, D>,
         search_key: K::SearchKey<'_>,
         progress: Option<BatchProgress>,
-    ) -> Option<Replaced> {
+    ) -> Option<Superseded> {
+        self.preserve(guard, &latched);
         let old = {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
@@ -270,6 +284,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             old
         };
         let sparse = old.is_some() && latched.leaf.sparse(self.context(&latched.descriptor.volatile));
+        let old = old.map(|old| self.superseded(guard, latched.number, old));
         self.unlock(guard, latched);
         if old.is_some() {
             root.pairs.add(-1);
@@ -290,7 +305,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         put: Put,
-    ) -> Result<Option<Replaced>> {
+    ) -> Result<Option<Superseded>> {
         for _ in 1..MOST_SPLITS {
             if self.make_room(root, guard, search_key, Some(put))? {
                 root.pairs.add(1);
@@ -423,7 +438,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         payload: u64,
         progress: Option<BatchProgress>,
-    ) -> Result<Option<Replaced>> {
+    ) -> Result<Option<Superseded>> {
         let put = Put { payload, progress };
         match self.try_put(root, guard, search_key, put)? {
             Ok(old) => Ok(old),
@@ -437,7 +452,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         progress: Option<BatchProgress>,
-    ) -> Result<Option<Replaced>> {
+    ) -> Result<Option<Superseded>> {
         let latched = self.take_uncrowded(root, guard, search_key)?;
         Ok(self.remove_latched(root, guard, latched, search_key, progress))
     }
@@ -465,6 +480,44 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
 
     fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed> {
         self.commit_writes(guard, request)
+    }
+
+    fn begin_snapshot(&self) -> Result<(u64, Epoch)> {
+        self.pasts.begin(|begin| self.writer.storage().clock.turn(begin))
+    }
+
+    fn close_snapshot(&self, generation: u64) -> Vec<u64> {
+        let freed = self.pasts.close(generation, || self.writer.storage().clock.unwatch());
+        let bytes = |payload: &u64| K::extent(*payload).map_or(0, |(_, words)| u64::from(words) * 8);
+        self.pasts.released(freed.iter().map(bytes).sum());
+        freed
+    }
+
+    fn snapshot_bytes(&self) -> (u64, u64) {
+        self.pasts.bytes()
+    }
+
+    fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup {
+        let mut turn = 0;
+        loop {
+            if let Some(lookup) = self.try_get_at(root, generation, search_key) {
+                return lookup;
+            }
+            if root.is_dropped() {
+                return Lookup::default();
+            }
+            back_off(&mut turn);
+        }
+    }
+
+    fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>) {
+        let mut turn = 0;
+        while self.try_copy_leaf_at(root, generation, &target, cursor).is_none() {
+            if root.is_dropped() {
+                return *cursor = LeafCursor::default();
+            }
+            back_off(&mut turn);
+        }
     }
 
     fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, K>, wanted: usize, cursor: &mut LeafCursor<K>) {

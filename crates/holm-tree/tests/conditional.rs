@@ -2,8 +2,10 @@
 
 use holm_medium::{FIRST_EPOCH, Flush, Guard, Mapped, MappedOptions, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::Replaced;
-use holm_tree::{Conditional, Design, Index, LeafVersion, Lookup, SeekTarget, Seen, TreeRoot, TreeSet, Words, designs};
+use holm_tree::{
+    Conditional, Design, Index, LeafVersion, Lookup, Reuse, SeekTarget, Seen, Superseded, TreeRoot, TreeSet, Words,
+    designs,
+};
 use std::sync::Arc;
 
 struct Tree<D: Design> {
@@ -31,11 +33,11 @@ impl<D: Design> Tree<D> {
         self.writer.clock().pin().expect("sound")
     }
 
-    fn put(&self, key: u64, payload: u64) -> Option<Replaced> {
+    fn put(&self, key: u64, payload: u64) -> Option<Superseded> {
         self.tree_set.put(&self.root, &mut self.pin(), key, payload, None).expect("memory")
     }
 
-    fn remove(&self, key: u64) -> Option<Replaced> {
+    fn remove(&self, key: u64) -> Option<Superseded> {
         self.tree_set.remove(&self.root, &mut self.pin(), key, None).expect("memory")
     }
 
@@ -63,8 +65,8 @@ fn both(test: impl Fn(&dyn Fn(u64) -> Box<dyn AnyTree>)) {
 
 /// A tree of any design.
 trait AnyTree {
-    fn put(&self, key: u64, payload: u64) -> Option<Replaced>;
-    fn remove(&self, key: u64) -> Option<Replaced>;
+    fn put(&self, key: u64, payload: u64) -> Option<Superseded>;
+    fn remove(&self, key: u64) -> Option<Superseded>;
     fn get(&self, key: u64) -> Lookup;
     fn put_if(&self, seen: LeafVersion, others: &[LeafVersion], key: u64) -> Conditional;
     fn remove_if(&self, seen: LeafVersion, others: &[LeafVersion], key: u64) -> Conditional;
@@ -75,10 +77,10 @@ trait AnyTree {
 }
 
 impl<D: Design> AnyTree for Tree<D> {
-    fn put(&self, key: u64, payload: u64) -> Option<Replaced> {
+    fn put(&self, key: u64, payload: u64) -> Option<Superseded> {
         Tree::put(self, key, payload)
     }
-    fn remove(&self, key: u64) -> Option<Replaced> {
+    fn remove(&self, key: u64) -> Option<Superseded> {
         Tree::remove(self, key)
     }
     fn get(&self, key: u64) -> Lookup {
@@ -112,11 +114,14 @@ fn a_change_applies_to_the_leaf_as_it_was_read() {
         assert_eq!(tree.put_if(seen, &[], 15), NEW);
         assert_eq!(tree.put_if(seen, &[], 16), Conditional::Moved, "its own change counts");
         let seen = tree.get(15).leaf_version;
-        let old = Replaced { payload: 1_015, same_epoch: true };
+        let old = Superseded { payload: 1_015, reuse: Reuse::AtOnce };
         assert_eq!(tree.put_if(seen, &[seen], 15), Conditional::Done(Some(old)), "a leaf may stand for itself");
         let seen = tree.get(15).leaf_version;
         tree.tick();
-        assert_eq!(tree.remove_if(seen, &[], 15), Conditional::Done(Some(Replaced { same_epoch: false, ..old })));
+        assert_eq!(
+            tree.remove_if(seen, &[], 15),
+            Conditional::Done(Some(Superseded { reuse: Reuse::AfterGrace, ..old }))
+        );
         assert_eq!((tree.pairs(), tree.faults()), (5, vec![]));
     });
 }

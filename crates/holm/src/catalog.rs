@@ -78,6 +78,12 @@ impl Catalog {
         self.read().by_name.values().cloned().collect()
     }
 
+    /// Calls `look` with all trees, in the order of their names, while no keyspace is created or dropped.
+    pub(crate) fn with_trees<T>(&self, look: impl FnOnce(Vec<Arc<KeyspaceTree>>) -> T) -> T {
+        let trees = self.read();
+        look(trees.by_name.values().cloned().collect())
+    }
+
     pub(crate) fn numbered(&self, number: u32) -> Option<Arc<KeyspaceTree>> {
         self.read().by_number.get(&number).cloned()
     }

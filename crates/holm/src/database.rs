@@ -12,6 +12,7 @@ use crate::operation::Operation;
 use crate::options::Builder;
 use crate::read_only::ReadOnlyDatabase;
 use crate::recovery::Recovery;
+use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::transaction::{self, ReadTransaction, Transaction};
 use holm_medium::{Medium, Writer};
@@ -251,6 +252,26 @@ impl Database {
     /// ```
     pub fn read<T, E: From<Error>>(&self, run: impl FnMut(&ReadTransaction) -> Result<T, E>) -> Result<T, E> {
         transaction::read(&self.engine, run)
+    }
+
+    /// Takes a snapshot: the database as it is at this instant, for as long as it is held. O(1). Waits for batches that
+    /// are being applied and, in [`Strict`](crate::Durability::Strict), until what it shows is durable.
+    ///
+    /// # Errors
+    /// [`Poisoned`](crate::Error::Poisoned); in `Strict` also as [`Database::sync`].
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", "coral")?;
+    /// let snapshot = db.snapshot()?;
+    /// reefs.remove("north")?;
+    /// assert!(snapshot.keyspace("reefs").expect("it exists").contains_key("north")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::of(&self.engine)
     }
 
     /// Begins a transaction that the caller commits and, after a conflict, begins anew. [`Database::transact`] does both.

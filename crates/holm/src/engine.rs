@@ -3,11 +3,14 @@
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::intent::IntentSlots;
+use crate::keys::Records;
 use crate::recovery::Recovery;
+use crate::snapshot::Snapshot;
 use crate::store::{Store, WritableStore};
 use crate::transaction::Turnstile;
 use holm_medium::vfs::{How, Vfs};
 use holm_medium::{Background, ReadOnlyLock};
+use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A database that is open for reading and writing.
@@ -107,10 +110,11 @@ pub(crate) struct View<'a> {
     pub(crate) recovery: &'a Recovery,
 }
 
-/// An open database as a scan holds it, which reads in the same way from either kind.
+/// What a scan reads from.
 pub(crate) enum Reader {
     Writable(Arc<Engine>),
     ReadOnly(Arc<ReadOnlyEngine>),
+    Snapshot(Snapshot),
 }
 
 impl Reader {
@@ -118,6 +122,64 @@ impl Reader {
         match self {
             Reader::Writable(engine) => &engine.store,
             Reader::ReadOnly(engine) => &engine.store,
+            Reader::Snapshot(snapshot) => snapshot.store(),
+        }
+    }
+
+    /// Returns an error if what was read since cannot be believed: the snapshot has ended.
+    pub(crate) fn check_not_ended(&self) -> Result<()> {
+        match self {
+            Reader::Snapshot(snapshot) => snapshot.check_not_ended(),
+            Reader::Writable(_) | Reader::ReadOnly(_) => Ok(()),
+        }
+    }
+}
+
+/// Where a scan copies leaves from.
+pub(crate) trait LeafSource {
+    /// The store that has them.
+    fn store(&self) -> &Store;
+    /// As [`Index::copy_leaf`](holm_tree::Index::copy_leaf).
+    fn copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: SeekTarget<'_, Records>,
+        wanted: usize,
+        cursor: &mut LeafCursor<Records>,
+    );
+}
+
+impl LeafSource for Store {
+    fn store(&self) -> &Store {
+        self
+    }
+
+    fn copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: SeekTarget<'_, Records>,
+        wanted: usize,
+        cursor: &mut LeafCursor<Records>,
+    ) {
+        self.index.copy_leaf(root, target, wanted, cursor);
+    }
+}
+
+impl LeafSource for Reader {
+    fn store(&self) -> &Store {
+        Reader::store(self)
+    }
+
+    fn copy_leaf(
+        &self,
+        root: &TreeRoot,
+        target: SeekTarget<'_, Records>,
+        wanted: usize,
+        cursor: &mut LeafCursor<Records>,
+    ) {
+        match self {
+            Reader::Snapshot(snapshot) => snapshot.copy_leaf(root, target, cursor),
+            Reader::Writable(_) | Reader::ReadOnly(_) => self.store().copy_leaf(root, target, wanted, cursor),
         }
     }
 }

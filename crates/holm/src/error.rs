@@ -21,6 +21,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// | what to do | variants |
 /// |---|---|
 /// | begin the transaction anew | `Conflict` |
+/// | take another snapshot | `Ended` |
 /// | change the call | `NotFound`, `TooLarge`, `Invalid`, `Overflow`, `Unsupported`, `Geometry`, `Dropped` |
 /// | open for writing | `ReadOnly` |
 /// | make room, then call again | `NoSpace`; after `Capacity`, open with a larger one |
@@ -190,6 +191,9 @@ pub enum Error {
     /// Another thread changed what a transaction had read. Nothing has been written, and the same transaction can be
     /// begun anew: [`Database::transact`](crate::Database::transact) does so.
     Conflict,
+    /// The snapshot has ended, because open snapshots kept more than
+    /// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes). A new one can be taken.
+    Ended,
     /// The keyspace of this handle has been dropped.
     Dropped {
         /// Its name.
@@ -289,6 +293,7 @@ impl fmt::Display for Error {
             Error::Invalid { what } => f.write_str(what),
             Error::Overflow { found, by } => write!(f, "{found} + {by} does not fit into 64 bits"),
             Error::Conflict => f.write_str("another thread changed what the transaction had read"),
+            Error::Ended => f.write_str("the snapshot has ended: open snapshots kept more than their limit"),
             Error::Dropped { keyspace } => write!(f, "the keyspace {keyspace:?} has been dropped"),
         }
     }

@@ -5,7 +5,7 @@
 //! not.
 
 use crate::copied_pairs::{CopiedPairs, Remainder, ScanBounds};
-use crate::engine::Reader;
+use crate::engine::{LeafSource, Reader};
 use crate::error::{Error, Result};
 use crate::keys::{Records, SearchKey, beyond};
 use crate::keyspace_tree::KeyspaceTree;
@@ -249,10 +249,12 @@ impl Iter {
             // continues.
             let ahead = if self.limited || end.begun { self.most } else { 0 };
             let bounds = ScanBounds { low: &self.low, high: self.high.as_deref(), forward, most: self.most };
-            let store = self.reader.store();
-            let remainder = take(store, &self.tree, bounds, ahead, cursor, copied)?;
+            let remainder = take(&self.reader, &self.tree, bounds, ahead, cursor, copied);
+            // First of all: the records of a snapshot that has ended may belong to others by now.
+            self.reader.check_not_ended()?;
+            let remainder = remainder?;
             // Only a valid copy is worth waiting for.
-            store.wait_stable(cursor.stamp)?;
+            self.reader.store().wait_stable(cursor.stamp)?;
             end.left = 0..copied.len();
             end.begun = true;
             let next = match remainder {
@@ -320,7 +322,7 @@ impl Drop for Iter {
 
 /// Copies pairs of the leaf at the near bound, and returns what remains of that leaf. Waits for no durability.
 pub(crate) fn take(
-    store: &Store,
+    source: &impl LeafSource,
     tree: &KeyspaceTree,
     bounds: ScanBounds<'_>,
     ahead: usize,
@@ -333,8 +335,8 @@ pub(crate) fn take(
             Some(high) => SeekTarget::Below(SearchKey::new(high)),
             None => SeekTarget::Last,
         };
-        store.index.copy_leaf(&tree.root, target, ahead, cursor);
-        if let Some(remainder) = copied.refill(store, (tree, cursor), bounds)? {
+        source.copy_leaf(&tree.root, target, ahead, cursor);
+        if let Some(remainder) = copied.refill(source.store(), (tree, cursor), bounds)? {
             return Ok(remainder);
         }
     }

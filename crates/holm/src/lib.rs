@@ -158,6 +158,7 @@ mod read_only;
 mod record;
 mod recovery;
 mod slice;
+mod snapshot;
 mod stats;
 mod store;
 mod transaction;
@@ -175,7 +176,8 @@ pub use options::Builder;
 pub use read_only::{ReadOnlyDatabase, ReadOnlyKeyspace};
 pub use recovery::{LogTail, RecoveredFrom, Recovery};
 pub use slice::Slice;
-pub use stats::{EpochStats, LogStats, MemoryStats, SpaceStats, Stats};
+pub use snapshot::{Snapshot, SnapshotKeyspace};
+pub use stats::{EpochStats, LogStats, MemoryStats, SnapshotStats, SpaceStats, Stats};
 pub use transaction::{ReadTransaction, Receipt, Transaction, TransactionRange};
 
 /// For programs that measure designs: the types of a table of designs. Exempt from the promises of version numbers.

@@ -10,8 +10,9 @@ use crate::keyspace_tree::KeyspaceTree;
 use crate::record;
 use crate::store::WritableStore;
 use holm_medium::{Epoch, Guard, Hold, MediumError, Persistence};
-use holm_tree::leaf::Replaced;
-use holm_tree::{CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, Seen, TreeRoot, TreeWrite};
+use holm_tree::{
+    CommitObserver, CommitRequest, Committed, Conditional, LeafVersion, Reuse, Seen, Superseded, TreeRoot, TreeWrite,
+};
 
 /// A write operation in progress. Dropping it unpins the epoch; [`Operation::finish`] also acknowledges it.
 #[must_use = "only `finish` waits for what the mode promises"]
@@ -112,12 +113,13 @@ impl<H> Operation<'_, H> {
         self.store.storage.space().free_record(offset, words);
     }
 
-    fn free_old(&self, old: Replaced) {
+    fn free_old(&self, old: Superseded) {
         let (offset, words) = record::extent(old.payload);
-        if old.same_epoch {
-            self.store.storage.space().retire_young_record(self.epoch(), offset, words);
-        } else {
-            self.store.storage.space().retire_record(self.epoch(), offset, words);
+        match old.reuse {
+            Reuse::AtOnce => self.store.storage.space().retire_young_record(self.epoch(), offset, words),
+            Reuse::AfterGrace => self.store.storage.space().retire_record(self.epoch(), offset, words),
+            // Whoever closes the snapshots frees it.
+            Reuse::WithSnapshots => {}
         }
     }
 
@@ -186,10 +188,23 @@ impl<H> Operation<'_, H> {
     /// The failure that keeps the epoch from becoming durable.
     #[inline]
     pub(crate) fn finish(self) -> Result<()> {
+        if self.guard.is_watched() {
+            return self.finish_watched();
+        }
         if self.store.durability == Durability::Strict {
             return self.finish_durably();
         }
         Ok(())
+    }
+
+    /// Finishes while a snapshot is open: ends the oldest one if all of them together keep too much.
+    #[cold]
+    #[inline(never)]
+    fn finish_watched(self) -> Result<()> {
+        let store = self.store;
+        let finished = if store.durability == Durability::Strict { self.finish_durably() } else { Ok(drop(self)) };
+        store.limit_snapshots();
+        finished
     }
 
     /// Finishes durably in every mode: when this returns, the operation and all before it survive a power cut.

@@ -6,6 +6,7 @@ use crate::durability::{Durability, ImageMode};
 use crate::error::Result;
 use crate::opening;
 use crate::read_only::ReadOnlyDatabase;
+use crate::snapshot::DEFAULT_SNAPSHOT_BYTES;
 use holm_medium::vfs::{RealFs, Vfs};
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,7 @@ pub struct Builder {
     /// `None` means that the caller has not chosen.
     pub(crate) capacity: Option<u64>,
     pub(crate) log_bytes: u64,
+    pub(crate) snapshot_bytes: u64,
     pub(crate) vfs: Arc<dyn Vfs>,
     pub(crate) heap: [usize; 2],
     pub(crate) threads: usize,
@@ -51,6 +53,7 @@ impl std::fmt::Debug for Builder {
             .field("create", &self.create)
             .field("capacity", &self.capacity)
             .field("log_bytes", &self.log_bytes)
+            .field("snapshot_bytes", &self.snapshot_bytes)
             .finish_non_exhaustive()
     }
 }
@@ -65,6 +68,7 @@ impl Default for Builder {
             create: true,
             capacity: None,
             log_bytes: 256 << 20,
+            snapshot_bytes: DEFAULT_SNAPSHOT_BYTES,
             vfs: Arc::new(RealFs),
             heap: [0; 2],
             threads: std::thread::available_parallelism().map_or(1, usize::from),
@@ -179,6 +183,28 @@ impl Builder {
     /// ```
     pub fn log_bytes(mut self, bytes: u64) -> Self {
         self.log_bytes = bytes;
+        self
+    }
+
+    /// Sets the most bytes that open snapshots keep together: memory for the pairs of changed leaves, and records that
+    /// have been replaced. Beyond that, the oldest snapshot ends, and its reads return
+    /// [`Ended`](crate::Error::Ended). Default: 1 GiB.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("sea.holm");
+    /// use holm::Error;
+    /// let db = holm::Database::builder().snapshot_bytes(1 << 20).open(&path)?;
+    /// let reefs = db.keyspace("reefs")?;
+    /// reefs.insert("north", vec![0; 2 << 20])?;
+    /// let snapshot = db.snapshot()?;
+    /// reefs.remove("north")?; // two mebibytes to keep
+    /// let then = snapshot.keyspace("reefs").expect("it exists");
+    /// assert!(matches!(then.get("north"), Err(Error::Ended)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot_bytes(mut self, bytes: u64) -> Self {
+        self.snapshot_bytes = bytes;
         self
     }
 

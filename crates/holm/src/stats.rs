@@ -38,6 +38,8 @@ pub struct Stats {
     pub log: LogStats,
     /// Memory and page faults.
     pub memory: MemoryStats,
+    /// Open snapshots.
+    pub snapshots: SnapshotStats,
     /// What the last open recovered, and its source.
     pub recovery: Recovery,
 }
@@ -151,6 +153,31 @@ pub struct MemoryStats {
     pub major_faults: u64,
 }
 
+/// Open snapshots: a part of [`Stats`].
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let snapshot = db.snapshot()?;
+/// assert_eq!(db.stats().snapshots.open, 1);
+/// drop(snapshot);
+/// assert_eq!(db.stats().snapshots.open, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct SnapshotStats {
+    /// The number of open snapshots; clones count once.
+    pub open: u64,
+    /// The age of the oldest, in nanoseconds.
+    pub oldest_ns: u64,
+    /// Bytes of memory with the former pairs of changed leaves.
+    pub memory_bytes: u64,
+    /// Bytes of replaced records that are kept. They are part of [`SpaceStats::record_bytes`].
+    pub record_bytes: u64,
+}
+
 impl Stats {
     /// Returns the statistics of a database that is open for reading and writing.
     pub(crate) fn of(engine: &Engine) -> Self {
@@ -188,6 +215,7 @@ impl Stats {
             space: SpaceStats::of(store),
             epochs: EpochStats::of(store),
             memory: MemoryStats::of(store),
+            snapshots: SnapshotStats::of(store),
             recovery: recovery.clone(),
             ..Stats::default()
         }
@@ -216,6 +244,13 @@ impl EpochStats {
             waiting_operations,
             ..EpochStats::default()
         }
+    }
+}
+
+impl SnapshotStats {
+    fn of(store: &Store) -> Self {
+        let ((open, oldest), (memory_bytes, record_bytes)) = (store.snapshots.ages(), store.index.snapshot_bytes());
+        SnapshotStats { open, oldest_ns: oldest.as_nanos() as u64, memory_bytes, record_bytes }
     }
 }
 

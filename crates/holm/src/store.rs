@@ -5,6 +5,7 @@
 
 use crate::durability::Durability;
 use crate::keys::Records;
+use crate::snapshot::{DEFAULT_SNAPSHOT_BYTES, Snapshots};
 use holm_medium::{Clock, Medium, Persistence, StorageOps, Writer};
 use holm_search::Search;
 use holm_tree::{Entry, Index};
@@ -21,6 +22,7 @@ pub(crate) struct Store {
     /// What operations wait for before they return, and in strict mode reads too.
     pub(crate) durability: Durability,
     pub(crate) persistence: Persistence,
+    pub(crate) snapshots: Snapshots,
 }
 
 impl Store {
@@ -65,6 +67,7 @@ impl WritableStore {
             keys,
             path: path.into(),
             durability: Durability::OnSync,
+            snapshots: Snapshots::limited_to(DEFAULT_SNAPSHOT_BYTES),
             persistence: if design.capabilities.per_epoch { Persistence::PerEpoch } else { Persistence::PerOperation },
         })
     }
@@ -72,6 +75,11 @@ impl WritableStore {
     /// Sets what operations wait for from now on.
     pub(crate) fn promise(&mut self, durability: Durability) {
         self.0.durability = durability;
+    }
+
+    /// Sets how many bytes open snapshots may keep.
+    pub(crate) fn limit_snapshots_to(&mut self, bytes: u64) {
+        self.0.snapshots.limit = bytes;
     }
 
     /// Gives up the right to change the store.

@@ -7,13 +7,14 @@ use super::backpressure::{LEAF_LINES, LOT};
 use super::dirty::Marks;
 use super::dirty_lines::DirtyLines;
 use super::guard::{Guard, Hold};
+use super::instant::Instant;
 use super::label::{Epoch, LAST_EPOCH};
 use super::labels::{Labels, ThreadSlot};
 use super::requests::Requests;
 use super::stuck::Stuck;
 use crate::error::{MediumError, Result};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::{Duration, Instant};
+use std::time::{self, Duration};
 
 /// The clock of a storage.
 pub struct Clock {
@@ -102,7 +103,7 @@ impl Clock {
         let slot = self.labels.slot();
         slot.expect_no_guard();
         let saved = slot.saved().load(Relaxed).saturating_add(bytes).saturating_add(LEAF_LINES);
-        let epoch = if saved >= LOT || !self.admission.is_open() {
+        let instant = if saved >= LOT || !self.admission.is_open() {
             self.announce_counted(slot, saved)?
         } else {
             slot.saved().store(saved, Relaxed);
@@ -110,16 +111,16 @@ impl Clock {
         };
         // The guard is made at one place. Two places would each return a copy, and copying waits for the stores just
         // made.
-        Ok(Guard::new(&self.labels, slot, epoch))
+        Ok(Guard::new(&self.labels, slot, instant))
     }
 
     #[cold]
-    fn announce_counted(&self, slot: &ThreadSlot, bytes: u64) -> Result<Epoch> {
+    fn announce_counted(&self, slot: &ThreadSlot, bytes: u64) -> Result<Instant> {
         self.admission.pass(bytes, &self.labels, &self.requests)?;
         slot.saved().store(0, Relaxed);
-        let epoch = self.labels.announce(slot).inspect_err(|_| self.admission.cancel(bytes))?;
-        self.admission.assign(epoch, bytes);
-        Ok(epoch)
+        let instant = self.labels.announce(slot).inspect_err(|_| self.admission.cancel(bytes))?;
+        self.admission.assign(instant.epoch(), bytes);
+        Ok(instant)
     }
 
     /// Keeps the epoch from ending while the result lives: a batch belongs to one epoch, and is therefore all or
@@ -157,13 +158,35 @@ impl Clock {
     /// # Errors
     /// As [`Clock::wait_durable`]; [`MediumError::Late`], which names what this has waited for.
     pub fn wait_durable_within(&self, epoch: Epoch, at_most: Duration) -> Result<()> {
-        let deadline = Instant::now().checked_add(at_most).map(|until| (until, at_most));
+        let deadline = time::Instant::now().checked_add(at_most).map(|until| (until, at_most));
         self.requests.wait_durable(&self.labels, epoch, deadline)
     }
 
     /// Requests the end of the active epoch now, without waiting for it.
     pub fn request_tick(&self) {
         self.requests.want(&mut self.requests.lock(), self.active());
+    }
+
+    /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the generation,
+    /// and no operation that validates later; such an operation sees [`Guard::is_watched`]. `begin` gets the generation
+    /// before any operation can see it. Returns the generation and the active epoch. O(1); waits for operations that
+    /// hold the clock. Calls of this and of [`Clock::unwatch`] come one after the other.
+    ///
+    /// # Errors
+    /// [`MediumError::Poisoned`].
+    pub fn turn(&self, mut begin: impl FnMut(u64)) -> Result<(u64, Epoch)> {
+        loop {
+            if let Some(turned) = self.labels.turn(&mut begin)? {
+                return Ok(turned);
+            }
+            // After millions of turns, the next epoch must begin first.
+            self.wait_durable(self.active())?;
+        }
+    }
+
+    /// Ends the watch of operations: no generation is open.
+    pub fn unwatch(&self) {
+        self.labels.unwatch();
     }
 
     /// Runs `look` while no operation that writes is in progress: it waits for those that have begun, and others wait
@@ -178,7 +201,7 @@ impl Clock {
 impl Clock {
     /// For the thread that ends epochs: sleeps until a thread wants the active epoch durable, until `deadline`, or
     /// until the clock is stopped. Returns whether it was stopped.
-    pub fn sleep(&self, deadline: Option<Instant>) -> bool {
+    pub fn sleep(&self, deadline: Option<time::Instant>) -> bool {
         self.requests.sleep(&self.labels, deadline)
     }
 
@@ -221,7 +244,7 @@ impl Clock {
     /// If operations can still pin the epoch.
     pub fn drain(&self, ended: Epoch, visit: impl FnMut(u64, u64)) {
         // A mark that an operation sets behind the drain would belong to no record.
-        assert!(!self.labels.shows(ended), "epoch {ended} is drained before it has ended");
+        assert!(!self.labels.shows_epoch(ended), "epoch {ended} is drained before it has ended");
         self.dirty.drain(ended, visit);
         self.admission.release(ended, &self.requests);
     }

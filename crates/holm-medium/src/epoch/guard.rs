@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use super::instant::Instant;
 use super::label::Epoch;
 use super::labels::{Labels, ThreadSlot};
 use crate::error::Result;
@@ -26,8 +27,8 @@ impl<'a> Hold<'a> {
         self.labels.failure().refuse_if_ended()?;
         let slot = self.labels.slot();
         slot.expect_no_guard();
-        let epoch = self.labels.announce(slot)?;
-        Ok(Guard { labels: self.labels, slot, epoch, part: Part::OfBatch })
+        let instant = self.labels.announce(slot)?;
+        Ok(Guard { labels: self.labels, slot, instant, part: Part::OfBatch })
     }
 }
 
@@ -44,14 +45,15 @@ enum Part {
 pub struct Guard<'a> {
     labels: &'a Labels,
     slot: &'a ThreadSlot,
-    epoch: Epoch,
+    /// The label, and which snapshots had begun.
+    instant: Instant,
     part: Part,
 }
 
 impl<'a> Guard<'a> {
     #[inline]
-    pub(super) fn new(labels: &'a Labels, slot: &'a ThreadSlot, epoch: Epoch) -> Self {
-        Guard { labels, slot, epoch, part: Part::Alone }
+    pub(super) fn new(labels: &'a Labels, slot: &'a ThreadSlot, instant: Instant) -> Self {
+        Guard { labels, slot, instant, part: Part::Alone }
     }
 }
 
@@ -59,7 +61,21 @@ impl Guard<'_> {
     /// The label of this operation.
     #[inline]
     pub fn epoch(&self) -> Epoch {
-        self.epoch
+        self.instant.epoch()
+    }
+
+    /// Whether a snapshot was open when this operation got its label. The operation then keeps what the snapshot needs
+    /// before it changes a leaf.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.instant.is_watched()
+    }
+
+    /// The generation of the latest snapshot that had begun when this operation got its label. The operation does not
+    /// belong to that snapshot.
+    #[cold]
+    pub fn generation(&self) -> u64 {
+        self.labels.generation_at(self.instant)
     }
 
     /// Whether the operation is part of a [`Hold`], and must not fail half-way.
@@ -67,12 +83,12 @@ impl Guard<'_> {
         self.part == Part::OfBatch
     }
 
-    /// Whether the clock still shows this label. An operation asks once it holds all latches, and this is its
+    /// Whether the clock still shows this label, and no snapshot has begun since. An operation asks once it holds all latches, and this is its
     /// linearization point. If the label is stale, the operation releases its latches, calls [`Guard::repin`] and
     /// starts over.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.labels.shows(self.epoch)
+        self.labels.shows(self.instant)
     }
 
     /// Repins to the active epoch. What was written under the old label stays part of the old epoch.
@@ -81,7 +97,7 @@ impl Guard<'_> {
     /// `Poisoned` if the clock was shut meanwhile.
     #[cold]
     pub fn repin(&mut self) -> Result<()> {
-        self.epoch = self.labels.announce(self.slot)?;
+        self.instant = self.labels.announce(self.slot)?;
         Ok(())
     }
 }

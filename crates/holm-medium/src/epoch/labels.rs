@@ -4,6 +4,7 @@
 
 use super::barrier::Barrier;
 use super::failure::Failure;
+use super::instant::{Instant, MOST_TURNS};
 use super::label::{Epoch, LAST_EPOCH};
 use super::stuck::{Stuck, WaitMonitor};
 use crate::error::Result;
@@ -58,7 +59,12 @@ impl ThreadSlot {
 
 /// Which epoch the operations of a storage belong to.
 pub(super) struct Labels {
+    /// An [`Instant`].
     active: CachePadded<AtomicU64>,
+    /// The generation of the latest snapshot, of which `active` has the lower bits. It is stored first.
+    generation: AtomicU64,
+    /// How many turns the active epoch has had. Changed under the exclusive hold.
+    turns: AtomicU64,
     /// The active epoch while `active` reads closed.
     resume: AtomicU64,
     durable: CachePadded<AtomicU64>,
@@ -77,6 +83,8 @@ impl Labels {
     pub(super) fn new(active: Epoch) -> Self {
         Labels {
             active: CachePadded::new(AtomicU64::new(active)),
+            generation: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
             resume: AtomicU64::new(active),
             durable: CachePadded::new(AtomicU64::new(active - 1)),
             slots: PerThread::new(),
@@ -94,7 +102,7 @@ impl Labels {
         if !goes {
             self.resume.store(LAST_EPOCH, Ordering::SeqCst);
         }
-        self.active.store(if goes { active } else { CLOSED }, Ordering::SeqCst);
+        self.show(if goes { active } else { CLOSED });
         goes
     }
 
@@ -107,16 +115,66 @@ impl Labels {
     /// The epoch in which operations start now.
     #[inline]
     pub(super) fn active(&self) -> Epoch {
-        match self.active.load(Ordering::SeqCst) {
+        match self.now().epoch() {
             CLOSED => self.resume.load(Ordering::SeqCst),
             active => active,
         }
     }
 
-    /// Whether the clock shows this epoch, and is not stopped.
+    /// What the clock shows.
     #[inline]
-    pub(super) fn shows(&self, epoch: Epoch) -> bool {
-        self.active.load(Ordering::SeqCst) == epoch
+    fn now(&self) -> Instant {
+        Instant(self.active.load(Ordering::SeqCst))
+    }
+
+    /// Shows another epoch, under the exclusive hold or before any operation.
+    fn show(&self, epoch: Epoch) {
+        self.turns.store(0, Ordering::Relaxed);
+        self.active.store(self.now().in_epoch(epoch).0, Ordering::SeqCst);
+    }
+
+    /// Whether the clock shows this instant still: neither has an epoch ended since, nor a snapshot begun.
+    #[inline]
+    pub(super) fn shows(&self, instant: Instant) -> bool {
+        self.now() == instant
+    }
+
+    /// Whether the clock shows this epoch, and is not stopped.
+    pub(super) fn shows_epoch(&self, epoch: Epoch) -> bool {
+        self.now().epoch() == epoch
+    }
+
+    /// The generation of the latest snapshot that had begun at an instant; 0 before the first one.
+    pub(super) fn generation_at(&self, instant: Instant) -> u64 {
+        instant.generation(self.generation.load(Ordering::Acquire))
+    }
+
+    /// Begins a generation of snapshots: every operation that has validated its label belongs to it, and no operation
+    /// that validates later. `begin` gets the generation before any operation can. Returns the generation and the
+    /// active epoch; `None` if the epoch has had too many turns.
+    pub(super) fn turn(&self, begin: impl FnOnce(u64)) -> Result<Option<(u64, Epoch)>> {
+        let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.failure.refuse_if_ended()?;
+        let turns = self.turns.load(Ordering::Relaxed);
+        if turns >= MOST_TURNS {
+            return Ok(None);
+        }
+        self.turns.store(turns + 1, Ordering::Relaxed);
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        begin(generation);
+        // Before the word: whoever sees the turn also sees the generation that it abbreviates.
+        self.generation.store(generation, Ordering::Release);
+        let now = self.now();
+        self.active.store(now.turned(generation).0, Ordering::SeqCst);
+        // A reader of the snapshot looks at latches from here on: it sees those that were taken before the turn.
+        fence(Ordering::SeqCst);
+        Ok(Some((generation, self.active())))
+    }
+
+    /// Ends the watch: no snapshot is open.
+    pub(super) fn unwatch(&self) {
+        let _hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.active.store(self.now().unwatched().0, Ordering::SeqCst);
     }
 
     /// The last durable epoch.
@@ -149,10 +207,11 @@ impl Labels {
         slot
     }
 
-    /// Announces an operation in a slot, and returns its label.
-    pub(super) fn announce(&self, slot: &ThreadSlot) -> Result<Epoch> {
+    /// Announces an operation in a slot, and returns the instant whose epoch is its label.
+    pub(super) fn announce(&self, slot: &ThreadSlot) -> Result<Instant> {
         loop {
-            let epoch = self.active.load(Ordering::SeqCst);
+            let now = self.now();
+            let epoch = now.epoch();
             if epoch == CLOSED {
                 slot.epoch().store(IDLE, Ordering::SeqCst);
                 self.failure.refuse_if_ended()?;
@@ -164,8 +223,8 @@ impl Labels {
             // Release, because a repinned guard has stores and marks of the previous epoch, which this store ends.
             slot.epoch().store(epoch, Ordering::Release);
             self.barrier.light();
-            if self.active.load(Ordering::SeqCst) == epoch {
-                return Ok(epoch);
+            if self.shows(now) {
+                return Ok(now);
             }
         }
     }
@@ -183,7 +242,7 @@ impl Labels {
         assert!(self.durable() + 1 == ended, "epoch {ended} is ended while {} is the last durable one", self.durable());
         let _waiting = self.wait_monitor.wait_for(ended);
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        self.active.store(ended + 1, Ordering::SeqCst);
+        self.show(ended + 1);
         drop(hold);
         self.wait_for_slots(ended, refused);
         ended
@@ -198,13 +257,13 @@ impl Labels {
     ) -> T {
         let _waiting = self.wait_monitor.wait_for(self.active());
         let hold = self.hold.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let (active, goes) = (self.active(), self.active.load(Ordering::SeqCst) != CLOSED);
+        let (active, goes) = (self.active(), !self.shows_epoch(CLOSED));
         self.resume.store(active, Ordering::SeqCst);
-        self.active.store(CLOSED, Ordering::SeqCst);
+        self.show(CLOSED);
         self.wait_for_slots(LAST_EPOCH, refused);
         let (done, next) = work(active, goes);
         if let Some(next) = next {
-            self.active.store(next, Ordering::SeqCst);
+            self.show(next);
         }
         drop(hold);
         done

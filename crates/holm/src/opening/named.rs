@@ -68,6 +68,7 @@ impl Completed<'_> {
             .map_err(|error| Error::opening(path, builder.create, error))?;
         storage.space.release();
         store.promise(builder.durability);
+        store.limit_snapshots_to(builder.snapshot_bytes);
         Ok(Running { store, catalog, orphans, recovery, session: Session::files(background) })
     }
 }

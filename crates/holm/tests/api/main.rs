@@ -25,6 +25,7 @@ mod limits;
 mod model;
 mod read_only;
 mod sizes;
+mod snapshots;
 mod threads;
 mod tools;
 mod traits;

@@ -1,0 +1,62 @@
+//! Reads of open snapshots: a past in place of the leaf, where the leaf has changed since.
+
+use crate::design::Design;
+use crate::index::LeafCursor;
+use crate::index::{Lookup, SeekTarget, TreeRoot};
+use crate::inner::Inner as _;
+use crate::keys::Keys;
+use crate::leaf::Leaf as _;
+use crate::tree_set::TreeSet;
+use holm_medium::Medium;
+
+impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
+    /// Attempts [`Index::get_at`](crate::Index::get_at) once; `None` if a writer is changing the leaf.
+    pub(crate) fn try_get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Option<Lookup> {
+        let at = self.inner.seek::<K>(root, search_key)?;
+        let leaf = self.leaf(at.leaf)?;
+        let descriptor = self.descriptors.get(at.leaf)?;
+        let latch = at.latch(at.leaf, descriptor);
+        let version = latch.read()?;
+        if !at.leaf_parent.latch().validate(at.version) {
+            return None;
+        }
+        // After the version: a writer that changes the leaf later makes its past under another version.
+        let payload = match self.pasts.at(at.leaf, generation) {
+            Some(past) => past.get(&self.keys, search_key),
+            None => leaf.get(self.context(&descriptor.volatile), search_key),
+        };
+        let stamp = self.stamp(leaf, &descriptor.volatile);
+        latch.validate(version).then_some(Lookup { payload, leaf_version: at.leaf_version(at.leaf, version), stamp })
+    }
+
+    /// Attempts [`Index::copy_leaf_at`](crate::Index::copy_leaf_at) once; `None` as above.
+    pub(crate) fn try_copy_leaf_at(
+        &self,
+        root: &TreeRoot,
+        generation: u64,
+        target: &SeekTarget<'_, K>,
+        cursor: &mut LeafCursor<K>,
+    ) -> Option<()> {
+        self.try_copy_leaf(root, target, 0, cursor)?;
+        let version = cursor.current.leaf_version;
+        let past = self.pasts.at(version.leaf, generation);
+        // The past belongs to the leaf as it was copied: nobody has changed either since.
+        if !self.validates(version) {
+            return None;
+        }
+        let Some(past) = past else { return Some(()) };
+        let LeafCursor { current, edge, .. } = cursor;
+        let is_own = |slot| {
+            // A leaf that was split shares its pasts with the other half, which a scan meets beyond the edge.
+            edge.as_ref().is_none_or(|edge| {
+                let order = self.keys.compare(slot, past.skip, K::search_key(edge));
+                if matches!(target, SeekTarget::Holding(_)) { order.is_lt() } else { order.is_ge() }
+            })
+        };
+        current.pairs.begin(past.pairs.len());
+        past.pairs.iter().filter(|slot| is_own(**slot)).for_each(|slot| current.pairs.push(*slot));
+        current.skip = past.skip;
+        current.pairs.sort(&self.keys, self.inner.search, past.skip);
+        Some(())
+    }
+}

@@ -1,0 +1,306 @@
+//! Snapshots: the database as it was at one instant, for as long as a handle lives.
+//!
+//! A snapshot is a turn of the clock, and a generation number. Writers that come later keep what they change in memory,
+//! and the records that give way are not reused: see `holm_tree`'s `pasts.rs`.
+
+use crate::engine::{Engine, Reader};
+use crate::error::{Error, Result};
+use crate::iter::Iter;
+use crate::keys::{Records, SearchKey};
+use crate::keyspace_tree::KeyspaceTree;
+use crate::record;
+use crate::slice::Slice;
+use crate::store::{Store, WritableStore};
+use holm_medium::Epoch;
+use holm_tree::{LeafCursor, SeekTarget, TreeRoot};
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The bytes that open snapshots may keep together, unless the caller chooses.
+pub(crate) const DEFAULT_SNAPSHOT_BYTES: u64 = 1 << 30;
+
+/// The open snapshots of a store.
+pub(crate) struct Snapshots {
+    /// By generation.
+    open: Mutex<BTreeMap<u64, Arc<Generation>>>,
+    /// The most bytes that all of them keep.
+    pub(crate) limit: u64,
+}
+
+impl Snapshots {
+    pub(crate) fn limited_to(limit: u64) -> Self {
+        Snapshots { open: Mutex::default(), limit }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Generation>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of open snapshots, and the age of the oldest.
+    pub(crate) fn ages(&self) -> (u64, Duration) {
+        let open = self.lock();
+        (open.len() as u64, open.values().next().map_or(Duration::ZERO, |oldest| oldest.begun.elapsed()))
+    }
+}
+
+/// A generation of snapshots: one turn of the clock.
+struct Generation {
+    number: u64,
+    epoch: Epoch,
+    begun: Instant,
+    /// Set before anything that the snapshot needs is freed.
+    ended: AtomicBool,
+}
+
+impl WritableStore {
+    fn begin_generation(&self) -> Result<Arc<Generation>> {
+        let (number, epoch) = self.index.begin_snapshot()?;
+        let generation = Generation { number, epoch, begun: Instant::now(), ended: AtomicBool::new(false) };
+        let generation = Arc::new(generation);
+        self.snapshots.lock().insert(number, generation.clone());
+        Ok(generation)
+    }
+
+    /// Ends a generation, and frees what no other one needs.
+    fn end_generation(&self, generation: &Generation) {
+        if self.snapshots.lock().remove(&generation.number).is_none() {
+            return;
+        }
+        generation.ended.store(true, Ordering::SeqCst);
+        // Each of these gave way in this epoch or in an earlier one, so its grace period is over when this epoch's is.
+        let epoch = self.clock().active();
+        for payload in self.index.close_snapshot(generation.number) {
+            let (offset, words) = record::extent(payload);
+            self.storage.space().retire_record(epoch, offset, words);
+        }
+    }
+
+    /// Ends the oldest snapshots while all of them together keep more than the limit.
+    pub(crate) fn limit_snapshots(&self) {
+        loop {
+            let (pasts, records) = self.index.snapshot_bytes();
+            if pasts + records <= self.snapshots.limit {
+                return;
+            }
+            let oldest = self.snapshots.lock().values().next().cloned();
+            let Some(oldest) = oldest else { return };
+            log::warn!("holm: {}: open snapshots keep {} bytes: the oldest ends", self.path.display(), pasts + records);
+            self.end_generation(&oldest);
+        }
+    }
+}
+
+/// The database as it was at one instant: [`Database::snapshot`](crate::Database::snapshot).
+///
+/// A snapshot is owned, `Send + Sync`, cheap to clone, and has no lifetime. It can live for long; writers do not wait for
+/// it. While it is open, the first change of each leaf copies the leaf's pairs, some 330 bytes for seventeen pairs, and
+/// records that are replaced keep their space once. If all open snapshots together keep more than
+/// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return
+/// [`Error::Ended`]. A keyspace that is dropped is gone for snapshots, too.
+///
+/// A snapshot keeps the database open, as other handles do. Dropping its last clone takes time in proportion to what
+/// it lets go.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let reefs = db.keyspace("reefs")?;
+/// reefs.insert("north", "coral")?;
+/// let snapshot = db.snapshot()?;
+/// reefs.insert("north", "sand")?;
+/// reefs.insert("south", "kelp")?;
+///
+/// let then = snapshot.keyspace("reefs").expect("it existed");
+/// assert_eq!(then.get("north")?.as_deref(), Some(&b"coral"[..]));
+/// assert_eq!(then.iter().count(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Snapshot(Arc<Inner>);
+
+struct Inner {
+    engine: Arc<Engine>,
+    generation: Arc<Generation>,
+    /// The keyspaces at its instant, in the order of their names.
+    trees: Vec<Arc<KeyspaceTree>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.engine.store.end_generation(&self.generation);
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("epoch", &self.epoch()).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn of(engine: &Arc<Engine>) -> Result<Self> {
+        // No keyspace is created or dropped in between.
+        let (trees, generation) = engine.catalog.with_trees(|trees| (trees, engine.store.begin_generation()));
+        let snapshot = Snapshot(Arc::new(Inner { engine: engine.clone(), generation: generation?, trees }));
+        engine.store.wait_stable(snapshot.0.generation.epoch)?;
+        Ok(snapshot)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.0.engine.store
+    }
+
+    pub(crate) fn check_not_ended(&self) -> Result<()> {
+        if self.0.generation.ended.load(Ordering::SeqCst) { Err(Error::Ended) } else { Ok(()) }
+    }
+
+    pub(crate) fn copy_leaf(&self, root: &TreeRoot, target: SeekTarget<'_, Records>, cursor: &mut LeafCursor<Records>) {
+        self.store().index.copy_leaf_at(root, self.0.generation.number, target, cursor);
+        // The snapshot itself has waited.
+        cursor.forget_stamp();
+    }
+
+    /// Returns the epoch in which the snapshot was taken. Everything in it is durable once this epoch is.
+    pub fn epoch(&self) -> u64 {
+        self.0.generation.epoch
+    }
+
+    /// Returns a keyspace as it was; `None` if it did not exist.
+    pub fn keyspace(&self, name: &str) -> Option<SnapshotKeyspace> {
+        let tree = self.0.trees.iter().find(|tree| tree.name == name)?.clone();
+        Some(SnapshotKeyspace { snapshot: self.clone(), tree })
+    }
+
+    /// Returns the names of the keyspaces as they were, in ascending order.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir()?;
+    /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+    /// let snapshot = db.snapshot()?;
+    /// db.keyspace("reefs")?;
+    /// assert_eq!(snapshot.keyspaces(), ["default"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keyspaces(&self) -> Vec<String> {
+        self.0.trees.iter().map(|tree| tree.name.clone()).collect()
+    }
+}
+
+/// A keyspace of a [`Snapshot`]: cheap to clone, `Send + Sync`, and it keeps the snapshot open.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
+/// let depths = db.keyspace("depths")?;
+/// (0..100u32).try_for_each(|depth| depths.insert(depth.to_be_bytes(), ""))?;
+/// let then = db.snapshot()?.keyspace("depths").expect("it exists");
+/// (0..50u32).try_for_each(|depth| depths.remove(depth.to_be_bytes()).map(drop))?;
+/// assert_eq!((then.len()?, depths.len()?), (100, 50));
+/// assert_eq!(then.range(..10u32.to_be_bytes()).rev().count(), 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct SnapshotKeyspace {
+    snapshot: Snapshot,
+    tree: Arc<KeyspaceTree>,
+}
+
+impl std::fmt::Debug for SnapshotKeyspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SnapshotKeyspace").field("name", &self.tree.name).finish_non_exhaustive()
+    }
+}
+
+/// Every read returns [`Ended`](Error::Ended) once the snapshot has ended, and [`Dropped`](Error::Dropped) once the
+/// keyspace is dropped; otherwise the errors are those of [`Keyspace::get`](crate::Keyspace::get).
+impl SnapshotKeyspace {
+    /// Returns the keyspace's name.
+    pub fn name(&self) -> &str {
+        &self.tree.name
+    }
+
+    /// Returns the value that a key had, or `None` if it was absent. O(log n).
+    ///
+    /// # Errors
+    /// See above.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Slice>> {
+        let (store, key) = (self.snapshot.store(), SearchKey::new(key.as_ref()));
+        loop {
+            let lookup = store.index.get_at(&self.tree.root, self.snapshot.0.generation.number, key);
+            let copy = |payload| record::copy_value(store.storage.image(), payload).ok_or(payload);
+            let version = lookup.payload.map(|_| lookup.leaf_version);
+            let copied = store.copied(&self.tree, version, || lookup.payload.map(copy).transpose());
+            // First of all: the record of a snapshot that has ended may belong to another key by now.
+            self.snapshot.check_not_ended()?;
+            if let Some(value) = copied? {
+                return value.map_err(|payload| store.no_record(payload));
+            }
+        }
+    }
+
+    /// Returns whether a key was present.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn contains_key(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::Snapshot(self.snapshot.clone())
+    }
+
+    /// Iterates over the pairs of a range as they were, from either end.
+    pub fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> Iter {
+        Iter::new(self.reader(), self.tree.clone(), range)
+    }
+
+    /// Iterates over all pairs as they were.
+    pub fn iter(&self) -> Iter {
+        self.range::<&[u8]>(..)
+    }
+
+    /// Iterates over the pairs whose keys begin with a prefix, as they were.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Iter {
+        Iter::with_prefix(self.reader(), self.tree.clone(), prefix.as_ref())
+    }
+
+    /// Returns the pair that had the least key; `None` if the keyspace was empty.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn first(&self) -> Result<Option<(Slice, Slice)>> {
+        self.iter().limit(1).next().transpose()
+    }
+
+    /// Returns the pair that had the greatest key; `None` if the keyspace was empty.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn last(&self) -> Result<Option<(Slice, Slice)>> {
+        self.iter().limit(1).next_back().transpose()
+    }
+
+    /// Counts the pairs. Exact, and O(n).
+    ///
+    /// # Errors
+    /// See above.
+    pub fn len(&self) -> Result<u64> {
+        let (mut pairs, mut count) = (self.iter(), 0);
+        while pairs.next_ref().transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Returns whether the keyspace was empty.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.first()?.is_none())
+    }
+}
