@@ -20,7 +20,6 @@ mod setting;
 mod strings;
 mod study;
 mod threads;
-mod traced_tree;
 mod traces;
 
 use anyhow::Result;

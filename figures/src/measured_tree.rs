@@ -1,18 +1,27 @@
 //! The operations that figures run on a tree with keys of 8 bytes, whatever its design.
 //!
-//! Calls through the trait are dynamic, once per trace and not per key: loops over keys are compiled with the design.
+//! The trees and the loops over keys are those of `holm-lab`, where every design is compiled once. This file gives each
+//! thread its share of the keys, and makes figures of the times.
 
 use crate::reads::lines_read;
 use crate::threads::together;
 use crate::traces::part;
-use anyhow::{Context, Result, bail, ensure};
-use holm_bench::tree_bench::TreeBench;
-pub(crate) use holm_bench::tree_bench::TreeSetup;
-use holm_designs::{designs, variants};
+use anyhow::{Context, Result, ensure};
+pub(crate) use holm_lab::measured::TreeSetup;
+use holm_lab::measured::{self, Request};
 use holm_medium::Counts;
-use holm_tree::Design;
 use std::hint::black_box;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
+
+/// The quantiles of a latency tail.
+pub(crate) const TAIL: &[f64] = &[0.5, 0.9, 0.99, 0.999, 0.9999, 0.999_99];
+
+/// The names of the quantiles.
+pub(crate) const PERCENTILES: &[&str] = &["p50", "p90", "p99", "p99.9", "p99.99", "p99.999"];
+
+/// The payload of a key is its complement.
+const MASK: u64 = !0;
 
 /// Returns the options of most figures: epochs of 10 ms, and no counting.
 pub(crate) fn setup(pairs: u64, flush_ns: u32) -> TreeSetup {
@@ -30,73 +39,18 @@ pub(crate) fn unflushed(pairs: u64) -> TreeSetup {
 }
 
 /// A tree that runs traces. Times are nanoseconds per operation, of wall-clock time over all threads.
-pub(crate) trait MeasuredTree: Sync {
-    /// Puts each key.
-    fn put(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Looks up each key.
-    fn get(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Puts and looks up in turns, and waits until all writes are durable.
-    fn mix(&self, keys: &[u64], threads: usize) -> Result<f64>;
-    /// Times each put. Returns the percentage of the total time that was spent in puts that split a leaf.
-    fn split_share(&self, keys: &[u64]) -> Result<f64>;
-    /// Waits until everything is durable.
-    fn settle(&self) -> Result<()>;
-    /// Ends an epoch of a tree whose calls are counted.
-    fn end_epoch(&self) -> Result<()>;
-    /// Returns the calls to the medium so far.
-    fn counts(&self) -> Counts;
-    /// Returns the bytes of leaves in use.
-    fn leaf_bytes(&self) -> u64;
-    /// Returns the bytes of memory that the tree uses in addition to its leaves.
-    fn volatile_bytes(&self) -> u64;
-    /// Returns the number of pairs.
-    fn pairs(&self) -> u64;
-    /// Returns the lines of leaves that a lookup of each key reads, on average, in a build that counts reads.
-    fn lines_got(&self, keys: &[u64]) -> Result<f64>;
-    /// Returns the lines of leaves that a put of each key reads, on average, in a build that counts reads.
-    fn lines_put(&self, keys: &[u64]) -> Result<f64>;
+pub(crate) struct MeasuredTree(Box<dyn measured::MeasuredTree>);
+
+/// Creates a tree of a design or a variant.
+pub(crate) fn create(design: &str, setup: TreeSetup) -> Result<MeasuredTree> {
+    let found = measured::all().into_iter().find(|measurable| measurable.name == design);
+    Ok(MeasuredTree(found.with_context(|| format!("there is no design named {design}"))?.create(setup)?))
 }
 
-/// Creates a tree of one of the designs of the figures. Each of them is compiled once more for this function.
-pub(crate) fn create(design: &str, setup: TreeSetup) -> Result<Box<dyn MeasuredTree>> {
-    macro_rules! planted {
-        ($($list:ident: $($name:ident)*;)*) => {
-            match design {
-                $($(stringify!($name) => Ok(Box::new(TreeBench::<$list::$name>::new(setup)?)),)*)*
-                _ => bail!("no figure shows a design named {design}"),
-            }
-        };
-    }
-    planted! {
-        designs: buffered holm bd_tree bd_tree_literal fast_fair fast_fair_sentinels circ isle borders wb_tree fp_tree
-            nv_tree lb_tree ss_tree holm_strict;
-        variants: fast_fair_1k fast_fair_2k fast_fair_4k fast_fair_halving fast_fair_halving_4k
-            fast_fair_sentinels_2k fast_fair_sentinels_4k fast_fair_fingerprints fast_fair_fingerprints_4k
-            circ_linear circ_linear_2k circ_linear_4k circ_sentinels circ_sentinels_2k circ_sentinels_4k
-            circ_fingerprints circ_fingerprints_4k fast_fair_all isle_all ss_tree_staying ss_tree_three
-            ss_tree_four holm_three holm_four buffered_prints_aside holm_prints_aside buffered_wide
-            buffered_wide_halved buffered_wide_interpolated;
-    }
-}
-
-/// Loads a tree and rebuilds all its volatile state. Returns nanoseconds per pair. Only few designs support this,
-/// because recovery is most of the code of a design.
+/// Loads a tree and rebuilds all its volatile state. Returns nanoseconds per pair.
 pub(crate) fn recovery(design: &str, keys: &[u64], threads: usize) -> Result<f64> {
-    match design {
-        "buffered" => recovered::<designs::buffered>(keys, threads),
-        "fast_fair" => recovered::<designs::fast_fair>(keys, threads),
-        "lb_tree" => recovered::<designs::lb_tree>(keys, threads),
-        "ss_tree" => recovered::<designs::ss_tree>(keys, threads),
-        "isle" => recovered::<designs::isle>(keys, threads),
-        "bd_tree" => recovered::<designs::bd_tree>(keys, threads),
-        "bd_tree_chained" => recovered::<variants::bd_tree_chained>(keys, threads),
-        _ => bail!("no figure shows the recovery of {design}"),
-    }
-}
-
-fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
-    let tree = TreeBench::<D>::new(counted(keys.len() as u64))?;
-    tree.put(keys.iter().map(|key| (*key, !key)))?;
+    let MeasuredTree(tree) = create(design, counted(keys.len() as u64))?;
+    tree.put(keys, MASK)?;
     tree.end_epoch()?;
     let (pairs, began) = (tree.pairs(), Instant::now());
     let found = tree.rebuilt(threads)?;
@@ -106,90 +60,148 @@ fn recovered<D: Design>(keys: &[u64], threads: usize) -> Result<f64> {
     Ok(taken.as_nanos() as f64 / pairs.max(1) as f64)
 }
 
-/// Gives each thread its share of the keys. Returns nanoseconds per key.
-pub(crate) fn timed<T: Sync>(keys: &[T], threads: usize, work: impl Fn(&[T]) -> Result<()> + Sync) -> Result<f64> {
-    let taken = together(threads, |thread| work(part(keys, thread, threads)))?;
-    Ok(taken.as_nanos() as f64 / keys.len().max(1) as f64)
+/// Gives each thread its share of the items. Returns nanoseconds per item.
+fn timed<T: Sync>(items: &[T], threads: usize, work: impl Fn(&[T]) -> Result<()> + Sync) -> Result<f64> {
+    let taken = together(threads, |thread| work(part(items, thread, threads)))?;
+    Ok(per_item(taken, items))
 }
 
-impl<D: Design> MeasuredTree for TreeBench<D> {
-    fn put(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        timed(keys, threads, |keys| Ok(self.put(keys.iter().map(|key| (*key, !key)))?))
+fn per_item<T>(taken: Duration, items: &[T]) -> f64 {
+    taken.as_nanos() as f64 / items.len().max(1) as f64
+}
+
+impl MeasuredTree {
+    /// Puts each key.
+    pub(crate) fn put(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| Ok(self.0.put(keys, MASK)?))
     }
 
-    fn get(&self, keys: &[u64], threads: usize) -> Result<f64> {
+    /// Looks up each key.
+    pub(crate) fn get(&self, keys: &[u64], threads: usize) -> Result<f64> {
         timed(keys, threads, |keys| {
-            let payload = |key: &u64| self.get(*key).unwrap_or_default();
-            black_box(keys.iter().fold(0, |sum: u64, key| sum.wrapping_add(payload(key))));
+            black_box(self.0.get(keys));
             Ok(())
         })
     }
 
-    fn mix(&self, keys: &[u64], threads: usize) -> Result<f64> {
-        let mixed = timed(keys, threads, |keys| {
-            // A lookup alone needs no epoch guard.
-            let done = self.checked_in(keys.chunks(2).enumerate(), |guard, (index, keys)| {
-                self.put_one(guard, keys[0], index as u64)?;
-                black_box(keys.get(1).map_or(0, |key| self.get(*key).unwrap_or_default()));
-                Ok(())
-            });
-            Ok(done?)
-        })?;
-        // Otherwise a run that is shorter than an epoch would pay for no flush at all.
-        let began = Instant::now();
-        self.settle()?;
-        Ok(mixed + began.elapsed().as_nanos() as f64 / keys.len().max(1) as f64)
+    /// Removes each key.
+    pub(crate) fn remove(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| Ok(self.0.remove(keys)?))
     }
 
-    fn split_share(&self, keys: &[u64]) -> Result<f64> {
+    /// Scans `count` pairs from each key on. Returns nanoseconds per scan.
+    pub(crate) fn scan(&self, keys: &[u64], count: usize, threads: usize) -> Result<f64> {
+        timed(keys, threads, |keys| {
+            black_box(self.0.scan(keys, count));
+            Ok(())
+        })
+    }
+
+    /// Puts and looks up in turns, and waits until all writes are durable.
+    pub(crate) fn mix(&self, keys: &[u64], threads: usize) -> Result<f64> {
+        let mixed = timed(keys, threads, |keys| Ok(self.0.mix(keys)?))?;
+        Ok(mixed + self.settled(keys)?)
+    }
+
+    /// Runs the recorded requests, and waits until all writes are durable.
+    pub(crate) fn replay(&self, requests: &[Request], threads: usize) -> Result<f64> {
+        let done = timed(requests, threads, |requests| Ok(self.0.replay(requests)?))?;
+        Ok(done + self.settled(requests)?)
+    }
+
+    /// Waits until all writes are durable. Without it, a run that is shorter than an epoch would pay for no flush.
+    fn settled<T>(&self, items: &[T]) -> Result<f64> {
+        let began = Instant::now();
+        self.0.settle()?;
+        Ok(per_item(began.elapsed(), items))
+    }
+
+    /// Puts each key, and after every `every` puts waits until they are durable.
+    pub(crate) fn put_and_wait(&self, keys: &[u64], every: usize) -> Result<f64> {
+        let began = Instant::now();
+        for keys in keys.chunks(every) {
+            self.0.put(keys, MASK)?;
+            self.0.settle()?;
+        }
+        Ok(per_item(began.elapsed(), keys))
+    }
+
+    /// Times each put. Returns the percentage of the total time that was spent in puts that split a leaf.
+    pub(crate) fn split_share(&self, keys: &[u64]) -> Result<f64> {
         let (mut all, mut splitting) = (Duration::ZERO, Duration::ZERO);
-        let mut frontier = self.frontier();
-        self.checked_in(keys.iter(), |guard, key| {
-            let began = Instant::now();
-            self.put_one(guard, *key, !key)?;
-            let taken = began.elapsed();
+        let mut frontier = self.0.frontier();
+        self.0.put_timed(keys, MASK, &mut |taken| {
             all += taken;
-            if self.frontier() != frontier {
+            if self.0.frontier() != frontier {
                 splitting += taken;
             }
-            frontier = self.frontier();
-            Ok(())
+            frontier = self.0.frontier();
         })?;
         Ok(100.0 * splitting.as_secs_f64() / all.as_secs_f64())
     }
 
-    fn settle(&self) -> Result<()> {
-        Ok(self.settle()?)
+    /// Puts each key and times each put. Returns nanoseconds at the quantiles of [`TAIL`].
+    pub(crate) fn tail(&self, keys: &[u64], threads: usize) -> Result<Vec<f64>> {
+        let all = Mutex::new(Vec::with_capacity(keys.len()));
+        together(threads, |thread| {
+            let keys = part(keys, thread, threads);
+            let mut times: Vec<u32> = Vec::with_capacity(keys.len());
+            self.0.put_timed(keys, MASK, &mut |taken| times.push(taken.as_nanos().try_into().unwrap_or(u32::MAX)))?;
+            all.lock().expect("no panic").append(&mut times);
+            Ok(())
+        })?;
+        let mut all = all.into_inner().expect("no panic");
+        all.sort_unstable();
+        let at =
+            |part: &f64| all.get((all.len() as f64 * part) as usize).or(all.last()).map_or(0.0, |ns| f64::from(*ns));
+        Ok(TAIL.iter().map(at).collect())
     }
 
-    fn end_epoch(&self) -> Result<()> {
-        Ok(self.end_epoch()?)
+    /// Waits until everything is durable.
+    pub(crate) fn settle(&self) -> Result<()> {
+        Ok(self.0.settle()?)
     }
 
-    fn counts(&self) -> Counts {
-        self.counts()
+    /// Ends an epoch of a tree whose calls are counted.
+    pub(crate) fn end_epoch(&self) -> Result<()> {
+        Ok(self.0.end_epoch()?)
     }
 
-    fn leaf_bytes(&self) -> u64 {
-        self.leaf_bytes()
+    /// Returns the calls to the medium so far.
+    pub(crate) fn counts(&self) -> Counts {
+        self.0.counts()
     }
 
-    fn volatile_bytes(&self) -> u64 {
-        self.volatile_bytes()
+    /// Returns the bytes of leaves in use.
+    pub(crate) fn leaf_bytes(&self) -> u64 {
+        self.0.leaf_bytes()
     }
 
-    fn pairs(&self) -> u64 {
-        self.pairs()
+    /// Returns the bytes of memory that the tree uses in addition to its leaves.
+    pub(crate) fn volatile_bytes(&self) -> u64 {
+        self.0.volatile_bytes()
     }
 
-    fn lines_got(&self, keys: &[u64]) -> Result<f64> {
-        lines_read(self, keys, |key| {
-            black_box(self.get(key));
+    /// Returns the number of pairs.
+    pub(crate) fn pairs(&self) -> u64 {
+        self.0.pairs()
+    }
+
+    /// Returns the lines of leaves that a lookup of each key reads, on average, in a build that counts reads.
+    pub(crate) fn lines_got(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(&*self.0, keys, |key| {
+            black_box(self.0.get(&[key]));
             Ok(())
         })
     }
 
-    fn lines_put(&self, keys: &[u64]) -> Result<f64> {
-        lines_read(self, keys, |key| Ok(self.put(std::iter::once((key, !key)))?))
+    /// Returns the lines of leaves that a put of each key reads, on average, in a build that counts reads.
+    pub(crate) fn lines_put(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(&*self.0, keys, |key| Ok(self.0.put(&[key], MASK)?))
+    }
+
+    /// Returns the lines of leaves that a removal of each key reads, on average, in a build that counts reads.
+    pub(crate) fn lines_removed(&self, keys: &[u64]) -> Result<f64> {
+        lines_read(&*self.0, keys, |key| Ok(self.0.remove(&[key])?))
     }
 }

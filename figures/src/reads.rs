@@ -5,8 +5,7 @@
 //! and volatile state of leaves lie elsewhere and are not counted.
 
 use anyhow::{Result, ensure};
-use holm_bench::tree_bench::TreeBench;
-use holm_tree::Design;
+use holm_lab::measured::MeasuredTree;
 
 /// Whether this build counts reads. Times measured in such a build mean nothing.
 pub(crate) const SEES: bool = cfg!(all(feature = "reads", debug_assertions));
@@ -15,8 +14,8 @@ pub(crate) const SEES: bool = cfg!(all(feature = "reads", debug_assertions));
 const TAKEN: u32 = 16;
 
 /// Returns the lines read by the work of each key, on average.
-pub(crate) fn lines_read<D: Design>(
-    tree: &TreeBench<D>,
+pub(crate) fn lines_read(
+    tree: &dyn MeasuredTree,
     keys: &[u64],
     mut work: impl FnMut(u64) -> Result<()>,
 ) -> Result<f64> {
@@ -29,7 +28,7 @@ pub(crate) fn lines_read<D: Design>(
 }
 
 #[cfg(any(test, feature = "reads"))]
-fn watched<D: Design>(tree: &TreeBench<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+fn watched(tree: &dyn MeasuredTree, work: impl FnOnce() -> Result<()>) -> Result<usize> {
     use holm_medium::{LINE, Word, observed::ReadObserver};
     let words = tree.words(TAKEN);
     ReadObserver::begin(words, 0..words.len(), false);
@@ -43,7 +42,7 @@ fn watched<D: Design>(tree: &TreeBench<D>, work: impl FnOnce() -> Result<()>) ->
 }
 
 #[cfg(not(any(test, feature = "reads")))]
-fn watched<D: Design>(tree: &TreeBench<D>, work: impl FnOnce() -> Result<()>) -> Result<usize> {
+fn watched(tree: &dyn MeasuredTree, work: impl FnOnce() -> Result<()>) -> Result<usize> {
     let _ = tree.words(TAKEN);
     work().map(|()| 0)
 }

@@ -5,23 +5,11 @@
 //! sequence of operations and their keys.
 
 use anyhow::{Context, Result, bail, ensure};
+use holm_lab::measured::{Request, What};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum What {
-    Get,
-    Put,
-    Remove,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Request {
-    pub(crate) key: u64,
-    pub(crate) what: What,
-}
 
 /// The trace, and the list of its distinct keys.
 #[derive(Debug)]

@@ -162,8 +162,9 @@ fn told(outcome: &Outcome) -> String {
 mod tests {
     use super::*;
     use crate::catalog::{Given, chosen};
-    use crate::recorded::{Recorded, Request, What};
+    use crate::recorded::Recorded;
     use crate::study::Study;
+    use holm_lab::measured::{Request, What};
     use std::sync::Arc;
 
     /// Reads an outcome from the one file into which the report packs all of them.

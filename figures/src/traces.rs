@@ -1,7 +1,7 @@
 //! Sequences of keys, created before any timing starts.
 
 use holm_bench::Zipf;
-use holm_bench::tree_bench::word;
+use holm_lab::measured::word;
 use rand::Rng;
 use rand_pcg::Pcg64Mcg;
 

@@ -121,7 +121,7 @@ fn main() -> Result<()> {
         Verb::Stores => proofs::stores(),
         Verb::PowerCut(rest) => run_program("release", "holm-proof", (Some("power-cut"), &[]), &rest.arguments),
         Verb::Bench(rest) => run_program("release", "holm-rivals", (None, &[]), &rest.arguments),
-        Verb::Designs(rest) => run_program("release", "holm-bench", (Some("designs"), &["designs"]), &rest.arguments),
+        Verb::Designs(rest) => run_program("release", "holm-figures", (Some("designs"), &[]), &rest.arguments),
         Verb::Figures(rest) => figures("run", &rest.arguments),
         Verb::Report(rest) => figures("report", &rest.arguments),
         Verb::InstallC(rest) => run_program("release", "holm-capi", (None, &[]), &from_here(&rest.arguments)?),

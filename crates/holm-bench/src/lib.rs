@@ -47,8 +47,6 @@ mod steps;
 #[cfg(feature = "store")]
 mod store;
 mod table;
-#[cfg(feature = "designs")]
-pub mod tree_bench;
 mod value;
 mod workload;
 mod zipf;

@@ -4,7 +4,6 @@ mod space;
 
 use crate::measured_tree::{TreeSetup, counted, create, recovery, setup};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
-use crate::traced_tree::build_traced;
 use crate::traces::{all, uniform, zipf};
 use anyhow::Result;
 use space::{MEMORY, SPACE};
@@ -104,7 +103,7 @@ const RECORDED: Study = Study {
         let Some(trace) = setting.trace.clone() else { return vec![] };
         let operations = (trace.keys.len() + trace.requests.len()) as u64;
         Cell::by_threads(setting, FOUR, operations, move |design, threads| {
-            let garden = build_traced(design, setup(trace.keys.len() as u64, LATENCY))?;
+            let garden = create(design, setup(trace.keys.len() as u64, LATENCY))?;
             garden.put(&trace.keys, threads)?;
             garden.settle()?;
             Ok(vec![mops(garden.replay(&trace.requests, threads)?)])
@@ -130,7 +129,7 @@ const RECORDED_TRAFFIC: Study = Study {
         let cells = FOUR.map(|(name, design)| {
             let trace = trace.clone();
             Cell::new(name, 0.0, (trace.keys.len() + trace.requests.len()) as u64, move || {
-                let garden = build_traced(design, counted(trace.keys.len() as u64))?;
+                let garden = create(design, counted(trace.keys.len() as u64))?;
                 garden.put(&trace.keys, 1)?;
                 garden.end_epoch()?;
                 let before = garden.counts();
@@ -336,7 +335,7 @@ const WAITS: Study = Study {
         let cells = [10, 100, 1_000, 10_000].into_iter().flat_map(|every: usize| {
             all_of.map(|(name, design)| {
                 Cell::new(name, every as f64, pairs + 2 * operations, move || {
-                    let garden = build_traced(design, setup(pairs, LATENCY))?;
+                    let garden = create(design, setup(pairs, LATENCY))?;
                     garden.put(&all(pairs), 1)?;
                     garden.settle()?;
                     Ok(vec![mops(garden.put_and_wait(&uniform(operations, pairs, 3), every)?)])

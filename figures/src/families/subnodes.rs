@@ -5,7 +5,6 @@ mod splits;
 
 use crate::measured_tree::{create, recovery, setup, unflushed};
 use crate::study::{Absent, Axis, Cell, Claim, Family, Figure, Needs, Study};
-use crate::traced_tree::build_traced;
 use crate::traces::{all, ascending, eighty_twenty, uniform};
 use anyhow::Result;
 
@@ -106,7 +105,7 @@ const THREADS: Study = Study {
 /// Returns the nanoseconds of an insert into a tree of as many pairs, of a uniform update, of a removal, and of a scan
 /// of a hundred pairs.
 fn changed(design: &str, pairs: u64, threads: usize) -> Result<Vec<f64>> {
-    let (garden, keys) = (build_traced(design, setup(pairs, LATENCY))?, all(pairs));
+    let (garden, keys) = (create(design, setup(pairs, LATENCY))?, all(pairs));
     let (old, new) = keys.split_at(keys.len() / 2);
     garden.put(old, threads)?;
     let insert = garden.put(new, threads)?;

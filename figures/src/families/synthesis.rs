@@ -4,9 +4,8 @@
 use super::epochs::{mixed, mops, written};
 mod ablations;
 
-use crate::measured_tree::{counted, create, setup, unflushed};
+use crate::measured_tree::{PERCENTILES, counted, create, setup, unflushed};
 use crate::study::{Axis, Cell, Claim, Family, Figure, Needs, Study};
-use crate::traced_tree::{PERCENTILES, build_traced};
 use crate::traces::{all, ascending, uniform, zipf};
 use ablations::{ASIDE, ASIDE_READS, BLOCKS, CODECS, DURABILITIES, EPOCHS, ORDERS, PRINTS, ROOTS};
 use anyhow::Result;
@@ -166,7 +165,7 @@ const SPLITS: Study = Study {
             Cell::new(name, 0.0, 3 * pairs, move || {
                 let in_order = create(design, setup(pairs, LATENCY))?.put(&ascending(pairs), 1)?;
                 let share = create(design, setup(pairs, LATENCY))?.split_share(&all(pairs))?;
-                let tail = build_traced(design, setup(pairs, LATENCY))?.tail(&all(pairs), 1)?;
+                let tail = create(design, setup(pairs, LATENCY))?.tail(&all(pairs), 1)?;
                 Ok([vec![in_order, share], tail].concat())
             })
         });

@@ -1,9 +1,8 @@
 //! Counts: lines written and read, and bytes of leaves.
 
 use super::THREE;
-use crate::measured_tree::counted;
+use crate::measured_tree::{counted, create};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traced_tree::build_traced;
 use crate::traces::all;
 
 const OPERATIONS: &[&str] = &["insert", "update", "removal", "search"];
@@ -17,7 +16,7 @@ pub(super) const LINES: Study = Study {
         let cells = THREE.into_iter().flat_map(|(name, design)| {
             [0, 1, 2].map(|operation| {
                 Cell::new(name, f64::from(operation), 2 * pairs, move || {
-                    let (garden, keys) = (build_traced(design, counted(pairs))?, all(pairs));
+                    let (garden, keys) = (create(design, counted(pairs))?, all(pairs));
                     if operation > 0 {
                         garden.put(&keys, 1)?;
                     }
@@ -56,7 +55,7 @@ pub(super) const READS: Study = Study {
         let cells = THREE.into_iter().flat_map(|(name, design)| {
             [0, 1, 2, 3].map(|operation| {
                 Cell::new(name, f64::from(operation), 2 * pairs, move || {
-                    let (garden, keys) = (build_traced(design, counted(2 * pairs))?, all(pairs + 1_000));
+                    let (garden, keys) = (create(design, counted(2 * pairs))?, all(pairs + 1_000));
                     let (loaded, new) = keys.split_at(pairs as usize);
                     garden.put(loaded, 1)?;
                     let there = &loaded[..1_000];
@@ -92,7 +91,7 @@ pub(super) const MEMORY: Study = Study {
         let pairs = setting.count(1_000_000);
         let cells = THREE.map(|(name, design)| {
             Cell::new(name, 0.0, 3 * pairs, move || {
-                let (garden, keys) = (build_traced(design, counted(pairs))?, all(pairs));
+                let (garden, keys) = (create(design, counted(pairs))?, all(pairs));
                 let bytes = || garden.leaf_bytes() as f64 / pairs as f64;
                 garden.put(&keys, 1)?;
                 let loaded = bytes();

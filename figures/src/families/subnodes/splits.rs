@@ -1,9 +1,8 @@
 //! The cost of splits: their share of the time, inserts with and without them, and tails.
 
 use super::{LATENCY, NOTE, THREE};
-use crate::measured_tree::{TreeSetup, counted, create, setup};
+use crate::measured_tree::{MeasuredTree, PERCENTILES, TAIL, TreeSetup, counted, create, setup};
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traced_tree::{PERCENTILES, TAIL, TracedTree, build_traced};
 use crate::traces::{all, ascending, eighty_twenty};
 use anyhow::Result;
 
@@ -57,8 +56,8 @@ fn in_order(pairs: u64) -> (Vec<u64>, Vec<u64>) {
     (old, new)
 }
 
-fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<Box<dyn TracedTree>> {
-    let garden = build_traced("lb_tree", setup)?;
+fn halves(setup: TreeSetup, (old, new): &(Vec<u64>, Vec<u64>), has_room: bool) -> Result<MeasuredTree> {
+    let garden = create("lb_tree", setup)?;
     garden.put(old, 1)?;
     if has_room {
         garden.put(new, 1)?;
@@ -166,8 +165,8 @@ pub(super) const TAILS: Study = Study {
         let (pairs, threads) = (setting.count(2_000_000), setting.threads);
         let cells = THREE.map(|(name, design)| {
             Cell::new(name, 0.0, 3 * pairs, move || {
-                let sequential = build_traced(design, setup(pairs, LATENCY))?.tail(&ascending(pairs), threads)?;
-                let garden = build_traced(design, setup(pairs, LATENCY))?;
+                let sequential = create(design, setup(pairs, LATENCY))?.tail(&ascending(pairs), threads)?;
+                let garden = create(design, setup(pairs, LATENCY))?;
                 let uniform = garden.tail(&all(pairs), threads)?;
                 Ok([uniform, sequential, garden.tail(&eighty_twenty(pairs, pairs, 5), threads)?].concat())
             })

@@ -5,7 +5,6 @@ use super::LATENCY;
 use crate::measured_tree::{TreeSetup, counted, create, setup};
 use crate::setting::Setting;
 use crate::study::{Axis, Cell, Claim, Figure, Needs, Study};
-use crate::traced_tree::build_traced;
 use crate::traces::{all, uniform, zipf};
 use std::time::Duration;
 
@@ -84,7 +83,7 @@ pub(super) const ORDERS: Study = Study {
         let pairs = setting.count(1_000_000);
         let cells = [("in order", "buffered"), ("as they come", "buffered_unsorted")].map(|(name, design)| {
             Cell::new(name, 0.0, 10 * pairs, move || {
-                let garden = build_traced(design, setup(pairs, LATENCY))?;
+                let garden = create(design, setup(pairs, LATENCY))?;
                 let put = garden.put(&all(pairs), 1)?;
                 garden.settle()?;
                 Ok([put, garden.scan(&uniform(pairs.div_ceil(4), pairs, 7), 100, 1)?].map(mops).into())

@@ -10,10 +10,11 @@ mod trial;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use holm_bench::{Table, machine};
+use holm_lab::measured::Measurable;
 use holm_medium::Flush;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use trial::{Entry, Measure, Sample, Setting, entries};
+use trial::{Measure, Sample, Setting, count, entries, measure};
 
 /// Measures the leaf designs in one run.
 #[derive(Parser)]
@@ -75,7 +76,7 @@ fn main() -> Result<()> {
     for round in 1..=arguments.rounds {
         for row in &mut rows {
             let entry = chosen.iter().find(|entry| entry.name == row.design).expect("a row of each");
-            row.samples.push((entry.measure)(arguments.pairs, row.setting)?);
+            row.samples.push(measure(entry, arguments.pairs, row.setting)?);
         }
         eprintln!("round {round} of {}", arguments.rounds);
     }
@@ -91,13 +92,13 @@ fn main() -> Result<()> {
 }
 
 /// Returns the requested designs, in the order of the lists.
-fn chosen(names: &[String]) -> Result<Vec<Entry>> {
+fn chosen(names: &[String]) -> Result<Vec<Measurable>> {
     let all = entries();
     if let Some(unknown) = names.iter().find(|name| *name != "all" && all.iter().all(|entry| entry.name != **name)) {
         let names: Vec<_> = all.iter().map(|entry| entry.name).collect();
         bail!("there is no design named {unknown}; there are {}", names.join(", "));
     }
-    let wanted = |entry: &Entry| match names {
+    let wanted = |entry: &Measurable| match names {
         [] => !entry.is_variant,
         names => names.iter().any(|name| name == "all" || name == entry.name),
     };
@@ -105,7 +106,7 @@ fn chosen(names: &[String]) -> Result<Vec<Entry>> {
 }
 
 /// Returns a table for each setting, with median, minimum and maximum, and one table of counts.
-fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
+fn told(report: &Report, chosen: &[Measurable]) -> Result<String> {
     let mut settings: Vec<Setting> = Vec::new();
     report.rows.iter().for_each(|row| {
         if !settings.contains(&row.setting) {
@@ -126,7 +127,7 @@ fn told(report: &Report, chosen: &[Entry]) -> Result<String> {
     let header = ["design", "insert", "update", "remove"].map(String::from).to_vec();
     let title = "lines flushed / fences an operation, splits and merges included".to_owned();
     let rows = chosen.iter().map(|entry| {
-        let counts = (entry.count)(report.pairs.min(100_000), report.ascending)?;
+        let counts = count(entry, report.pairs.min(100_000), report.ascending)?;
         let cells = counts.map(|[lines, fences]| format!("{lines:.2} / {fences:.2}"));
         Ok(std::iter::once(entry.name.to_owned()).chain(cells).collect())
     });
@@ -173,7 +174,7 @@ mod tests {
         let chosen = chosen(&["fast_fair".into(), "buffered".into()]).expect("both are there");
         let setting = Setting { flush_ns: 0, threads: 2, ascending: false };
         let rows = chosen.iter().map(|entry| {
-            let samples = vec![(entry.measure)(3_000, setting).expect("memory")];
+            let samples = vec![measure(entry, 3_000, setting).expect("memory")];
             Row { design: entry.name, setting, samples }
         });
         let report = Report {
