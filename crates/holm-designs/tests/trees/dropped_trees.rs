@@ -34,28 +34,45 @@ fn drop_tree<K: Keys>(writer: &Writer<Mapped>, index: &dyn Index<K>, root: &Tree
 }
 
 /// Several trees replace one, so a former node of an upper level becomes one of a lower level, or a leaf.
-#[test]
-fn readers_of_a_dropped_tree_terminate() {
-    for (design, _) in designs::CAPABILITIES.iter().filter(|(_, capabilities)| capabilities.stores_pairs) {
-        let fixture = TreeFixture::of_words(design);
-        fill(&fixture, &fixture.root, PAIRS);
-        drop_tree(&fixture.writer, &*fixture.index, &fixture.root);
-        for keyspace in 8..12 {
-            let root = fixture.create(keyspace);
-            fill(&fixture, &root, PAIRS / 4 + 1_000);
-            assert_eq!(fixture.index.audit(&root).faults, Vec::<String>::new(), "{design}");
-        }
-        let (gone, search_keys) = (&fixture.root, (0..500).map(mixed).collect::<Vec<_>>());
-        fixture.index.get_many(gone, &search_keys, &mut vec![]);
-        for search_key in search_keys {
-            fixture.index.get(gone, search_key);
-            fixture.index.cursor_at(gone, SeekTarget::Holding(search_key));
-            fixture.index.cursor_at(gone, SeekTarget::Below(search_key));
-        }
-        fixture.index.cursor_at(gone, SeekTarget::Last);
-        fixture.index.snapshot(gone, KeyRange { low: &0, high: None }, &mut |_| ());
+fn readers_terminate(design: &str) {
+    let fixture = TreeFixture::of_words(design);
+    fill(&fixture, &fixture.root, PAIRS);
+    drop_tree(&fixture.writer, &*fixture.index, &fixture.root);
+    for keyspace in 8..12 {
+        let root = fixture.create(keyspace);
+        fill(&fixture, &root, PAIRS / 4 + 1_000);
+        assert_eq!(fixture.index.audit(&root).faults, Vec::<String>::new(), "{design}");
     }
+    let (gone, search_keys) = (&fixture.root, (0..500).map(mixed).collect::<Vec<_>>());
+    fixture.index.get_many(gone, &search_keys, &mut vec![]);
+    for search_key in search_keys {
+        fixture.index.get(gone, search_key);
+        fixture.index.cursor_at(gone, SeekTarget::Holding(search_key));
+        fixture.index.cursor_at(gone, SeekTarget::Below(search_key));
+    }
+    fixture.index.cursor_at(gone, SeekTarget::Last);
+    fixture.index.snapshot(gone, KeyRange { low: &0, high: None }, &mut |_| ());
 }
+
+macro_rules! tests {
+    ($($name:ident)*) => {
+        /// One test for each design: each takes seconds, and they run beside each other.
+        mod readers_of_a_dropped_tree_terminate {
+            use super::*;
+
+            $(
+                #[test]
+                fn $name() {
+                    if <designs::$name as Design>::CAPABILITIES.stores_pairs {
+                        readers_terminate(stringify!($name));
+                    }
+                }
+            )*
+        }
+    };
+}
+
+holm_designs::for_each_design!(tests);
 
 /// The bytes above the leaves after each of several trees has been created and dropped. Their keys have heads that
 /// distinguish little.

@@ -1,12 +1,11 @@
 //! Rebuilds of designs whose leaves form a chain: empty leaves leave the chain and become free, and the first leaf
 //! stays. The rebuild reports a chain with a wrong link.
 
-use crate::stage::{Staged, Steps};
 use holm_designs::designs;
 use holm_lab::words;
 use holm_medium::{Area, FIRST_EPOCH, Mapped, MappedOptions, MediumError, Storage, StorageOps, Writer};
 use holm_search::Search;
-use holm_tree::leaf::{Leaf, RecoveryPoint};
+use holm_tree::leaf::{AlongLinks, ByBlock, ByVersions, Leaf, RecoveryPoint};
 use holm_tree::{Design, Index, Rebuilt, SeekTarget, TreeRoot, Words};
 use std::sync::Arc;
 
@@ -24,7 +23,25 @@ macro_rules! list {
 
 holm_designs::for_each_design!(list);
 
-const fn is_linked<D: Design<Leaf: Staged>>() -> bool {
+/// A way in which recovery finds leaves.
+trait Finds {
+    /// Whether it follows a chain.
+    const LINKED: bool;
+}
+
+impl<P> Finds for AlongLinks<P> {
+    const LINKED: bool = true;
+}
+
+impl Finds for ByBlock {
+    const LINKED: bool = false;
+}
+
+impl Finds for ByVersions {
+    const LINKED: bool = false;
+}
+
+const fn is_linked<D: Design<Leaf: Leaf<Recovery: Finds>>>() -> bool {
     <D::Leaf as Leaf>::Recovery::LINKED
 }
 

@@ -1,23 +1,22 @@
-//! All tests of trees in one program, so that every design is compiled once; compiling takes longer than running.
+//! All tests of whole trees in one program. It takes the trees from `holm-lab`, which compiles every design once; for
+//! byte strings it compiles them itself.
 
 mod agree;
 mod borders;
 mod contiguous;
 mod dropped_trees;
 mod emptied;
-mod fills;
 mod fixture;
 mod fronts;
 mod levels;
 mod linked;
 mod locks;
+#[path = "../crashes/names.rs"]
 mod names;
 mod no_room;
-mod recorded;
 mod shifting;
 mod snapshot;
 mod ss_tree;
-mod stage;
 mod strict;
 mod stuck;
 mod variants;

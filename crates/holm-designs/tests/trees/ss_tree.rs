@@ -1,10 +1,6 @@
-//! SSTree's counts, by formula: an operation's flushes follow from the leaf's subnodes before it. Also its crashes with
-//! other parameters than the list's.
+//! SSTree's counts, by formula: an operation's flushes follow from the leaf's subnodes before it.
 
 use crate::fixture::{ORDERS, TreeFixture, mixed};
-use crate::names::Names;
-use crate::strict::crashes::every_operation;
-use holm_designs::leaf::ss_tree::{MOVING, STAYING, SsTree};
 use holm_medium::{Area, StorageOps};
 use holm_tree::{SeekTarget, Words};
 
@@ -185,15 +181,4 @@ fn flushes_and_fences_follow_from_the_list() {
 fn flushes_and_fences_follow_from_longer_lists() {
     follows("ss_tree_three", 3, true);
     follows("ss_tree_four", 4, true);
-}
-
-#[test]
-fn longer_lists_survive_every_crash() {
-    every_operation::<SsTree<3, MOVING>, _>(&Words, 2);
-    every_operation::<SsTree<4, MOVING>, _>(&Names::default(), 0);
-}
-
-#[test]
-fn updates_that_stay_survive_every_crash() {
-    every_operation::<SsTree<2, STAYING>, _>(&Words, 2);
 }

@@ -1,15 +1,12 @@
 //! What all designs share: every key and value equals the standard library's map. And what the designs share that are
-//! durable when an operation returns: readers beside writers, flushes and fences by a table, and every crash of every
-//! operation on one leaf.
+//! durable when an operation returns: readers beside writers, and flushes and fences by a table.
 
 mod counts;
-pub mod crashes;
 
 use crate::agree;
 use crate::fixture::{TreeFixture, mixed};
-use crate::names::Names;
 use holm_designs::designs;
-use holm_tree::leaf::{Capabilities, Leaf as _};
+use holm_tree::leaf::Capabilities;
 use holm_tree::{Design, SeekTarget, Words};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -19,7 +16,6 @@ macro_rules! tests {
             mod $name {
                 use super::*;
 
-                type Leaf = <designs::$name as Design>::Leaf;
                 const CAPABILITIES: Capabilities = <designs::$name as Design>::CAPABILITIES;
                 const STRICT: bool = CAPABILITIES.stores_pairs && !CAPABILITIES.per_epoch;
 
@@ -41,20 +37,6 @@ macro_rules! tests {
                 fn readers_beside_writers_see_what_is_there() {
                     if STRICT {
                         readers_beside_writers(&TreeFixture::of_words(stringify!($name)));
-                    }
-                }
-
-                #[test]
-                fn words_survive_every_crash_of_every_operation() {
-                    if STRICT {
-                        crashes::every_operation::<Leaf, _>(&Words, 2);
-                    }
-                }
-
-                #[test]
-                fn keys_with_few_heads_survive_every_crash() {
-                    if STRICT && !Leaf::NEEDS_WHOLE_KEYS {
-                        crashes::every_operation::<Leaf, _>(&Names::default(), 0);
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! One leaf at many fills, one operation, every crash: for any design.
 
-use crate::fixture::mixed;
+use crate::mixed;
 use crate::recorded::Words as Bits;
 use crate::stage::{Act, LAST, LeftOut, Sample, Stage, Staged, explore};
 

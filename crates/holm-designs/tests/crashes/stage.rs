@@ -277,9 +277,6 @@ impl<L: Merge<Recovery: Steps<L>>> Staged for L {}
 
 /// The steps of a strategy of recovery after that of each block.
 pub trait Steps<L: Leaf> {
-    /// Whether the leaves form a chain.
-    const LINKED: bool;
-
     /// Finds the leaves among the live blocks and repairs them.
     fn find<S: Sample>(
         stage: &Stage<L, S>,
@@ -303,8 +300,6 @@ pub trait Steps<L: Leaf> {
 }
 
 impl<L: Linked, P> Steps<L> for AlongLinks<P> {
-    const LINKED: bool = true;
-
     fn find<S: Sample>(
         stage: &Stage<L, S>,
         _: Vec<u32>,
@@ -333,8 +328,6 @@ impl<L: Linked, P> Steps<L> for AlongLinks<P> {
 }
 
 impl<L: Scrubbed> Steps<L> for ByBlock {
-    const LINKED: bool = false;
-
     fn find<S: Sample>(
         stage: &Stage<L, S>,
         mut live: Vec<u32>,
@@ -374,8 +367,6 @@ impl<L: Scrubbed> Steps<L> for ByBlock {
 }
 
 impl<L: Leaf> Steps<L> for ByVersions {
-    const LINKED: bool = false;
-
     fn find<S: Sample>(_: &Stage<L, S>, _: Vec<u32>, _: &mut WriteHandle<'_, Recorded>) -> Result<Vec<u32>, String> {
         unreachable!("the stage is for designs that are durable when an operation returns")
     }
