@@ -111,8 +111,8 @@ fn the_command_stores_words_alone() {
 #[test]
 #[ignore = "needs a release build: `cargo xtask stores`"]
 fn every_leaf_stores_words_alone() {
-    let words = ["--package", "holm-designs", "--example", "leaves", "--features", "assembly"];
-    let path = built(&words, "examples/leaves");
+    let words = ["--package", "holm-designs", "--bin", "leaves", "--features", "assembly"];
+    let path = built(&words, "leaves");
     let found = look(&path).expect("a program with line tables");
     println!("{:?}", found.words);
     sound(&found);
