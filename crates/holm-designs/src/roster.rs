@@ -60,14 +60,18 @@ impl Roster {
     pub fn begin<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, home: Home, bits: u32) {
         let first = if home.first { FIRST } else { 0 };
         // The commit word: when recovery finds the block as a leaf, the leaf is empty.
+        // Survivor (store): no crash tells an empty tree from none, and the first put writes this word again, flushes
+        // it and fences.
         handle.write(&self.state, LEAF | first | u64::from(home.keyspace & 0xff_ffff) << 32 | u64::from(bits));
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
+        // Survivor (flush, fence): as above.
         handle.persist(&self.state);
     }
 
     /// Makes an unreachable block a leaf like another one, with its own bits and the same next leaf. The caller
     /// flushes.
     pub fn follow<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, other: &Self, bits: u32) {
+        // Survivor in fp_tree (store): the bits are written once more before the leaf is linked.
         handle.write(&self.state, other.state.read() & !(FIRST | 0xffff_ffff) | u64::from(bits));
         handle.write(&self.next, other.next.read());
     }
@@ -75,6 +79,7 @@ impl Roster {
     /// Makes the block a log of 32 bits, durably.
     pub fn log<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, entry: u32) {
         handle.write(&self.state, LOG | u64::from(entry));
+        // Survivor in fp_tree (flush, fence): this half of the log may wait for the other one.
         handle.persist(&self.state);
     }
 

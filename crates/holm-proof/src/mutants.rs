@@ -1,10 +1,13 @@
 //! Mutants without manual work: every store, flush and fence that a design executes is left out in turn, and some crash
 //! must reveal it.
 //!
-//! A survivor is a hole in the tests, or a superfluous step, which costs time on every operation and has no benefit.
+//! A survivor is a hole in the tests, or a superfluous step, which costs time on every operation and has no benefit. A
+//! design declares the survivors that it keeps, beside the step: see [`declared`].
+
+pub mod declared;
 
 use crate::crashes::{Bounds, Persistency};
-use crate::explore::{Plan, explore};
+use crate::explore::{Plan, explore, trace};
 use crate::scenarios::{owed, survives_creating_and_dropping_trees, thrice};
 use crate::script::{
     Script, change, come_along, descent, elders, empty, empty_out, hollow, merge, named, overflow, random, regrow,
@@ -13,12 +16,14 @@ use crate::subject::Subject;
 use crate::trace::Site;
 use crate::verdict::Violation;
 use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::thread;
 
 /// What became of a mutant.
 #[derive(Debug)]
 pub enum Fate {
-    /// Some crash showed that the step is needed.
-    Caught(Box<Violation>),
+    /// Some crash showed that the step is needed: the violation.
+    Caught(String),
     /// No crash did.
     Survived,
 }
@@ -31,6 +36,18 @@ fn scripts(subject: &'static Subject) -> Vec<Script> {
 /// If this variable is set, mutants get every trial: `cargo xtask mutants`.
 pub const EVERY_TRIAL: &str = "HOLM_EVERY_TRIAL";
 
+/// Whether mutants get every trial.
+pub fn every_trial() -> bool {
+    std::env::var_os(EVERY_TRIAL).is_some()
+}
+
+/// Whether only operations are searched, by single crashes. A leaf of several blocks with versions has ten times as many
+/// images as one of a single block. The searches that reach the steps of recovery take minutes, and are left to
+/// [`EVERY_TRIAL`].
+fn is_sampled(subject: &'static Subject) -> bool {
+    subject.blocks > 1 && subject.capabilities.per_epoch && !every_trial()
+}
+
 /// The plans to try, ordered by how much they find in how little time: the loss of power, the death of the process,
 /// then two and three crashes.
 fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
@@ -40,6 +57,9 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     let single = owed(subject).map(|persistency| (Plan { bounds: few, ..Plan::suite(persistency) }, scripts(subject)));
     let moves = || vec![overflow(capacity), merge(capacity)];
     let again = vec![empty(capacity), regrow(capacity)];
+    if is_sampled(subject) {
+        return single.collect();
+    }
     let few_crashes = [(Plan::twice(line), moves()), (Plan::mixed(line, visible), moves()), (Plan::twice(line), again)];
     // The search continues from all images of a split and a merge, for only a few of them lie behind its commit.
     let torn = || owed(subject).filter(|persistency| *persistency == Persistency::Word).map(Plan::twice);
@@ -54,7 +74,7 @@ fn trials(subject: &'static Subject) -> Vec<(Plan, Vec<Script>)> {
     // All scripts under all mixed plans take most of the time, and found three mutants once. The scripts that did are
     // among the usual trials now.
     let mixed = [Plan::mixed(visible, line), Plan::mixed(line, visible), Plan::twice(line)].into_iter().chain(torn());
-    let every = std::env::var_os(EVERY_TRIAL).map(|_| mixed.map(|plan| (plan, scripts(subject))));
+    let every = every_trial().then(|| mixed.map(|plan| (plan, scripts(subject))));
     usual.chain(every.into_iter().flatten()).collect()
 }
 
@@ -64,6 +84,9 @@ struct Trial {
     script: Script,
     sites: BTreeSet<Site>,
 }
+
+/// The folders of the designs' own sources.
+const OWN: [&str; 3] = ["holm-designs/src/", "holm-tree/src/leaf/", "holm-proof/tests/worked/"];
 
 /// All trials of a design.
 pub struct Hunt {
@@ -80,7 +103,10 @@ impl Hunt {
         let mut all = vec![];
         for (plan, scripts) in trials(subject) {
             for script in scripts {
-                let sites = explore(subject, &script, &plan)?.sites;
+                let sites = match is_sampled(subject) {
+                    true => crate::trace::sites(&trace(subject, &script, &plan)?),
+                    false => explore(subject, &script, &plan)?.sites,
+                };
                 all.push(Trial { plan: plan.clone(), script, sites });
             }
         }
@@ -92,26 +118,79 @@ impl Hunt {
         self.trials.iter().flat_map(|trial| trial.sites.iter().copied()).collect()
     }
 
-    /// Leaves one site out and searches for a violation.
+    /// The sites that a design answers for: those of leaves and nodes, and of what designs share. The sites of the tree
+    /// and of the medium are common ground.
+    ///
+    /// # Errors
+    /// A description, if the unmodified design is not sound.
+    pub fn own_sites(&self) -> Result<BTreeSet<Site>, String> {
+        if !self.subject.capabilities.stores_pairs {
+            // Nothing is lost where nothing is stored.
+            return Ok(BTreeSet::new());
+        }
+        let created = survives_creating_and_dropping_trees::sites(self.subject)?;
+        let own = |site: &Site| OWN.iter().any(|folder| site.place.file().contains(folder));
+        Ok(self.sites().into_iter().chain(created).filter(own).collect())
+    }
+
+    /// Leaves one site out and searches for a violation: with one tree, then with trees that are created and dropped.
     pub fn fate(&self, site: Site) -> Fate {
         for trial in self.trials.iter().filter(|trial| trial.sites.contains(&site)) {
             let plan = Plan { without: BTreeSet::from([site]), ..trial.plan.clone() };
             if let Err(violation) = explore(self.subject, &trial.script, &plan) {
-                return Fate::Caught(violation);
+                return Fate::Caught(violation.to_string());
             }
         }
-        Fate::Survived
+        let losses = owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
+        let explore = |loss| survives_creating_and_dropping_trees::explore(self.subject, loss, &[site].into());
+        losses.into_iter().find_map(|loss| explore(loss).err()).map_or(Fate::Survived, Fate::Caught)
     }
 
-    /// The sites that creating and dropping a tree reaches, and for each the violation that its absence causes, if any.
+    /// Those of the sites whose absence no crash reveals. All cores search, because each site is a search of its own.
+    ///
+    /// # Panics
+    /// A search has panicked.
+    pub fn survivors(&self, sites: impl IntoIterator<Item = Site>) -> BTreeSet<Site> {
+        let (rest, left) = (Mutex::new(Vec::from_iter(sites)), Mutex::new(BTreeSet::new()));
+        let next = || rest.lock().expect("no search has panicked").pop();
+        let work = || {
+            while let Some(site) = next() {
+                match self.fate(site) {
+                    Fate::Caught(wrong) => println!("{site}: {wrong:.200}"),
+                    Fate::Survived => drop(left.lock().expect("no search has panicked").insert(site)),
+                }
+            }
+        };
+        thread::scope(|scope| {
+            (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| drop(scope.spawn(work)));
+        });
+        left.into_inner().expect("no search has panicked")
+    }
+
+    /// The design's own sites that no crash needs and that the design does not declare, each with its remedy.
     ///
     /// # Errors
     /// A description, if the unmodified design is not sound.
-    pub fn comings_and_goings(&self) -> Result<Vec<(Site, Option<String>)>, String> {
-        let losses = || owed(self.subject).filter(|persistency| *persistency != Persistency::Visible);
-        let explore = |loss, site| survives_creating_and_dropping_trees::explore(self.subject, loss, &[site].into());
-        let missed = |site| losses().find_map(|loss| explore(loss, site).err());
-        let fate = |site| (site, missed(site));
-        Ok(survives_creating_and_dropping_trees::sites(self.subject)?.into_iter().map(fate).collect())
+    pub fn undeclared(&self) -> Result<Vec<String>, String> {
+        let mut sites = self.own_sites()?;
+        sites.retain(|site| !declared::is_declared(self.subject.name, *site));
+        let offence = |site: Site| {
+            let order = site.order.name();
+            format!("{site}: no crash needs it. Leave it out, or write above it: // Survivor ({order}): the reason")
+        };
+        Ok(self.survivors(sites).into_iter().map(offence).collect())
+    }
+
+    /// The design's own sites that it declares as survivors, and that a crash needs. The search for each of the others
+    /// takes every trial.
+    ///
+    /// # Errors
+    /// A description, if the unmodified design is not sound.
+    pub fn declared_in_vain(&self) -> Result<Vec<String>, String> {
+        let mut sites = self.own_sites()?;
+        sites.retain(|site| declared::is_declared(self.subject.name, *site));
+        let survivors = self.survivors(sites.iter().copied());
+        let offence = |site: &Site| format!("{site}: declared as a survivor, and a crash needs it");
+        Ok(sites.difference(&survivors).map(offence).collect())
     }
 }

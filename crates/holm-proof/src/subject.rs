@@ -53,6 +53,8 @@ pub struct Subject {
     pub capabilities: Capabilities,
     /// The largest number of pairs in one leaf, for scripts.
     pub capacity: usize,
+    /// The most blocks of a leaf.
+    pub blocks: usize,
     /// Bytes of a leaf's block.
     pub block: usize,
     /// The largest number of leaves below one leaf parent.
@@ -77,6 +79,7 @@ impl Subject {
             bug,
             capabilities: D::CAPABILITIES,
             capacity: if D::Leaf::CAPACITY < MOST_PAIRS { D::Leaf::CAPACITY } else { MOST_PAIRS },
+            blocks: <<D::Leaf as Leaf>::Overflow as Overflow<D::Leaf>>::BLOCKS,
             block: size_of::<D::Leaf>(),
             children: D::LeafParent::CHILDREN,
             tree: |writer| Arc::new(TreeSet::<_, D, _>::new(writer, Words, Search::detect())),

@@ -22,6 +22,17 @@ pub enum Order {
     Fence,
 }
 
+impl Order {
+    /// Its name in reports and in the declarations of survivors.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Store => "store",
+            Order::Flush => "flush",
+            Order::Fence => "fence",
+        }
+    }
+}
+
 /// A place in the source that requests one thing; `persist` is two sites at one place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site {
@@ -33,12 +44,7 @@ pub struct Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let order = match self.order {
-            Order::Store => "store",
-            Order::Flush => "flush",
-            Order::Fence => "fence",
-        };
-        write!(f, "{order} at {}", self.place)
+        write!(f, "{} at {}", self.order.name(), self.place)
     }
 }
 

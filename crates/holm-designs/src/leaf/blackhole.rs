@@ -18,7 +18,7 @@ persistent! {
 }
 
 impl Leaf for Blackhole {
-    const SOURCE: &'static str = "none: prices the house";
+    const SOURCE: &'static str = "none: the cost of the rest of the tree";
     const CAPACITY: usize = usize::MAX;
     const STORES_PAIRS: bool = false;
     type Volatile = ();

@@ -328,6 +328,7 @@ impl Leaf for Borders {
         handle.write(&self.low, 0);
         // The commit word, last in its line.
         handle.write(&self.link, LEAF | FIRST | u64::from(home.keyspace) << KEYSPACE);
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first pair goes into this line.
         handle.persist(&self.link);
         known.used.store(true, Relaxed);
         known.clear(ALL);

@@ -184,11 +184,14 @@ impl Leaf for Canary {
             handle.write(&self.lock, 0);
         }
         handle.write(&self.bitmap, 0);
+        // Survivor (store): this word counts only with the torn bitmap.
         handle.write(&self.high, 0);
         handle.write(&self.next, 0);
         // Before the block becomes a leaf: otherwise a crash leaves a leaf with the pairs of the block's last use.
         handle.persist(&self.bitmap);
         self.set_home(handle, home);
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first put flushes this line and
+        // fences.
         handle.persist(&self.home);
     }
 

@@ -345,6 +345,7 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         // Whichever word is the mark, all slots become vacant.
         for pair in rest {
             handle.write(&pair.head, 0);
+            // Survivor (store): of words, the head is the mark; of records, the payload is.
             handle.write(&pair.payload, 0);
         }
         for line in rest.chunks(LINE_SLOTS) {
@@ -354,11 +355,14 @@ impl<const SLOTS: usize, G: Guide> Leaf for Circ<SLOTS, G> {
         handle.fence();
         for pair in first_line {
             handle.write(&pair.head, 0);
+            // Survivor (store): as above.
             handle.write(&pair.payload, 0);
         }
         handle.write(&self.ring, 0);
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
         handle.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first put flushes this line and
+        // fences.
         handle.persist(&self.home);
         G::derive(self.board(volatile), handle, self.row(Ring::of(0)), |_| 0);
     }

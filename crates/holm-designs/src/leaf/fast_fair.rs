@@ -334,10 +334,14 @@ impl<const SLOTS: usize, G: Guide> Leaf for FastFair<SLOTS, G> {
         // Whichever word is the mark. Pairs in later lines are never reached past these zeros.
         for pair in &self.pairs[1..3] {
             handle.write(&pair.head, 0);
+            // Survivor (store): of words, the head is the mark; of records, the payload is.
             handle.write(&pair.payload, 0);
         }
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
+        // Survivor (store): no crash tells an empty tree from none, and the first put writes this word again, flushes
+        // it and fences.
         handle.write(&self.home, u64::from(home.keyspace) | LEAF | if home.first { FIRST } else { 0 });
+        // Survivor (flush, fence): as above.
         handle.persist(&self.home);
         volatile.count.store(0, Relaxed);
         G::derive(self.board(volatile), handle, self.row(0), |_| 0);

@@ -50,6 +50,7 @@ impl FpTree {
         right.roster.follow(handle, &self.roster, self.bits());
         right.fingerprinted.copy(handle, &self.fingerprinted);
         // Before the bitmaps are divided: otherwise a crash loses half of the pairs.
+        // Survivor (fence): the right bitmap is written twice, and fenced before the left one.
         handle.persist(right);
         right.roster.commit(handle, upper);
         // The commit word: if fewer than all bits are set after a crash, recovery finishes the split.
@@ -96,6 +97,7 @@ impl Leaf for FpTree {
         let at = slots(!bits & ALL).next().ok_or(Full)?;
         self.fingerprinted.pair(at).write(handle, Slot { head: K::head(search_key, 0), payload });
         // Before the bitmap: otherwise a crash keeps the bit and loses the pair that it admits.
+        // Survivor (fence): the fingerprint is fenced before the bitmap, too. The paper fences both.
         handle.persist(self.fingerprinted.pair(at));
         self.fingerprinted.set_fingerprint(handle, at, K::fingerprint(search_key));
         // Before the bitmap: otherwise a crash keeps a pair that no search finds.
@@ -129,6 +131,7 @@ impl Leaf for FpTree {
         };
         log.leaf.roster.log(handle, own);
         log.leaf.roster.link(handle, right.number);
+        // Survivor (fence): the copied leaf is fenced before the bitmaps are divided.
         handle.persist(&log.leaf.roster);
         self.divide(handle, right.leaf, right.number, upper.iter().fold(0, |bits, pair| bits | 1 << pair.at));
         log.leaf.roster.end(handle);

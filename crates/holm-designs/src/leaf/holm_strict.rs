@@ -189,6 +189,8 @@ impl Leaf for HolmStrict {
         handle.write(&self.keyspace, (u64::from(home.keyspace) % KEYSPACES) << KEYSPACE);
         let first = if home.first { FIRST } else { 0 };
         // The commit word, last in its line: when recovery finds the block as the first leaf, the leaf is empty.
+        // Survivor (store, flush, fence): no crash tells an empty tree from none, and the first put writes this word
+        // again, flushes it and fences.
         self.commit(handle, State(LEAF | first));
     }
 

@@ -190,6 +190,7 @@ impl Leaf for Isle {
         self.lineage.begin(handle, home, None);
         // Before any pair is put here: otherwise a crash leaves, beside that pair, the pairs of the block's last use.
         // Until then a leaf without pairs is a free block, in whichever order its lines persist.
+        // Survivor (fence): the thread that puts the first pair fences, but only for itself.
         handle.persist(self);
     }
 

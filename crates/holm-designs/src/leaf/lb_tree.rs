@@ -207,18 +207,24 @@ impl Leaf for LbTree {
     }
 
     fn format<M: Medium>(&self, _: &(), handle: &mut WriteHandle<'_, M>, home: Home) {
+        // Survivor (store): a released block has a header of zero. A block that a rebuild passed over has not.
         handle.write(&self.words[0], 0);
         // Before the links: otherwise a crash leaves the first leaf of a keyspace with the pairs of the block's last
         // use.
+        // Survivor (flush, fence): as above.
         handle.persist(&self.words[0]);
         let first = if home.first { FIRST } else { 0 };
         let link = u64::from(home.keyspace & 0xff_ffff) << 32 | first;
         self.links.iter().for_each(|it| handle.write(it, link));
         // Before the block is a leaf: otherwise a crash leaves a leaf with the links of the block's last use.
+        // Survivor (fence): the link in force is what it was, in every block that a script uses again.
         handle.persist(&self.links);
         // The commit word: when recovery finds the block as a leaf, the leaf is empty.
+        // Survivor (store): no crash tells an empty tree from none, and the first put writes this word again, flushes
+        // it and fences.
         handle.write(&self.words[0], LEAF);
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
+        // Survivor (flush, fence): as above.
         handle.persist(&self.words[0]);
     }
 

@@ -146,6 +146,8 @@ impl Leaf for NvTree {
         handle.persist(&self.log);
         self.lineage.begin(handle, home, None);
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first put flushes this line and
+        // fences.
         handle.persist(&self.lineage);
     }
 

@@ -282,6 +282,8 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
         // The commit word, last in its line: when recovery finds the block as a leaf, the leaf is empty.
         handle.write(&self.words[0], used(home.keyspace, 0, 0));
         // Before the first pair: otherwise a crash keeps the pair in a block that is no leaf.
+        // Survivor (flush, fence): no crash tells an empty tree from none, and the first put flushes this line and
+        // fences.
         handle.persist(&self.words[0]);
         volatile.know(0, 0, false);
     }

@@ -199,6 +199,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
             fingerprints[index / 8] |= u64::from(pair.fingerprint.unwrap_or(0)) << (index % 8 * 8);
         }
         for (word, value) in self.fingerprints.iter().zip(fingerprints) {
+            // Survivor in bd_tree, bd_tree_literal (store): they have no fingerprints, and one block has no owner.
             handle.write(word, value);
         }
         // The home word precedes the bitmap. If the process dies after the bitmap, the block is live and must already
