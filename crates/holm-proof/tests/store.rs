@@ -8,6 +8,8 @@
 
 #[path = "store/damage.rs"]
 mod damage;
+#[path = "store/designs.rs"]
+mod designs;
 #[path = "store/ends.rs"]
 mod ends;
 #[path = "store/faults.rs"]

@@ -7,8 +7,8 @@ use holm_medium::vfs::{How, Vfs};
 use holm_proof::disk::{Fault, Kind, SimDisk};
 use std::path::{Path, PathBuf};
 
-const SHARED: Mode = Mode { private: false, durability: Durability::OnSync };
-const PRIVATE: Mode = Mode { private: true, durability: Durability::OnSync };
+const SHARED: Mode = Mode::new(false, Durability::OnSync);
+const PRIVATE: Mode = Mode::new(true, Durability::OnSync);
 
 fn put(key: u32, byte: u8) -> Vec<(usize, Vec<u8>, Option<Vec<u8>>)> {
     vec![(key as usize % 2, key.to_be_bytes().to_vec(), Some(vec![byte; 50]))]

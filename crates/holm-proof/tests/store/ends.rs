@@ -1,5 +1,6 @@
 //! Ends of sessions that once went wrong, each with its own story.
 
+use crate::designs::DEFAULT;
 use crate::history::{Change, History, Mode, Session, contents};
 use holm::{Batch, Durability, Error, RecoveredFrom};
 use holm_proof::disk::{Fault, Kind, SimDisk};
@@ -8,7 +9,7 @@ use std::time::Duration;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Epochs end only when a caller waits for it.
-const RARELY: Mode = Mode { private: false, durability: Durability::Buffered { interval: Duration::from_secs(3_600) } };
+const RARELY: Mode = Mode::new(false, Durability::Buffered { interval: Duration::from_secs(3_600) });
 
 fn file(name: &str) -> PathBuf {
     Path::new("/d").join(name)
@@ -19,7 +20,7 @@ fn put(key: u32, len: usize) -> Vec<Change> {
 }
 
 fn on_sync(private: bool) -> Mode {
-    Mode { private, durability: Durability::OnSync }
+    Mode::new(private, Durability::OnSync)
 }
 
 fn begin(disk: &SimDisk, mode: Mode) -> Session {
@@ -38,29 +39,34 @@ fn reopened(disk: &SimDisk, mode: Mode, history: &History) -> RecoveredFrom {
 /// epoch of the split.
 #[test]
 fn a_record_moved_by_a_split_is_not_overwritten_at_once() {
-    let disk = SimDisk::new();
-    let mut session = begin(&disk, on_sync(false));
-    (0..28).for_each(|key| session.step(put(key, 16)));
-    // Closed in between: otherwise recovery would restore what is only in the log.
-    session.db.clone().close().expect("a sound disk");
-    drop(session);
-    let mut session = begin(&disk, on_sync(false));
-    session.step(put(100, 16));
-    for key in 0..28 {
-        session.step(vec![(0, u32::to_be_bytes(key).to_vec(), None)]);
-        session.step(put(200 + key, 16));
+    // A leaf of one block is full with the first number, a leaf of two blocks with the second.
+    for (mode, full) in
+        Mode::over_designs(&[on_sync(false)]).into_iter().flat_map(|mode| [28, 56].map(|full| (mode, full)))
+    {
+        let disk = SimDisk::new();
+        let mut session = begin(&disk, mode);
+        (0..full).for_each(|key| session.step(put(key, 16)));
+        // Closed in between: otherwise recovery would restore what is only in the log.
+        session.db.clone().close().expect("a sound disk");
+        drop(session);
+        let mut session = begin(&disk, mode);
+        session.step(put(100, 16));
+        for key in 0..full {
+            session.step(vec![(0, u32::to_be_bytes(key).to_vec(), None)]);
+            session.step(put(200 + key, 16));
+        }
+        disk.write_back(1, 1);
+        let history = session.history();
+        reopened(&disk.crash_keeping_all(), mode, &history);
     }
-    disk.write_back(1, 1);
-    let history = session.history();
-    reopened(&disk.crash_keeping_all(), on_sync(false), &history);
 }
 
 /// The last epoch's record may begin the other half of the log. Closing must then empty both halves.
 #[test]
 fn closing_when_the_log_has_just_changed_halves() {
-    for private in [false, true] {
+    for mode in Mode::over_designs(&[on_sync(false), on_sync(true)]) {
         let disk = SimDisk::new();
-        let mut session = begin(&disk, on_sync(private));
+        let mut session = begin(&disk, mode);
         (0..6).for_each(|key| session.step(put(key, 70_000)));
         session.sync();
         (10..20).for_each(|key| session.step(put(key, 70_000)));
@@ -68,12 +74,8 @@ fn closing_when_the_log_has_just_changed_halves() {
         session.db.clone().close().expect("a sound disk");
         drop(session);
         history.floor = history.steps.len();
-        assert_eq!(reopened(&disk, on_sync(private), &history), RecoveredFrom::CleanShutdown, "private: {private}");
-        assert_eq!(
-            reopened(&disk.crash_to_durable(), on_sync(private), &history),
-            RecoveredFrom::CleanShutdown,
-            "private: {private}"
-        );
+        assert_eq!(reopened(&disk, mode, &history), RecoveredFrom::CleanShutdown, "{mode:?}");
+        assert_eq!(reopened(&disk.crash_to_durable(), mode, &history), RecoveredFrom::CleanShutdown, "{mode:?}");
     }
 }
 
@@ -110,9 +112,9 @@ fn power_lost_at_every_call_of_closing() {
 
 /// What a process leaves that dies after this many operations of a batch: all stores are visible, and the intent
 /// leads to the whole batch. Epochs end only when a caller waits for it.
-fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
+fn died_in_a_batch(mode: Mode, done: usize, batch: &[Change]) -> (SimDisk, History) {
     let disk = SimDisk::new();
-    let mut session = begin(&disk, RARELY);
+    let mut session = begin(&disk, mode);
     (0..300).for_each(|key| session.step(put(key * 7, 30)));
     // The file is long enough for the intent.
     session.step(put(2_200, 400_000));
@@ -162,9 +164,18 @@ fn died_in_a_batch(done: usize, batch: &[Change]) -> (SimDisk, History) {
 #[test]
 fn a_batch_finished_at_open_stays_whole() {
     let batch: Vec<Change> = (0..600).map(|key| put(key, 8).remove(0)).chain([(0, vec![0; 4], None)]).collect();
-    for done in [0, 1, 7, 300, 600, 601] {
-        let (killed, history) = died_in_a_batch(done, &batch);
-        for mode in [on_sync(false), Mode { private: false, durability: Durability::Strict }] {
+    for rarely in Mode::over_designs(&[RARELY]) {
+        finish_a_batch(rarely, &batch);
+    }
+}
+
+/// Every design has the same intent. So the tests of designs other than the default stop at fewer operations.
+fn finish_a_batch(rarely: Mode, batch: &[Change]) {
+    let stops = if rarely.design == DEFAULT { &[0, 1, 7, 300, 600, 601][..] } else { &[7, 600] };
+    for done in stops {
+        let (killed, history) = died_in_a_batch(rarely, *done, batch);
+        for durability in [Durability::OnSync, Durability::Strict] {
+            let mode = Mode { durability, ..rarely };
             let whole = killed.kill();
             let opened = mode.open(&whole).expect("a sound disk");
             history.expect(&contents(&opened, "finished"), "finished");
@@ -187,48 +198,55 @@ fn a_batch_finished_at_open_stays_whole() {
 #[test]
 fn a_batch_that_cannot_be_finished_is_not_visible() {
     let batch: Vec<Change> = (0..6_000).map(|key| put(key, 8).remove(0)).collect();
-    let (killed, history) = died_in_a_batch(40, &batch);
-    killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
-    for _ in 0..2 {
-        let refused = on_sync(false).open(&killed).map(drop);
-        assert!(matches!(refused, Err(Error::NoSpace { .. })), "{refused:?}");
+    for rarely in Mode::over_designs(&[RARELY]) {
+        let (killed, history) = died_in_a_batch(rarely, 40, &batch);
+        let mode = Mode { durability: Durability::OnSync, ..rarely };
+        killed.fail_from(Kind::Allocate, killed.calls().of(Kind::Allocate), Fault::NoSpace);
+        for _ in 0..2 {
+            let refused = mode.open(&killed).map(drop);
+            assert!(matches!(refused, Err(Error::NoSpace { .. })), "{refused:?}");
+        }
+        killed.heal();
+        reopened(&killed, mode, &history);
     }
-    killed.heal();
-    reopened(&killed, on_sync(false), &history);
 }
 
 /// A full disk is detected before any part of a batch is executed, whichever growth fails.
 #[test]
 fn a_batch_on_a_full_disk_is_done_or_refused() {
-    let mut refused = 0;
-    for growths in 0..8 {
-        let disk = SimDisk::new();
-        let mut session = begin(&disk, RARELY);
-        (0..100).for_each(|key| session.step(put(key * 7, 30)));
-        session.sync();
-        let north = session.db.keyspace("north").expect("it is there");
-        disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate) + growths, Fault::NoSpace);
-        for round in 0..9 {
-            // Long values make the records grow, and keys that are far apart the leaves.
-            let changes: Vec<Change> = (0..200)
-                .map(|key| put((round * 200 + key) * 7, if key % 8 == 0 { 9_000 } else { 8 }).remove(0))
-                .collect();
-            let insert =
-                |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
-            match changes.iter().fold(session.db.batch(), insert).commit() {
-                Ok(()) => session.steps.push(changes),
-                Err(Error::NoSpace { .. }) => refused += 1,
-                Err(error) => panic!("growth {growths}: {error}"),
-            }
-        }
-        disk.heal();
-        session.sync();
-        assert!(session.failed.is_none(), "{growths}: {:?}", session.failed);
-        let history = session.history();
-        reopened(&disk.crash_to_durable(), RARELY, &history);
-        session.db.clone().close().expect("nothing is poisoned");
-        drop((session, north));
-        assert_eq!(reopened(&disk, RARELY, &history), RecoveredFrom::CleanShutdown);
+    for mode in Mode::over_designs(&[RARELY]) {
+        let refused: u32 = (0..8).map(|growths| batches_on_a_full_disk(mode, growths)).sum();
+        assert!(refused > 0, "{mode:?}: no batch was refused");
     }
-    assert!(refused > 0, "no batch was refused");
+}
+
+/// Returns how many batches were refused, after that many growths.
+fn batches_on_a_full_disk(mode: Mode, growths: u64) -> u32 {
+    let mut refused = 0;
+    let disk = SimDisk::new();
+    let mut session = begin(&disk, mode);
+    (0..100).for_each(|key| session.step(put(key * 7, 30)));
+    session.sync();
+    let north = session.db.keyspace("north").expect("it is there");
+    disk.fail_from(Kind::Allocate, disk.calls().of(Kind::Allocate) + growths, Fault::NoSpace);
+    for round in 0..9 {
+        // Long values make the records grow, and keys that are far apart the leaves.
+        let changes: Vec<Change> =
+            (0..200).map(|key| put((round * 200 + key) * 7, if key % 8 == 0 { 9_000 } else { 8 }).remove(0)).collect();
+        let insert = |batch: Batch, (_, key, value): &Change| batch.insert(&north, key, value.as_ref().expect("put"));
+        match changes.iter().fold(session.db.batch(), insert).commit() {
+            Ok(()) => session.steps.push(changes),
+            Err(Error::NoSpace { .. }) => refused += 1,
+            Err(error) => panic!("growth {growths}: {error}"),
+        }
+    }
+    disk.heal();
+    session.sync();
+    assert!(session.failed.is_none(), "{growths}: {:?}", session.failed);
+    let history = session.history();
+    reopened(&disk.crash_to_durable(), mode, &history);
+    session.db.clone().close().expect("nothing is poisoned");
+    drop((session, north));
+    assert_eq!(reopened(&disk, mode, &history), RecoveredFrom::CleanShutdown);
+    refused
 }

@@ -133,8 +133,8 @@ fn expect_typed(outcome: &Outcome, context: &str) {
     assert!(typed, "{context}: {:?}", outcome.error);
 }
 
-fn modes() -> [Mode; 2] {
-    [false, true].map(|private| Mode { private, durability: Durability::OnSync })
+fn modes() -> Vec<Mode> {
+    Mode::over_designs(&[false, true].map(|private| Mode::new(private, Durability::OnSync)))
 }
 
 #[test]

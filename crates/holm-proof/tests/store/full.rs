@@ -33,10 +33,10 @@ fn open_and_fill(disk: &SimDisk, mode: Mode, before: Contents) -> Session {
     session
 }
 
-fn modes() -> [Mode; 4] {
-    let of = |private, durability| Mode { private, durability };
-    [(false, Durability::OnSync), (true, Durability::OnSync), (false, Durability::Strict), (true, Durability::Strict)]
-        .map(|(private, durability)| of(private, durability))
+fn modes() -> Vec<Mode> {
+    let modes =
+        [Durability::OnSync, Durability::Strict].map(|durability| [false, true].map(|it| Mode::new(it, durability)));
+    Mode::over_designs(modes.as_flattened())
 }
 
 /// Puts what does not fit into the log, and checks that every caller gets an error: none hangs, and nothing is
@@ -155,8 +155,7 @@ fn a_record_without_room_in_a_half_that_has_room() {
 /// A dropped keyspace is gone at once. The next drop frees its records when the disk has room.
 #[test]
 fn what_a_dropped_keyspace_held_is_freed_once_there_is_room() {
-    for private in [false, true] {
-        let mode = Mode { private, durability: Durability::OnSync };
+    for mode in Mode::over_designs(&[false, true].map(|private| Mode::new(private, Durability::OnSync))) {
         let (disk, before) = roomy(mode);
         let session = open_and_fill(&disk, mode, before);
         let db = &session.db;

@@ -2,6 +2,7 @@
 //!
 //! Two keyspaces, seeded operations, unique values. A batch is one step: if half of it is found, no prefix fits.
 
+use crate::designs::{self, Tested};
 use holm::{Batch, Builder, Database, Durability, Error, ImageMode, Keyspace, Result};
 use holm_proof::disk::SimDisk;
 use rand::Rng;
@@ -22,24 +23,36 @@ const HEAP: [usize; 2] = [1 << 20, 16 << 20];
 /// How a database runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
+    pub(crate) design: &'static str,
     pub(crate) private: bool,
     pub(crate) durability: Durability,
 }
 
 impl Mode {
+    /// A mode over the store's default design.
+    pub(crate) const fn new(private: bool, durability: Durability) -> Mode {
+        Mode { design: designs::DEFAULT, private, durability }
+    }
+
+    /// The modes over every design that the tests have.
+    pub(crate) fn over_designs(modes: &[Mode]) -> Vec<Mode> {
+        let over = |design: &Tested| modes.iter().map(|mode| Mode { design: design.name, ..*mode }).collect::<Vec<_>>();
+        let supported =
+            |mode: &Mode| mode.private || designs::tested().iter().any(|it| it.name == mode.design && it.per_epoch);
+        designs::tested().iter().flat_map(over).filter(supported).collect()
+    }
+
     pub(crate) fn all() -> Vec<Mode> {
         let buffered = Durability::Buffered { interval: Duration::from_millis(1) };
         let durabilities = [Durability::Strict, buffered, Durability::OnSync];
-        [false, true]
-            .into_iter()
-            .flat_map(|private| durabilities.map(|durability| Mode { private, durability }))
-            .collect()
+        let modes = [false, true].map(|private| durabilities.map(|durability| Mode::new(private, durability)));
+        Mode::over_designs(modes.as_flattened())
     }
 
     pub(crate) fn builder(self, disk: &SimDisk) -> Builder {
         let image = if self.private { ImageMode::Private } else { ImageMode::Shared };
         let builder = Database::builder().durability(self.durability).image(image).log_bytes(2 << 20);
-        builder.vfs(Arc::new(disk.clone()), HEAP)
+        builder.designs(designs::table).design(self.design).vfs(Arc::new(disk.clone()), HEAP)
     }
 
     pub(crate) fn open(self, disk: &SimDisk) -> Result<Database> {

@@ -26,13 +26,13 @@ fn key(number: u32) -> Vec<u8> {
     }
 }
 
-fn open(disk: &SimDisk, design: &str, private: bool) -> Result<Database> {
-    Mode { private, durability: Durability::OnSync }.builder(disk).design(design).open("/d")
+fn open(disk: &SimDisk, design: &'static str, private: bool) -> Result<Database> {
+    Mode { design, ..Mode::new(private, Durability::OnSync) }.open(disk)
 }
 
 /// The states that a database can be left in: closed, killed, and cut off from power. Most leaves are older than the
 /// log.
-fn left(design: &str, private: bool) -> Vec<(&'static str, SimDisk)> {
+fn left(design: &'static str, private: bool) -> Vec<(&'static str, SimDisk)> {
     let disk = SimDisk::new();
     let db = open(&disk, design, private).expect("a sound disk");
     for (index, name) in NAMES.iter().enumerate() {
@@ -155,7 +155,7 @@ fn use_all(db: &Database) {
 
 fn try_seed(
     seed: u64,
-    design: &str,
+    design: &'static str,
     private: bool,
     left: &[(&'static str, SimDisk)],
 ) -> std::result::Result<bool, String> {
@@ -297,7 +297,7 @@ fn everything_at_once_and_deaths_in_between() {
         for (design, private) in [("buffered", false), ("holm", false), ("buffered", true)] {
             let mut disk = SimDisk::new();
             for cycle in 0..4 {
-                let db = Mode { private, durability }.builder(&disk).design(design).open("/d").expect("a sound disk");
+                let db = Mode { design, private, durability }.open(&disk).expect("a sound disk");
                 assert_eq!(db.check().expect("checking").faults, Vec::<String>::new(), "{design}, {private}, {cycle}");
                 let dead = std::thread::scope(|scope| {
                     for thread in 0..3 {

@@ -38,8 +38,8 @@ fn cut(disk: &SimDisk, mode: Mode, random: &mut Pcg64Mcg) -> usize {
 fn power_takes_two_epochs_at_most() {
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let durability = Durability::Buffered { interval: Duration::from_millis(1) };
-    for private in [false, true] {
-        let kept: usize = (0..12).map(|_| cut(&SimDisk::new(), Mode { private, durability }, &mut random)).sum();
+    for mode in Mode::over_designs(&[false, true].map(|private| Mode::new(private, durability))) {
+        let kept: usize = (0..12).map(|_| cut(&SimDisk::new(), mode, &mut random)).sum();
         assert!(kept > 100, "too little was promised to be worth a test: {kept} steps");
     }
 }

@@ -7,7 +7,7 @@ use holm::{Database, Durability, Error, LogTail, RecoveredFrom};
 use holm_proof::disk::SimDisk;
 use std::path::Path;
 
-const MODE: Mode = Mode { private: false, durability: Durability::OnSync };
+const MODE: Mode = Mode::new(false, Durability::OnSync);
 
 /// A session over many leaves, in which each later epoch changes another leaf.
 fn written(disk: &SimDisk) -> Session {

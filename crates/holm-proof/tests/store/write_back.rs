@@ -10,8 +10,8 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 use std::path::{Path, PathBuf};
 
-const STRICT: Mode = Mode { private: false, durability: Durability::Strict };
-const ON_SYNC: Mode = Mode { private: false, durability: Durability::OnSync };
+const STRICT: Mode = Mode::new(false, Durability::Strict);
+const ON_SYNC: Mode = Mode::new(false, Durability::OnSync);
 
 fn file(name: &str) -> PathBuf {
     Path::new("/d").join(name)
@@ -47,7 +47,8 @@ fn somebody_else_is_told(disk: &SimDisk, path: &Path) {
 /// Recovery keeps what only the page cache has, and makes it durable before it releases the log.
 #[test]
 fn pages_that_are_clean_and_on_no_disk_are_written_again() {
-    for (mode, seed) in [STRICT, ON_SYNC].into_iter().flat_map(|mode| (0..4).map(move |seed| (mode, seed))) {
+    let modes = Mode::over_designs(&[STRICT, ON_SYNC]);
+    for (mode, seed) in modes.into_iter().flat_map(|mode| (0..4).map(move |seed| (mode, seed))) {
         for closes in [true, false] {
             let (disk, mut history) = killed(mode, seed, 150);
             history.floor = history.steps.len();
@@ -128,31 +129,41 @@ pub(crate) fn mark(disk: &SimDisk) {
 /// records alike, for each page separately.
 #[test]
 fn pages_that_have_gone_back_are_noticed() {
+    for mode in Mode::over_designs(&[STRICT]) {
+        notices_pages(mode);
+    }
+}
+
+fn notices_pages(mode: Mode) {
     let (mut cut, mut kept) = (0, 0);
     for seed in 0..40 {
-        let (disk, history) = killed(STRICT, seed, 120);
+        let (disk, history) = killed(mode, seed, 120);
         let path = &data()[seed as usize % 2];
         assert!(disk.fail_write_back(path));
         somebody_else_is_told(&disk, path);
         assert!(disk.evict(path, seed, 3));
         let context = format!("seed {seed}");
-        let db = STRICT.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+        let db = mode.open(&disk).unwrap_or_else(|error| panic!("{context}: {error}"));
         match db.recovery().source {
             RecoveredFrom::Log { .. } => cut += 1,
             _ => kept += 1,
         }
         history.expect(&contents(&db, &context), &context);
     }
-    assert!(cut > 20, "{cut} cut, {kept} kept");
+    assert!(cut > 20, "{mode:?}: {cut} cut, {kept} kept");
 }
 
 /// Each block of many that were logged, gone back alone, while others differ from the log because they changed after
 /// it.
 #[test]
 fn any_block_that_has_gone_back_is_noticed() {
+    Mode::over_designs(&[ON_SYNC]).into_iter().for_each(notices_any_block);
+}
+
+fn notices_any_block(mode: Mode) {
     let disk = SimDisk::new();
-    let db = ON_SYNC.open(&disk).expect("a sound disk");
-    let mut session = Session::begin(db, ON_SYNC, Contents::new()).expect("a sound disk");
+    let db = mode.open(&disk).expect("a sound disk");
+    let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");
     let put = |key: u32, byte: u8| vec![(0, key.to_be_bytes().to_vec(), Some(vec![byte; 20]))];
     (0..200).for_each(|key| session.step(put(key, 0)));
     session.sync();
@@ -169,7 +180,7 @@ fn any_block_that_has_gone_back_is_noticed() {
     for at in blocks {
         let lost = killed.kill();
         assert!(lost.overwrite(&file("leaves"), at, &old[at..][..512]));
-        let db = ON_SYNC.open(&lost).unwrap_or_else(|error| panic!("block {}: {error}", at / 512));
+        let db = mode.open(&lost).unwrap_or_else(|error| panic!("block {}: {error}", at / 512));
         assert!(matches!(db.recovery().source, RecoveredFrom::Log { .. }), "block {}: {:?}", at / 512, db.recovery());
         history.expect(&contents(&db, "cut"), "cut");
     }
