@@ -1,6 +1,6 @@
 //! Atomic operations on one key: each is one step to every thread, whatever happens to neighbouring keys.
 
-use crate::tools::{Chance, assert_sound, folder};
+use crate::tools::{self, Chance, assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -139,7 +139,7 @@ fn no_increment_is_lost() {
 fn each_pair_is_popped_once() {
     const JOBS: u64 = 12_000;
     let folder = folder();
-    let db = Database::builder().durability(Durability::OnSync).open(folder.path()).expect("new");
+    let db = tools::builder().durability(Durability::OnSync).open(folder.path()).expect("new");
     let jobs = db.keyspace("jobs").expect("a name");
     let (left, popped) = (AtomicU64::new(JOBS), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -176,7 +176,7 @@ fn each_pair_is_popped_once() {
 #[test]
 fn a_pop_sees_what_arrives_behind_it() {
     let folder = folder();
-    let db = Database::builder().durability(Durability::OnSync).open(folder.path()).expect("new");
+    let db = tools::builder().durability(Durability::OnSync).open(folder.path()).expect("new");
     for round in 0..40 {
         let queue = db.keyspace(&format!("queue {round}")).expect("a name");
         // Leaves that ascending keys fill stay full, and a full leaf does not take over the range of the empty one.
@@ -224,7 +224,7 @@ fn a_pop_sees_what_arrives_behind_it() {
 #[test]
 fn compare_and_swap_excludes() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let inside = AtomicU64::new(0);
     thread::scope(|scope| {
@@ -250,7 +250,7 @@ fn compare_and_swap_excludes() {
 #[test]
 fn closures_hold_nothing() {
     let folder = folder();
-    let db = Database::builder().durability(Durability::Strict).open(folder.path()).expect("new");
+    let db = tools::builder().durability(Durability::Strict).open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let mut calls = 0u32;
     let after = space.update_fetch("b", |value| {
@@ -278,7 +278,7 @@ fn closures_hold_nothing() {
 #[test]
 fn what_is_refused_changes_nothing() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let (space, dropped) = (db.keyspace("s").expect("a name"), db.keyspace("d").expect("a name"));
     space.insert("text", "not a number").expect("room");
     space.insert("most", i64::MAX.to_le_bytes()).expect("room");

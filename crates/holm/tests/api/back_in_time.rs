@@ -2,8 +2,8 @@
 //! boot: the log shows it.
 
 use crate::children::Other;
-use crate::tools::{assert_sound, folder};
-use holm::{Database, RecoveredFrom};
+use crate::tools::{self, assert_sound, folder};
+use holm::RecoveredFrom;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn read(path: &Path, name: &str) -> Vec<u8> {
 
 /// Opens the database, checks that the counter is the last one acknowledged, and returns the source of the recovery.
 fn opened(path: &Path, context: &str) -> RecoveredFrom {
-    let db = Database::open(path).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let db = tools::open(path).unwrap_or_else(|error| panic!("{context}: {error}"));
     let value = db.keyspace("s").and_then(|space| space.get("counter")).expect("sound").expect("counted");
     assert_eq!(u32::from_be_bytes(value.first_chunk().copied().expect("four bytes")), 40, "{context}");
     assert_sound(&db);

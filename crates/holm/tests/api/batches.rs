@@ -3,7 +3,7 @@
 use crate::families;
 use crate::tools::{self, Chance, assert_sound, copy, relaxed};
 use crate::twin::{Map, value};
-use holm::{Database, Durability, Error};
+use holm::{Durability, Error};
 
 #[test]
 fn batches_over_several_keyspaces() {
@@ -62,7 +62,7 @@ fn a_refused_batch_has_done_nothing() {
 #[test]
 fn many_threads_commit_at_once() {
     let folder = tools::folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     std::thread::scope(|scope| {
         for thread in 0..40u8 {
@@ -120,7 +120,7 @@ fn of_two_batches_over_the_same_keys_one_overwrites_the_other() {
 fn a_copy_of_the_files_holds_whole_batches() {
     let folder = tools::folder();
     let (live, dead) = (folder.path().join("live"), folder.path().join("dead"));
-    let db = Database::builder().durability(Durability::OnSync).open(&live).expect("new");
+    let db = tools::builder().durability(Durability::OnSync).open(&live).expect("new");
     let (one, two) = (db.keyspace("one").expect("a name"), db.keyspace("two").expect("a name"));
     for round in 0..300u32 {
         let batch = (0..30u32).fold(db.batch(), |batch, at| {

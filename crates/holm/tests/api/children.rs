@@ -1,6 +1,6 @@
 //! Child processes: this program starts itself once more for each of them.
 
-use crate::tools::{assert_sound, folder};
+use crate::tools::{self, assert_sound, folder};
 use holm::{Database, Durability, Error, RecoveredFrom};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -70,12 +70,12 @@ fn the_other_process() {
     };
     match &*part {
         "hold" => {
-            let db = Database::open(path).expect("nobody else");
+            let db = tools::open(path).expect("nobody else");
             say("open");
             drop(db);
         }
         "idle" => say("idle"),
-        "rewrite" => match Database::open(path) {
+        "rewrite" => match tools::open(path) {
             Ok(db) => {
                 let space = db.keyspace("s").expect("a name");
                 (0..2_000_u32).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
@@ -86,7 +86,7 @@ fn the_other_process() {
             }
             Err(error) => say(&error.to_string()),
         },
-        "try" => match Database::open(path) {
+        "try" => match tools::open(path) {
             Err(Error::Locked { .. }) => say("locked"),
             other => say(&format!("{other:?}")),
         },
@@ -99,7 +99,7 @@ fn the_other_process() {
                 .to_string());
         }
         "write" => {
-            let db = Database::builder().durability(Durability::OnSync).open(path).expect("nobody else");
+            let db = tools::builder().durability(Durability::OnSync).open(path).expect("nobody else");
             let space = db.keyspace("s").expect("a name");
             (0..5000u32).for_each(|number| space.insert(number.to_be_bytes(), [1; 50]).expect("room"));
             (0..5000u32).step_by(2).for_each(|number| assert!(space.remove(number.to_be_bytes()).expect("sound")));
@@ -107,7 +107,7 @@ fn the_other_process() {
             say("acknowledged");
         }
         "count" => {
-            let db = Database::builder().durability(Durability::Strict).open(path).expect("nobody else");
+            let db = tools::builder().durability(Durability::Strict).open(path).expect("nobody else");
             let space = db.keyspace("s").expect("a name");
             let count = |number: u32| space.insert("counter", number.to_be_bytes()).expect("a disk");
             (1..=25).for_each(count);
@@ -124,10 +124,10 @@ fn one_process_at_a_time_writes() {
     let folder = folder();
     let holder = Other::start("hold", folder.path());
     assert_eq!(holder.said, "open");
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })));
     assert!(matches!(Database::open_read_only(folder.path()), Err(Error::Locked { .. })));
     holder.finish();
-    let db = Database::open(folder.path()).expect("let go");
+    let db = tools::open(folder.path()).expect("let go");
     let other = Other::start("try", folder.path());
     assert_eq!(other.said, "locked");
     other.finish();
@@ -137,16 +137,16 @@ fn one_process_at_a_time_writes() {
 #[test]
 fn any_number_of_processes_look() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     db.keyspace("s").and_then(|space| space.insert("k", "v")).expect("room");
     db.close().expect("a sound close");
     let looking = Database::open_read_only(folder.path()).expect("closed");
     let others = [Other::start("look", folder.path()), Other::start("look", folder.path())];
     others.iter().for_each(|other| assert_eq!(other.said, "1"));
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "nobody writes beside one who looks");
+    assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })), "nobody writes beside one who looks");
     others.into_iter().for_each(Other::finish);
     drop(looking);
-    Database::open(folder.path()).expect("let go");
+    tools::open(folder.path()).expect("let go");
 }
 
 /// Acknowledged and never synced: kept, because only the process died.
@@ -157,7 +157,7 @@ fn what_a_killed_process_did_is_there() {
     assert_eq!(writer.said, "acknowledged");
     writer.kill();
     assert!(matches!(Database::open_read_only(folder.path()), Err(Error::NotClean { .. })));
-    let db = Database::open(folder.path()).expect("it recovers");
+    let db = tools::open(folder.path()).expect("it recovers");
     assert!(
         db.recovery().source != RecoveredFrom::CleanShutdown && db.recovery().source != RecoveredFrom::Created,
         "{:?}",

@@ -1,7 +1,7 @@
 //! Keyspaces that are dropped and created again, and never mix with others.
 
-use crate::tools::{Chance, Stop, assert_sound, data_bytes, folder, relaxed};
-use holm::{Database, Error, Keyspace};
+use crate::tools::{self, Chance, Stop, assert_sound, data_bytes, folder, relaxed};
+use holm::{Error, Keyspace};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
 fn fill(space: &Keyspace, count: u32, value: &[u8]) {
@@ -83,7 +83,7 @@ fn space_of_dropped_keyspaces_is_used_again() {
 #[test]
 fn dropping_beside_writers_and_readers() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _stop = Stop(&stop);

@@ -1,12 +1,12 @@
 //! The durability table, row by row, as far as a living process can see it. A copy of the files plays the power cut:
 //! recovery does not trust copies, so it opens them at the last log entry that was synced.
 
-use crate::tools::{Chance, assert_sound, copy, folder, on_disk, relaxed};
+use crate::tools::{self, Chance, assert_sound, copy, folder, on_disk, relaxed};
 use holm::{Database, Durability, ImageMode, Keyspace, RecoveredFrom};
 use std::time::Duration;
 
 fn open(durability: Durability, path: &std::path::Path) -> (Database, Keyspace) {
-    let db = Database::builder().durability(durability).open(path).expect("new");
+    let db = tools::builder().durability(durability).open(path).expect("new");
     let space = db.keyspace("s").expect("a name");
     (db, space)
 }
@@ -155,7 +155,7 @@ fn sync_covers_all_that_was_completed_before() {
 fn no_record_outgrows_the_gate() {
     const VALUE: u64 = 100 << 10;
     let folder = folder();
-    let builder = Database::builder().durability(Durability::OnSync).log_bytes(2 << 20);
+    let builder = tools::builder().durability(Durability::OnSync).log_bytes(2 << 20);
     let db = builder.open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     std::thread::scope(|scope| {
@@ -285,7 +285,7 @@ fn a_cut_after_idle_epochs() {
 #[test]
 fn large_epochs_survive_a_cut() {
     let folder = folder();
-    let db = Database::builder().log_bytes(2 << 20).durability(Durability::Strict).open(folder.path()).expect("new");
+    let db = tools::builder().log_bytes(2 << 20).durability(Durability::Strict).open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     for number in 0..5u8 {
         space.insert([number], vec![number; 5 << 20]).expect("a disk");
@@ -304,7 +304,7 @@ fn large_epochs_survive_a_cut() {
 #[test]
 fn a_private_image() {
     let folder = folder();
-    let db = Database::builder().image(ImageMode::Private).open(folder.path()).expect("new");
+    let db = tools::builder().image(ImageMode::Private).open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     (0..3000u32).for_each(|number| space.insert(number.to_be_bytes(), "v").expect("room"));
     db.sync().expect("a disk");
@@ -314,7 +314,7 @@ fn a_private_image() {
     drop(space);
     db.close().expect("a sound close");
     for image in [ImageMode::Shared, ImageMode::Private, ImageMode::Shared] {
-        let db = Database::builder().image(image).open(folder.path()).expect("closed");
+        let db = tools::builder().image(image).open(folder.path()).expect("closed");
         assert_eq!(db.recovery().source, RecoveredFrom::CleanShutdown);
         assert_sound(&db);
         let space = db.keyspace("s").expect("a name");

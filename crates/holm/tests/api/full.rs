@@ -1,14 +1,14 @@
 //! A database that has reached its capacity: writes fail with a named error, nothing is harmed, and it is usable again
 //! once there is room.
 
-use crate::tools::{assert_sound, folder};
+use crate::tools::{self, assert_sound, folder};
 use holm::{Database, Durability, Error, Keyspace};
 use std::path::Path;
 
 const CAPACITY: u64 = 1 << 20;
 
 fn open(path: &Path) -> (Database, Keyspace) {
-    let db = Database::builder().durability(Durability::OnSync).capacity(CAPACITY).open(path).expect("sound");
+    let db = tools::builder().durability(Durability::OnSync).capacity(CAPACITY).open(path).expect("sound");
     let space = db.keyspace("s").expect("a name");
     (db, space)
 }
@@ -59,7 +59,7 @@ fn full_of_records_and_empty_again() {
         db.close().expect("a sound close");
     }
     // The next open may choose a larger capacity.
-    let db = Database::open(folder.path()).expect("closed");
+    let db = tools::open(folder.path()).expect("closed");
     let space = db.keyspace("s").expect("a name");
     space.insert("large", vec![1; 4 << 20]).expect("room");
     assert_sound(&db);

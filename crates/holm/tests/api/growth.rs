@@ -4,7 +4,7 @@
 //! Each test is a scaled-down run of one that found a file many times larger than its data. The full sizes, with
 //! figures: `cargo test --release -p holm --test api -- --ignored --nocapture growth`.
 
-use crate::tools::{Chance, assert_sound, folder};
+use crate::tools::{self, Chance, assert_sound, folder};
 use holm::{Database, Durability, Keyspace};
 use std::path::Path;
 use std::time::Instant;
@@ -32,7 +32,7 @@ fn records_file(path: &Path) -> u64 {
 /// Epochs end where the test syncs, so counts repeat.
 fn open(path: &Path) -> Database {
     let durability = Durability::Buffered { interval: std::time::Duration::from_secs(3600) };
-    Database::builder().durability(durability).open(path).expect("a sound database")
+    tools::builder().durability(durability).open(path).expect("a sound database")
 }
 
 fn key(number: u64) -> [u8; 16] {

@@ -2,7 +2,7 @@
 
 use crate::children::Other;
 use crate::disks::Disk;
-use crate::tools::{assert_sound, data_bytes, folder, relaxed};
+use crate::tools::{self, assert_sound, data_bytes, folder, relaxed};
 use holm::{Database, Durability, Error};
 use std::path::Path;
 use std::process;
@@ -53,7 +53,7 @@ fn what_locks_a_database_is_named() {
     let folder = folder();
     let space = closed_with_a_handle(folder.path());
     for error in [
-        Database::open(folder.path()).map(drop).expect_err("the handle lives"),
+        tools::open(folder.path()).map(drop).expect_err("the handle lives"),
         Database::open_read_only(folder.path()).map(drop).expect_err("the handle lives"),
     ] {
         let told = error.to_string();
@@ -63,14 +63,14 @@ fn what_locks_a_database_is_named() {
     }
     drop(space);
     let looking = Database::open_read_only(folder.path()).expect("let go");
-    let told = Database::open(folder.path()).map(drop).expect_err("somebody looks").to_string();
+    let told = tools::open(folder.path()).map(drop).expect_err("somebody looks").to_string();
     assert!(told.contains("this process"), "{told}");
     let space = looking.existing_keyspace("s").expect("a catalog").expect("made");
     drop(looking);
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })), "a keyspace of it is a handle");
+    assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })), "a keyspace of it is a handle");
     assert!(space.contains_key(7_u32.to_be_bytes()).expect("sound"));
     drop(space);
-    Database::open(folder.path()).expect("let go");
+    tools::open(folder.path()).expect("let go");
 }
 
 /// A load beyond the end of a mapped file faults, and a reader may be about to read a record that was freed before
@@ -102,15 +102,15 @@ fn files_are_not_cut_while_somebody_may_read_them() {
 #[test]
 fn a_child_with_a_copy_of_the_descriptors_keeps_no_lock() {
     let folder = folder();
-    let db = Database::builder().vfs(std::sync::Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
+    let db = tools::builder().vfs(std::sync::Arc::new(Disk::inherited()), [0; 2]).open(folder.path()).expect("new");
     let child = Other::start("idle", folder.path());
     assert_eq!(child.said, "idle");
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })));
     db.close().expect("a sound close");
-    let db = Database::open(folder.path()).expect("closed, whatever children there are");
+    let db = tools::open(folder.path()).expect("closed, whatever children there are");
     // The end of the child does not release the lock.
     child.finish();
-    assert!(matches!(Database::open(folder.path()), Err(Error::Locked { .. })));
+    assert!(matches!(tools::open(folder.path()), Err(Error::Locked { .. })));
     drop(db);
 }
 
@@ -140,7 +140,7 @@ fn one_process_opens_a_hundred_databases() {
 fn a_capacity_that_no_process_has_is_named() {
     let folder = folder();
     // There is address space for one database, and not for forty.
-    let open = |number: usize| Database::builder().capacity(4 << 40).open(folder.path().join(number.to_string()));
+    let open = |number: usize| tools::builder().capacity(4 << 40).open(folder.path().join(number.to_string()));
     let mut all = Vec::new();
     let refused = (0..40).find_map(|number| open(number).map(|db| all.push(db)).err()).expect("160 TiB");
     let told = refused.to_string();
@@ -156,7 +156,7 @@ fn refused<T: std::fmt::Debug>(result: holm::Result<T>) {
 /// Returns a strict database whose log has failed.
 fn broken(path: &Path) -> (Database, holm::Keyspace) {
     let disk = Disk::default();
-    let builder = Database::builder().vfs(std::sync::Arc::new(disk.clone()), [0; 2]);
+    let builder = tools::builder().vfs(std::sync::Arc::new(disk.clone()), [0; 2]);
     let db = builder.durability(Durability::Strict).open(path).expect("new");
     let space = db.keyspace("s").expect("a name");
     space.insert("k", "v").expect("room");

@@ -1,6 +1,6 @@
 //! Limits have typed errors, are exact, and are checked before anything changes.
 
-use crate::tools::{assert_sound, folder, relaxed};
+use crate::tools::{self, assert_sound, folder, relaxed};
 use holm::{Error, MAX_KEY, MAX_VALUE, Result};
 
 #[track_caller]
@@ -78,7 +78,7 @@ fn a_value_of_1_gib() {
 #[test]
 fn an_epoch_larger_than_the_log() {
     let folder = folder();
-    let builder = || holm::Database::builder().log_bytes(2 << 20);
+    let builder = || tools::builder().log_bytes(2 << 20);
     let db = builder().open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     for number in 0..6u8 {

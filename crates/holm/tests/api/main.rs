@@ -23,6 +23,7 @@ mod handles;
 mod histories;
 mod limits;
 mod model;
+mod over_designs;
 mod read_only;
 mod sizes;
 mod snapshots;

@@ -1,6 +1,6 @@
 //! Bytes on disk, all files counted: few for little data, near the data's own size, and reused.
 
-use crate::tools::{Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
+use crate::tools::{self, Chance, assert_sound, data_bytes, data_on_disk, folder, on_disk, relaxed};
 use holm::{Database, ImageMode, Keyspace};
 use std::time::{Duration, Instant};
 
@@ -19,13 +19,13 @@ fn fill(space: &Keyspace, numbers: std::ops::Range<u64>) {
 #[test]
 fn small_databases_are_small() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let told = db.stats().space.disk_bytes;
     assert!(on_disk(folder.path()) <= MIB, "new: {}", on_disk(folder.path()));
     assert!(told.abs_diff(on_disk(folder.path())) <= 64 * KIB, "{told} told, {} there", on_disk(folder.path()));
     db.close().expect("a sound close");
     assert!(on_disk(folder.path()) <= MIB, "closed: {}", on_disk(folder.path()));
-    let db = Database::open(folder.path()).expect("closed");
+    let db = tools::open(folder.path()).expect("closed");
     let space = db.keyspace("s").expect("a name");
     fill(&space, 0..1000);
     db.sync().expect("a disk");
@@ -35,14 +35,14 @@ fn small_databases_are_small() {
     assert!(on_disk(folder.path()) <= 2 * MIB, "a thousand, closed: {}", on_disk(folder.path()));
     // Opening and closing adds nothing, however often.
     let before = on_disk(folder.path());
-    (0..5).for_each(|_| Database::open(folder.path()).and_then(Database::close).expect("closed"));
+    (0..5).for_each(|_| tools::open(folder.path()).and_then(Database::close).expect("closed"));
     assert!(on_disk(folder.path()) <= before + 128 * KIB, "{before} before, {} after", on_disk(folder.path()));
 }
 
 #[test]
 fn a_loaded_database_is_hardly_larger_than_its_data() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     fill(&space, 0..100_000);
     let raw = 100_000 * 123;
@@ -61,7 +61,7 @@ fn a_loaded_database_is_hardly_larger_than_its_data() {
 #[test]
 fn a_loaded_database_that_stays_open_gives_its_log_back() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let log = || on_disk(folder.path()) - data_on_disk(folder.path());
     fill(&space, 0..100_000);
@@ -87,7 +87,7 @@ fn a_loaded_database_that_stays_open_gives_its_log_back() {
 #[test]
 fn overwriting_uses_space_again() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     fill(&space, 0..10_000);
     db.sync().expect("a disk");
@@ -112,7 +112,7 @@ fn overwriting_uses_space_again() {
 #[test]
 fn values_of_changing_length_use_space_again() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let mut chance = Chance::new(3);
     let mut once = 0;
@@ -134,7 +134,7 @@ fn values_of_changing_length_use_space_again() {
 #[test]
 fn emptied_and_filled_with_other_keys() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let mut once = 0;
     for round in 0..6 {
@@ -153,7 +153,7 @@ fn emptied_and_filled_with_other_keys() {
     assert!(leaves < 200, "{leaves} leaves in use for nothing");
     drop(space);
     db.close().expect("a sound close");
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     fill(&space, 500_000..520_000);
     drop(space);
@@ -165,7 +165,7 @@ fn emptied_and_filled_with_other_keys() {
 #[test]
 fn a_queue_between_two_threads_does_not_grow() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("queue").expect("a name");
     let (send, receive) = std::sync::mpsc::sync_channel::<u64>(200);
     let mut early = 0;
@@ -195,7 +195,7 @@ fn a_queue_between_two_threads_does_not_grow() {
 #[test]
 fn write_back_counts_what_was_written() {
     let folder = folder();
-    let open = || Database::builder().log_bytes(2 << 20).open(folder.path()).expect("sound");
+    let open = || tools::builder().log_bytes(2 << 20).open(folder.path()).expect("sound");
     let db = open();
     fill(&db.keyspace("s").expect("a name"), 0..100_000);
     db.close().expect("a sound close");
@@ -215,7 +215,7 @@ fn write_back_counts_what_was_written() {
 fn what_is_mapped_is_told() {
     for image in [ImageMode::Shared, ImageMode::Private] {
         let folder = folder();
-        let db = Database::builder().image(image).open(folder.path()).expect("new");
+        let db = tools::builder().image(image).open(folder.path()).expect("new");
         fill(&db.keyspace("s").expect("a name"), 0..50_000);
         let stats = db.stats();
         let (resident, large) = (stats.memory.resident_bytes, stats.memory.huge_page_bytes);

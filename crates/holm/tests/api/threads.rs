@@ -1,7 +1,7 @@
 //! Threads on separate keys and on the same keys, with batches and scans beside them.
 
 use crate::families::Family;
-use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
+use crate::tools::{self, Chance, Stop, assert_sound, folder, relaxed};
 use crate::twin::{Map, walk};
 use holm::{Database, Durability, Keyspace};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ fn work(db: &Database, space: &Keyspace, thread: u8, operations: usize) -> Map {
 fn four_threads_lose_nothing() {
     for (durability, operations) in [(Durability::OnSync, 12_000), (Durability::default(), 12_000)] {
         let folder = folder();
-        let db = Database::builder().durability(durability).open(folder.path()).expect("new");
+        let db = tools::builder().durability(durability).open(folder.path()).expect("new");
         let space = db.keyspace("s").expect("a name");
         let maps: Vec<Map> = thread::scope(|scope| {
             let workers = [0, 1, 2, 3].map(|thread| {
@@ -140,7 +140,7 @@ fn a_key_is_removed_once() {
 #[test]
 fn walks_beside_writers_tell_every_untouched_key_once() {
     let folder = folder();
-    let db = Database::open(folder.path()).expect("new");
+    let db = tools::open(folder.path()).expect("new");
     let space = db.keyspace("s").expect("a name");
     let mut untouched = BTreeMap::new();
     for number in 0..6000u32 {
@@ -196,7 +196,7 @@ fn walks_beside_writers_tell_every_untouched_key_once() {
 fn closing_beside_writers() {
     for round in 0..10 {
         let folder = folder();
-        let db = Database::open(folder.path()).expect("new");
+        let db = tools::open(folder.path()).expect("new");
         let space = db.keyspace("s").expect("a name");
         let done: Vec<u32> = thread::scope(|scope| {
             let writers = [0u32, 1, 2].map(|thread| {

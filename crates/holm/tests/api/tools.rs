@@ -1,6 +1,6 @@
 //! Seeded random numbers, temporary folders, and the final checks of every test.
 
-use holm::{Database, Durability};
+use holm::{Builder, Database, Durability, Result};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use tempfile::TempDir;
@@ -54,9 +54,28 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder of our own")
 }
 
+/// The design of a database for which none is chosen.
+pub(crate) const DEFAULT: &str = "buffered";
+
+/// The variable with the design that this process tests, in place of the default.
+pub(crate) const DESIGN: &str = "HOLM_DESIGN";
+
+/// A builder over the design that this process tests.
+pub(crate) fn builder() -> Builder {
+    match std::env::var(DESIGN) {
+        Ok(design) => Database::builder().design(&design),
+        Err(_) => Database::builder(),
+    }
+}
+
+/// As [`Database::open`], over the design that this process tests.
+pub(crate) fn open(path: impl AsRef<Path>) -> Result<Database> {
+    builder().open(path)
+}
+
 /// Opens a database that syncs only on demand, which makes tests fast.
 pub(crate) fn relaxed(path: &Path) -> Database {
-    Database::builder().durability(Durability::OnSync).open(path).expect("a sound database")
+    builder().durability(Durability::OnSync).open(path).expect("a sound database")
 }
 
 /// Verifies everything.
