@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The first form holds for every design that executes the step, the second for the named ones. The lines of a comment
-//! directly above the step count. A survivor without a declaration is an error. So is a declared survivor that some crash
-//! reveals; the tests look for those in builds of one design, and `cargo xtask mutants` in all designs.
+//! directly above the step count. A survivor without a declaration is an error. So is a declared survivor that some
+//! crash reveals; the tests look for those in builds of one design, and `cargo xtask mutants` in all designs.
 
 use crate::trace::{Order, Site};
 use std::path::Path;
@@ -49,7 +49,8 @@ mod tests {
 
     #[test]
     fn the_comment_directly_above_declares() {
-        let text = "// Survivor (flush): why\nfence;\n// A word.\n// Survivor in a, reef (store, fence): because\n// of it.\nstore;\n";
+        let text = "// Survivor (flush): why\nfence;\n// A word.\n\
+                    // Survivor in a, reef (store, fence): because\n// of it.\nstore;\n";
         let declared = |order, line| is_declared_in(text, "reef", order, line);
         assert!(declared(Order::Flush, 2) && !declared(Order::Fence, 2));
         assert!(declared(Order::Store, 6) && declared(Order::Fence, 6) && !declared(Order::Flush, 6));

@@ -27,7 +27,6 @@ mod epochs;
 mod levels;
 #[cfg(not(one_design))]
 mod mirrored;
-#[cfg(not(one_design))]
 mod mutants;
 #[cfg(not(one_design))]
 mod pruning;

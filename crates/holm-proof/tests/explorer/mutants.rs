@@ -84,10 +84,9 @@ mod ground {
         assert_eq!(buffered::HUNT.survivors(ground), BTreeSet::new());
     }
 
-    /// Each step of a rebuild is for the designs of one recovery. A fence follows every block's own recovery, for
-    /// designs that write there; one follows the repair of chains. One precedes the release of empty leaves, for
-    /// designs whose leaves have origins: no design of the list needs it, because its leaves are released in the order
-    /// in which they replaced each other.
+    /// Each step of a rebuild is for the designs of one recovery, so it suffices that one of three designs needs it. A
+    /// fence follows every block's own recovery, for designs that write there. One follows the repair of chains. One
+    /// precedes the release of empty leaves, for designs whose leaves have origins.
     #[test]
     fn a_rebuild_needs_each_of_its_sites() {
         let hunts = [&buffered::HUNT, &fast_fair::HUNT, &nv_tree::HUNT];
