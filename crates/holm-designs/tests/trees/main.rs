@@ -14,6 +14,7 @@ mod locks;
 #[path = "../crashes/names.rs"]
 mod names;
 mod no_room;
+mod overview;
 mod shifting;
 mod snapshot;
 mod ss_tree;
