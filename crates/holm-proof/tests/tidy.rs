@@ -53,6 +53,9 @@ fn the_tree_is_tidy() {
     let mut offences: Vec<Offence> =
         sources.iter().flat_map(|source| FILE_RULES.iter().flat_map(|rule| rule(source))).collect();
     offences.extend(house::designs_have_pages(&sources));
+    let designs: Vec<_> = holm_designs::designs::CAPABILITIES.iter().map(|(name, _)| *name).collect();
+    offences.extend(house::designs_have_rows(&sources, &designs));
+    offences.extend(house::pages_quote_what_is_tested(&sources));
     offences.extend(circles::circles(&sources));
     offences.sort();
     let listed: String = offences.iter().map(|offence| format!("\n  {offence}")).collect();

@@ -18,6 +18,47 @@ pub(crate) fn designs_have_pages(sources: &[Source]) -> Vec<Offence> {
     offences
 }
 
+const TABLE: &str = "docs/designs/README.md";
+
+/// Each design of the list has a row in the table of designs, and no row is of another. A test of `holm-designs`
+/// compares the rest of each row.
+pub(crate) fn designs_have_rows(sources: &[Source], designs: &[&str]) -> Vec<Offence> {
+    let Some(page) = sources.iter().find(|source| source.path == TABLE) else { return Vec::new() };
+    let rows = page.text.lines().enumerate().filter_map(|(index, line)| {
+        let (name, _) = line.strip_prefix("| [`")?.split_once('`')?;
+        Some((index + 1, name))
+    });
+    let rows: Vec<_> = rows.collect();
+    let missing = designs.iter().filter(|design| rows.iter().all(|(_, name)| name != *design));
+    let missing = missing.map(|design| page.offence(1, format!("no row for the design {design}")));
+    let strange = rows.iter().filter(|(_, name)| !designs.contains(name));
+    missing.chain(strange.map(|(line, name)| page.offence(*line, format!("no design is named {name}")))).collect()
+}
+
+/// The page of the worked example, and the sources that it quotes.
+const QUOTING: &str = "docs/new-leaf.md";
+const QUOTED: &str = "crates/holm-proof/tests/worked";
+
+/// Each block of Rust on the page of the worked example occurs in the example line by line; indentation does not count.
+pub(crate) fn pages_quote_what_is_tested(sources: &[Source]) -> Vec<Offence> {
+    let lines_of = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    let quoted = sources.iter().filter(|source| source.path.starts_with(QUOTED) && source.is_rust());
+    let quoted: Vec<_> = quoted.map(|source| lines_of(&source.text)).collect();
+    let Some(page) = sources.iter().find(|source| source.path == QUOTING) else { return Vec::new() };
+    let lines = lines_of(&page.text);
+    let mut offences = Vec::new();
+    let mut index = 0;
+    while let Some(start) = lines[index..].iter().position(|line| line == "```rust").map(|at| index + at + 1) {
+        let end = lines[start..].iter().position(|line| line == "```").map_or(lines.len(), |at| start + at);
+        let block = &lines[start..end];
+        if block.is_empty() || !quoted.iter().any(|text| text.windows(block.len()).any(|window| window == block)) {
+            offences.push(page.offence(start, format!("{QUOTED} does not contain this block: quote it as it is")));
+        }
+        index = end;
+    }
+    offences
+}
+
 /// In the workspace's table of dependencies, a comment precedes each line or each run of lines. The workspace's own
 /// crates, given by path, need no reason.
 pub(crate) fn dependencies_give_reasons(source: &Source) -> Vec<Offence> {
@@ -53,6 +94,25 @@ mod tests {
         assert_eq!(designs_have_pages(&[leaf("reef/split.rs")]).len(), 1);
         assert_eq!(designs_have_pages(&[leaf("reef.rs"), leaf("reef/split.rs"), page]).len(), 0);
         assert_eq!(designs_have_pages(&[leaf("mod.rs")]).len(), 0);
+    }
+
+    #[test]
+    fn a_design_without_a_row_and_a_row_without_a_design_are_caught() {
+        let page = |text: &str| [Source::new(TABLE, text)];
+        let table = "| design |\n|---|\n| [`reef`](reef.md) |\n";
+        assert_eq!(designs_have_rows(&page(table), &["reef"]).len(), 0);
+        assert_eq!(designs_have_rows(&page(table), &["reef", "atoll"]).len(), 1);
+        assert_eq!(designs_have_rows(&page(table), &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_quotation_that_differs_is_caught() {
+        let source = || Source::new("crates/holm-proof/tests/worked/a.rs", "fn a() {\n    b();\n}\n");
+        let count = |block: &str| {
+            let page = Source::new(QUOTING, &format!("# A\n\n```rust\n{block}```\n\ntext\n"));
+            pages_quote_what_is_tested(&[source(), page]).len()
+        };
+        assert_eq!([count("fn a() {\n    b();\n}\n"), count("b();\n"), count("c();\n"), count("")], [0, 0, 1, 1]);
     }
 
     #[test]
