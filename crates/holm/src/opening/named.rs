@@ -20,7 +20,7 @@ pub(super) struct Named<S> {
     /// Trees that no name has.
     pub(super) orphans: Vec<TreeRoot>,
     pub(super) recovery: Recovery,
-    pub(super) side: S,
+    pub(super) kind: S,
 }
 
 /// A database whose contents are complete. Nothing has been made durable since the open.
@@ -49,7 +49,7 @@ pub(super) struct Running {
 impl<'a> Named<ToWrite<'a>> {
     /// Completes the commits in which the process died, and ends their epoch.
     pub(super) fn complete_commits(self) -> Result<Completed<'a>> {
-        let Named { store, catalog, orphans, recovery, side: ToWrite { path, builder, files, pending, epoch } } = self;
+        let Named { store, catalog, orphans, recovery, kind: ToWrite { path, builder, files, pending, epoch } } = self;
         pending.iter().try_for_each(|pending| intent::redo(&store, &catalog, pending))?;
         let latest = if pending.is_empty() { epoch - 1 } else { epoch };
         store.clock().restart(latest + 1);

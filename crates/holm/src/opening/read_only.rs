@@ -49,7 +49,7 @@ impl Unnamed<ToRead> {
 impl Named<ToRead> {
     /// Gives up the right to change the store, which only the empty trees of the catalog needed.
     pub(super) fn finish(self) -> ReadOnlyEngine {
-        let Named { store, catalog, recovery, side: ToRead { vfs, lock }, .. } = self;
+        let Named { store, catalog, recovery, kind: ToRead { vfs, lock }, .. } = self;
         ReadOnlyEngine { store: store.into_read_only(), catalog, recovery, vfs, _lock: lock }
     }
 }

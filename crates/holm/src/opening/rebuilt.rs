@@ -41,7 +41,7 @@ pub(super) struct Unnamed<S> {
     store: WritableStore,
     roots: Vec<TreeRoot>,
     recovery: Recovery,
-    side: S,
+    kind: S,
 }
 
 /// For writing: the files, and what is left of batches.
@@ -76,7 +76,7 @@ impl<'a> Rebuilt<'a> {
         if !visible {
             intent::forget(&store)?;
         }
-        Ok(Unnamed { store, roots, recovery, side: ToWrite { path, builder, files, pending, epoch } })
+        Ok(Unnamed { store, roots, recovery, kind: ToWrite { path, builder, files, pending, epoch } })
     }
 }
 
@@ -89,13 +89,13 @@ impl Unnamed<OverMedium> {
         designs::suitable(design)?;
         let recovery = Recovery { epoch: writer.storage().clock.durable(), ..Recovery::default() };
         let store = WritableStore::new(writer, design, Path::new(""), Damage::Refused);
-        Ok(Unnamed { store, roots: Vec::new(), recovery, side: OverMedium })
+        Ok(Unnamed { store, roots: Vec::new(), recovery, kind: OverMedium })
     }
 }
 
 impl<S> Unnamed<S> {
-    pub(super) fn new(store: WritableStore, roots: Vec<TreeRoot>, recovery: Recovery, side: S) -> Self {
-        Unnamed { store, roots, recovery, side }
+    pub(super) fn new(store: WritableStore, roots: Vec<TreeRoot>, recovery: Recovery, kind: S) -> Self {
+        Unnamed { store, roots, recovery, kind }
     }
 
     /// Reads the catalog and gives each name its tree. `damaged` decides about entries that cannot be read.
@@ -103,10 +103,10 @@ impl<S> Unnamed<S> {
         self,
         damaged: impl Fn(&WritableStore, &mut Recovery, DamagedName) -> Result<()>,
     ) -> Result<Named<S>> {
-        let Unnamed { store, roots, mut recovery, side } = self;
+        let Unnamed { store, roots, mut recovery, kind } = self;
         let mut each = |name| damaged(&store, &mut recovery, name);
         let (catalog, orphans) = Catalog::read_from(&store, roots, &mut each)?;
-        Ok(Named { store, catalog, orphans, recovery, side })
+        Ok(Named { store, catalog, orphans, recovery, kind })
     }
 }
 
