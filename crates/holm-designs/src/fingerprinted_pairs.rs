@@ -14,7 +14,7 @@ use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{MOST_PAIRS, Pairs, ReadContext};
 use holm_tree::pair::Pair;
 use holm_tree::pair::slots;
-use holm_tree::pairs::PlacedPair;
+use holm_tree::pairs::IndexedPair;
 
 /// The number of slots.
 pub const SLOTS: usize = 29;
@@ -108,8 +108,8 @@ impl FingerprintedPairs {
     }
 
     /// The pairs of these slots, each with its slot.
-    pub(crate) fn placed(&self, bits: u32) -> impl Iterator<Item = PlacedPair> {
-        slots(bits).map(|at| PlacedPair { slot: self.slot(at), at })
+    pub(crate) fn indexed_pairs(&self, bits: u32) -> impl Iterator<Item = IndexedPair> {
+        slots(bits).map(|at| IndexedPair { slot: self.slot(at), at })
     }
 
     /// Writes the fingerprint of a slot that does not count; the caller flushes.

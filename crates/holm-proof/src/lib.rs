@@ -40,5 +40,5 @@ pub use recorded::{Recorded, Witness};
 pub use script::Script;
 pub use snapshot::Snapshot;
 pub use subject::{Subject, Tree};
-pub use trace::{Entry, Event, Mark, Order, Place, Site, sites};
+pub use trace::{Caller, Entry, Event, Mark, Order, Site, sites};
 pub use verdict::{Report, Violation};

@@ -6,7 +6,7 @@
 
 use crate::snapshot::Snapshot;
 use crate::threads;
-use crate::trace::{Entry, Event, Mark, Place, Site};
+use crate::trace::{Caller, Entry, Event, Mark, Site};
 use holm_medium::{Area, Epoch, Image, Medium, MediumError, Result, Scratch, Storage, Word, Writer};
 use std::collections::BTreeSet;
 use std::panic::Location;
@@ -86,7 +86,7 @@ impl Recorded {
         *self.witness.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = witness;
     }
 
-    fn push(&self, event: Event, place: Place) {
+    fn push(&self, event: Event, place: Caller) {
         if !self.open.load(Relaxed) {
             return;
         }
@@ -98,7 +98,7 @@ impl Recorded {
         }
     }
 
-    fn enter(&self, event: Event, place: Place) {
+    fn enter(&self, event: Event, place: Caller) {
         let mut book = self.book();
         if event.order().is_some_and(|order| book.without.contains(&Site { order, place })) {
             return;

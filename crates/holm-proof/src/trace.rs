@@ -9,7 +9,7 @@ use std::fmt;
 use std::panic::Location;
 
 /// A source line, as the compiler knows it.
-pub type Place = &'static Location<'static>;
+pub type Caller = &'static Location<'static>;
 
 /// What a site requests of a medium.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,7 +39,7 @@ pub struct Site {
     /// The request.
     pub order: Order,
     /// Where.
-    pub place: Place,
+    pub place: Caller,
 }
 
 impl fmt::Display for Site {
@@ -122,7 +122,7 @@ pub struct Entry {
     /// Numbered in the order in which threads first appeared.
     pub thread: u32,
     /// The source line that requested it.
-    pub place: Place,
+    pub place: Caller,
 }
 
 impl Entry {

@@ -158,7 +158,7 @@ pub fn arrange<T: Copy>(things: &mut [T], order: impl Fn(&T, &T) -> Ordering) {
 
 /// A pair and the index of its slot.
 #[derive(Clone, Copy, Debug)]
-pub struct PlacedPair {
+pub struct IndexedPair {
     /// The pair.
     pub slot: Slot,
     /// The index.
@@ -170,9 +170,9 @@ pub struct PlacedPair {
 /// cause: the tree set reports a leaf that stays full.
 pub fn upper_half<K: Keys>(
     keys: &K,
-    pairs: impl Iterator<Item = PlacedPair>,
+    pairs: impl Iterator<Item = IndexedPair>,
     full: usize,
-) -> Option<(K::Separator, Vec<PlacedPair>)> {
+) -> Option<(K::Separator, Vec<IndexedPair>)> {
     let mut lower: Vec<_> = pairs.collect();
     if lower.len() < full {
         return None;

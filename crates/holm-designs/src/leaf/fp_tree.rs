@@ -126,7 +126,8 @@ impl Leaf for FpTree {
         SplitRequest { own, fresh: [right, log], .. }: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
-        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(self.bits()), SLOTS) else {
+        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.indexed_pairs(self.bits()), SLOTS)
+        else {
             return Split::new(own, None);
         };
         log.leaf.roster.log(handle, own);

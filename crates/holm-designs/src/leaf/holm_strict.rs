@@ -234,7 +234,8 @@ impl Leaf for HolmStrict {
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let state = self.state();
-        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.placed(state.bits()), SLOTS) else {
+        let Some((separator, upper)) = upper_half(context.keys, self.fingerprinted.indexed_pairs(state.bits()), SLOTS)
+        else {
             return Split::new(own, None);
         };
         let rides = |pair: &PendingPair<'_, K>| {

@@ -54,7 +54,7 @@ persistent! {
 const _: () = assert!(size_of::<Isle>() == 512 && CAPACITY <= MOST_PAIRS);
 
 /// Where a pair lies: its line, and its slot there.
-type Place = (usize, usize);
+type LineSlot = (usize, usize);
 
 /// A word of counters with one of them changed.
 fn with_counter(counters: u64, line: usize, count: usize) -> u64 {
@@ -85,7 +85,7 @@ impl Isle {
 
     /// The paper's search: reads a line, and continues in the next one at the first key that is too great.
     #[inline]
-    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(Place, Slot)> {
+    fn find<K: Keys>(&self, context: ReadContext<'_, (), K>, search_key: K::SearchKey<'_>) -> Option<(LineSlot, Slot)> {
         let skip = self.skip();
         let head = K::head(search_key, skip);
         for (line, count) in self.counts().into_iter().enumerate() {
@@ -109,7 +109,7 @@ impl Isle {
     }
 
     /// Shifts the pairs behind a stale mark over it, and clears the last slot.
-    fn close<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, (line, stale): Place, filled: usize) {
+    fn close<M: Medium, K: Keys>(&self, handle: &mut WriteHandle<'_, M>, (line, stale): LineSlot, filled: usize) {
         let pairs = &self.lines[line];
         for at in stale..filled - 1 {
             handle.write(pairs[at].other_word::<K>(), pairs[at + 1].other_word::<K>().read());

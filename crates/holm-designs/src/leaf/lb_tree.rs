@@ -22,7 +22,7 @@ use holm_tree::leaf::{
     Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::slots;
-use holm_tree::pairs::{PlacedPair, upper_half};
+use holm_tree::pairs::{IndexedPair, upper_half};
 
 const SLOTS: usize = 14;
 const ALL: u32 = (1 << SLOTS) - 1;
@@ -266,7 +266,7 @@ impl Leaf for LbTree {
     ) -> Split<K::Separator> {
         let (context, handle) = context.parts();
         let header = self.header();
-        let pairs = slots(header.bits()).map(|at| PlacedPair { slot: self.slot(at), at });
+        let pairs = slots(header.bits()).map(|at| IndexedPair { slot: self.slot(at), at });
         let Some((separator, upper)) = upper_half(context.keys, pairs, SLOTS) else {
             return Split::new(own, None);
         };

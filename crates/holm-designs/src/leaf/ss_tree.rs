@@ -114,7 +114,7 @@ impl Known {
 }
 
 /// Where a key was found: its subnode, the subnode before that, if any, and the slot.
-struct Place<'a, L> {
+struct FoundPair<'a, L> {
     node: &'a L,
     before: Option<&'a L>,
     region: usize,
@@ -148,12 +148,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         &'a self,
         context: ReadContext<'a, Volatile, K>,
         search_key: K::SearchKey<'_>,
-    ) -> Option<Place<'a, Self>> {
+    ) -> Option<FoundPair<'a, Self>> {
         let known = context.volatile.known();
         let fingerprint = K::fingerprint(search_key);
         let bits = context.search.bytes_equal(&context.volatile.fingerprints, fingerprint) & known.own();
         if let Some((at, payload)) = self.among(bits, context, search_key) {
-            return Some(Place { node: self, before: None, region: known.region(), at, payload });
+            return Some(FoundPair { node: self, before: None, region: known.region(), at, payload });
         }
         if known.more() { self.find_in_overflow(known, context, search_key) } else { None }
     }
@@ -163,7 +163,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         known: Known,
         context: ReadContext<'a, Volatile, K>,
         search_key: K::SearchKey<'_>,
-    ) -> Option<Place<'a, Self>> {
+    ) -> Option<FoundPair<'a, Self>> {
         let mut before = self;
         for _ in 1..SUBNODES {
             let number = before.next();
@@ -175,7 +175,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
             let bits = context.search.bytes_equal(before.delegated(), K::fingerprint(search_key))
                 & part(known.bitmap(), region);
             if let Some((at, payload)) = node.among(bits, context, search_key) {
-                return Some(Place { node, before: Some(before), region, at, payload });
+                return Some(FoundPair { node, before: Some(before), region, at, payload });
             }
             before = node;
         }

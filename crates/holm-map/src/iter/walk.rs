@@ -48,7 +48,7 @@ pub(crate) fn ends<K: Key>(bounds: &impl RangeBounds<K>) -> Option<(K::Lane, K::
 }
 
 /// A key and the place of its pair.
-pub(crate) type Place<L> = (L, (u32, usize));
+pub(crate) type Position<L> = (L, (u32, usize));
 
 impl<L: Lane> Walk<L> {
     pub(crate) fn new<K: Key<Lane = L>>(bounds: &impl RangeBounds<K>) -> Self {
@@ -59,7 +59,7 @@ impl<L: Lane> Walk<L> {
 
     /// Returns the next place from the front.
     #[inline]
-    pub(crate) fn next<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
+    pub(crate) fn next<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
         let front = &mut self.front;
         if front.at >= front.bound {
             return self.enter_front(tree);
@@ -71,7 +71,7 @@ impl<L: Lane> Walk<L> {
 
     /// Returns the next place from the back.
     #[inline]
-    pub(crate) fn next_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
+    pub(crate) fn next_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
         let back = &mut self.back;
         if back.at <= back.bound {
             return self.enter_back(tree);
@@ -83,7 +83,7 @@ impl<L: Lane> Walk<L> {
 
     /// As [`Walk::next`], when the order of the current leaf is not enough.
     #[inline(never)]
-    fn enter_front<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
+    fn enter_front<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
         self.settle();
         let (low, high) = self.left?;
         while self.front.at == self.front.order.len() {
@@ -103,7 +103,7 @@ impl<L: Lane> Walk<L> {
 
     /// As [`Walk::next_back`], when the order of the current leaf is not enough.
     #[inline(never)]
-    fn enter_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Place<L>> {
+    fn enter_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
         self.settle();
         let (low, high) = self.left?;
         while self.back.at == 0 {
@@ -198,7 +198,7 @@ impl<L: Lane> End<L> {
 
 impl<K: Key, V, S: Selection> Tree<K, V, S> {
     /// Returns the first or the last place. Leaves at the ends may be empty after an [`crate::ExtractIf`] was leaked.
-    pub(crate) fn end(&self, first: bool) -> Option<Place<K::Lane>> {
+    pub(crate) fn end(&self, first: bool) -> Option<Position<K::Lane>> {
         let mut leaf = if first { self.head } else { self.tail };
         while leaf != NOWHERE {
             if let Some((lane, slot)) = self.leaves.end(leaf, first) {

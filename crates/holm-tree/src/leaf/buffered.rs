@@ -50,7 +50,7 @@ use crate::keys::Keys;
 use crate::pair::Pair;
 use crate::pair::slots;
 use holm_medium::{Epoch, Medium, Result, Word, WriteHandle, persistent};
-use overflow_blocks::Place;
+use overflow_blocks::BlockIndex;
 use replace::MERGE_UP_TO;
 
 /// The pairs of a block.
@@ -104,7 +104,7 @@ pub type Volatile<const SEGMENTS: usize, F> = OverflowBlocks<SEGMENTS, <F as For
 struct KeyPlace<'a, B> {
     block: &'a B,
     /// The block's place in the leaf.
-    place: Place,
+    place: BlockIndex,
     index: usize,
     payload: u64,
 }
@@ -119,7 +119,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     ) -> Option<KeyPlace<'a, Self>> {
         // The first lines of the overflow blocks arrive while the search reads the first block.
         Self::overflow_blocks(context).for_each(|(_, block)| F::FingerprintPolicy::prefetch_header(block));
-        let found = |(place, block): (Place, &'a Self)| {
+        let found = |(place, block): (BlockIndex, &'a Self)| {
             block.find(context, place, search_key).map(|(index, payload)| KeyPlace { block, place, index, payload })
         };
         found((0, self)).or_else(|| Self::overflow_blocks(context).find_map(found))
@@ -207,7 +207,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
         let (context, handle) = write.parts();
         let overflow = context.volatile;
         let (epoch, older) = (handle.epoch(), self.older(handle.epoch()));
-        let older = |place: Place, block: &Self| if place == 0 { older } else { block.older(epoch) };
+        let older = |place: BlockIndex, block: &Self| if place == 0 { older } else { block.older(epoch) };
         let present = self.seek(context, search_key);
         if let Some(KeyPlace { block, place, index, payload: old }) = present
             && older(place, block) >> index & 1 == 0
@@ -220,7 +220,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
             return Ok(Some(Replaced { payload: old, same_epoch: young }));
         }
         // The first block with room: a leaf that has lost pairs so fills its first blocks and detaches the others.
-        let room = |(place, block): (Place, &'_ Self)| {
+        let room = |(place, block): (BlockIndex, &'_ Self)| {
             let now = block.now().bits;
             let free = !(now | older(place, block)) & ALL;
             (free != 0).then(|| (place, now, free.trailing_zeros() as usize))
@@ -320,8 +320,9 @@ impl<const SEGMENTS: usize, F: Form> Versioned for Buffered<SEGMENTS, F> {
 
     #[inline]
     fn stamp<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> Epoch {
-        let tag =
-            |place: Place, block: &Self| F::FingerprintPolicy::now(&block.versions, context.volatile.copy(place)).tag;
+        let tag = |place: BlockIndex, block: &Self| {
+            F::FingerprintPolicy::now(&block.versions, context.volatile.copy(place)).tag
+        };
         let latest = tag(0, self);
         Self::overflow_blocks(context).fold(latest, |latest, (place, block)| latest.max(tag(place, block)))
     }

@@ -8,7 +8,7 @@
 
 use super::HASTY;
 use super::subnode::{bit, line, lines_behind, part};
-use super::{Place, SsTree, Volatile};
+use super::{FoundPair, SsTree, Volatile};
 use holm_medium::{Medium, WriteHandle};
 use holm_tree::keys::Slot;
 use holm_tree::pair::slots;
@@ -21,7 +21,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         &self,
         volatile: &Volatile,
         handle: &mut WriteHandle<'_, M>,
-        place: &Place<'_, Self>,
+        place: &FoundPair<'_, Self>,
         payload: u64,
     ) {
         let Some(before) = place.before else { return };
@@ -52,7 +52,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         &self,
         volatile: &Volatile,
         handle: &mut WriteHandle<'_, M>,
-        place: &Place<'_, Self>,
+        place: &FoundPair<'_, Self>,
     ) {
         let bitmap = volatile.known().bitmap() & !bit(place.region, place.at);
         let emptied = self.tag_if_empty(handle, place, bitmap);
@@ -64,7 +64,12 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
     }
 
     /// Tags the subnode free, if it is the last one and this bitmap has none of its pairs. Flushed, and not fenced.
-    fn tag_if_empty<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, place: &Place<'_, Self>, bitmap: u64) -> bool {
+    fn tag_if_empty<M: Medium>(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        place: &FoundPair<'_, Self>,
+        bitmap: u64,
+    ) -> bool {
         // Only at the end of the list: otherwise the subnodes behind it would be lost.
         let empty = place.before.is_some() && part(bitmap, place.region) == 0 && place.node.next() == 0;
         if empty {
@@ -79,7 +84,7 @@ impl<const SUBNODES: usize, const COURSE: usize> SsTree<SUBNODES, COURSE> {
         &self,
         volatile: &Volatile,
         handle: &mut WriteHandle<'_, M>,
-        place: &Place<'_, Self>,
+        place: &FoundPair<'_, Self>,
         bitmap: u64,
         emptied: bool,
     ) {

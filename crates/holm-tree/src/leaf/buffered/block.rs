@@ -1,7 +1,7 @@
 //! One block: its words, its pairs and its leaf; and the blocks of a leaf, one after the other.
 
 use super::fingerprint_policy::FingerprintPolicy;
-use super::overflow_blocks::Place;
+use super::overflow_blocks::BlockIndex;
 use super::tagged::State;
 use super::versions::Versions;
 use super::{ALL, Buffered, Form, SLOTS, Volatile};
@@ -82,7 +82,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub fn find<K: Keys>(
         &self,
         context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
-        place: Place,
+        place: BlockIndex,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
         let mut candidates = self.candidates(context.volatile.copy(place), context.search, K::fingerprint(search_key));
@@ -101,7 +101,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Renews the DRAM copy of the block at a place of the leaf, after a change.
     #[inline]
-    pub fn copied(&self, overflow: &Volatile<SEGMENTS, F>, place: Place) {
+    pub fn copied(&self, overflow: &Volatile<SEGMENTS, F>, place: BlockIndex) {
         F::FingerprintPolicy::derive(&self.fingerprints, &self.versions, overflow.copy(place));
     }
 
@@ -135,7 +135,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Returns the overflow block at a place; this block is the leaf's first.
     #[inline]
-    fn at<'a, K: Keys>(context: ReadContext<'a, Volatile<SEGMENTS, F>, K>, place: Place) -> Option<&'a Self> {
+    fn at<'a, K: Keys>(context: ReadContext<'a, Volatile<SEGMENTS, F>, K>, place: BlockIndex) -> Option<&'a Self> {
         context.block(Some(context.volatile.number(place)).filter(|number| *number != 0)?)
     }
 
@@ -143,7 +143,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     #[inline]
     pub fn overflow_blocks<'a, K: Keys>(
         context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
-    ) -> impl Iterator<Item = (Place, &'a Self)> {
+    ) -> impl Iterator<Item = (BlockIndex, &'a Self)> {
         (1..SEGMENTS).map_while(move |place| Some((place, Self::at(context, place)?)))
     }
 
@@ -152,7 +152,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     pub fn segments<'a, K: Keys>(
         &'a self,
         context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
-    ) -> impl Iterator<Item = (Place, &'a Self)> {
+    ) -> impl Iterator<Item = (BlockIndex, &'a Self)> {
         std::iter::once((0, self)).chain(Self::overflow_blocks(context))
     }
 

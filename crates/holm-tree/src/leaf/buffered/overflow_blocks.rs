@@ -9,7 +9,7 @@ use crate::sync::atomic::AtomicU32;
 use crate::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A block's place in a leaf; 0 for the first block.
-pub type Place = usize;
+pub type BlockIndex = usize;
 
 /// The volatile side of a leaf's first block.
 pub struct OverflowBlocks<const SEGMENTS: usize, P: FingerprintPolicy> {
@@ -36,7 +36,7 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> Default for OverflowBlocks<SEG
 impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
     /// Returns the number of the overflow block at a place; 0 is none.
     #[inline]
-    pub fn number(&self, place: Place) -> u32 {
+    pub fn number(&self, place: BlockIndex) -> u32 {
         self.numbers.get(place).map_or(0, |number| number.load(Relaxed))
     }
 
@@ -47,11 +47,11 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
 
     /// Returns what DRAM keeps of the block at a place.
     #[inline]
-    pub fn copy(&self, place: Place) -> &P::Volatile {
+    pub fn copy(&self, place: BlockIndex) -> &P::Volatile {
         &self.copies[place]
     }
 
-    fn set(&self, place: Place, number: u32, moved: u32) {
+    fn set(&self, place: BlockIndex, number: u32, moved: u32) {
         // Release, as the stores of a write handle are. A latch that is released later vouches for the number either
         // way.
         self.numbers[place].store(number, Release);
@@ -74,7 +74,7 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
 
     /// Detaches the overflow block at a place, which [`OverflowBlocks::take_detached`] then returns. The last overflow
     /// block takes its place.
-    pub fn detach(&self, place: Place) {
+    pub fn detach(&self, place: BlockIndex) {
         let (number, last) = (self.number(place), self.blocks() - 1);
         self.set(place, self.number(last), self.moved[last].load(Relaxed));
         self.set(last, 0, 0);
@@ -91,22 +91,22 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
     }
 
     /// Returns whether the slot's pair came from another leaf.
-    pub fn has_moved(&self, place: Place, slot: usize) -> bool {
+    pub fn has_moved(&self, place: BlockIndex, slot: usize) -> bool {
         self.moved[place].load(Relaxed) >> slot & 1 == 1
     }
 
     /// Sets the slots of a place whose pairs came from another leaf.
-    pub fn set_moved(&self, place: Place, slots: u32) {
+    pub fn set_moved(&self, place: BlockIndex, slots: u32) {
         self.moved[place].store(slots, Relaxed);
     }
 
     /// Adds slots of a place whose pairs have come from another leaf.
-    pub fn add_moved(&self, place: Place, slots: u32) {
+    pub fn add_moved(&self, place: BlockIndex, slots: u32) {
         self.set_moved(place, self.moved[place].load(Relaxed) | slots);
     }
 
     /// Notes that the slot's pair is now stored here.
-    pub fn stored(&self, place: Place, slot: usize) {
+    pub fn stored(&self, place: BlockIndex, slot: usize) {
         self.set_moved(place, self.moved[place].load(Relaxed) & !(1 << slot));
     }
 }
