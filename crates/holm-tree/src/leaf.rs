@@ -12,7 +12,7 @@
 //! | when is a change durable? | [`PerOperation`] | |
 //! | | [`PerEpoch`] | [`Versioned`] |
 //! | how many blocks has a leaf? | [`OneBlock`] | |
-//! | | [`Segments`] | [`Segmented`] |
+//! | | [`SeveralBlocks`] | [`WithOverflow`] |
 //! | how does recovery find leaves? | [`ByBlock`] | [`Scrubbed`] |
 //! | | [`AlongLinks`] | [`Linked`] |
 //! | | [`ByVersions`] | [`Versioned`] |
@@ -35,7 +35,7 @@ pub use context::{KeyRange, ReadContext, WriteContext};
 pub use durability::{Durability, PerEpoch, PerOperation, Versioned};
 use holm_medium::{Medium, Persistent, Result, WriteHandle};
 pub use merge::Merge;
-pub use overflow::{OneBlock, Overflow, Segmented, Segments};
+pub use overflow::{OneBlock, Overflow, SeveralBlocks, WithOverflow};
 pub use prefetch::Prefetch;
 pub(crate) use recovery::damaged_in;
 pub use recovery::{AlongLinks, BlockState, ByBlock, ByVersions, Linked, Recovery, RecoveryPoint, Scrubbed, damaged};

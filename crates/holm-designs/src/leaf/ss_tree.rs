@@ -20,7 +20,7 @@ use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
     BlockState, ByBlock, Full, Home, Leaf, MOST_PAIRS, Merge, Pairs, PerOperation, Prefetch, ReadContext,
-    RecoveryPoint, Replaced, Scrubbed, Segmented, Segments, Split, SplitRequest, WriteContext,
+    RecoveryPoint, Replaced, Scrubbed, SeveralBlocks, Split, SplitRequest, WithOverflow, WriteContext,
 };
 use holm_tree::pair::slots;
 use holm_tree::sync::atomic::{AtomicU32, AtomicU64 as SeparatorEntry, Ordering::Relaxed, Ordering::Release};
@@ -265,7 +265,7 @@ impl<const SUBNODES: usize, const COURSE: usize> Leaf for SsTree<SUBNODES, COURS
     const NEEDS_LINE_ORDER: bool = true;
     type Volatile = Volatile;
     type Durability = PerOperation;
-    type Overflow = Segments;
+    type Overflow = SeveralBlocks;
     type Recovery = ByBlock;
 
     #[inline]
@@ -385,7 +385,7 @@ impl<const SUBNODES: usize, const COURSE: usize> Prefetch for SsTree<SUBNODES, C
 
 impl<const SUBNODES: usize, const COURSE: usize> Merge for SsTree<SUBNODES, COURSE> {}
 
-impl<const SUBNODES: usize, const COURSE: usize> Segmented for SsTree<SUBNODES, COURSE> {
+impl<const SUBNODES: usize, const COURSE: usize> WithOverflow for SsTree<SUBNODES, COURSE> {
     const BLOCKS: usize = SUBNODES;
 
     fn leaf_pairs<K: Keys>(&self, context: ReadContext<'_, Volatile, K>, out: &mut Pairs) {

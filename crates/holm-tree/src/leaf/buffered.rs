@@ -44,7 +44,7 @@ pub use versions::{Triple, Versions};
 
 use super::{
     BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, Merged, Pairs, PerEpoch, Prefetch,
-    ReadContext, RecoveryPoint, Replaced, Segmented, Segments, Split, SplitRequest, Versioned, WriteContext,
+    ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow, WriteContext,
 };
 use crate::keys::Keys;
 use crate::pair::Pair;
@@ -83,7 +83,7 @@ impl<V: Versions, P: FingerprintPolicy, O: Order> Form for (V, P, O) {
 persistent! {
     /// 512 bytes: a metadata line and seven lines of pairs.
     #[repr(align(64))]
-    pub struct Buffered<const SEGMENTS: usize; F: Form> {
+    pub struct Buffered<const BLOCKS: usize; F: Form> {
         /// Which slots were live at the end of which epoch.
         pub versions: F::Versions,
         /// Fingerprints, and the number of the leaf's first block.
@@ -98,7 +98,7 @@ persistent! {
 const _: () = assert!(size_of::<Buffered<1, (Triple, Fingerprints)>>() == 512);
 
 /// The volatile side of a leaf.
-pub type Volatile<const SEGMENTS: usize, F> = OverflowBlocks<SEGMENTS, <F as Form>::FingerprintPolicy>;
+pub type Volatile<const BLOCKS: usize, F> = OverflowBlocks<BLOCKS, <F as Form>::FingerprintPolicy>;
 
 /// Where a key was found.
 struct KeyPlace<'a, B> {
@@ -109,12 +109,12 @@ struct KeyPlace<'a, B> {
     payload: u64,
 }
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// Returns where the search key is.
     #[inline]
     fn seek<'a, K: Keys>(
         &'a self,
-        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'a, Volatile<BLOCKS, F>, K>,
         search_key: K::SearchKey<'_>,
     ) -> Option<KeyPlace<'a, Self>> {
         // The first lines of the overflow blocks arrive while the search reads the first block.
@@ -125,13 +125,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         found((0, self)).or_else(|| Self::overflow_blocks(context).find_map(found))
     }
 
-    fn count<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>) -> usize {
+    fn count<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>) -> usize {
         self.segments(context).map(|(_, block)| block.now().bits.count_ones() as usize).sum()
     }
 
     /// Marks the leaf as changed in this epoch, with its pairs as they are: a new version with the same slots. No crash
     /// can tell the difference, but an answer that waits for the leaf's epoch then waits for this one.
-    fn touch<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>) {
+    fn touch<M: Medium, K: Keys>(&self, context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>) {
         let (context, handle) = context.parts();
         if self.stamp(context) != handle.epoch() {
             self.publish(handle, self.now().bits);
@@ -143,7 +143,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// other blocks are nearly full without it and would need it again at once.
     fn vacate<M: Medium, K: Keys>(
         &self,
-        write: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        write: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         found: &KeyPlace<'_, Self>,
     ) {
         let (context, handle) = write.parts();
@@ -164,7 +164,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// move. An empty leaf can be released without a store: it is empty at every recovery point that includes the
     /// removals before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be
     /// split again.
-    fn fit<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>, right: LeafRef<'_, Self>) -> Merged {
+    fn fit<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>, right: LeafRef<'_, Self>) -> Merged {
         let roomy = |count| count <= Self::CAPACITY * 3 / 4;
         match (self.count(context), right.leaf.count(context.beside(right.volatile))) {
             (0, count) if roomy(count) => Merged::Right,
@@ -175,13 +175,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Leaf for Buffered<BLOCKS, F> {
     const SOURCE: &'static str = "BD+Tree: Du and Scott, HOPC 2025";
     const NEEDS_LINE_ORDER: bool = F::Versions::NEEDS_LINE_ORDER;
-    const CAPACITY: usize = SEGMENTS * SLOTS;
-    type Volatile = Volatile<SEGMENTS, F>;
+    const CAPACITY: usize = BLOCKS * SLOTS;
+    type Volatile = Volatile<BLOCKS, F>;
     type Durability = PerEpoch;
-    type Overflow = Segments;
+    type Overflow = SeveralBlocks;
     type Recovery = ByVersions;
 
     #[inline]
@@ -298,7 +298,7 @@ impl<const SEGMENTS: usize, F: Form> Leaf for Buffered<SEGMENTS, F> {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Versioned for Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Versioned for Buffered<BLOCKS, F> {
     /// What [`Buffered::SPLIT_FROM`] leaves free in the first block: a leaf with fewer pairs is refreshed, and one with
     /// more is halved.
     const COMMIT_ROOM: usize = SLOTS - Self::SPLIT_FROM;
@@ -340,9 +340,9 @@ impl<const SEGMENTS: usize, F: Form> Versioned for Buffered<SEGMENTS, F> {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Segmented for Buffered<SEGMENTS, F> {
-    const BLOCKS: usize = SEGMENTS;
-    const SPARE: usize = 2 * SEGMENTS.div_ceil(2) - 2;
+impl<const BLOCKS: usize, F: Form> WithOverflow for Buffered<BLOCKS, F> {
+    const BLOCKS: usize = BLOCKS;
+    const SPARE: usize = 2 * BLOCKS.div_ceil(2) - 2;
 
     fn leaf_pairs<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, out: &mut Pairs) {
         self.segments(context).for_each(|(_, block)| block.block_pairs(context.volatile, out));
@@ -353,7 +353,7 @@ impl<const SEGMENTS: usize, F: Form> Segmented for Buffered<SEGMENTS, F> {
     }
 
     fn take_detached(&self, volatile: &Self::Volatile) -> u32 {
-        if SEGMENTS == 1 { 0 } else { volatile.take_detached() }
+        if BLOCKS == 1 { 0 } else { volatile.take_detached() }
     }
 
     fn attach_overflow<K: Keys>(
@@ -370,7 +370,7 @@ impl<const SEGMENTS: usize, F: Form> Segmented for Buffered<SEGMENTS, F> {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Prefetch for Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Prefetch for Buffered<BLOCKS, F> {
     #[inline]
     fn prefetch_block(&self) {
         F::FingerprintPolicy::prefetch_block(self);
@@ -402,7 +402,7 @@ impl<const SEGMENTS: usize, F: Form> Prefetch for Buffered<SEGMENTS, F> {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Merge for Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Merge for Buffered<BLOCKS, F> {
     fn sparse<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>) -> bool {
         self.count(context) < MERGE_UP_TO / 2
     }

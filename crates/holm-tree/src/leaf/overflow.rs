@@ -4,7 +4,7 @@ use super::{Leaf, Pairs, ReadContext, WriteContext, damaged};
 use crate::keys::Keys;
 use holm_medium::{Medium, Result};
 
-/// How many blocks a leaf has: [`OneBlock`] or [`Segments`]. A leaf's number is that of its first block; the others are
+/// How many blocks a leaf has: [`OneBlock`] or [`SeveralBlocks`]. A leaf's number is that of its first block; the others are
 /// its overflow blocks.
 pub trait Overflow<L: Leaf>: 'static {
     /// The most blocks of a leaf.
@@ -14,16 +14,16 @@ pub trait Overflow<L: Leaf>: 'static {
 
     /// Copies every live pair of the leaf, in any order.
     fn pairs<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, out: &mut Pairs);
-    /// As [`Segmented::overflow_block`].
+    /// As [`WithOverflow::overflow_block`].
     fn block<K: Keys>(leaf: &L, context: ReadContext<'_, L::Volatile, K>, place: usize) -> u32;
-    /// As [`Segmented::take_detached`].
+    /// As [`WithOverflow::take_detached`].
     fn take_detached(leaf: &L, volatile: &L::Volatile) -> u32;
-    /// As [`Segmented::attach_overflow`].
+    /// As [`WithOverflow::attach_overflow`].
     ///
     /// # Errors
     /// As there.
     fn attach<K: Keys>(leaf: &L, own: u32, context: ReadContext<'_, L::Volatile, K>, numbers: &[u32]) -> Result<()>;
-    /// As [`Segmented::repair_blocks`].
+    /// As [`WithOverflow::repair_blocks`].
     fn repair<M: Medium, K: Keys>(leaf: &L, context: &mut WriteContext<'_, '_, L::Volatile, M, K>);
 }
 
@@ -57,10 +57,10 @@ impl<L: Leaf> Overflow<L> for OneBlock {
 }
 
 /// A leaf of several blocks.
-pub struct Segments;
+pub struct SeveralBlocks;
 
 /// A leaf whose pairs may lie in several blocks.
-pub trait Segmented: Leaf {
+pub trait WithOverflow: Leaf {
     /// The most blocks of a leaf: its own, whose number is the leaf's, and its overflow blocks.
     const BLOCKS: usize;
     /// As [`Overflow::SPARE`].
@@ -104,7 +104,7 @@ fn no_overflow<L>(own: u32, numbers: &[u32]) -> Result<()> {
     Err(damaged::<L>((own, 0), "blocks behind a leaf's own", format!("{numbers:?}"), "none"))
 }
 
-impl<L: Segmented> Overflow<L> for Segments {
+impl<L: WithOverflow> Overflow<L> for SeveralBlocks {
     const BLOCKS: usize = L::BLOCKS;
     const SPARE: usize = L::SPARE;
 

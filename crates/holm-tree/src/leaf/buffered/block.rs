@@ -42,7 +42,7 @@ impl MovingPair {
     }
 }
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// Returns which slots are live now, and since which epoch.
     #[inline]
     pub fn now(&self) -> State {
@@ -81,7 +81,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     #[inline]
     pub fn find<K: Keys>(
         &self,
-        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'_, Volatile<BLOCKS, F>, K>,
         place: BlockIndex,
         search_key: K::SearchKey<'_>,
     ) -> Option<(usize, u64)> {
@@ -101,12 +101,12 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Renews the DRAM copy of the block at a place of the leaf, after a change.
     #[inline]
-    pub fn copied(&self, overflow: &Volatile<SEGMENTS, F>, place: BlockIndex) {
+    pub fn copied(&self, overflow: &Volatile<BLOCKS, F>, place: BlockIndex) {
         F::FingerprintPolicy::derive(&self.fingerprints, &self.versions, overflow.copy(place));
     }
 
     /// The same for all blocks of the leaf whose first block this is.
-    pub fn derive<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>) {
+    pub fn derive<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>) {
         self.segments(context).for_each(|(place, block)| block.copied(context.volatile, place));
     }
 
@@ -135,23 +135,23 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     /// Returns the overflow block at a place; this block is the leaf's first.
     #[inline]
-    fn at<'a, K: Keys>(context: ReadContext<'a, Volatile<SEGMENTS, F>, K>, place: BlockIndex) -> Option<&'a Self> {
+    fn at<'a, K: Keys>(context: ReadContext<'a, Volatile<BLOCKS, F>, K>, place: BlockIndex) -> Option<&'a Self> {
         context.block(Some(context.volatile.number(place)).filter(|number| *number != 0)?)
     }
 
     /// Returns the overflow blocks with their places; this block is the leaf's first.
     #[inline]
     pub fn overflow_blocks<'a, K: Keys>(
-        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'a, Volatile<BLOCKS, F>, K>,
     ) -> impl Iterator<Item = (BlockIndex, &'a Self)> {
-        (1..SEGMENTS).map_while(move |place| Some((place, Self::at(context, place)?)))
+        (1..BLOCKS).map_while(move |place| Some((place, Self::at(context, place)?)))
     }
 
     /// Returns this block, the first of a leaf, and its overflow blocks.
     #[inline]
     pub fn segments<'a, K: Keys>(
         &'a self,
-        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'a, Volatile<BLOCKS, F>, K>,
     ) -> impl Iterator<Item = (BlockIndex, &'a Self)> {
         std::iter::once((0, self)).chain(Self::overflow_blocks(context))
     }

@@ -32,7 +32,7 @@ fn ended<V: Versions>(line: &[u64; 8], epoch: Epoch) -> Option<State> {
     V::ended(&[line[0], line[1], line[2]], epoch)
 }
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// See [`crate::leaf::Versioned::agrees`]; `fingerprint_policy` says whether the words hold fingerprints.
     pub fn is_as_logged(logged: &[Option<[u64; 8]>], found: &[[u64; 8]], epoch: Epoch, fingerprints: bool) -> bool {
         // If more than two epochs have brought changes, the log has lost its end, and nothing can be compared.

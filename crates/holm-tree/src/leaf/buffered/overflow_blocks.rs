@@ -12,28 +12,28 @@ use crate::sync::atomic::Ordering::{Relaxed, Release};
 pub type BlockIndex = usize;
 
 /// The volatile side of a leaf's first block.
-pub struct OverflowBlocks<const SEGMENTS: usize, P: FingerprintPolicy> {
+pub struct OverflowBlocks<const BLOCKS: usize, P: FingerprintPolicy> {
     /// At index 0, the number of a block that was just detached. At the others, the number of the block at that place.
     /// 0 is none, and there are no gaps.
-    numbers: [AtomicU32; SEGMENTS],
+    numbers: [AtomicU32; BLOCKS],
     /// By place: slots whose pairs came from another leaf, by a split or merge, and were not stored here since.
     ///
     /// A crash may still choose states of the leaf that they came from, and this leaf's own states do not name them. If
     /// they counted as pairs of the active epoch, their records would be reused while recovery could still bring them
     /// back. The field is volatile: after a crash, every pair belongs to an epoch before the active one.
-    moved: [AtomicU32; SEGMENTS],
+    moved: [AtomicU32; BLOCKS],
     /// By place: what DRAM keeps of the block.
-    copies: [P::Volatile; SEGMENTS],
+    copies: [P::Volatile; BLOCKS],
 }
 
-impl<const SEGMENTS: usize, P: FingerprintPolicy> Default for OverflowBlocks<SEGMENTS, P> {
+impl<const BLOCKS: usize, P: FingerprintPolicy> Default for OverflowBlocks<BLOCKS, P> {
     fn default() -> Self {
         let none = || std::array::from_fn(|_| AtomicU32::new(0));
         OverflowBlocks { numbers: none(), moved: none(), copies: std::array::from_fn(|_| P::Volatile::default()) }
     }
 }
 
-impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
+impl<const BLOCKS: usize, P: FingerprintPolicy> OverflowBlocks<BLOCKS, P> {
     /// Returns the number of the overflow block at a place; 0 is none.
     #[inline]
     pub fn number(&self, place: BlockIndex) -> u32 {
@@ -42,7 +42,7 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
 
     /// Returns the number of blocks of the leaf.
     pub fn blocks(&self) -> usize {
-        1 + (1..SEGMENTS).take_while(|place| self.number(*place) != 0).count()
+        1 + (1..BLOCKS).take_while(|place| self.number(*place) != 0).count()
     }
 
     /// Returns what DRAM keeps of the block at a place.
@@ -60,16 +60,16 @@ impl<const SEGMENTS: usize, P: FingerprintPolicy> OverflowBlocks<SEGMENTS, P> {
 
     /// Resets to one block without moved pairs.
     pub fn begin(&self) {
-        (0..SEGMENTS).for_each(|place| self.set(place, 0, 0));
+        (0..BLOCKS).for_each(|place| self.set(place, 0, 0));
     }
 
     /// Attaches another overflow block, if the leaf may have one more.
     pub fn attach(&self, number: u32) -> bool {
         let place = self.blocks();
-        if place < SEGMENTS {
+        if place < BLOCKS {
             self.set(place, number, 0);
         }
-        place < SEGMENTS
+        place < BLOCKS
     }
 
     /// Detaches the overflow block at a place, which [`OverflowBlocks::take_detached`] then returns. The last overflow

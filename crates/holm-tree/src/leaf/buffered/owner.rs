@@ -9,7 +9,7 @@ use crate::keys::Keys;
 use crate::leaf::{Home, ReadContext, damaged};
 use holm_medium::{Medium, Result, Word, WriteHandle};
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// The word with the number of the leaf's first block, above the last fingerprints.
     fn owner_word(&self) -> &Word {
         &self.fingerprints[3]
@@ -19,7 +19,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// crash may choose names a slot of this block.
     #[inline]
     pub(super) fn owner(&self) -> u32 {
-        if SEGMENTS == 1 { 0 } else { (self.owner_word().read() >> 32) as u32 }
+        if BLOCKS == 1 { 0 } else { (self.owner_word().read() >> 32) as u32 }
     }
 
     fn set_owner<M: Medium>(&self, handle: &mut WriteHandle<'_, M>, number: u32) {
@@ -32,7 +32,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// Formats a fresh block as an empty one of the leaf `owner`.
     pub(super) fn format_block<M: Medium>(
         &self,
-        volatile: &Volatile<SEGMENTS, F>,
+        volatile: &Volatile<BLOCKS, F>,
         handle: &mut WriteHandle<'_, M>,
         home: Home,
         owner: u32,
@@ -44,13 +44,13 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
         self.copied(volatile, 0);
     }
 
-    /// See [`crate::leaf::Segmented::attach_overflow`]. A block that names this one has pairs at the recovery point. So
+    /// See [`crate::leaf::WithOverflow::attach_overflow`]. A block that names this one has pairs at the recovery point. So
     /// neither block had been released by then, and this block's home and owner are those of the leaf, even if it is
     /// empty itself.
     pub(super) fn attach_blocks<K: Keys>(
         &self,
         own: u32,
-        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'_, Volatile<BLOCKS, F>, K>,
         overflow_numbers: &[u32],
     ) -> Result<()> {
         let wrong =

@@ -16,7 +16,7 @@ pub fn beyond<L>(place: (u32, u64), what: &'static str, tag: Epoch, recovery_epo
     damaged::<L>(place, what, tag.to_string(), expected)
 }
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// See [`crate::leaf::Leaf::recover`].
     pub(super) fn bring_to<'a, M: Medium>(
         &'a self,
@@ -98,7 +98,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// changed the pair in place.
     pub(super) fn repair_leaf<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
     ) {
         let (context, handle) = context.parts();
         if self.kin() != 0 {
@@ -118,7 +118,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
 
     fn give_up_twin<M: Medium, K: Keys>(
         &self,
-        context: ReadContext<'_, Volatile<SEGMENTS, F>, K>,
+        context: ReadContext<'_, Volatile<BLOCKS, F>, K>,
         handle: &mut WriteHandle<'_, M>,
         (block, index): (&Self, usize),
         tag: Epoch,
@@ -147,7 +147,7 @@ mod tests {
     use crate::designs;
     use crate::keys::Words;
     use crate::leaf::{
-        BlockState, Home, KeyRange, Leaf, LeafRef, ReadContext, RecoveryPoint, Segmented, SplitRequest, WriteContext,
+        BlockState, Home, KeyRange, Leaf, LeafRef, ReadContext, RecoveryPoint, SplitRequest, WithOverflow, WriteContext,
     };
     use holm_medium::{Area, FIRST_EPOCH, Flush, Loc, Mapped, MappedOptions, Storage};
     use holm_search::Search;

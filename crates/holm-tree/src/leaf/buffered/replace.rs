@@ -48,13 +48,13 @@ struct Contents<'a> {
     origin: u32,
 }
 
-impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
+impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// A leaf without a free slot and with fewer live pairs than this is full of old versions, not of pairs. It is
     /// refreshed and not split.
-    pub const SPLIT_FROM: usize = if SEGMENTS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
+    pub const SPLIT_FROM: usize = if BLOCKS == 1 { SLOTS / 2 } else { SLOTS * 3 / 4 };
 
     /// Orders the live pairs: for one fresh leaf if there are fewer than `many`, else for two.
-    pub fn ordered<K: Keys>(&self, context: ReadContext<'_, Volatile<SEGMENTS, F>, K>, many: usize) -> Vec<MovingPair> {
+    pub fn ordered<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>, many: usize) -> Vec<MovingPair> {
         let mut pairs: Vec<_> = self.segments(context).flat_map(|(_, block)| block.moving_pairs()).collect();
         let order = |a: &MovingPair, b: &MovingPair| context.keys.order(a.slot, b.slot);
         let count = pairs.len();
@@ -67,11 +67,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     }
 
     /// Returns the blocks of this leaf that are not empty; an empty block need not give way.
-    fn filled<'a, K: Keys>(
-        &'a self,
-        own: u32,
-        context: ReadContext<'a, Volatile<SEGMENTS, F>, K>,
-    ) -> Outgoing<'a, Self> {
+    fn filled<'a, K: Keys>(&'a self, own: u32, context: ReadContext<'a, Volatile<BLOCKS, F>, K>) -> Outgoing<'a, Self> {
         let number = |place| if place == 0 { own } else { context.volatile.number(place) };
         let blocks = self.segments(context).map(|(place, block)| (number(place), block));
         blocks.filter(|(_, block)| block.now().bits != 0).collect()
@@ -102,11 +98,11 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     fn extend<M: Medium>(
         &self,
         own: u32,
-        overflow: &Volatile<SEGMENTS, F>,
+        overflow: &Volatile<BLOCKS, F>,
         handle: &mut WriteHandle<'_, M>,
         fresh: LeafRef<'_, Self>,
     ) -> bool {
-        let may = overflow.blocks() < SEGMENTS;
+        let may = overflow.blocks() < BLOCKS;
         if may {
             // No order is needed: a block of a lost epoch is empty, and so is a block without its first pair.
             fresh.leaf.format_block(fresh.volatile, handle, self.home(), own);
@@ -183,7 +179,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// See [`Leaf::split`].
     pub(super) fn make_room<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
     ) -> Split<K::Separator> {
         let SplitRequest { own, fresh: [left, right], spare, range, pending, .. } = request;
@@ -222,7 +218,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// See [`Versioned::split_at`](crate::leaf::Versioned::split_at).
     pub(super) fn make_room_at<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: SplitRequest<'_, '_, Self, K>,
         separator: &K::Separator,
     ) -> Split<K::Separator> {
@@ -258,7 +254,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// or if a record is not the slot's own: nothing has changed.
     fn replace_by_two<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: &SplitRequest<'_, '_, Self, K>,
         halves: (&[MovingPair], &[MovingPair]),
         separator: K::Separator,
@@ -287,7 +283,7 @@ impl<const SEGMENTS: usize, F: Form> Buffered<SEGMENTS, F> {
     /// [`Merge::merge`](crate::leaf::Merge::merge).
     pub(super) fn unite<M: Medium, K: Keys>(
         &self,
-        context: &mut WriteContext<'_, '_, Volatile<SEGMENTS, F>, M, K>,
+        context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: MergeRequest<'_, Self, K::Separator>,
     ) -> Merged {
         let MergeRequest { own, right, fresh: Some(fresh), shared, .. } = request else { return Merged::Apart };
