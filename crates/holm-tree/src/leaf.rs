@@ -39,7 +39,7 @@ pub use overflow::{OneBlock, Overflow, SeveralBlocks, WithOverflow};
 pub use prefetch::Prefetch;
 pub(crate) use recovery::damaged_in;
 pub use recovery::{AlongLinks, BlockState, ByBlock, ByVersions, Linked, Recovery, RecoveryPoint, Scrubbed, damaged};
-pub use request::{Full, Home, LeafRef, MergeRequest, Merged, PendingPair, Replaced, Split, SplitRequest};
+pub use request::{Full, Home, LeafRef, MergeRequest, MergedInto, PendingPair, Replaced, Split, SplitRequest};
 
 /// What a design assumes and offers; reports print it beside every result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

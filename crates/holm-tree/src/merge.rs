@@ -17,7 +17,7 @@ use crate::index::{SeekTarget, TreeRoot};
 use crate::inner::{Inner, Route as _};
 use crate::keys::Keys;
 use crate::latch::LatchGuard;
-use crate::leaf::{KeyRange, Merge, MergeRequest, Merged};
+use crate::leaf::{KeyRange, Merge, MergeRequest, MergedInto};
 use crate::levels::Levels as _;
 use crate::shrink::{NodeMerge, is_sparse};
 use crate::split::{Child, FreshBlock};
@@ -56,7 +56,7 @@ impl<T> Attempt<T> {
 }
 
 /// The blocks after a merge of two leaves.
-struct MergedBlocks {
+struct LeafMerge {
     /// The leaves that are released.
     given_up: Vec<u32>,
     /// Whether the fresh block is the merged leaf.
@@ -172,7 +172,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let merged = self.merge_latched(guard, path, position, search_key, fresh_block.as_ref());
         let uses_fresh = matches!(&merged, Attempt::Merged(merged) if merged.uses_fresh);
         fresh_block.into_iter().filter(|_| !uses_fresh).for_each(|fresh_block| self.unused(fresh_block));
-        merged.map(|MergedBlocks { given_up, sparse_parent, .. }| {
+        merged.map(|LeafMerge { given_up, sparse_parent, .. }| {
             let blocks = given_up.into_iter().flat_map(|number| self.blocks_of(number));
             blocks.for_each(|number| self.writer.storage().space.retire_block(guard.epoch(), number));
             sparse_parent
@@ -187,7 +187,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         position: usize,
         search_key: K::SearchKey<'_>,
         fresh_block: Option<&FreshBlock<'_, D>>,
-    ) -> Attempt<MergedBlocks> {
+    ) -> Attempt<LeafMerge> {
         let leaf_parent = path.leaf_parent.node;
         let Some(leaf_parent_guard) = leaf_parent.latch().try_lock(path.leaf_parent.version) else {
             return Attempt::Missed;
@@ -215,7 +215,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             leaf_parent.set_child(&mut handle, position, child);
         }
         let uses_fresh = fresh_block.is_some_and(|fresh_block| fresh_block.number == child);
-        Attempt::Merged(MergedBlocks { given_up, uses_fresh, sparse_parent: is_sparse(leaf_parent) })
+        Attempt::Merged(LeafMerge { given_up, uses_fresh, sparse_parent: is_sparse(leaf_parent) })
     }
 
     /// Returns the leaf at a position of the path's leaf parent, whose latch is held, and its right neighbour.
@@ -249,10 +249,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         let shared = K::common(range.low, range.high);
         let request = MergeRequest { own, right: right.leaf_ref(), fresh, range, shared };
         match left.leaf.merge(&mut self.writing(&left.descriptor.volatile, handle), request) {
-            Merged::Apart => None,
-            Merged::Left => Some((own, vec![right.number])),
-            Merged::Right => Some((right.number, vec![own])),
-            Merged::Fresh => fresh.map(|fresh| (fresh.number, vec![own, right.number])),
+            MergedInto::Neither => None,
+            MergedInto::Left => Some((own, vec![right.number])),
+            MergedInto::Right => Some((right.number, vec![own])),
+            MergedInto::Fresh => fresh.map(|fresh| (fresh.number, vec![own, right.number])),
         }
     }
 }

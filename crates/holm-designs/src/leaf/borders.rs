@@ -26,7 +26,7 @@
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    AlongLinks, BlockState, Full, Home, Leaf, Linked, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
     PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
     damaged,
 };
@@ -499,19 +499,19 @@ impl Merge for Borders {
         &self,
         context: &mut WriteContext<'_, '_, Known, M, K>,
         MergeRequest { right, .. }: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let (ReadContext { volatile: known, .. }, handle) = context.parts();
         let [own, other] = [known, right.volatile].map(|known| known.counts().count_ones() as usize);
         let next = right.leaf.next();
         let alone = self.low.read() == 0 && next == 0;
         let homeless = alone && right.leaf.moving_pairs(right.volatile).any(|pair| pair.slot.head == u64::MAX);
         if homeless || own.min(other) > 0 && own + other > MERGE_UP_TO {
-            return Merged::Apart;
+            return MergedInto::Neither;
         }
         self.widen(known, handle, right.leaf.moving_pairs(right.volatile), next);
         // Before the merge is seen and the right block is reused: otherwise a crash leaves the reused block in the
         // chain.
         handle.fence();
-        Merged::Left
+        MergedInto::Left
     }
 }

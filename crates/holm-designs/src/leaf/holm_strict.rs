@@ -19,7 +19,7 @@ use crate::fingerprinted_pairs::{ALL, FingerprintedPairs, SLOTS, line};
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Slot};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    AlongLinks, BlockState, Full, Home, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
     PendingPair, PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, WriteContext,
     damaged,
 };
@@ -303,12 +303,12 @@ impl Merge for HolmStrict {
         &self,
         context: &mut WriteContext<'_, '_, (), M, K>,
         MergeRequest { right: LeafRef { leaf: right, .. }, .. }: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let (_, handle) = context.parts();
         let state = self.state();
         let [own, theirs] = [self, right].map(|leaf| leaf.bits().count_ones());
         if own.min(theirs) > 0 && own + theirs > MERGE_UP_TO {
-            return Merged::Apart;
+            return MergedInto::Neither;
         }
         let mut taken = 0;
         for (to, from) in slots(!state.bits() & ALL).zip(slots(right.bits())) {
@@ -324,7 +324,7 @@ impl Merge for HolmStrict {
         // The commit word: the chain passes over the right leaf, and its pairs count here. Durable before its block is
         // reused: otherwise a crash leaves the reused block in the chain.
         self.commit(handle, state.with(state.bits() | taken).leading(right.next()));
-        Merged::Left
+        MergedInto::Left
     }
 }
 

@@ -24,7 +24,7 @@ use crate::lineage::Lineage;
 use holm_medium::{Medium, Result, Word, WriteHandle, persistent};
 use holm_tree::keys::{Keys, Role, Slot};
 use holm_tree::leaf::{
-    BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, Merged, OneBlock, Pairs,
+    BlockState, ByBlock, Full, Home, KeyRange, Leaf, MOST_PAIRS, Merge, MergeRequest, MergedInto, OneBlock, Pairs,
     PerOperation, Prefetch, ReadContext, RecoveryPoint, Replaced, Scrubbed, Split, SplitRequest, WriteContext, damaged,
 };
 use holm_tree::pair::{Pair, unique_and_other};
@@ -362,10 +362,10 @@ impl Merge for Isle {
         &self,
         context: &mut WriteContext<'_, '_, (), M, K>,
         MergeRequest { own, right, fresh, range, .. }: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let (context, handle) = context.parts();
         let Some(fresh) = fresh.filter(|_| self.filled() + right.leaf.filled() <= MERGE_UP_TO) else {
-            return Merged::Apart;
+            return MergedInto::Neither;
         };
         let home = Home { skip: K::common(range.low, range.high) as u8, ..self.lineage.home() };
         let of = |leaf: &Self| reheaded(context.keys, &leaf.sorted(context), leaf.skip(), home.skip.into());
@@ -385,6 +385,6 @@ impl Merge for Isle {
         // neither.
         handle.fence();
         commits.lineage.end(handle);
-        Merged::Fresh
+        MergedInto::Fresh
     }
 }

@@ -9,7 +9,7 @@ use holm_medium::{Area, FIRST_EPOCH, Loc, Medium, Storage, WriteHandle, Writer};
 use holm_search::Search;
 use holm_tree::leaf::{
     AlongLinks, BlockState, ByBlock, ByVersions, Full, Home, KeyRange, Leaf, LeafRef, Linked, Merge, MergeRequest,
-    Merged, Overflow, Pairs, ReadContext, RecoveryPoint, Scrubbed, SplitRequest, WriteContext,
+    MergedInto, Overflow, Pairs, ReadContext, RecoveryPoint, Scrubbed, SplitRequest, WriteContext,
 };
 use holm_tree::{Keys, Words};
 use std::cell::RefCell;
@@ -231,10 +231,10 @@ impl<L: Staged, S: Sample> Stage<L, S> {
         let range = KeyRange { low: &least, high: None };
         let request = MergeRequest { own, right: self.leaf_ref(right), fresh: Some(fresh), range, shared: 0 };
         let kept = match self.leaf(own).merge(&mut self.write(own, handle), request) {
-            Merged::Apart => return,
-            Merged::Left => own,
-            Merged::Right => right,
-            Merged::Fresh => fresh.number,
+            MergedInto::Neither => return,
+            MergedInto::Left => own,
+            MergedInto::Right => right,
+            MergedInto::Fresh => fresh.number,
         };
         self.leaves.borrow_mut().splice(..2, [(least, kept)]);
     }

@@ -43,7 +43,7 @@ pub use tagged::State;
 pub use versions::{Triple, Versions};
 
 use super::{
-    BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, Merged, Pairs, PerEpoch, Prefetch,
+    BlockState, ByVersions, Full, Home, Leaf, LeafRef, Merge, MergeRequest, MergedInto, Pairs, PerEpoch, Prefetch,
     ReadContext, RecoveryPoint, Replaced, SeveralBlocks, Split, SplitRequest, Versioned, WithOverflow, WriteContext,
 };
 use crate::keys::Keys;
@@ -164,13 +164,13 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     /// move. An empty leaf can be released without a store: it is empty at every recovery point that includes the
     /// removals before. A neighbour with a quarter of its room left takes over the range; a fuller one would soon be
     /// split again.
-    fn fit<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>, right: LeafRef<'_, Self>) -> Merged {
+    fn fit<K: Keys>(&self, context: ReadContext<'_, Volatile<BLOCKS, F>, K>, right: LeafRef<'_, Self>) -> MergedInto {
         let roomy = |count| count <= Self::CAPACITY * 3 / 4;
         match (self.count(context), right.leaf.count(context.beside(right.volatile))) {
-            (0, count) if roomy(count) => Merged::Right,
-            (count, 0) if roomy(count) => Merged::Left,
-            (own, other) if own + other <= MERGE_UP_TO => Merged::Fresh,
-            _ => Merged::Apart,
+            (0, count) if roomy(count) => MergedInto::Right,
+            (count, 0) if roomy(count) => MergedInto::Left,
+            (own, other) if own + other <= MERGE_UP_TO => MergedInto::Fresh,
+            _ => MergedInto::Neither,
         }
     }
 }
@@ -408,25 +408,25 @@ impl<const BLOCKS: usize, F: Form> Merge for Buffered<BLOCKS, F> {
     }
 
     fn may_merge<K: Keys>(&self, context: ReadContext<'_, Self::Volatile, K>, right: LeafRef<'_, Self>) -> bool {
-        self.fit(context, right) != Merged::Apart
+        self.fit(context, right) != MergedInto::Neither
     }
 
     fn merge<M: Medium, K: Keys>(
         &self,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         request: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let right = request.right;
         match self.fit(context.read, right) {
-            Merged::Apart => Merged::Apart,
-            Merged::Left if self.skip() <= request.shared => {
+            MergedInto::Neither => MergedInto::Neither,
+            MergedInto::Left if self.skip() <= request.shared => {
                 self.touch(context);
-                Merged::Left
+                MergedInto::Left
             }
-            Merged::Right if right.leaf.skip() <= request.shared => {
+            MergedInto::Right if right.leaf.skip() <= request.shared => {
                 let read = context.read.beside(right.volatile);
                 right.leaf.touch(&mut WriteContext { read, handle: context.handle });
-                Merged::Right
+                MergedInto::Right
             }
             _ => self.unite(context, request),
         }

@@ -1,6 +1,6 @@
 //! How two neighbouring leaves become one.
 
-use super::{Leaf, LeafRef, MergeRequest, Merged, ReadContext, WriteContext};
+use super::{Leaf, LeafRef, MergeRequest, MergedInto, ReadContext, WriteContext};
 use crate::keys::Keys;
 use holm_medium::Medium;
 
@@ -28,8 +28,8 @@ pub trait Merge: Leaf {
         &self,
         context: &mut WriteContext<'_, '_, Self::Volatile, M, K>,
         request: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let _ = (context, request);
-        Merged::Apart
+        MergedInto::Neither
     }
 }

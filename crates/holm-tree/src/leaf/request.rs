@@ -111,9 +111,9 @@ pub struct MergeRequest<'a, L: Leaf, S> {
 /// What a merge has made of two neighbours. The blocks of the leaves that it does not name are free once the caller has
 /// retired them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Merged {
+pub enum MergedInto {
     /// Nothing has changed: together they hold too much for one leaf, or the design does not merge.
-    Apart,
+    Neither,
     /// The left leaf has both ranges.
     Left,
     /// The right leaf has both ranges.

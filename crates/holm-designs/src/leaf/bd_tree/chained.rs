@@ -27,8 +27,8 @@ use holm_tree::leaf::buffered::tagged::{State, Tagged};
 use holm_tree::leaf::buffered::versions::Versions;
 use holm_tree::leaf::buffered::{ALL, Buffered, NoFingerprints, OverflowBlocks, Triple};
 use holm_tree::leaf::{
-    AlongLinks, BlockState, Full, Home, Latched, Leaf, LeafRef, Linked, Merge, MergeRequest, Merged, OneBlock, Pairs,
-    PerEpoch, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, Versioned, WriteContext,
+    AlongLinks, BlockState, Full, Home, Latched, Leaf, LeafRef, Linked, Merge, MergeRequest, MergedInto, OneBlock,
+    Pairs, PerEpoch, Prefetch, ReadContext, RecoveryPoint, Replaced, Split, SplitRequest, Versioned, WriteContext,
 };
 use holm_tree::pair::slots;
 use link::{FIRST, Link, NONE};
@@ -199,12 +199,12 @@ impl Merge for Chained {
         &self,
         context: &mut WriteContext<'_, '_, Volatile, M, K>,
         MergeRequest { right: LeafRef { leaf: right, .. }, .. }: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
+    ) -> MergedInto {
         let (context, handle) = context.parts();
         let (now, coming, free) = (self.block.now().bits, right.block.now().bits, self.free(handle.epoch()));
         let (comes, kept) = (coming.count_ones(), if self.is_first() { KEPT } else { 0 });
         if (now.count_ones() + comes) as usize > MERGE_UP_TO || comes + kept > free.count_ones() {
-            return Merged::Apart;
+            return MergedInto::Neither;
         }
         let mut arrived = 0;
         for (to, from) in slots(free).zip(slots(coming)) {
@@ -218,7 +218,7 @@ impl Merge for Chained {
         // After the pairs, and before the link: if the process dies in between, both leaves have the pairs.
         self.block.publish(handle, now | arrived);
         self.lead(handle, right.next());
-        Merged::Left
+        MergedInto::Left
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
         let mut write = WriteContext { read: left, handle: &mut handle };
         let range = KeyRange { low: &0, high: None };
         let request = MergeRequest { own: 1, right: new, fresh: None, range, shared: 0 };
-        assert_eq!(leaf.merge(&mut write, request), Merged::Left);
+        assert_eq!(leaf.merge(&mut write, request), MergedInto::Left);
         assert_eq!(leaf.remove(&mut write, 2), removed(2));
         assert_eq!((leaf.next(), leaf.block.now().bits.count_ones()), (0, 4));
     }

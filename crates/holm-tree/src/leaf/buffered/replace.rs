@@ -13,7 +13,8 @@ use super::order::Order;
 use super::{Buffered, Form, SLOTS, Volatile};
 use crate::keys::Keys;
 use crate::leaf::{
-    Home, KeyRange, Leaf, LeafRef, MergeRequest, Merged, PendingPair, ReadContext, Split, SplitRequest, WriteContext,
+    Home, KeyRange, Leaf, LeafRef, MergeRequest, MergedInto, PendingPair, ReadContext, Split, SplitRequest,
+    WriteContext,
 };
 use crate::pairs::arrange;
 use holm_medium::{Medium, WriteHandle};
@@ -285,23 +286,23 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         &self,
         context: &mut WriteContext<'_, '_, Volatile<BLOCKS, F>, M, K>,
         request: MergeRequest<'_, Self, K::Separator>,
-    ) -> Merged {
-        let MergeRequest { own, right, fresh: Some(fresh), shared, .. } = request else { return Merged::Apart };
+    ) -> MergedInto {
+        let MergeRequest { own, right, fresh: Some(fresh), shared, .. } = request else { return MergedInto::Neither };
         let (context, handle) = context.parts();
         let theirs = context.beside(right.volatile);
         let pairs = [self.ordered(context, usize::MAX), right.leaf.ordered(theirs, usize::MAX)].concat();
         if pairs.len() > MERGE_UP_TO {
-            return Merged::Apart;
+            return MergedInto::Neither;
         }
         let home = Home { skip: shared as u8, ..self.home() };
         if !rehead_own(context.keys, &pairs, home) {
-            return Merged::Apart;
+            return MergedInto::Neither;
         }
         let outgoing = [self.filled(own, context), right.leaf.filled(right.number, theirs)].concat();
         let contents = Contents { pairs: &pairs, home, origin: Self::origin(&outgoing, own) };
         let fresh = [fresh];
         let used = Self::settle_in(&fresh, context.keys, handle, contents);
         Self::supersede(handle, &outgoing, used);
-        Merged::Fresh
+        MergedInto::Fresh
     }
 }
