@@ -94,7 +94,7 @@ impl Lineage {
 
     /// What a crash left of the block. Recovery scrubs what does not count: a fresh leaf whose origin still exists
     /// would begin to count when that origin is replaced or released. So recovery fences before it releases any leaf.
-    pub fn settle<'a, M: Medium>(
+    pub fn resolve<'a, M: Medium>(
         &'a self,
         handle: &mut WriteHandle<'_, M>,
         peer: impl Fn(u32) -> Option<&'a Self>,

@@ -195,7 +195,7 @@ impl Borders {
     }
 
     /// Makes an unreachable block the right half of a split.
-    fn settle<M: Medium>(
+    fn fill<M: Medium>(
         &self,
         known: &Known,
         handle: &mut WriteHandle<'_, M>,
@@ -394,7 +394,7 @@ impl Leaf for Borders {
         let low = last.midpoint(first).saturating_add(1);
         let separator = context.keys.key(Slot { head: low, payload: 0 });
         let Some(separator) = separator.filter(|_| last < low && low <= first) else { return stays };
-        right.leaf.settle(right.volatile, handle, low, self.link.read() & !FIRST, upper);
+        right.leaf.fill(right.volatile, handle, low, self.link.read() & !FIRST, upper);
         // Before the link: otherwise a crash keeps the link and loses the pairs to which it leads.
         handle.fence();
         // The commit word: this leaf's upper border is now the right leaf's lower one.

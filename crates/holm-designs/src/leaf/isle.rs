@@ -299,7 +299,7 @@ impl Leaf for Isle {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
         let counters = self.counters.read();
-        let block_state = self.lineage.settle(handle, |number| peer(number).map(|leaf| &leaf.lineage));
+        let block_state = self.lineage.resolve(handle, |number| peer(number).map(|leaf| &leaf.lineage));
         let sound = each(counters).into_iter().enumerate().fold(0, |all, (line, count)| with_counter(all, line, count));
         if block_state != BlockState::Free && counters != sound {
             let (found, expected) = (format!("{counters:#018x}"), "seven counters of 0 to 4, and zero");

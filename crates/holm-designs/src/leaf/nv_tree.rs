@@ -238,7 +238,7 @@ impl Leaf for NvTree {
         _: RecoveryPoint,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
-        let block_state = self.lineage.settle(handle, |number| peer(number).map(|leaf| &leaf.lineage));
+        let block_state = self.lineage.resolve(handle, |number| peer(number).map(|leaf| &leaf.lineage));
         let Log { count, strikes } = self.log();
         let word = self.log.read();
         if block_state != BlockState::Free && (word != self.log().pack() || u64::from(strikes) >> count != 0) {

@@ -84,7 +84,7 @@ impl<L: Lane> Walk<L> {
     /// As [`Walk::next`], when the order of the current leaf is not enough.
     #[inline(never)]
     fn enter_front<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
-        self.settle();
+        self.narrow();
         let (low, high) = self.left?;
         while self.front.at == self.front.order.len() {
             if !self.front.advance(tree, low) {
@@ -97,14 +97,14 @@ impl<L: Lane> Walk<L> {
         let all = self.front.order.last().is_some_and(|pair| pair.0 <= high);
         let len = self.front.order.len();
         self.front.bound = if all { len } else { self.front.order.partition_point(|pair| pair.0 <= high) };
-        self.settle();
+        self.narrow();
         (lane <= high).then_some((lane, (self.front.leaf, slot as usize)))
     }
 
     /// As [`Walk::next_back`], when the order of the current leaf is not enough.
     #[inline(never)]
     fn enter_back<K: Key<Lane = L>, V, S: Selection>(&mut self, tree: &Tree<K, V, S>) -> Option<Position<L>> {
-        self.settle();
+        self.narrow();
         let (low, high) = self.left?;
         while self.back.at == 0 {
             if !self.back.retreat(tree, high) {
@@ -116,13 +116,13 @@ impl<L: Lane> Walk<L> {
         let (lane, slot) = self.back.order[self.back.at];
         let all = self.back.order.first().is_some_and(|pair| pair.0 >= low);
         self.back.bound = if all { 0 } else { self.back.order.partition_point(|pair| pair.0 < low) };
-        self.settle();
+        self.narrow();
         (lane >= low).then_some((lane, (self.back.leaf, slot as usize)))
     }
 
     /// Moves `low` behind what the front has visited, and `high` before what the back has visited. If both ends are
     /// used, neither steps past these by itself afterwards.
-    fn settle(&mut self) {
+    fn narrow(&mut self) {
         let Some((mut low, mut high)) = self.left else { return };
         let reached_front = self.front.at.checked_sub(1).and_then(|at| self.front.order.get(at));
         let reached_back = self.back.order.get(self.back.at);

@@ -148,7 +148,7 @@ fn died_in_a_batch(mode: Mode, done: usize, batch: &[Change]) -> (SimDisk, Histo
         bytes.resize(bytes.len().next_multiple_of(8), 0);
         // The catalog is number 0, "default" 1, "north" 2.
         entries.extend((2 | u64::from(value.is_none()) << 24).to_le_bytes());
-        let payload = offset as u64 / 8 | (record_words(key, &bytes_of_value) as u64) << 40;
+        let payload = (offset as u64 / 8) | ((record_words(key, &bytes_of_value) as u64) << 40);
         entries.extend(payload.to_le_bytes());
     }
     let list = at + bytes.len();

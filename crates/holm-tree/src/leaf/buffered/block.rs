@@ -185,7 +185,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
 
     /// Fills a fresh block of the leaf `owner` with pairs and publishes them, uncommitted: `kin` names the leaf's
     /// origin. Returns the slots.
-    pub fn settle<M: Medium, K: Keys>(
+    pub fn fill<M: Medium, K: Keys>(
         &self,
         keys: &K,
         handle: &mut WriteHandle<'_, M>,

@@ -26,7 +26,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         peer: &dyn Fn(u32) -> Option<&'a Self>,
     ) -> Result<BlockState> {
         match recovery_point {
-            RecoveryPoint::Visible => self.settle_generations(handle, peer),
+            RecoveryPoint::Visible => self.resolve_generations(handle, peer),
             RecoveryPoint::At(recovery_epoch) => self.scrub(own, handle, recovery_epoch)?,
         }
         let State { tag, bits } = self.now();
@@ -63,7 +63,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     }
 
     /// Decides between two generations of a block that was giving way to others: one remains.
-    fn settle_generations<'a, M: Medium>(
+    fn resolve_generations<'a, M: Medium>(
         &'a self,
         handle: &mut WriteHandle<'_, M>,
         peer: &dyn Fn(u32) -> Option<&'a Self>,
@@ -134,7 +134,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         }
         let twin = slots(alike).find(|at| context.keys.order(self.slot(*at), block.slot(index)).is_eq());
         if let Some(twin) = twin {
-            // The store gets the epoch of the update that it completes, as in `settle_generations`.
+            // The store gets the epoch of the update that it completes, as in `resolve_generations`.
             self.versions.put(handle, State { tag, bits: bits & !(1 << twin) });
             handle.flush(&self.versions);
         }

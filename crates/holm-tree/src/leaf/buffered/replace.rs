@@ -114,7 +114,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
     }
 
     /// Makes an uncommitted leaf of the pairs, in as many of the fresh blocks as they need. Returns these blocks.
-    fn settle_in<'f, 'l, M: Medium, K: Keys>(
+    fn fill_blocks<'f, 'l, M: Medium, K: Keys>(
         fresh: &'f [LeafRef<'l, Self>],
         keys: &K,
         handle: &mut WriteHandle<'_, M>,
@@ -128,7 +128,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
             let part = &pairs[pairs.len().min(place * share)..pairs.len().min((place + 1) * share)];
             let owner = if place == 0 { 0 } else { first.number };
             block.volatile.begin();
-            let slots = block.leaf.settle(keys, handle, part, home, [origin, owner]);
+            let slots = block.leaf.fill(keys, handle, part, home, [origin, owner]);
             if place > 0 {
                 first.volatile.attach(block.number);
             }
@@ -211,7 +211,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let outgoing = self.filled(own, read);
         let all = [&[left, right], spare].concat();
         let contents = Contents { pairs: &pairs, home: self.home(), origin: Self::origin(&outgoing, own) };
-        let used = Self::settle_in(&all, keys, handle, contents);
+        let used = Self::fill_blocks(&all, keys, handle, contents);
         Self::supersede(handle, &outgoing, used);
         Split::new(left.number, None)
     }
@@ -273,8 +273,8 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let origin = Self::origin(&outgoing, own);
         let contents = |pairs, home| Contents { pairs, home, origin };
         let used = [
-            Self::settle_in(&lower, keys, handle, contents(halves.0, homes[0])),
-            Self::settle_in(&upper, keys, handle, contents(halves.1, homes[1])),
+            Self::fill_blocks(&lower, keys, handle, contents(halves.0, homes[0])),
+            Self::fill_blocks(&upper, keys, handle, contents(halves.1, homes[1])),
         ];
         Self::supersede(handle, &outgoing, &used.concat());
         Some(Split::new(left.number, Some((separator, right.number))))
@@ -301,7 +301,7 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         let outgoing = [self.filled(own, context), right.leaf.filled(right.number, theirs)].concat();
         let contents = Contents { pairs: &pairs, home, origin: Self::origin(&outgoing, own) };
         let fresh = [fresh];
-        let used = Self::settle_in(&fresh, context.keys, handle, contents);
+        let used = Self::fill_blocks(&fresh, context.keys, handle, contents);
         Self::supersede(handle, &outgoing, used);
         MergedInto::Fresh
     }
