@@ -26,7 +26,8 @@ enum Verb {
     /// Explores schedules of latch, clock, slab and tree, and crashes some; every failure prints the schedule that
     /// repeats it.
     Schedules(proofs::Schedules),
-    /// Leaves each store, flush and fence of the designs out in turn, under every trial; the tests use most of them.
+    /// Leaves each store, flush and fence of the designs out in turn, under every trial, also those that a design
+    /// declares as survivors; the tests use most trials and believe the declarations.
     Mutants,
     /// Interprets the portable tests with Miri, which the nightly toolchain must have as a component.
     Miri {
@@ -54,7 +55,7 @@ enum Verb {
     Report(Rest),
     /// Installs the C library, its header and its pkg-config file under a prefix.
     InstallC(Rest),
-    /// Creates a new leaf: its file from the template, its line in the list of designs, its page.
+    /// Creates a new leaf: its file from the template, its line in the list of designs, its page, its row in the table.
     NewLeaf {
         /// In snake case: the name of the file, of the design, and of the row in every report.
         name: String,
