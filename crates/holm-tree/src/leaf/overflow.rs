@@ -4,8 +4,8 @@ use super::{Leaf, Pairs, ReadContext, WriteContext, damaged};
 use crate::keys::Keys;
 use holm_medium::{Medium, Result};
 
-/// How many blocks a leaf has: [`OneBlock`] or [`SeveralBlocks`]. A leaf's number is that of its first block; the others are
-/// its overflow blocks.
+/// How many blocks a leaf has: [`OneBlock`] or [`SeveralBlocks`]. A leaf's number is that of its first block; the
+/// others are its overflow blocks.
 pub trait Overflow<L: Leaf>: 'static {
     /// The most blocks of a leaf.
     const BLOCKS: usize;

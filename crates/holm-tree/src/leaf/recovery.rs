@@ -7,7 +7,7 @@
 //! |---|---|---|---|
 //! | the design implements | [`Linked`] | [`Scrubbed`] | [`Versioned`](super::Versioned) |
 //! | leaves are found | along [`Linked::next`] | each block says whether it is one | each block says so, by versions |
-//! | afterwards | [`Linked::repair_link`] | [`Scrubbed::scrub_leaf`] | [`WithOverflow::repair_blocks`](super::WithOverflow) |
+//! | afterwards | [`Linked::repair_link`] | [`Scrubbed::scrub_leaf`] | [`repair_blocks`](super::WithOverflow) |
 //! | a leaf without pairs | leaves the chain, by [`Linked::relink`] | is released | is free |
 //! | [`Leaf::skip`] | 0 | any | any |
 

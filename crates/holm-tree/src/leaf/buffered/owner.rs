@@ -44,9 +44,9 @@ impl<const BLOCKS: usize, F: Form> Buffered<BLOCKS, F> {
         self.copied(volatile, 0);
     }
 
-    /// See [`crate::leaf::WithOverflow::attach_overflow`]. A block that names this one has pairs at the recovery point. So
-    /// neither block had been released by then, and this block's home and owner are those of the leaf, even if it is
-    /// empty itself.
+    /// See [`crate::leaf::WithOverflow::attach_overflow`]. A block that names this one has pairs at the recovery point.
+    /// So neither block had been released by then, and this block's home and owner are those of the leaf, even if it
+    /// is empty itself.
     pub(super) fn attach_blocks<K: Keys>(
         &self,
         own: u32,
