@@ -118,7 +118,7 @@ fn follows_a_model<D: Design>() {
                 None => model.remove(&key),
             };
         }
-        if mixed(round + 7) % 3 == 0 {
+        if mixed(round + 7).is_multiple_of(3) {
             tree.writer.end_epoch().expect("sound");
         }
         if round % 20 == 0 {

@@ -202,7 +202,13 @@ impl<H> Operation<'_, H> {
     #[inline(never)]
     fn finish_watched(self) -> Result<()> {
         let store = self.store;
-        let finished = if store.durability == Durability::Strict { self.finish_durably() } else { Ok(drop(self)) };
+        let finished = match store.durability {
+            Durability::Strict => self.finish_durably(),
+            Durability::Buffered { .. } | Durability::OnSync => {
+                drop(self);
+                Ok(())
+            }
+        };
         store.limit_snapshots();
         finished
     }

@@ -11,6 +11,22 @@
 #[expect(dead_code, reason = "the tests use more of it than this program")]
 mod history;
 
+/// The design of the databases here, for the tests' histories.
+mod designs {
+    pub(crate) use holm_tree::designs::entries as table;
+
+    pub(crate) const DEFAULT: &str = "buffered";
+
+    pub(crate) struct Tested {
+        pub(crate) name: &'static str,
+        pub(crate) per_epoch: bool,
+    }
+
+    pub(crate) fn tested() -> &'static [Tested] {
+        &[Tested { name: DEFAULT, per_epoch: true }]
+    }
+}
+
 use history::{Contents, History, Mode, Session, contents, random_step};
 use holm::{Durability, Error};
 use holm_proof::disk::SimDisk;
@@ -30,7 +46,7 @@ struct FuzzFiles {
 
 impl FuzzFiles {
     fn new(private: bool, closed: bool) -> FuzzFiles {
-        let mode = Mode { private, durability: Durability::OnSync };
+        let mode = Mode::new(private, Durability::OnSync);
         let disk = SimDisk::new();
         let db = mode.open(&disk).expect("a sound disk");
         let mut session = Session::begin(db, mode, Contents::new()).expect("a sound disk");

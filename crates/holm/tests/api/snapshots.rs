@@ -41,7 +41,8 @@ fn assert_same(space: &SnapshotKeyspace, map: &Map, chance: &mut Chance) {
 fn key_of(chance: &mut Chance) -> Vec<u8> {
     // Some heads are equal, so records decide.
     let number = chance.below(1_500);
-    if number % 3 == 0 { format!("the same first bytes/{number}") } else { format!("key/{number}") }.into_bytes()
+    if number.is_multiple_of(3) { format!("the same first bytes/{number}") } else { format!("key/{number}") }
+        .into_bytes()
 }
 
 /// Writes of all kinds while up to four snapshots are open, each against a copy of the map at its instant. They close in
