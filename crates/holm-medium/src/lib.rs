@@ -58,7 +58,7 @@ pub use region::{Backing, LARGE_PAGE, Region};
 pub use retention::{Floor, Retained, Retention};
 pub use space::{BLOCK, Space};
 pub use storage::{INTENTS, Storage, StorageHeader};
-pub use storage_ops::{Persistence, ReservedBlocks, StorageOps};
+pub use storage_ops::{Persistence, StorageOps};
 pub use sys::Mapping;
 pub use word::{Scratch, Word};
 pub use writer::{WriteHandle, Writer};

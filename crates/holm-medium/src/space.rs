@@ -145,13 +145,12 @@ impl Space {
     }
 
     /// A leaf block for a pinned operation. The operation takes it before it validates its label: otherwise an end of
-    /// the epoch in between could release a block that was retired too late for this label. A guard that holds the
-    /// clock may also take reserved blocks.
+    /// the epoch in between could release a block that was retired too late for this label.
     ///
     /// # Errors
     /// Those of the medium, if it cannot grow.
     pub fn take_block<M: Medium>(&self, medium: &M, guard: &Guard<'_>) -> Result<u32> {
-        lock(&self.blocks).take(medium, guard.epoch(), guard.is_held())
+        lock(&self.blocks).take(medium, guard.epoch())
     }
 
     /// A leaf block while no other thread uses the space, free since `label`.
@@ -159,24 +158,7 @@ impl Space {
     /// # Errors
     /// Those of the medium, if it cannot grow.
     pub fn take_block_at<M: Medium>(&self, medium: &M, label: Epoch) -> Result<u32> {
-        lock(&self.blocks).take(medium, label, false)
-    }
-
-    /// Ensures that `blocks` leaf blocks can be taken without growing, and reserves them until
-    /// [`Space::release_reserved`] for operations that hold the clock, since these must not fail half-way.
-    ///
-    /// # Errors
-    /// Those of the medium, if it cannot grow: nothing is reserved then.
-    pub fn reserve_blocks<M: Medium>(&self, medium: &M, label: Epoch, blocks: u64) -> Result<()> {
-        lock(&self.blocks).reserve(medium, label, blocks)
-    }
-
-    /// Releases what [`Space::reserve_blocks`] has reserved.
-    ///
-    /// # Panics
-    /// If that was less.
-    pub fn release_reserved(&self, blocks: u64) {
-        lock(&self.blocks).release_reserved(blocks);
+        lock(&self.blocks).take(medium, label)
     }
 
     /// Returns a block that was taken and not used.

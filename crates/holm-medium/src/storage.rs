@@ -10,7 +10,7 @@ use crate::space::Space;
 use crate::word::Word;
 use std::sync::Arc;
 
-/// The largest number of batches in progress at once.
+/// The largest number of commits in progress at once.
 pub const INTENTS: usize = 32;
 
 crate::persistent! {

@@ -22,18 +22,6 @@ pub enum Persistence {
     ProcessOnly,
 }
 
-/// Leaf blocks that are reserved, until this is dropped, for operations that must not fail half-way.
-pub struct ReservedBlocks<'a> {
-    space: &'a Space,
-    blocks: u64,
-}
-
-impl Drop for ReservedBlocks<'_> {
-    fn drop(&mut self) {
-        self.space.release_reserved(self.blocks);
-    }
-}
-
 /// A writer without its type parameter.
 pub trait StorageOps: Send + Sync {
     /// Epoch labels and durability.
@@ -49,12 +37,6 @@ pub trait StorageOps: Send + Sync {
     /// # Errors
     /// Those of the medium, if it cannot grow.
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64>;
-
-    /// Reserves `blocks` leaf blocks for operations that hold the clock as this guard does.
-    ///
-    /// # Errors
-    /// Those of the medium, if it cannot grow: nothing is reserved then.
-    fn reserve_blocks(&self, guard: &Guard<'_>, blocks: u64) -> Result<ReservedBlocks<'_>>;
 
     /// Stores one word, in program order with the other stores of the caller.
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64);
@@ -125,12 +107,6 @@ impl<M: Medium> StorageOps for Writer<M> {
             Persistence::ProcessOnly => {}
         }
         Ok(offset)
-    }
-
-    fn reserve_blocks(&self, guard: &Guard<'_>, blocks: u64) -> Result<ReservedBlocks<'_>> {
-        let storage = self.storage();
-        storage.space.reserve_blocks(&storage.medium, guard.epoch(), blocks)?;
-        Ok(ReservedBlocks { space: &storage.space, blocks })
     }
 
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64) {

@@ -2,7 +2,7 @@
 
 use holm_medium::{
     Area, Clock, Counts, Epoch, EpochTimer, FIRST_EPOCH, Flush, Guard, Image, LAST_EPOCH, LINE, Mapped, MappedOptions,
-    MediumError, Pace, Persistence, Phase, ReservedBlocks, Result, Space, Storage, StorageOps, Writer,
+    MediumError, Pace, Persistence, Phase, Result, Space, Storage, StorageOps, Writer,
 };
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -66,9 +66,6 @@ impl StorageOps for SlowStorage {
     }
     fn write_record(&self, guard: &Guard<'_>, words: &[u64], how: Persistence) -> Result<u64> {
         self.writer.write_record(guard, words, how)
-    }
-    fn reserve_blocks(&self, guard: &Guard<'_>, blocks: u64) -> Result<ReservedBlocks<'_>> {
-        self.writer.reserve_blocks(guard, blocks)
     }
     fn write_word(&self, guard: &Guard<'_>, loc: u64, value: u64) {
         self.writer.write_word(guard, loc, value);

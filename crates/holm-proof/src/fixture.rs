@@ -246,12 +246,12 @@ impl TreeFixture {
         Ok(match step {
             Step::Put(key, payload) => {
                 let mut guard = self.writer.clock().pin()?;
-                let old = self.tree.put(&self.root, &mut guard, key, payload, None)?;
+                let old = self.tree.put(&self.root, &mut guard, key, payload)?;
                 (old.map(|old| old.payload), guard.epoch())
             }
             Step::Remove(key) => {
                 let mut guard = self.writer.clock().pin()?;
-                let old = self.tree.remove(&self.root, &mut guard, key, None)?;
+                let old = self.tree.remove(&self.root, &mut guard, key)?;
                 (old.map(|old| old.payload), guard.epoch())
             }
             Step::Tick => {

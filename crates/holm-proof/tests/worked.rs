@@ -52,7 +52,7 @@ fn the_first_two_inserts_flush_one_line_and_the_others_two() {
     let counts = || writer.storage().medium.counts();
     for key in 0..30 {
         let before: Counts = counts();
-        tree.put(&root, &mut guard, key, key, None).expect("memory");
+        tree.put(&root, &mut guard, key, key).expect("memory");
         let spent = counts() - before;
         let lines = if key < 2 { 1 } else { 2 };
         assert_eq!((spent.flushes, spent.fences), (lines, lines), "{key}");

@@ -94,8 +94,8 @@ fn dropped() -> MediumError {
 }
 
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
-    /// Whether trees of this design can commit writes to several leaves. With a lock array they cannot: the order of its
-    /// latches is not that of the keys.
+    /// Whether trees of this design can commit writes to several leaves. With a lock array they cannot: the order of
+    /// its latches is not that of the keys.
     const COMMITS: bool = D::CAPABILITIES.commits_leaves;
 
     /// See [`crate::Index::commit`].

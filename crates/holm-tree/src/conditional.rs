@@ -14,7 +14,7 @@ use crate::latch::{Latch, order_after_label};
 use crate::leaf::{Full, Leaf as _};
 use crate::locks::Locks;
 use crate::superseded::Superseded;
-use crate::tree_set::{LatchedLeaf, Put, TreeSet};
+use crate::tree_set::{LatchedLeaf, TreeSet};
 use holm_medium::{Guard, Medium, Result};
 
 /// What a reader saw, and what must still be so when a change takes effect.
@@ -88,10 +88,10 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         seen: Seen<'_>,
         search_key: K::SearchKey<'_>,
-        put: Put,
+        payload: u64,
     ) -> Result<Conditional> {
         let Some(latched) = self.take_seen(root, guard, seen)? else { return Ok(Conditional::Moved) };
-        match self.put_latched(root, guard, latched, search_key, put) {
+        match self.put_latched(root, guard, latched, search_key, payload) {
             Ok(old) => Ok(Conditional::Done(old)),
             Err(Full) => {
                 // A split changes the leaf's version, so the caller reads again in any case.
@@ -115,6 +115,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             self.make_room(root, guard, search_key, None)?;
             return Ok(Conditional::Moved);
         }
-        Ok(Conditional::Done(self.remove_latched(root, guard, latched, search_key, None)))
+        Ok(Conditional::Done(self.remove_latched(root, guard, latched, search_key)))
     }
 }

@@ -169,15 +169,6 @@ impl<K: Keys> std::ops::Deref for LeafCursor<K> {
     }
 }
 
-/// A batch's progress word. The tree stores it under the leaf's latch, after the commit word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BatchProgress {
-    /// The place of the word.
-    pub word: u64,
-    /// Its value once the operation is complete.
-    pub value: u64,
-}
-
 /// What a rebuild found.
 #[derive(Default)]
 pub struct Rebuilt {
@@ -218,7 +209,6 @@ pub trait Index<K: Keys>: Send + Sync {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         payload: u64,
-        progress: Option<BatchProgress>,
     ) -> Result<Option<Superseded>>;
     /// Removes a key and returns its payload.
     ///
@@ -229,7 +219,6 @@ pub trait Index<K: Keys>: Send + Sync {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        progress: Option<BatchProgress>,
     ) -> Result<Option<Superseded>>;
     /// Puts a payload under a key if what the caller read is still so: the leaf that answered for the key, and the
     /// other leaves on which the answer depended. Takes effect at one instant.
@@ -255,8 +244,9 @@ pub trait Index<K: Keys>: Send + Sync {
         seen: Seen<'_>,
         search_key: K::SearchKey<'_>,
     ) -> Result<Conditional>;
-    /// Applies several writes at one instant, if every leaf that the caller names is as it was read: visible to all or to
-    /// nobody, and under one label. O(n log m) for n writes and m pairs; readers of the written leaves wait meanwhile.
+    /// Applies several writes at one instant, if every leaf that the caller names is as it was read: visible to all or
+    /// to nobody, and under one label. O(n log m) for n writes and m pairs; readers of the written leaves wait
+    /// meanwhile.
     ///
     /// # Errors
     /// As for [`Index::put`], and `Unsupported` if a tree is dropped, or if the design commits single leaves only
@@ -265,19 +255,19 @@ pub trait Index<K: Keys>: Send + Sync {
     ///
     /// [`CommitObserver::before_stores`]: crate::CommitObserver::before_stores
     fn commit(&self, guard: &mut Guard<'_>, request: CommitRequest<'_, '_, K>) -> Result<Committed>;
-    /// Begins a snapshot of all trees, and returns its generation and the active epoch. The snapshot has every operation
-    /// that took effect before, and no later one. O(1).
+    /// Begins a snapshot of all trees, and returns its generation and the active epoch. The snapshot has every
+    /// operation that took effect before, and no later one. O(1).
     ///
     /// # Errors
     /// `Poisoned`.
     fn begin_snapshot(&self) -> Result<(u64, Epoch)>;
-    /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records. Does
-    /// nothing the second time. O(leaves changed and payloads retained while snapshots are open).
+    /// Closes a snapshot, and returns the payloads that no snapshot needs any more; the caller frees their records.
+    /// Does nothing the second time. O(leaves changed and payloads retained while snapshots are open).
     fn close_snapshot(&self, generation: u64) -> Vec<u64>;
     /// Returns the bytes of memory that open snapshots use, and the bytes of records that they retain.
     fn snapshot_bytes(&self) -> (u64, u64);
-    /// Looks a key up in an open snapshot. The record of a payload that the leaf no longer has is kept while the snapshot
-    /// is open; the reader validates as after [`Index::get`] all the same.
+    /// Looks a key up in an open snapshot. The record of a payload that the leaf no longer has is kept while the
+    /// snapshot is open; the reader validates as after [`Index::get`] all the same.
     fn get_at(&self, root: &TreeRoot, generation: u64, search_key: K::SearchKey<'_>) -> Lookup;
     /// Copies a leaf as it was for an open snapshot. Otherwise as [`Index::copy_leaf`].
     fn copy_leaf_at(&self, root: &TreeRoot, generation: u64, target: SeekTarget<'_, K>, cursor: &mut LeafCursor<K>);

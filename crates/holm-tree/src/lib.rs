@@ -51,7 +51,7 @@ pub use audit::Audit;
 pub use commit::{CommitObserver, CommitRequest, Committed, TreeWrite};
 pub use conditional::{Conditional, Seen};
 pub use design::{Design, Entry};
-pub use index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
+pub use index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 pub use keys::{Keys, Role, Slot, Words};
 pub use latch::{Latch, LatchGuard, Version};
 pub use long_separators::LongSeparators;

@@ -1,8 +1,8 @@
 //! The pasts of leaves: what leaves held when snapshots began.
 //!
 //! While a snapshot is open, the first change of a leaf after the snapshot's turn is preceded by a copy of the leaf's
-//! pairs, its *past*. Pairs are two words, and records never change. So memory is bounded by the number of leaves and of
-//! open snapshots, and not by the number of writes.
+//! pairs, its *past*. Pairs are two words, and records never change. So memory is bounded by the number of leaves and
+//! of open snapshots, and not by the number of writes.
 //!
 //! A past is true up to a generation. A leaf's pasts are a chain: each says what the leaf held for the open snapshots
 //! after the generation of the one before it, up to its own. For later snapshots the leaf itself is as it was. A split

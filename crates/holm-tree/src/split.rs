@@ -8,12 +8,12 @@ use crate::index::{LeafVersion, SeekTarget, TreeRoot};
 use crate::inner::{Inner, NewChild};
 use crate::keys::Keys;
 use crate::latch::{Latch, LatchGuard};
-use crate::leaf::{Durability as _, KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, SplitRequest};
+use crate::leaf::{Durability as _, KeyRange, Leaf, LeafRef, Overflow, PendingPair, Recovery, Split, SplitRequest};
 use crate::locks::Locks;
 use crate::split_node::NodeSplit;
-use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, Put, TreeSet};
+use crate::tree_set::{DurabilityOf, LatchedLeaf, OverflowOf, TreeSet};
 use crate::wait::{back_off, wait};
-use holm_medium::{Guard, Medium, Result};
+use holm_medium::{Guard, Medium, Result, WriteHandle};
 use previous::Previous;
 
 /// What a split of a design latches besides its own leaf.
@@ -73,14 +73,14 @@ pub(crate) struct SplitOutcome {
 /// Where a leaf is split.
 pub(crate) enum SplitPoint<'a, K: Keys> {
     /// Where the design divides its pairs best, for a pair that found no room, if there is one.
-    Middle(Option<Put>),
+    Middle(Option<u64>),
     /// At a separator within the leaf's range.
     At(&'a K::Separator),
 }
 
 impl<K: Keys> SplitPoint<'_, K> {
     /// The pair that found no room.
-    fn pending(&self) -> Option<Put> {
+    fn pending(&self) -> Option<u64> {
         match self {
             SplitPoint::Middle(pending) => *pending,
             SplitPoint::At(_) => None,
@@ -93,6 +93,23 @@ impl<K: Keys> SplitPoint<'_, K> {
     }
 }
 
+/// Returns a split leaf as it was, and the leaves in its place as they will be once their latches are released. `None`
+/// with a lock array, where leaves have no version of their own.
+fn versions_after<D: Design, S>(
+    latched: &LatchedLeaf<'_, D>,
+    split: &Split<S>,
+    fresh_blocks: &[FreshBlock<'_, D>],
+) -> Option<(LeafVersion, Vec<LeafVersion>)> {
+    let version_of = |leaf, version| LeafVersion { leaf, leaf_parent: 0, version };
+    let version_after = |number: u32| {
+        let fresh = fresh_blocks.iter().find(|fresh_block| fresh_block.number == number);
+        let held = fresh.map_or(Some(&latched.held), |fresh_block| fresh_block.held.as_ref())?;
+        Some(version_of(number, held.version_after()))
+    };
+    let after: Option<_> = split.leaves().map(version_after).collect();
+    Some((version_of(latched.number, latched.held.version()), after?))
+}
+
 impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
     /// Makes room in the search key's leaf, unless it has room by now. Returns whether the pair has been put.
     pub(crate) fn make_room(
@@ -100,7 +117,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        pending: Option<Put>,
+        pending: Option<u64>,
     ) -> Result<bool> {
         Ok(self.split_at_point(root, guard, search_key, &SplitPoint::Middle(pending))?.put)
     }
@@ -175,6 +192,26 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         Some(LatchedLeaf { number, leaf, descriptor, held: latch.try_lock(latch.read()?)? })
     }
 
+    /// Enters the leaves that a split has made in the leaf parent of the path, whose latch is held.
+    fn enter_split(
+        &self,
+        handle: &mut WriteHandle<'_, M>,
+        path: &Path<'_, D, K>,
+        own: u32,
+        split: &Split<K::Separator>,
+        search_key: K::SearchKey<'_>,
+    ) {
+        let (leaf_parent, position) = (path.leaf_parent.node, path.leaf_parent.position);
+        if split.left != own {
+            leaf_parent.set_child(handle, position, split.left);
+        }
+        if let Some((separator, right)) = &split.right {
+            let range = path.ranges.last().expect("the leaf parent's own");
+            let new_child = NewChild { position, separator, child: *right };
+            leaf_parent.insert_child::<M, K>(&mut self.inner.writing(handle), range, new_child, search_key);
+        }
+    }
+
     /// Attempts a split once. On `None`, all leaves are unchanged and the blocks are free again.
     fn try_split(
         &self,
@@ -230,40 +267,17 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             spare: &spare,
             range: KeyRange { low: &low, high: path.leaf.high.as_ref() },
             previous: before.leaf,
-            pending: pending.map(|put| PendingPair { search_key, payload: put.payload }),
+            pending: pending.map(|payload| PendingPair { search_key, payload }),
         };
         let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
         let split = match point {
             SplitPoint::Middle(_) => latched.leaf.split(&mut context, request),
             SplitPoint::At(separator) => DurabilityOf::<D>::split_at(latched.leaf, &mut context, request, separator),
         };
-        if let Some(put) = pending.filter(|_| split.put) {
-            self.write_progress(&mut handle, put.progress);
-        }
-        let (leaf_parent, position) = (path.leaf_parent.node, path.leaf_parent.position);
-        if split.left != latched.number {
-            leaf_parent.set_child(&mut handle, position, split.left);
-        }
-        if let Some((separator, right)) = &split.right {
-            let range = path.ranges.last().expect("the leaf parent's own");
-            let new_child = NewChild { position, separator, child: *right };
-            leaf_parent.insert_child::<M, K>(&mut self.inner.writing(&mut handle), range, new_child, search_key);
-        }
-        let is_used = |number: u32| {
-            let mut leaves = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
-            leaves.any(|leaf| self.blocks_of(leaf).any(|block| block == number))
-        };
-        let version_after = |number: u32| {
-            let fresh = fresh_blocks.iter().find(|fresh_block| fresh_block.number == number);
-            let held = fresh.map_or(Some(&latched.held), |fresh_block| fresh_block.held.as_ref())?;
-            Some(LeafVersion { leaf: number, leaf_parent: 0, version: held.version_after() })
-        };
-        let before = LeafVersion { leaf: latched.number, leaf_parent: 0, version: latched.held.version() };
-        let after = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
-        // With a lock array, leaves have no version of their own.
-        let leaves = after.map(version_after).collect::<Option<Vec<_>>>().map(|after| (before, after));
-        let leaves_after = std::iter::once(split.left).chain(split.right.as_ref().map(|(_, right)| *right));
-        self.pasts.divide(latched.number, leaves_after);
+        self.enter_split(&mut handle, &path, latched.number, &split, search_key);
+        let is_used = |number: u32| split.leaves().any(|leaf| self.blocks_of(leaf).any(|block| block == number));
+        let leaves = versions_after(&latched, &split, &fresh_blocks);
+        self.pasts.divide(latched.number, split.leaves());
         // Dirty marks of stores to a block that turned out to be unused are set while the block is still reserved.
         drop(handle);
         fresh_blocks

@@ -10,7 +10,7 @@ use crate::commit::{CommitRequest, Committed};
 use crate::conditional::{Conditional, Seen};
 use crate::design::{DescriptorOf, Design};
 use crate::get_group::GROUP;
-use crate::index::{BatchProgress, Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
+use crate::index::{Index, LeafCopy, LeafCursor, LeafVersion, Lookup, Rebuilt, SeekTarget, TreeRoot};
 use crate::inner::{FreshNode, Inner, NodeContents, NodeHeader, Placement as _};
 use crate::inner_levels::InnerLevels;
 use crate::keys::Keys;
@@ -47,14 +47,6 @@ pub struct TreeSet<M: Medium, D: Design, K: Keys> {
     pub(crate) descriptors: Slab<DescriptorOf<D>>,
     /// What leaves held when snapshots began.
     pub(crate) pasts: Pasts,
-}
-
-/// What a put writes.
-#[derive(Clone, Copy)]
-pub(crate) struct Put {
-    pub(crate) payload: u64,
-    /// The batch progress word that the operation writes besides.
-    pub(crate) progress: Option<BatchProgress>,
 }
 
 /// The types of a design's leaf that answer for it.
@@ -225,9 +217,15 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
 
     /// Puts a payload, unless the leaf is full.
     #[inline]
-    fn try_put(&self, root: &TreeRoot, guard: &mut Guard<'_>, search_key: K::SearchKey<'_>, put: Put) -> Result<Tried> {
+    fn try_put(
+        &self,
+        root: &TreeRoot,
+        guard: &mut Guard<'_>,
+        search_key: K::SearchKey<'_>,
+        payload: u64,
+    ) -> Result<Tried> {
         let latched = self.take(root, guard, search_key)?;
-        Ok(self.put_latched(root, guard, latched, search_key, put))
+        Ok(self.put_latched(root, guard, latched, search_key, payload))
     }
 
     /// Puts a payload into a leaf that is latched under a valid label, unless the leaf is full. Releases the latch.
@@ -238,7 +236,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         guard: &Guard<'_>,
         latched: LatchedLeaf<'_, D>,
         search_key: K::SearchKey<'_>,
-        put: Put,
+        payload: u64,
     ) -> Tried {
         self.preserve(guard, &latched);
         let old = {
@@ -246,11 +244,7 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             // writer.
             let mut handle = self.writer.begin_write(guard);
             let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
-            let old = latched.leaf.insert(&mut context, search_key, put.payload);
-            if old.is_ok() {
-                self.write_progress(&mut handle, put.progress);
-            }
-            old
+            latched.leaf.insert(&mut context, search_key, payload)
         };
         let Ok(old) = old else {
             latched.held.unlock_unchanged();
@@ -272,16 +266,13 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         guard: &Guard<'_>,
         latched: LatchedLeaf<'_, D>,
         search_key: K::SearchKey<'_>,
-        progress: Option<BatchProgress>,
     ) -> Option<Superseded> {
         self.preserve(guard, &latched);
         let old = {
             // The write handle goes before the latch, as in a put.
             let mut handle = self.writer.begin_write(guard);
             let mut context = self.writing(&latched.descriptor.volatile, &mut handle);
-            let old = latched.leaf.remove(&mut context, search_key);
-            self.write_progress(&mut handle, progress);
-            old
+            latched.leaf.remove(&mut context, search_key)
         };
         let sparse = old.is_some() && latched.leaf.sparse(self.context(&latched.descriptor.volatile));
         let old = old.map(|old| self.superseded(guard, latched.number, old));
@@ -304,14 +295,14 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        put: Put,
+        payload: u64,
     ) -> Result<Option<Superseded>> {
         for _ in 1..MOST_SPLITS {
-            if self.make_room(root, guard, search_key, Some(put))? {
+            if self.make_room(root, guard, search_key, Some(payload))? {
                 root.pairs.add(1);
                 return Ok(None);
             }
-            if let Ok(old) = self.try_put(root, guard, search_key, put)? {
+            if let Ok(old) = self.try_put(root, guard, search_key, payload)? {
                 return Ok(old);
             }
         }
@@ -346,15 +337,6 @@ impl<M: Medium, D: Design, K: Keys> TreeSet<M, D, K> {
             self.make_room(root, guard, search_key, None)?;
         }
         Err(stays_full::<D::Leaf>())
-    }
-
-    #[inline]
-    pub(crate) fn write_progress(&self, handle: &mut WriteHandle<'_, M>, progress: Option<BatchProgress>) {
-        if let Some(progress) = progress
-            && let Some([word]) = self.image.words(progress.word, 1)
-        {
-            handle.write(word, progress.value);
-        }
     }
 
     /// Returns the blocks of the durable nodes of a tree, the top's first. No thread may write to the tree meanwhile.
@@ -437,12 +419,10 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
         payload: u64,
-        progress: Option<BatchProgress>,
     ) -> Result<Option<Superseded>> {
-        let put = Put { payload, progress };
-        match self.try_put(root, guard, search_key, put)? {
+        match self.try_put(root, guard, search_key, payload)? {
             Ok(old) => Ok(old),
-            Err(Full) => self.put_with_room(root, guard, search_key, put),
+            Err(Full) => self.put_with_room(root, guard, search_key, payload),
         }
     }
 
@@ -451,10 +431,9 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         root: &TreeRoot,
         guard: &mut Guard<'_>,
         search_key: K::SearchKey<'_>,
-        progress: Option<BatchProgress>,
     ) -> Result<Option<Superseded>> {
         let latched = self.take_uncrowded(root, guard, search_key)?;
-        Ok(self.remove_latched(root, guard, latched, search_key, progress))
+        Ok(self.remove_latched(root, guard, latched, search_key))
     }
 
     fn put_if_unchanged(
@@ -465,7 +444,7 @@ impl<M: Medium, D: Design, K: Keys> Index<K> for TreeSet<M, D, K> {
         search_key: K::SearchKey<'_>,
         payload: u64,
     ) -> Result<Conditional> {
-        self.put_seen(root, guard, seen, search_key, Put { payload, progress: None })
+        self.put_seen(root, guard, seen, search_key, payload)
     }
 
     fn remove_if_unchanged(

@@ -62,7 +62,7 @@ impl<D: Design> Tree<D> {
 
     fn put(&self, key: u64, payload: u64) {
         let mut guard = self.writer.clock().pin().expect("sound");
-        self.tree_set.put(&self.roots[0], &mut guard, key, payload, None).expect("memory");
+        self.tree_set.put(&self.roots[0], &mut guard, key, payload).expect("memory");
     }
 
     fn get(&self, tree: usize, key: u64) -> Option<u64> {

@@ -34,11 +34,11 @@ impl<D: Design> Tree<D> {
     }
 
     fn put(&self, key: u64, payload: u64) -> Option<Superseded> {
-        self.tree_set.put(&self.root, &mut self.pin(), key, payload, None).expect("memory")
+        self.tree_set.put(&self.root, &mut self.pin(), key, payload).expect("memory")
     }
 
     fn remove(&self, key: u64) -> Option<Superseded> {
-        self.tree_set.remove(&self.root, &mut self.pin(), key, None).expect("memory")
+        self.tree_set.remove(&self.root, &mut self.pin(), key).expect("memory")
     }
 
     fn get(&self, key: u64) -> Lookup {

@@ -33,15 +33,12 @@ impl<D: Design> Tree<D> {
 
     fn put(&self, key: u64) {
         let mut guard = self.writer.clock().pin().expect("sound");
-        assert!(
-            self.tree_set.put(&self.root, &mut guard, key, key + 1, None).expect("memory").is_none(),
-            "{key} is new"
-        );
+        assert!(self.tree_set.put(&self.root, &mut guard, key, key + 1).expect("memory").is_none(), "{key} is new");
     }
 
     fn remove(&self, key: u64) {
         let mut guard = self.writer.clock().pin().expect("sound");
-        let old = self.tree_set.remove(&self.root, &mut guard, key, None).expect("memory");
+        let old = self.tree_set.remove(&self.root, &mut guard, key).expect("memory");
         assert_eq!(old.map(|old| old.payload), Some(key + 1), "{key} is there");
     }
 

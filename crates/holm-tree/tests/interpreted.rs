@@ -38,12 +38,12 @@ fn fixture() -> TreeFixture {
 impl TreeFixture {
     fn put(&self, key: u64, payload: u64) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("sound");
-        self.tree_set.put(&self.root, &mut guard, key, payload, None).expect("memory").map(|old| old.payload)
+        self.tree_set.put(&self.root, &mut guard, key, payload).expect("memory").map(|old| old.payload)
     }
 
     fn remove(&self, key: u64) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("sound");
-        self.tree_set.remove(&self.root, &mut guard, key, None).expect("memory").map(|old| old.payload)
+        self.tree_set.remove(&self.root, &mut guard, key).expect("memory").map(|old| old.payload)
     }
 }
 

@@ -1,7 +1,8 @@
 //! A durable queue of jobs, each done at least once.
 //!
-//! A worker moves a job from `waiting` to `running` in one transaction, and removes it when it is done. Jobs that a crash has
-//! left in `running` wait again after the next open. `Durability::Strict`: a job that was accepted is never lost.
+//! A worker moves a job from `waiting` to `running` in one transaction, and removes it when it is done. Jobs that a
+//! crash has left in `running` wait again after the next open. `Durability::Strict`: a job that was accepted is never
+//! lost.
 //!
 //! `cargo run --example queue [FOLDER]`
 

@@ -111,8 +111,8 @@ impl Drop for Stores<'_> {
     }
 }
 
-/// Commits writes, which are in strictly ascending order of keyspace and key. Returns the commit's epoch; `None` if what
-/// it depends on no longer holds. Waits as the mode demands.
+/// Commits writes, which are in strictly ascending order of keyspace and key. Returns the commit's epoch; `None` if
+/// what it depends on no longer holds. Waits as the mode demands.
 ///
 /// # Errors
 /// `Poisoned`: the next open finds all of the commit or nothing. After any other error nothing has changed, except that

@@ -51,8 +51,8 @@ pub(crate) enum Remainder {
 }
 
 impl CopiedPairs {
-    /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless. The
-    /// caller waits for the cursor's stamp, if its mode demands that.
+    /// Copies the wanted pairs of a cursor's leaf. `None` means that the leaf has changed, and the copy is worthless.
+    /// The caller waits for the cursor's stamp, if its mode demands that.
     pub(crate) fn refill(
         &mut self,
         store: &Store,

@@ -212,10 +212,9 @@ impl Database {
     /// ```
     /// # let folder = tempfile::tempdir()?;
     /// # let db = holm::Database::open(folder.path().join("sea.holm"))?;
-    /// let accounts = db.keyspace("accounts")?;
-    /// accounts.increment("ann", 100)?;
-    /// accounts.increment("bob", 0)?;
-    /// let amount = |value: Option<holm::Slice>| value.map_or(0, |value| i64::from_le_bytes(value[..].try_into().unwrap()));
+    /// let accounts = db.keyspace("accounts")?; accounts.increment("ann", 100)?; accounts.increment("bob", 0)?; let
+    /// amount = |value: Option<holm::Slice>| value.map_or(0, |value|
+    /// i64::from_le_bytes(value[..].try_into().unwrap()));
     ///
     /// let moved = db.transact(|transaction| {
     ///     let ann = amount(transaction.get(&accounts, "ann")?);
@@ -274,7 +273,8 @@ impl Database {
         Snapshot::of(&self.engine)
     }
 
-    /// Begins a transaction that the caller commits and, after a conflict, begins anew. [`Database::transact`] does both.
+    /// Begins a transaction that the caller commits and, after a conflict, begins anew. [`Database::transact`] does
+    /// both.
     ///
     /// ```
     /// # let folder = tempfile::tempdir()?;

@@ -74,8 +74,8 @@
 //! | checkpoint | the moment at which the data files hold everything in the log, and the log shrinks |
 //!
 //! [`Database`] and [`Keyspace`] are owned handles: cheap to clone, `Send + Sync`, without lifetimes. [`Iter`],
-//! [`Batch`] and [`Transaction`] are owned as well, but not `Clone`. The database stays locked until the last handle of any kind is
-//! dropped.
+//! [`Batch`] and [`Transaction`] are owned as well, but not `Clone`. The database stays locked until the last handle of
+//! any kind is dropped.
 //!
 //! # Isolation
 //!
@@ -83,10 +83,11 @@
 //!   take no lock and never wait for writers. In [`Strict`], a read waits until its result is durable.
 //! - A [`Batch`] takes effect at one instant: every reader sees all of its writes or none.
 //! - Transactions are strictly serializable, ranges without phantoms included. [`Database::transact`] runs one until it
-//!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads belongs
-//!   together even if it conflicts later.
-//! - An [`Iter`] of a keyspace is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair that is in the
-//!   range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be returned or not.
+//!   commits, [`Database::read`] reads at one instant, [`Database::begin`] hands one out. What a transaction reads
+//!   belongs together even if it conflicts later.
+//! - An [`Iter`] of a keyspace is not a snapshot. It copies one leaf (some dozen neighbours) at one instant. A pair
+//!   that is in the range throughout is returned exactly once. A pair that is inserted or removed meanwhile may be
+//!   returned or not.
 //! - Operations that read one key and write it are atomic too: [`Keyspace::compare_and_swap`],
 //!   [`Keyspace::fetch_update`], [`Keyspace::increment`], [`Keyspace::pop_first`] and others beside them.
 //!

@@ -125,7 +125,7 @@ impl<H> Operation<'_, H> {
 
     /// Puts a record under its key and retires the record that it replaces.
     pub(crate) fn put(&mut self, tree: &KeyspaceTree, key: &[u8], payload: u64) -> Result<()> {
-        let old = self.store.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload, None);
+        let old = self.store.index.put(&tree.root, &mut self.guard, SearchKey::new(key), payload);
         let old = old.inspect_err(|_| self.free_record(payload)).map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(())
@@ -133,7 +133,7 @@ impl<H> Operation<'_, H> {
 
     /// Removes a key and retires its record. Returns whether the key was present.
     pub(crate) fn remove(&mut self, tree: &KeyspaceTree, key: &[u8]) -> Result<bool> {
-        let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key), None);
+        let old = self.store.index.remove(&tree.root, &mut self.guard, SearchKey::new(key));
         let old = old.map_err(|error| tree.explain(error))?;
         old.into_iter().for_each(|old| self.free_old(old));
         Ok(old.is_some())

@@ -95,11 +95,11 @@ impl WritableStore {
 
 /// The database as it was at one instant: [`Database::snapshot`](crate::Database::snapshot).
 ///
-/// A snapshot is owned, `Send + Sync`, cheap to clone, and has no lifetime. It can live for long; writers do not wait for
-/// it. While it is open, the first change of each leaf copies the leaf's pairs, some 330 bytes for seventeen pairs, and
-/// records that are replaced keep their space once. If all open snapshots together keep more than
-/// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return
-/// [`Error::Ended`]. A keyspace that is dropped is gone for snapshots, too.
+/// A snapshot is owned, `Send + Sync`, cheap to clone, and has no lifetime. It can live for long; writers do not wait
+/// for it. While it is open, the first change of each leaf copies the leaf's pairs, some 330 bytes for seventeen pairs,
+/// and records that are replaced keep their space once. If all open snapshots together keep more than
+/// [`Builder::snapshot_bytes`](crate::Builder::snapshot_bytes), the oldest ends, and its reads return [`Error::Ended`].
+/// A keyspace that is dropped is gone for snapshots, too.
 ///
 /// A snapshot keeps the database open, as other handles do. Dropping its last clone takes time in proportion to what
 /// it lets go.

@@ -1,9 +1,9 @@
 //! Transactions: reads and writes of any number of keys that take effect at one instant.
 //!
-//! Optimistic, as in Silo (Tu and others, SOSP 2013), with the leaf as the granule. Nothing is latched or pinned between
-//! two calls, so a transaction that is never finished holds nobody up. `reads` has what was read, `writes` what is to be
-//! written, `range` merges both for scans. `retry` begins a transaction anew after a conflict, and `turnstile` lets one
-//! that has conflicted often go alone. The commit is that of batches: [`crate::commit`].
+//! Optimistic, as in Silo (Tu and others, SOSP 2013), with the leaf as the granule. Nothing is latched or pinned
+//! between two calls, so a transaction that is never finished holds nobody up. `reads` has what was read, `writes` what
+//! is to be written, `range` merges both for scans. `retry` begins a transaction anew after a conflict, and `turnstile`
+//! lets one that has conflicted often go alone. The commit is that of batches: [`crate::commit`].
 
 mod range;
 mod reads;
@@ -286,8 +286,8 @@ impl Transaction {
         self.iter(of)?.next_back().transpose()
     }
 
-    /// Makes all writes visible at one instant, at which all that was read is still so. Returns when they are as durable
-    /// as the database's [`Durability`](crate::Durability) promises.
+    /// Makes all writes visible at one instant, at which all that was read is still so. Returns when they are as
+    /// durable as the database's [`Durability`](crate::Durability) promises.
     ///
     /// # Errors
     /// Every error except `Poisoned` means that nothing was written. One exception: in

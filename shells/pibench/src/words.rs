@@ -75,12 +75,12 @@ impl Tree for Words {
 
     fn put(&self, key: &[u8], value: &[u8], wanted: bool) -> Result<bool> {
         let (key, value) = (word(key)?, word(value)?);
-        self.change(key, wanted, |guard| self.index.put(&self.root, guard, key, value, None).map(drop))
+        self.change(key, wanted, |guard| self.index.put(&self.root, guard, key, value).map(drop))
     }
 
     fn remove(&self, key: &[u8]) -> Result<bool> {
         let key = word(key)?;
-        self.change(key, true, |guard| self.index.remove(&self.root, guard, key, None).map(drop))
+        self.change(key, true, |guard| self.index.remove(&self.root, guard, key).map(drop))
     }
 
     fn scan(&self, key: &[u8], count: usize, pairs: &mut Vec<u8>) -> Result<usize> {

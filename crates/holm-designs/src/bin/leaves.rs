@@ -64,10 +64,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn work(index: &dyn Index<Words>, storage: &dyn StorageOps) -> Result<usize, Box<dyn Error>> {
     let root = index.create_tree(&mut storage.clock().pin()?, 1)?;
     for key in 0..500 {
-        index.put(&root, &mut storage.clock().pin()?, key * 7 % 500, key + 1, None)?;
+        index.put(&root, &mut storage.clock().pin()?, key * 7 % 500, key + 1)?;
     }
     for key in 0..400 {
-        index.remove(&root, &mut storage.clock().pin()?, key, None)?;
+        index.remove(&root, &mut storage.clock().pin()?, key)?;
     }
     let rebuilt = index.rebuild(RecoveryPoint::Visible, storage.clock().active(), 1)?;
     let (mut pairs, mut edge) = (0, 0);

@@ -76,7 +76,7 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
     let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 8).expect("memory");
     assert_eq!(cost(before), (8, 2));
     let mut guard = fixture.writer.clock().pin().expect("sound");
-    (0..200).for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key, None).expect("memory"), None));
+    (0..200).for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key).expect("memory"), None));
     let (leaves, before) = (fixture.index.audit(&root).leaves, fixture.counts());
     fixture.index.drop_tree(&root, &mut guard, &mut |_| {}).expect("sound");
     assert!(leaves > 5);
@@ -94,7 +94,7 @@ fn equal_keys_are_damage() {
         words[2..].iter().step_by(2).for_each(|word| fixture.writer.begin_write_at(FIRST_EPOCH).write(word, key));
         fixture.rebuild();
         let mut guard = fixture.writer.clock().pin().expect("sound");
-        let error = fixture.index.put(&fixture.root, &mut guard, 400, 1, None).expect_err("there is no room");
+        let error = fixture.index.put(&fixture.root, &mut guard, 400, 1).expect_err("there is no room");
         assert!(error.to_string().contains("full however often it is split"), "{error}");
     }
 }

@@ -137,7 +137,7 @@ impl Grown {
     /// rebuilt.
     fn put(&mut self, key: u64) {
         let mut guard = self.writer.clock().pin().expect("sound");
-        self.tree_set.put(&self.root, &mut guard, key, !key, None).expect("memory");
+        self.tree_set.put(&self.root, &mut guard, key, !key).expect("memory");
         drop(guard);
         let before = self.shadow.concat();
         let after = self.lows();

@@ -22,7 +22,7 @@ impl<K: Keys> TreeFixture<K> {
 fn fill(fixture: &TreeFixture<Words>, root: &TreeRoot, pairs: u64) {
     let mut guard = fixture.writer.clock().pin().expect("sound");
     for key in 0..pairs {
-        fixture.index.put(root, &mut guard, mixed(key), key, None).expect("memory");
+        fixture.index.put(root, &mut guard, mixed(key), key).expect("memory");
     }
 }
 
@@ -86,7 +86,7 @@ fn bytes_after_rounds<D: Design>() -> Vec<u64> {
         let root = tree_set.create_tree(&mut guard, keyspace).expect("memory");
         for key in 0..20_000 {
             let key = format!("{:04}, of which there are many: {:04}", key / 50, key % 50).into_bytes();
-            tree_set.put(&root, &mut guard, &key, names.write_record(&key), None).expect("memory");
+            tree_set.put(&root, &mut guard, &key, names.write_record(&key)).expect("memory");
         }
         drop(guard);
         drop_tree(&writer, &tree_set, &root);

@@ -44,11 +44,11 @@ impl<K: Keys> TreeFixture<K> {
     }
     pub fn put(&self, key: K::SearchKey<'_>, payload: u64) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("a sound storage");
-        self.index.put(&self.root, &mut guard, key, payload, None).expect("memory").map(|old| old.payload)
+        self.index.put(&self.root, &mut guard, key, payload).expect("memory").map(|old| old.payload)
     }
     pub fn remove(&self, key: K::SearchKey<'_>) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("a sound storage");
-        self.index.remove(&self.root, &mut guard, key, None).expect("memory").map(|old| old.payload)
+        self.index.remove(&self.root, &mut guard, key).expect("memory").map(|old| old.payload)
     }
     pub fn get(&self, key: K::SearchKey<'_>) -> Option<u64> {
         self.index.get(&self.root, key).payload

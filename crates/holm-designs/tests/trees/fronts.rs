@@ -170,8 +170,7 @@ fn creating_and_dropping_a_tree_costs_what_the_page_says() {
         let root = fixture.index.create_tree(&mut fixture.writer.clock().pin().expect("sound"), 8).expect("memory");
         assert_eq!(cost(before), planted, "{}", shape.design);
         let mut guard = fixture.writer.clock().pin().expect("sound");
-        (0..200)
-            .for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key, None).expect("memory"), None));
+        (0..200).for_each(|key| assert_eq!(fixture.index.put(&root, &mut guard, key, key).expect("memory"), None));
         let (leaves, before) = (fixture.index.audit(&root).leaves, fixture.counts());
         fixture.index.drop_tree(&root, &mut guard, &mut |_| {}).expect("sound");
         assert!(leaves > 5);

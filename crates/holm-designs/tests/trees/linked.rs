@@ -62,13 +62,13 @@ impl TreeFixture {
     fn put(&self, root: &TreeRoot, keys: impl Iterator<Item = u64>) {
         for key in keys {
             let mut guard = self.writer.clock().pin().expect("sound");
-            self.index.put(root, &mut guard, key, key, None).expect("memory");
+            self.index.put(root, &mut guard, key, key).expect("memory");
         }
     }
     fn remove(&self, root: &TreeRoot, keys: impl Iterator<Item = u64>) {
         for key in keys {
             let mut guard = self.writer.clock().pin().expect("sound");
-            self.index.remove(root, &mut guard, key, None).expect("memory").expect("the key is there");
+            self.index.remove(root, &mut guard, key).expect("memory").expect("the key is there");
         }
     }
     fn rebuild(&self) -> Result<Rebuilt, MediumError> {

@@ -81,7 +81,7 @@ fn outlived<L: Locks>() -> usize {
     let tree_set = TreeSet::<_, Narrow<L>, _>::new(writer.clone(), Words, Search::detect());
     let guard = || writer.clock().pin().expect("sound");
     let root = tree_set.create_tree(&mut guard(), 1).expect("memory");
-    let put = |key: u64, payload: u64| _ = tree_set.put(&root, &mut guard(), key, payload, None).expect("memory");
+    let put = |key: u64, payload: u64| _ = tree_set.put(&root, &mut guard(), key, payload).expect("memory");
     let keys = 7 * 14 + 28;
     (0..keys).for_each(|key| put(key, 1));
     assert_eq!((tree_set.fills(&root), tree_set.height(&root)), (vec![8], 1));

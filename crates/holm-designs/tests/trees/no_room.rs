@@ -24,7 +24,7 @@ fn a_refused_split_takes_no_block() {
             let left = || blocks - u64::from(space.block_frontier()) + space.free_blocks();
             let (mut key, mut before) = (0, left());
             let refused = loop {
-                match index.put(&root, &mut guard, key, key, None) {
+                match index.put(&root, &mut guard, key, key) {
                     Ok(_) => (key, before) = (key + 1, left()),
                     Err(error) => break error,
                 }
@@ -33,7 +33,7 @@ fn a_refused_split_takes_no_block() {
             partly += u64::from(before > 0);
             for _ in 0..3 {
                 assert_eq!(left(), before, "{design}, {blocks}: blocks after a split that was refused");
-                index.put(&root, &mut guard, key, key, None).expect_err("no room");
+                index.put(&root, &mut guard, key, key).expect_err("no room");
             }
             assert_eq!(index.audit(&root).pairs, key, "{design}");
         }

@@ -23,11 +23,11 @@ fn fixture() -> TreeFixture {
 impl TreeFixture {
     fn put(&self, root: &TreeRoot, key: u64, payload: u64) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("a sound storage");
-        self.index.put(root, &mut guard, key, payload, None).expect("memory").map(|old| old.payload)
+        self.index.put(root, &mut guard, key, payload).expect("memory").map(|old| old.payload)
     }
     fn remove(&self, root: &TreeRoot, key: u64) -> Option<u64> {
         let mut guard = self.writer.clock().pin().expect("a sound storage");
-        self.index.remove(root, &mut guard, key, None).expect("memory").map(|old| old.payload)
+        self.index.remove(root, &mut guard, key).expect("memory").map(|old| old.payload)
     }
     fn all(&self, root: &TreeRoot) -> Vec<(u64, u64)> {
         let mut all = vec![];

@@ -71,13 +71,13 @@ impl<D: Design> Tree<D> {
     /// Puts one payload. It is compiled once per design, because it is most of the code of a design.
     #[inline(never)]
     fn put_one(&self, guard: &mut Guard<'_>, key: u64, payload: u64) -> Result<()> {
-        self.tree_set.put(&self.root, guard, key, payload, None).map(drop)
+        self.tree_set.put(&self.root, guard, key, payload).map(drop)
     }
 
     /// Removes one key. It is compiled once per design, too.
     #[inline(never)]
     fn remove_one(&self, guard: &mut Guard<'_>, key: u64) -> Result<()> {
-        self.tree_set.remove(&self.root, guard, key, None).map(drop)
+        self.tree_set.remove(&self.root, guard, key).map(drop)
     }
 
     /// Returns the payload of a key.

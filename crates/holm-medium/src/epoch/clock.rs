@@ -167,10 +167,10 @@ impl Clock {
         self.requests.want(&mut self.requests.lock(), self.active());
     }
 
-    /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the generation,
-    /// and no operation that validates later; such an operation sees [`Guard::is_watched`]. `begin` gets the generation
-    /// before any operation can see it. Returns the generation and the active epoch. O(1); waits for operations that
-    /// hold the clock. Calls of this and of [`Clock::unwatch`] come one after the other.
+    /// Begins a generation of snapshots. Every operation that has validated its label by then belongs to the
+    /// generation, and no operation that validates later; such an operation sees [`Guard::is_watched`]. `begin` gets
+    /// the generation before any operation can see it. Returns the generation and the active epoch. O(1); waits for
+    /// operations that hold the clock. Calls of this and of [`Clock::unwatch`] come one after the other.
     ///
     /// # Errors
     /// [`MediumError::Poisoned`].

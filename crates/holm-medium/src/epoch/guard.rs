@@ -28,17 +28,8 @@ impl<'a> Hold<'a> {
         let slot = self.labels.slot();
         slot.expect_no_guard();
         let instant = self.labels.announce(slot)?;
-        Ok(Guard { labels: self.labels, slot, instant, part: Part::OfBatch })
+        Ok(Guard { labels: self.labels, slot, instant })
     }
-}
-
-/// What the operation is part of. This is a word, since a byte would be copied together with seven padding bytes, in
-/// two overlapping pieces. The second copy would wait for the stores of the previous operation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-#[repr(u64)]
-enum Part {
-    Alone,
-    OfBatch,
 }
 
 /// The epoch guard of an operation; dropping it unpins. A thread has at most one at a time.
@@ -47,13 +38,12 @@ pub struct Guard<'a> {
     slot: &'a ThreadSlot,
     /// The label, and which snapshots had begun.
     instant: Instant,
-    part: Part,
 }
 
 impl<'a> Guard<'a> {
     #[inline]
     pub(super) fn new(labels: &'a Labels, slot: &'a ThreadSlot, instant: Instant) -> Self {
-        Guard { labels, slot, instant, part: Part::Alone }
+        Guard { labels, slot, instant }
     }
 }
 
@@ -78,14 +68,9 @@ impl Guard<'_> {
         self.labels.generation_at(self.instant)
     }
 
-    /// Whether the operation is part of a [`Hold`], and must not fail half-way.
-    pub fn is_held(&self) -> bool {
-        self.part == Part::OfBatch
-    }
-
-    /// Whether the clock still shows this label, and no snapshot has begun since. An operation asks once it holds all latches, and this is its
-    /// linearization point. If the label is stale, the operation releases its latches, calls [`Guard::repin`] and
-    /// starts over.
+    /// Whether the clock still shows this label, and no snapshot has begun since. An operation asks once it holds all
+    /// latches, and this is its linearization point. If the label is stale, the operation releases its latches, calls
+    /// [`Guard::repin`] and starts over.
     #[inline]
     pub fn valid(&self) -> bool {
         self.labels.shows(self.instant)

@@ -24,8 +24,6 @@ pub(super) struct Blocks {
     /// Free blocks in the first large page, which are not used while there are others.
     cold_free: Vec<u32>,
     retired: VecDeque<(Epoch, u32)>,
-    /// Of the blocks that can be taken without growing, this many are for the operations that reserved them.
-    reserved: u64,
     retention: Arc<Retention>,
     lives: Lives,
 }
@@ -40,7 +38,6 @@ impl Blocks {
             free: Vec::new(),
             cold_free: Vec::new(),
             retired: VecDeque::new(),
-            reserved: 0,
             retention,
             lives: Lives::default(),
         }
@@ -89,9 +86,9 @@ impl Blocks {
         }
     }
 
-    /// A block for an operation labelled `label`; also a reserved one if the caller is entitled to it.
-    pub(super) fn take<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
-        let block = self.take_any(medium, label, entitled)?;
+    /// A block for an operation labelled `label`.
+    pub(super) fn take<M: Medium>(&mut self, medium: &M, label: Epoch) -> Result<u32> {
+        let block = self.take_any(medium, label)?;
         debug_assert!(
             (self.first()..self.frontier).contains(&block),
             "block {block} is taken outside of {}..{}",
@@ -102,11 +99,8 @@ impl Blocks {
         Ok(block)
     }
 
-    fn take_any<M: Medium>(&mut self, medium: &M, label: Epoch, entitled: bool) -> Result<u32> {
+    fn take_any<M: Medium>(&mut self, medium: &M, label: Epoch) -> Result<u32> {
         self.reclaim_retired(label);
-        if !entitled && self.reserved > 0 {
-            self.grow_to(medium, self.reserved + 1)?;
-        }
         if self.withheld.is_none()
             && let Some(block) = self.pop()
         {
@@ -123,30 +117,6 @@ impl Blocks {
         self.frontier += 1;
         medium.reached(Area::Leaves, end);
         Ok(block)
-    }
-
-    /// Reserves `count` more blocks.
-    pub(super) fn reserve<M: Medium>(&mut self, medium: &M, label: Epoch, count: u64) -> Result<()> {
-        self.reclaim_retired(label);
-        self.grow_to(medium, self.reserved + count)?;
-        self.reserved += count;
-        Ok(())
-    }
-
-    /// Ends the reservation of `count` blocks.
-    pub(super) fn release_reserved(&mut self, count: u64) {
-        assert!(count <= self.reserved, "{count} blocks are released of {} reserved ones", self.reserved);
-        self.reserved -= count;
-    }
-
-    /// Grows the area until `count` blocks can be taken without growing.
-    fn grow_to<M: Medium>(&self, medium: &M, count: u64) -> Result<()> {
-        let room = (medium.image().area(Area::Leaves).len() as u64 / self.size).saturating_sub(self.frontier.into());
-        let free = if self.withheld.is_none() { (self.free.len() + self.cold_free.len()) as u64 } else { 0 };
-        if room + free >= count {
-            return Ok(());
-        }
-        medium.grow(Area::Leaves, (u64::from(self.frontier) + count - free) * self.size)
     }
 
     /// Frees what was retired in an epoch that an operation with this label may reuse.

@@ -138,14 +138,6 @@ fn what_a_floor_retains_is_not_used_until_it_goes() {
 }
 
 #[test]
-#[should_panic(expected = "3 blocks are released of 2 reserved ones")]
-fn more_blocks_than_were_reserved_are_not_released() {
-    let (medium, space) = (medium(1 << 20), Space::new());
-    space.reserve_blocks(&medium, 9, 2).expect("room");
-    space.release_reserved(3);
-}
-
-#[test]
 #[should_panic(expected = "block 0 is freed outside of 1..2")]
 fn the_header_is_never_freed() {
     let (medium, space) = (medium(1 << 20), Space::new());

@@ -54,9 +54,9 @@ pub fn readers_beside_a_writer(subject: &'static Subject) -> Verdict {
             let key = i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % KEYS + 1;
             let mut guard = writer.clock().pin().map_err(said)?;
             if i % 3 == 2 {
-                tree.remove(&root, &mut guard, key, None).map_err(said)?;
+                tree.remove(&root, &mut guard, key).map_err(said)?;
             } else {
-                tree.put(&root, &mut guard, key, key << 32 | i, None).map_err(said)?;
+                tree.put(&root, &mut guard, key, key << 32 | i).map_err(said)?;
             }
             drop(guard);
             if i % 64 == 0 {

@@ -67,7 +67,7 @@ impl TreesFixture {
             self.operation(|fixture| {
                 let mut guard = fixture.writer.clock().pin()?;
                 let payload = u64::from(keyspace) << 32 | key;
-                fixture.tree.put(root, &mut guard, key, payload, None)?;
+                fixture.tree.put(root, &mut guard, key, payload)?;
                 let pairs = fixture.trees.entry(keyspace).or_default();
                 pairs.insert(pairs.partition_point(|pair| pair.0 < key), (key, payload));
                 Ok(())

@@ -20,7 +20,7 @@ impl Bare {
         let root = tree_set.create_tree(&mut writer.clock().pin().expect("sound"), 1).expect("room");
         let bare = Bare { writer, tree_set, root };
         for key in 1..=pairs {
-            bare.tree_set.put(&bare.root, &mut bare.guard(), key, key, None).expect("room");
+            bare.tree_set.put(&bare.root, &mut bare.guard(), key, key).expect("room");
         }
         bare
     }

@@ -125,10 +125,10 @@ impl Crowd {
         let (puts, removes) = shape.keys(subject.capacity as u64);
         let mut past: Vec<_> = puts.iter().map(|key| (*key, key + 1)).collect();
         for (key, payload) in &past {
-            tree.put(&root, &mut guard(), *key, *payload, None).expect("room");
+            tree.put(&root, &mut guard(), *key, *payload).expect("room");
         }
         for key in &removes {
-            tree.remove(&root, &mut guard(), *key, None).expect("room");
+            tree.remove(&root, &mut guard(), *key).expect("room");
         }
         past.retain(|pair| !removes.contains(&pair.0));
         fixture::advance(&writer).expect("sound");
@@ -269,8 +269,8 @@ impl Crowd {
 
     fn write(&self, guard: &mut Guard<'_>, key: u64, action: Action) -> Option<u64> {
         let old = match action {
-            Action::Put(payload) => self.tree.put(&self.root, guard, key, payload, None),
-            _ => self.tree.remove(&self.root, guard, key, None),
+            Action::Put(payload) => self.tree.put(&self.root, guard, key, payload),
+            _ => self.tree.remove(&self.root, guard, key),
         };
         old.expect("room").map(|old| old.payload)
     }

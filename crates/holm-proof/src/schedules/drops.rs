@@ -40,7 +40,7 @@ fn give_up(pairs: u64, moves: Moves) {
             if moves == Moves::Alone {
                 guard.repin().expect("an open clock");
             }
-            match tree_set.put(root, &mut guard, pairs + 1, 0, None) {
+            match tree_set.put(root, &mut guard, pairs + 1, 0) {
                 Ok(_) => assert!(!gone.load(SeqCst), "written to a tree whose leaves are given to others"),
                 Err(error) => assert!(root.is_dropped(), "{error}"),
             }

@@ -16,8 +16,8 @@ fn two_writers(put: bool) {
         for key in if put { [10, 20] } else { [1, 2] } {
             let bare = &bare;
             scope.spawn(move || match put {
-                true => tree_set.put(root, &mut bare.guard(), key, key, None).expect("room"),
-                false => tree_set.remove(root, &mut bare.guard(), key, None).expect("sound"),
+                true => tree_set.put(root, &mut bare.guard(), key, key).expect("room"),
+                false => tree_set.remove(root, &mut bare.guard(), key).expect("sound"),
             });
         }
     });

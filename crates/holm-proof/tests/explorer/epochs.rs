@@ -208,7 +208,7 @@ impl Scene {
     }
 
     fn put_in(&self, guard: &mut Guard<'_>, key: u64) -> Epoch {
-        self.tree.put(&self.root, guard, key, key + 1, None).expect("memory");
+        self.tree.put(&self.root, guard, key, key + 1).expect("memory");
         guard.epoch()
     }
 

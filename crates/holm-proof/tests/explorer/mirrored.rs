@@ -46,7 +46,7 @@ impl Bed {
 
     fn put(&self, key: u64) {
         let mut guard = self.storage.clock().pin().expect("a sound storage");
-        self.index.put(&self.root, &mut guard, key, key, None).expect("memory");
+        self.index.put(&self.root, &mut guard, key, key).expect("memory");
     }
 
     fn rebuild(&mut self) {
@@ -88,7 +88,7 @@ fn reads_pairs_alone(bed: &Bed, keys: &[u64]) -> usize {
         assert_eq!(together, missed, "{key} with others");
         let removed = bed.lines(|index, root| {
             let mut guard = bed.storage.clock().pin().expect("a sound storage");
-            assert_eq!(index.remove(root, &mut guard, key, None).expect("sound"), None);
+            assert_eq!(index.remove(root, &mut guard, key).expect("sound"), None);
         });
         assert_eq!(removed, missed, "{key}, to be removed");
         none += usize::from(missed == 0);

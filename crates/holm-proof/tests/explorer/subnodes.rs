@@ -109,7 +109,7 @@ fn an_absent_key_is_answered_without_persistent_memory() {
     let root = tree_set.create_tree(&mut guard, 1).expect("memory");
     let capacity = ss_tree.capacity as u64;
     for count in 1..=capacity {
-        tree_set.put(&root, &mut guard, count * 10, count, None).expect("memory");
+        tree_set.put(&root, &mut guard, count * 10, count).expect("memory");
         let head: Vec<_> = (if count > 15 { 16..=count } else { 1..=count }).collect();
         let agree = |key: u64, among: &[u64]| {
             among.iter().filter(|it| Words::fingerprint(*it * 10) == Words::fingerprint(key)).count()
@@ -130,8 +130,7 @@ fn an_absent_key_is_answered_without_persistent_memory() {
             let most = if head.contains(&key) { 1 } else { 2 } + others.count();
             assert!((1..=most).contains(&lines), "{key} of {count}: {lines} lines");
         }
-        let removed =
-            lines_read(words, || assert_eq!(tree_set.remove(&root, &mut guard, 5, None).expect("sound"), None));
+        let removed = lines_read(words, || assert_eq!(tree_set.remove(&root, &mut guard, 5).expect("sound"), None));
         assert!(count > 15 || removed.len() <= agree(5, &head), "nor is a key that is not there removed from it");
     }
     assert_eq!(tree_set.cursor_at(&root, SeekTarget::Last).pairs.len() as u64, capacity);

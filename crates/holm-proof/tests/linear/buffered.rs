@@ -37,8 +37,8 @@ impl TreeFixture {
         }
         let mut guard = self.writer.clock().pin().expect("sound");
         let old = match action {
-            Action::Put(value) => self.tree.put(&self.root, &mut guard, key, value, None),
-            _ => self.tree.remove(&self.root, &mut guard, key, None),
+            Action::Put(value) => self.tree.put(&self.root, &mut guard, key, value),
+            _ => self.tree.remove(&self.root, &mut guard, key),
         };
         old.expect("memory").map(|old| old.payload)
     }

@@ -92,6 +92,11 @@ impl<S> Split<S> {
     pub fn new(left: u32, right: Option<(S, u32)>) -> Self {
         Split { left, right, put: false }
     }
+
+    /// Returns the numbers of the leaves, the left one first.
+    pub fn leaves(&self) -> impl Iterator<Item = u32> + Clone {
+        std::iter::once(self.left).chain(self.right.as_ref().map(|(_, right)| *right))
+    }
 }
 
 /// A request to make one leaf of two neighbours.

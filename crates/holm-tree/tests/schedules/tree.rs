@@ -103,7 +103,7 @@ impl<D: Design> FixtureOf<D> {
     fn put(&self, key: u64, payload: u64) {
         let before = self.settle(key, None).flatten();
         let mut guard = self.writer.clock().pin().expect("sound");
-        let old = self.tree_set.put(&self.root, &mut guard, key, payload, None).expect("memory");
+        let old = self.tree_set.put(&self.root, &mut guard, key, payload).expect("memory");
         self.label(&guard, key, Some(payload));
         assert_eq!(old.map(|old| old.payload), before, "what put {key} found");
         self.settle(key, Some(Some(payload)));
@@ -112,7 +112,7 @@ impl<D: Design> FixtureOf<D> {
     fn remove(&self, key: u64) {
         let before = self.settle(key, None).flatten();
         let mut guard = self.writer.clock().pin().expect("sound");
-        let old = self.tree_set.remove(&self.root, &mut guard, key, None).expect("memory");
+        let old = self.tree_set.remove(&self.root, &mut guard, key).expect("memory");
         self.label(&guard, key, None);
         assert_eq!(old.map(|old| old.payload), before, "what remove {key} found");
         self.settle(key, Some(None));

@@ -19,7 +19,8 @@ use std::sync::Arc;
 /// each leaf before it returns the leaf's pairs, so no key can appear in a range that the transaction has scanned.
 ///
 /// # Errors
-/// An item is an error if its pair cannot be read, as for [`Transaction::get`]. The iterator ends after the first error.
+/// An item is an error if its pair cannot be read, as for [`Transaction::get`]. The iterator ends after the first
+/// error.
 pub struct TransactionRange<'t> {
     transaction: &'t Transaction,
     tree: Arc<KeyspaceTree>,

@@ -147,7 +147,8 @@ impl Reads {
     /// `Conflict`; those of a get.
     #[inline]
     fn stand_together(&mut self, store: &Store) -> Result<()> {
-        // The last leaf was validated when it was read. If the others are unchanged after that, all stood together then.
+        // The last leaf was validated when it was read. If the others are unchanged after that, all stood together
+        // then.
         let others = self.versions.len() - 1;
         let stands = |at: usize| !self.states[at].stale && store.index.validate(self.versions[at]);
         if (0..others).all(stands) && !self.states[others].stale { Ok(()) } else { self.stand_again(store) }

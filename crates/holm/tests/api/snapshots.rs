@@ -1,4 +1,5 @@
-//! Snapshots, as their documentation has them: one instant, unchanged for as long as they live, and nothing left behind.
+//! Snapshots, as their documentation has them: one instant, unchanged for as long as they live, and nothing left
+//! behind.
 
 use crate::tools::{Chance, Stop, assert_sound, folder, relaxed};
 use holm::{Database, Durability, Error, Keyspace, Snapshot, SnapshotKeyspace};
@@ -45,8 +46,8 @@ fn key_of(chance: &mut Chance) -> Vec<u8> {
         .into_bytes()
 }
 
-/// Writes of all kinds while up to four snapshots are open, each against a copy of the map at its instant. They close in
-/// any order, and in the end nothing is kept.
+/// Writes of all kinds while up to four snapshots are open, each against a copy of the map at its instant. They close
+/// in any order, and in the end nothing is kept.
 #[test]
 fn each_snapshot_stays_as_it_was() {
     for (design, seed) in [("buffered", 1), ("buffered", 2), ("holm", 3)] {
