@@ -20,6 +20,7 @@ mod full;
 mod gaps;
 mod growth;
 mod handles;
+mod hermitage;
 mod histories;
 mod limits;
 mod model;
